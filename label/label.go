@@ -1,0 +1,113 @@
+// Package label decides how sensitive and how trusted a piece of context is.
+//
+// Two small lattices answer. A [Classification] only rises when values are
+// combined, a [Trust] only falls: whatever is derived from several values is
+// as sensitive as the most sensitive of them and as trusted as the least
+// trusted. Both are plain values, safe to copy and to compare with < and >.
+package label
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Classification says how sensitive a value is, and as a clearance how
+// sensitive a value a reader may see. The levels are ordered with < and >.
+//
+// The zero value is Internal: what nobody labelled is for the team alone.
+type Classification int8
+
+// The four levels, least sensitive first.
+const (
+	Public       Classification = iota - 1 // may go anywhere
+	Internal                               // for the team; the default
+	Confidential                           // for readers with a need to know
+	Secret                                 // for a named pair of agents only; never in a log
+)
+
+// ErrUnknown reports a word that names no level. Errors of this package wrap it.
+var ErrUnknown = errors.New("unknown label")
+
+var levels = [...]string{"public", "internal", "confidential", "secret"}
+
+// Classifications returns the names of all levels, least sensitive first.
+func Classifications() []string { return levels[:len(levels):len(levels)] }
+
+// ParseClassification returns the level that a word names: exactly "public",
+// "internal", "confidential" or "secret". Anything else, also an empty word,
+// is an error that wraps [ErrUnknown] and comes with [Secret], so that a
+// caller who drops the error errs on the safe side.
+func ParseClassification(word string) (Classification, error) {
+	for i, name := range levels {
+		if word == name {
+			return Public + Classification(i), nil
+		}
+	}
+	return Secret, fmt.Errorf("%w %q: write one of %s", ErrUnknown, word, strings.Join(levels[:], ", "))
+}
+
+// Join returns the label of a value derived from values of both levels: the higher one.
+func (c Classification) Join(d Classification) Classification { return max(c, d) }
+
+// Valid reports whether c is one of the four levels.
+func (c Classification) Valid() bool { return c >= Public && c <= Secret }
+
+// String returns the level's name; a level that does not exist reads "classification(n)".
+func (c Classification) String() string {
+	if !c.Valid() {
+		return fmt.Sprintf("classification(%d)", int8(c))
+	}
+	return levels[c-Public]
+}
+
+// MarshalText writes the level's name; a level that does not exist is an error.
+func (c Classification) MarshalText() ([]byte, error) {
+	if !c.Valid() {
+		return nil, fmt.Errorf("%w %v", ErrUnknown, c)
+	}
+	return []byte(c.String()), nil
+}
+
+// UnmarshalText reads a level's name, strictly. After an error c is [Secret].
+func (c *Classification) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseClassification(string(text))
+	return err
+}
+
+// Trust says whether somebody vouched for a value. The zero value is
+// Untrusted: text that a model or a file brought is never trusted by itself.
+type Trust uint8
+
+// The two levels of trust, least trusted first.
+const (
+	Untrusted Trust = iota
+	Endorsed
+)
+
+// Join returns the trust of a value derived from both: the lower one.
+func (t Trust) Join(u Trust) Trust { return min(t, u) }
+
+// String returns "untrusted" or "endorsed"; a level that does not exist reads "untrusted".
+func (t Trust) String() string {
+	if t == Endorsed {
+		return "endorsed"
+	}
+	return "untrusted"
+}
+
+// MarshalText writes the name of the level.
+func (t Trust) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads "untrusted" or "endorsed". After an error t is Untrusted.
+func (t *Trust) UnmarshalText(text []byte) error {
+	*t = Untrusted
+	switch string(text) {
+	case "untrusted":
+	case "endorsed":
+		*t = Endorsed
+	default:
+		return fmt.Errorf("%w %q: write untrusted or endorsed", ErrUnknown, text)
+	}
+	return nil
+}
