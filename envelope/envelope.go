@@ -1,0 +1,175 @@
+// Package envelope decides what a piece of context is: whose it is, how fresh,
+// how sensitive, and what it was made from.
+//
+// An [Envelope] cannot change. To alter what it carries, make a new one that
+// names the old one in its DerivedFrom. Nothing in this package prints a
+// payload: an envelope formats, logs and marshals as its header alone.
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// An ID names an envelope within its run.
+type ID string
+
+// User is the producer of whatever the caller brought: inputs, goals, messages.
+const User = "user"
+
+// MaxHops is how many times context may be handed on by messages, handoffs and
+// spawns. Dependencies do not count: their graph has no cycle.
+const MaxHops = 16
+
+// What can be wrong with an envelope. Errors of this package wrap these.
+var (
+	ErrInvalid  = errors.New("invalid envelope")
+	ErrExpired  = errors.New("envelope expired")
+	ErrFuture   = errors.New("envelope made in the future")
+	ErrTampered = errors.New("envelope does not match its digest")
+)
+
+// A Header says everything about a piece of context but the context itself.
+type Header struct {
+	ID             ID                   `json:"id"`
+	Producer       string               `json:"producer"` // an agent's name, or [User]
+	Task           task.ID              `json:"task,omitempty"`
+	Run            string               `json:"run,omitempty"`
+	Classification label.Classification `json:"classification"`
+	Trust          label.Trust          `json:"trust"`
+	CreatedAt      time.Time            `json:"createdAt"`
+	ExpiresAt      time.Time            `json:"expiresAt,omitzero"` // zero means never
+	Hops           int                  `json:"hops,omitempty"`
+	DerivedFrom    []ID                 `json:"derivedFrom,omitempty"`
+	Tags           []string             `json:"tags,omitempty"`
+}
+
+// An Envelope is a payload with its header and a digest over both. It is
+// immutable and safe for concurrent use; only [New] and [Record.Envelope]
+// make one. The methods of a nil *Envelope must not be called.
+type Envelope struct {
+	header  Header
+	payload Payload
+	digest  Digest
+}
+
+// New seals a payload under a header. The header's slices are copied. A header
+// without an id or producer, made at no time, with a label that does not exist,
+// more than [MaxHops] hops, or an expiry that is not after its creation is
+// refused with [ErrInvalid].
+func New(h Header, p Payload) (*Envelope, error) {
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
+	e := &Envelope{header: h, payload: p}
+	e.digest = e.sum()
+	return e, nil
+}
+
+func (h *Header) check() error {
+	switch {
+	case h.ID == "":
+		return fmt.Errorf("%w: no id", ErrInvalid)
+	case h.Producer == "":
+		return fmt.Errorf("%w %q: no producer", ErrInvalid, h.ID)
+	case !h.Classification.Valid():
+		return fmt.Errorf("%w %q: %v does not exist", ErrInvalid, h.ID, h.Classification)
+	case h.Trust > label.Endorsed:
+		return fmt.Errorf("%w %q: no such trust", ErrInvalid, h.ID)
+	case h.CreatedAt.IsZero():
+		return fmt.Errorf("%w %q: no creation time", ErrInvalid, h.ID)
+	case h.Hops < 0 || h.Hops > MaxHops:
+		return fmt.Errorf("%w %q: %d hops, at most %d", ErrInvalid, h.ID, h.Hops, MaxHops)
+	case !h.ExpiresAt.IsZero() && !h.ExpiresAt.After(h.CreatedAt):
+		return fmt.Errorf("%w %q: expires before it is made", ErrInvalid, h.ID)
+	}
+	return nil
+}
+
+// Header returns a copy of the header.
+func (e *Envelope) Header() Header {
+	h := e.header
+	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
+	return h
+}
+
+// ID returns the envelope's id.
+func (e *Envelope) ID() ID { return e.header.ID }
+
+// Producer returns the name of the agent that made the payload, or [User].
+func (e *Envelope) Producer() string { return e.header.Producer }
+
+// Task returns the task whose result this is; it is empty for anything else.
+func (e *Envelope) Task() task.ID { return e.header.Task }
+
+// Classification returns how sensitive the payload is.
+func (e *Envelope) Classification() label.Classification { return e.header.Classification }
+
+// Trust returns whether somebody vouched for the payload.
+func (e *Envelope) Trust() label.Trust { return e.header.Trust }
+
+// ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
+func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
+
+// Digest returns the digest that the envelope was made or stored with.
+func (e *Envelope) Digest() Digest { return e.digest }
+
+// Fresh returns nil if the payload may be read at the given time: not before
+// it was made ([ErrFuture]), and before, not at, its expiry ([ErrExpired]).
+func (e *Envelope) Fresh(now time.Time) error {
+	h := &e.header
+	if h.CreatedAt.After(now) {
+		return fmt.Errorf("%w: %q is from %s", ErrFuture, h.ID, h.CreatedAt.Format(time.RFC3339))
+	}
+	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
+		return fmt.Errorf("%w: %q at %s", ErrExpired, h.ID, h.ExpiresAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Genuine returns nil if header and payload still are what the digest was
+// taken over, and [ErrTampered] otherwise.
+func (e *Envelope) Genuine() error {
+	if e.sum() != e.digest {
+		return fmt.Errorf("%w: %q", ErrTampered, e.header.ID)
+	}
+	return nil
+}
+
+// Open returns the payload as its producer made it: nothing filtered, nothing
+// redacted. It is for the gate alone; every other reader gets what the gate
+// made of it.
+func (e *Envelope) Open() Payload { return e.payload }
+
+// Earliest returns the earlier of two expiries, where zero means never.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// String returns the header in one line, without the payload.
+func (e *Envelope) String() string {
+	return fmt.Sprintf("envelope %q from %q, %v, %d bytes", e.header.ID, e.header.Producer, e.header.Classification, e.payload.Size())
+}
+
+// Format writes [Envelope.String] for every verb, so that no verb prints a payload.
+func (e *Envelope) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
+
+// LogValue returns the header for a structured log, without the payload.
+func (e *Envelope) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("id", string(e.header.ID)),
+		slog.String("producer", e.header.Producer),
+		slog.String("classification", e.header.Classification.String()),
+		slog.Int("bytes", e.payload.Size()),
+	)
+}

@@ -1,0 +1,197 @@
+package envelope
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+)
+
+// Limits on structured values.
+const (
+	MaxJSONBytes = 4 << 20 // of one value as it was written
+	MaxJSONDepth = 128     // arrays and objects inside each other
+)
+
+// ErrJSON reports a text that is not one strict JSON value.
+var ErrJSON = errors.New("not one strict JSON value")
+
+// JSON is one JSON value that was read strictly and once. It is immutable.
+type JSON struct {
+	canonical string
+	value     any
+}
+
+// Canonical returns the value as RFC 8785 writes it: no blanks, sorted keys.
+func (v JSON) Canonical() string { return v.canonical }
+
+// Value returns the decoded value: map[string]any, []any, string, bool, nil,
+// and json.Number for numbers, as they were written. The caller must not change it.
+func (v JSON) Value() any { return v.value }
+
+// ParseJSON reads one JSON value strictly: valid UTF-8 and escapes, no
+// duplicate keys (compared after decoding), nothing after the value, at most
+// [MaxJSONBytes] long and [MaxJSONDepth] deep. Otherwise the error wraps
+// [ErrJSON]; it says where, and never quotes the text.
+//
+// The canonical form keeps integers beyond ±2^53 as strings, because RFC 8785
+// would round them.
+func ParseJSON(raw string) (JSON, error) {
+	if len(raw) > MaxJSONBytes {
+		return JSON{}, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
+	}
+	if !utf8.ValidString(raw) {
+		return JSON{}, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
+	}
+	d := decoder{tokens: json.NewDecoder(strings.NewReader(raw))}
+	d.tokens.UseNumber()
+	value, err := d.value(0)
+	if err != nil {
+		return JSON{}, err
+	}
+	if _, err := d.tokens.Token(); err != io.EOF {
+		return JSON{}, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, d.tokens.InputOffset())
+	}
+	// The standard decoder repairs lone surrogates in silence; RFC 8785 refuses them.
+	canonical, err := jcs.Transform([]byte(raw))
+	if err != nil {
+		return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+	}
+	if d.large {
+		widened, err := json.Marshal(widen(value))
+		if err != nil {
+			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+		}
+		if canonical, err = jcs.Transform(widened); err != nil {
+			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+		}
+	}
+	return JSON{canonical: string(canonical), value: value}, nil
+}
+
+type decoder struct {
+	tokens *json.Decoder
+	large  bool // an integer beyond ±2^53 was seen
+}
+
+func (d *decoder) value(depth int) (any, error) {
+	if depth > MaxJSONDepth {
+		return nil, fmt.Errorf("%w: nested deeper than %d", ErrJSON, MaxJSONDepth)
+	}
+	tok, err := d.tokens.Token()
+	if err != nil {
+		return nil, d.syntax()
+	}
+	switch tok := tok.(type) {
+	case json.Delim:
+		if tok == '{' {
+			return d.object(depth)
+		}
+		return d.array(depth)
+	case json.Number:
+		d.large = d.large || beyondDouble(tok)
+		return tok, nil
+	default:
+		return tok, nil
+	}
+}
+
+func (d *decoder) object(depth int) (any, error) {
+	members := map[string]any{}
+	for d.tokens.More() {
+		tok, err := d.tokens.Token()
+		if err != nil {
+			return nil, d.syntax()
+		}
+		key := tok.(string) // the decoder allows nothing else here
+		if _, twice := members[key]; twice {
+			return nil, fmt.Errorf("%w: duplicate key at byte %d", ErrJSON, d.tokens.InputOffset())
+		}
+		if members[key], err = d.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	return members, d.end()
+}
+
+func (d *decoder) array(depth int) (any, error) {
+	items := []any{}
+	for d.tokens.More() {
+		item, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, d.end()
+}
+
+func (d *decoder) end() error {
+	if _, err := d.tokens.Token(); err != nil {
+		return d.syntax()
+	}
+	return nil
+}
+
+func (d *decoder) syntax() error {
+	return fmt.Errorf("%w: broken off or malformed at byte %d", ErrJSON, d.tokens.InputOffset())
+}
+
+// beyondDouble reports whether n is an integer that a double cannot hold exactly.
+func beyondDouble(n json.Number) bool {
+	if strings.ContainsAny(string(n), ".eE") {
+		return false
+	}
+	i, err := n.Int64()
+	return err != nil || i > 1<<53 || i < -1<<53
+}
+
+// widen returns v with each integer beyond ±2^53 as a string.
+func widen(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			out[key] = widen(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = widen(item)
+		}
+		return out
+	case json.Number:
+		if beyondDouble(v) {
+			return string(v)
+		}
+	}
+	return v
+}
+
+// FindJSON returns the JSON value that a model's text consists of: the whole
+// text, or the only code fence around it. Anything else is an [ErrJSON].
+func FindJSON(text string) (JSON, error) {
+	return ParseJSON(unfence(strings.TrimSpace(text)))
+}
+
+// unfence removes one pair of code fence lines that encloses the whole text.
+func unfence(text string) string {
+	body, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	info, body, ok := strings.Cut(body, "\n")
+	if !ok || strings.ContainsAny(info, "`{[\"") {
+		return text
+	}
+	body, ok = strings.CutSuffix(body, "```")
+	if !ok {
+		return text
+	}
+	return strings.TrimSpace(body)
+}

@@ -1,0 +1,51 @@
+package envelope
+
+import "fmt"
+
+// A Payload is a text, a structured value, or a text with a structured part.
+// It is immutable. The zero value is an empty text.
+type Payload struct {
+	text       string
+	structured string // canonical JSON (RFC 8785); empty means that there is none
+}
+
+// Text returns the payload of a plain text.
+func Text(text string) Payload { return Payload{text: text} }
+
+// Structured returns the payload of one JSON value, read as [ParseJSON] does.
+func Structured(raw string) (Payload, error) {
+	v, err := ParseJSON(raw)
+	if err != nil {
+		return Payload{}, err
+	}
+	return Payload{structured: v.Canonical()}, nil
+}
+
+// WithStructured returns the payload with v as its structured part.
+func (p Payload) WithStructured(v JSON) Payload {
+	p.structured = v.canonical
+	return p
+}
+
+// Text returns the text; it is empty for a payload that is structured only.
+func (p Payload) Text() string { return p.text }
+
+// JSON returns the structured part in its canonical form; ok is false when there is none.
+func (p Payload) JSON() (canonical string, ok bool) { return p.structured, p.structured != "" }
+
+// Empty reports whether there is neither a text nor a structured part.
+func (p Payload) Empty() bool { return p.text == "" && p.structured == "" }
+
+// Size returns the length of both parts in bytes.
+func (p Payload) Size() int { return len(p.text) + len(p.structured) }
+
+// String returns the sizes of the parts, never what they say.
+func (p Payload) String() string {
+	if p.structured == "" {
+		return fmt.Sprintf("text of %d bytes", len(p.text))
+	}
+	return fmt.Sprintf("text of %d bytes, JSON of %d bytes", len(p.text), len(p.structured))
+}
+
+// Format writes [Payload.String] for every verb, so that no verb prints the payload.
+func (p Payload) Format(f fmt.State, _ rune) { fmt.Fprint(f, p.String()) }

@@ -1,0 +1,50 @@
+package envelope
+
+import "encoding/json"
+
+// A Record is an envelope as it is stored: the only form that carries the
+// payload out of the process. It is data, not a log; whoever writes one is
+// answerable for where it lies.
+type Record struct {
+	Header
+	Text   string          `json:"text,omitempty"`
+	JSON   json.RawMessage `json:"json,omitempty"`
+	Digest Digest          `json:"digest"`
+}
+
+// Record returns the stored form of e.
+func (e *Envelope) Record() Record {
+	r := Record{Header: e.Header(), Text: e.payload.text, Digest: e.digest}
+	if e.payload.structured != "" {
+		r.JSON = json.RawMessage(e.payload.structured)
+	}
+	return r
+}
+
+// Envelope returns the envelope that r stores, with the digest that it was
+// stored with: if a byte was changed since, [Envelope.Genuine] says so. A
+// record that no envelope can come from is refused with [ErrInvalid] or [ErrJSON].
+func (r Record) Envelope() (*Envelope, error) {
+	p := Text(r.Text)
+	if r.JSON != nil {
+		v, err := ParseJSON(string(r.JSON))
+		if err != nil {
+			return nil, err
+		}
+		p = p.WithStructured(v)
+	}
+	e, err := New(r.Header, p)
+	if err != nil {
+		return nil, err
+	}
+	e.digest = r.Digest
+	return e, nil
+}
+
+// MarshalJSON writes the header and the payload's size, without the payload.
+func (e *Envelope) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Header
+		Bytes int `json:"bytes"`
+	}{e.Header(), e.payload.Size()})
+}
