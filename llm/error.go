@@ -1,0 +1,81 @@
+package llm
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNoKey reports that a key is required and none is set. An [*Error] of kind [Unauthorized] wraps it.
+var ErrNoKey = errors.New("no API key")
+
+// Kind says in which way a call failed.
+type Kind string
+
+// The kinds of failure. The zero Kind means a failure that no endpoint explains.
+const (
+	Unauthorized Kind = "unauthorized"  // 401, 403, or a key is required and missing
+	RateLimited  Kind = "rate limited"  // 429
+	NoCredit     Kind = "no credit"     // 402, or a 429 that says that the quota is spent
+	ServerError  Kind = "server error"  // 5xx, and 408 and 425, which ask for the same call again
+	Unreachable  Kind = "unreachable"   // refused, reset, no such host, connecting timed out
+	UnknownModel Kind = "unknown model" // the endpoint does not offer the model
+	NotFound     Kind = "not found"     // no such endpoint: a wrong base URL, or /v1 is missing in it
+	BadRequest   Kind = "bad request"   // another 4xx
+	BadResponse  Kind = "bad response"  // HTML, unparsable JSON, an error with status 200
+	Cut          Kind = "cut"           // the reply ended before it was complete
+	Empty        Kind = "empty"         // no choice, or neither text nor tool calls
+	TooLarge     Kind = "too large"     // the reply is above the limit
+	Timeout      Kind = "timeout"       // the call took longer than its limit
+)
+
+// An Error is a call that failed.
+//
+// Its text says what is wrong and what to set. It holds neither a key nor
+// text of a prompt: an implementation of [Model] keeps both out of Message,
+// and passes what a server said through [OneLine].
+type Error struct {
+	Kind       Kind
+	Status     int           // the HTTP status; 0 if none was received
+	RetryAfter time.Duration // how long the endpoint asked to wait; 0 if it did not say
+	Endpoint   string        // the base URL, without credentials
+	Model      string        // the model that was asked for
+	Models     []string      // for UnknownModel: what the endpoint offers, if it says so
+	Message    string        // what the server said, or what is wrong with what it said
+	Usage      Usage         // tokens that the endpoint counted although the call failed
+	Err        error         // the cause, if there is one; never one that holds a body or a header
+}
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same call may succeed if made again at once
+// or after e.RetryAfter. [Retry] acts on it. A timeout is not retryable: the
+// next call would take as long.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case RateLimited, ServerError, Unreachable, BadResponse, Cut, Empty:
+		return true
+	}
+	return false
+}
+
+// Terminal reports whether the same call fails until somebody changes a
+// setting, so that trying the whole task again is of no use either.
+func (e *Error) Terminal() bool {
+	switch e.Kind {
+	case Unauthorized, NoCredit, UnknownModel, NotFound, BadRequest, TooLarge:
+		return true
+	}
+	return false
+}
+
+// Answered reports whether a model endpoint answered the call, if only to
+// refuse it. It is false for a missing key, an endpoint that cannot be
+// reached or does not answer in time, and an address where there is none.
+func (e *Error) Answered() bool {
+	switch e.Kind {
+	case Unreachable, NotFound, Timeout:
+		return false
+	}
+	return e.Status != 0
+}

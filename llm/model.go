@@ -1,0 +1,112 @@
+// Package llm answers one question: what is a model call?
+//
+// A [Model] takes a [Request] of texts and gives back a [Response], or an
+// [*Error] that says what went wrong and what to set. [Retry] calls a model
+// again where that can help. The packages below it implement Model:
+// llm/openai over any OpenAI-compatible endpoint; llm/scripted is such an
+// endpoint, for work without a network.
+package llm
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Limits of one call, for every implementation that is not told otherwise.
+const (
+	// DefaultTimeout bounds one call, from the connection to the last byte.
+	DefaultTimeout = 5 * time.Minute
+	// DefaultMaxReply bounds the text of one reply, in bytes.
+	DefaultMaxReply = 4 << 20
+)
+
+// Model is one language model behind one endpoint.
+//
+// Call sends one request and returns the whole reply. If emit is not nil, the
+// reply is streamed: emit gets each piece as it arrives, in order, from the
+// goroutine of the caller; the Response is complete either way. An error of
+// emit ends the call and is returned, wrapped. Call returns when ctx ends,
+// with an error that wraps its cause; other failures of the call are an
+// [*Error]. A Model is safe for use by several goroutines at once.
+type Model interface {
+	Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error)
+}
+
+// ModelFunc lets a function be a [Model].
+type ModelFunc func(ctx context.Context, req Request, emit func(Delta) error) (Response, error)
+
+// Call calls f. A nil f is an error that wraps [ErrNoModel].
+func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
+	if f == nil {
+		return Response{}, ErrNoModel
+	}
+	return f(ctx, req, emit)
+}
+
+// ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.
+var ErrNoModel = errors.New("no model")
+
+// A Request is what a model reads. The model reads it and does not keep it.
+type Request struct {
+	System   string    // the system prompt; empty means that none is sent
+	Messages []Message // the conversation, oldest first; at least one
+
+	MaxTokens   int      // bound on the reply in tokens; zero means the endpoint's own
+	Temperature *float64 // nil means the endpoint's own; a pointer to 0 sends 0
+	TopP        *float64 // nil means the endpoint's own; a pointer to 0 sends 0
+}
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role Role   `json:"role"`
+	Text string `json:"text"`
+}
+
+// Role says whose turn a [Message] is.
+type Role string
+
+// The roles of messages. The system prompt is a field of [Request].
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// A Delta is a piece of a reply while it arrives.
+//
+// Attempt counts from 1. A delta whose Attempt differs from that of the one
+// before starts the text afresh: what came earlier belongs to an attempt that
+// failed.
+type Delta struct {
+	Text    string
+	Attempt int
+}
+
+// A Response is a whole reply. It has a text, tool calls, or both.
+type Response struct {
+	Text         string
+	FinishReason string // as the endpoint said: "stop", "length", "tool_calls", …
+	Model        string // the model that answered, as the endpoint named it; may be empty
+	Usage        Usage  // zero if the endpoint did not count
+	ToolCalls    []ToolCall
+}
+
+// A ToolCall is a call that a model asks for, from the endpoint's structured
+// channel; a text that looks like one never becomes one.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments string // JSON, as the model wrote it: not validated
+}
+
+// Usage counts the tokens of calls, as the endpoint counted them. The zero
+// value means none, or not counted.
+type Usage struct {
+	InputTokens  int `json:"input_tokens"`
+	OutputTokens int `json:"output_tokens"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens}
+}

@@ -1,0 +1,131 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// RetryOptions tune [Retry]. The zero value is a good default.
+type RetryOptions struct {
+	Extra         int           // attempts after the first; zero means 2, below zero none
+	Delay         time.Duration // before the second attempt, doubled each time, half of it more or less by chance; zero means 1 second
+	MaxDelay      time.Duration // bound on the delay before chance; zero means 30 seconds
+	MaxRetryAfter time.Duration // a longer Retry-After ends the call at once; zero means 2 minutes
+
+	// OnRetry, if not nil, is called before each wait, from the goroutine of the
+	// caller: attempt, counted from 1, failed with err, and the next one starts
+	// after wait.
+	OnRetry func(attempt int, err error, wait time.Duration)
+}
+
+// Retry returns a model that calls m again where that can help: when the error
+// is an [*Error] that is retryable. It waits as long as the endpoint asked, or
+// longer each time. The end of the context ends every wait. The usage of
+// failed attempts is part of the usage of the response, or of the last error.
+func Retry(m Model, o RetryOptions) Model {
+	o = o.withDefaults()
+	return ModelFunc(func(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
+		c := &retries{model: m, options: o, req: req, emit: emit}
+		return c.call(ctx)
+	})
+}
+
+func (o RetryOptions) withDefaults() RetryOptions {
+	if o.Extra == 0 {
+		o.Extra = 2
+	}
+	o.Extra = max(o.Extra, 0)
+	o.Delay = cmp.Or(max(o.Delay, 0), time.Second)
+	o.MaxDelay = cmp.Or(max(o.MaxDelay, 0), 30*time.Second)
+	o.MaxRetryAfter = cmp.Or(max(o.MaxRetryAfter, 0), 2*time.Minute)
+	return o
+}
+
+// retries is one call with all its attempts.
+type retries struct {
+	model   Model
+	options RetryOptions
+	req     Request
+	emit    func(Delta) error
+
+	attempt int
+	refused error // what emit answered
+	last    error // what the last attempt ended with
+	spent   Usage // by the attempts that failed
+}
+
+func (c *retries) call(ctx context.Context) (Response, error) {
+	delays := &backoff.ExponentialBackOff{
+		InitialInterval: c.options.Delay, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: c.options.MaxDelay,
+	}
+	res, err := backoff.Retry(ctx, func() (Response, error) { return c.try(ctx) },
+		backoff.WithBackOff(delays),
+		backoff.WithMaxTries(uint(c.options.Extra)+1),
+		backoff.WithMaxElapsedTime(0), // the context is the bound
+		backoff.WithNotify(c.notify),
+	)
+	if err == nil {
+		res.Usage = res.Usage.Add(c.spent)
+		return res, nil
+	}
+	if ctx.Err() != nil && !errors.Is(c.last, context.Cause(ctx)) {
+		return Response{}, fmt.Errorf("%w while waiting to try again after: %w", context.Cause(ctx), c.failed())
+	}
+	return Response{}, c.failed()
+}
+
+// try makes one attempt and says, in the words of backoff, what follows from its error.
+func (c *retries) try(ctx context.Context) (Response, error) {
+	c.attempt++
+	res, err := c.model.Call(ctx, c.req, c.streamTo())
+	if err == nil {
+		return res, nil
+	}
+	c.last = err
+	e, ok := errors.AsType[*Error](err)
+	if ok {
+		c.spent = c.spent.Add(e.Usage)
+	}
+	switch {
+	case !ok || !e.Retryable() || c.refused != nil || e.RetryAfter > c.options.MaxRetryAfter:
+		return Response{}, backoff.Permanent(err)
+	case e.RetryAfter > 0:
+		return Response{}, &backoff.RetryAfterError{Duration: e.RetryAfter}
+	}
+	return Response{}, err
+}
+
+// streamTo returns emit with the number of the attempt, or nil.
+func (c *retries) streamTo() func(Delta) error {
+	if c.emit == nil {
+		return nil
+	}
+	attempt := c.attempt
+	return func(d Delta) error {
+		d.Attempt = attempt
+		c.refused = c.emit(d)
+		return c.refused
+	}
+}
+
+func (c *retries) notify(_ error, wait time.Duration) {
+	if c.options.OnRetry != nil {
+		c.options.OnRetry(c.attempt, c.last, wait)
+	}
+}
+
+// failed returns the last error, with the usage of all attempts.
+func (c *retries) failed() error {
+	e, ok := c.last.(*Error) // not errors.AsType: one that somebody wrapped keeps the words around it, and its own usage
+	if !ok {
+		return c.last
+	}
+	all := *e
+	all.Usage = c.spent
+	return &all
+}

@@ -1,0 +1,189 @@
+package llm
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error says what is wrong, where, and what to set instead, in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Model != "" {
+		fmt.Fprintf(&b, "model %q", OneLine(e.Model))
+	}
+	if e.Endpoint != "" {
+		if b.Len() > 0 {
+			b.WriteString(" at ")
+		}
+		b.WriteString(OneLine(e.Endpoint))
+	}
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
+	b.WriteString(e.what())
+	if said := OneLine(e.Message); said != "" {
+		b.WriteString(": " + said)
+	}
+	if hint := e.hint(); hint != "" {
+		b.WriteString("; " + hint)
+	}
+	return b.String()
+}
+
+// what names the failure.
+func (e *Error) what() string {
+	what := string(e.Kind)
+	switch e.Kind {
+	case Unauthorized:
+		if e.Status == 0 {
+			what = "no API key"
+		} else {
+			what = "the endpoint refused the key"
+		}
+	case NoCredit:
+		what = "the account has no credit left"
+	case Unreachable:
+		what = "cannot be reached"
+	case UnknownModel:
+		what = "the endpoint does not offer this model"
+		if e.Model == "" {
+			what = "no model is set"
+		}
+	case NotFound:
+		what = "no chat completions at this address"
+	case BadRequest:
+		what = "the endpoint refused the request"
+	case Cut:
+		what = "the reply was cut before its end"
+	case Empty:
+		what = "the reply is empty"
+	case TooLarge:
+		what = "the reply is too large"
+	case Timeout:
+		what = "no complete reply in time"
+	case "":
+		what = "the call failed"
+	}
+	if e.Status != 0 && e.Status != 200 {
+		what += fmt.Sprintf(" (%d)", e.Status)
+	}
+	if e.RetryAfter > 0 {
+		what += fmt.Sprintf(" (retry after %s)", e.RetryAfter)
+	}
+	return what
+}
+
+// hint says what to set.
+func (e *Error) hint() string {
+	switch e.Kind {
+	case Unauthorized:
+		if e.Status == 0 {
+			return "set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs none"
+		}
+		return "check OPENAI_API_KEY; it is sent only to api.openai.com and the host of OPENAI_BASE_URL, any other host needs its own apiKey"
+	case Unreachable:
+		return "is it running? set OPENAI_BASE_URL to an endpoint that is"
+	case UnknownModel:
+		return "set another with --model" + offers(e.Models)
+	case NotFound, BadResponse:
+		return e.addressHint()
+	case TooLarge:
+		return "ask for less, or raise the limit"
+	case Timeout:
+		return "raise the limit of the call, or use a faster model"
+	}
+	return ""
+}
+
+// addressHint says what the base URL lacks. That of a bad response only may.
+func (e *Error) addressHint() string {
+	u, err := url.Parse(e.Endpoint)
+	versioned := err != nil || u.Host == "" || version.MatchString(u.Path)
+	with := OneLine(strings.TrimRight(e.Endpoint, "/")) + "/v1"
+	switch {
+	case e.Kind == NotFound && !versioned:
+		return "/v1 is missing in the base URL: set OPENAI_BASE_URL to " + with
+	case e.Kind == NotFound:
+		return "check OPENAI_BASE_URL"
+	case !versioned:
+		return "/v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=" + with
+	}
+	return ""
+}
+
+// version matches the path of a base URL that has its version, such as /v1 or /api/v3/openai.
+var version = regexp.MustCompile(`/v[0-9]`)
+
+// maxOffers is how many models an error names.
+const maxOffers = 12
+
+// offers lists models, for the end of a hint.
+func offers(models []string) string {
+	if len(models) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(models) - maxOffers; n > 0 {
+		models, more = models[:maxOffers], fmt.Sprintf(" and %d more", n)
+	}
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = OneLine(m)
+	}
+	return "; the endpoint offers " + strings.Join(names, ", ") + more
+}
+
+// maxLine is the longest text of a stranger that an error repeats, in bytes.
+const maxLine = 300
+
+// OneLine returns what a stranger wrote as one line of at most 300 bytes:
+// runs of white space become one space, control and format characters and
+// invalid UTF-8 are written as escapes, and what is too long ends in "…".
+// OneLine(OneLine(s)) is OneLine(s).
+func OneLine(s string) string {
+	if len(s) > 8*maxLine { // more cannot fit, whatever it holds, unless it is white space
+		s = s[:8*maxLine]
+	}
+	var b strings.Builder
+	space := false
+	for i, size := 0, 0; i < len(s); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(s[i:])
+		if unicode.IsSpace(r) {
+			space = b.Len() > 0
+			continue
+		}
+		piece := s[i : i+size]
+		if r == utf8.RuneError && size == 1 {
+			piece = fmt.Sprintf(`\x%02x`, s[i])
+		} else if !unicode.IsPrint(r) {
+			piece = fmt.Sprintf(`\u%04x`, r)
+		}
+		if space {
+			piece = " " + piece
+		}
+		if b.Len()+len(piece) > maxLine-len("…") && !fits(b.Len()+len(piece), s[i+size:]) {
+			return strings.TrimRight(b.String(), " ") + "…"
+		}
+		b.WriteString(piece)
+		space = false
+	}
+	return b.String()
+}
+
+// fits reports whether a text of n bytes may still take the clean rest.
+func fits(n int, rest string) bool {
+	if n+len(rest) > maxLine {
+		return false
+	}
+	for _, r := range rest {
+		if r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
