@@ -1,0 +1,171 @@
+// Package openai answers one question: how is a model behind an
+// OpenAI-compatible endpoint called?
+//
+// A [Model] speaks the chat completions API through go-openai and guards
+// against what servers and that client do: streams that end early, errors
+// inside a stream or under status 200, HTML in the place of JSON, replies
+// without end, settings that the client drops or refuses. Every failure is an
+// [*llm.Error]. A model makes one attempt; wrap it in [llm.Retry] for more.
+package openai
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// Config says which model to call, and how. Its Headers may hold
+// credentials, so printing and logging a Config shows their names only.
+type Config struct {
+	Model      string            // as the endpoint names it; required
+	BaseURL    string            // with its version, such as http://localhost:11434/v1; empty means https://api.openai.com/v1
+	APIKey     Key               // required for api.openai.com only; see [Resolve] for the key of the environment
+	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
+	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
+	Timeout    time.Duration     // bound on one call; zero means llm.DefaultTimeout
+	MaxReply   int               // bound on the text of a reply, in bytes, and on the body of one that is not streamed; zero means llm.DefaultMaxReply
+
+	// MaxTokensKey is the name under which Request.MaxTokens is sent:
+	// max_tokens or max_completion_tokens. Empty means the second for
+	// api.openai.com, whose reasoning models refuse the first, and the first
+	// for every other endpoint, many of which do not know the second. The name
+	// of the model plays no part: a local model may be called anything.
+	MaxTokensKey string
+}
+
+// Model is one model behind one endpoint. It implements [llm.Model] and is
+// safe for concurrent use.
+type Model struct {
+	name      string
+	base      string
+	key       Key
+	headers   http.Header
+	client    *http.Client
+	own       *http.Transport // nil if the client was given
+	timeout   time.Duration
+	maxReply  int
+	maxTokens string
+	noUsage   atomic.Bool // the endpoint refuses stream_options
+}
+
+// FromEnv returns the model called name behind OPENAI_BASE_URL, or
+// api.openai.com without it, with the key OPENAI_API_KEY.
+func FromEnv(name string) (*Model, error) {
+	base, key, err := Resolve("", Key{}, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return New(Config{Model: name, BaseURL: base, APIKey: key})
+}
+
+// New returns the model that cfg describes. It opens no connection. A missing
+// key or name is an [*llm.Error] that wraps [llm.ErrNoKey] or
+// [llm.ErrNoModel].
+func New(cfg Config) (*Model, error) {
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(cfg.Model) == "" {
+		return nil, &llm.Error{Kind: llm.UnknownModel, Endpoint: base.String(), Err: llm.ErrNoModel}
+	}
+	headers, err := headersOf(cfg.Headers)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.APIKey.check(); err != nil {
+		return nil, err
+	}
+	if base.openAI() && cfg.APIKey.IsZero() && headers.Get("Authorization") == "" {
+		return nil, noKey(base)
+	}
+	m := &Model{
+		name: cfg.Model, base: base.String(), key: cfg.APIKey, headers: headers,
+		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey,
+	}
+	if cfg.Timeout > 0 {
+		m.timeout = cfg.Timeout
+	}
+	if cfg.MaxReply > 0 {
+		m.maxReply = cfg.MaxReply
+	}
+	switch m.maxTokens {
+	case "max_tokens", "max_completion_tokens":
+	case "":
+		m.maxTokens = "max_tokens"
+		if base.openAI() {
+			m.maxTokens = "max_completion_tokens"
+		}
+	default:
+		return nil, fmt.Errorf("MaxTokensKey %q: write max_tokens or max_completion_tokens", m.maxTokens)
+	}
+	m.connect(cfg.HTTPClient)
+	return m, nil
+}
+
+// connect sets the client: a copy of c, or one with connections of its own.
+func (m *Model) connect(c *http.Client) {
+	if c == nil {
+		m.own = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ExpectContinueTimeout: time.Second,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   64, // as many tasks may run at once
+			IdleConnTimeout:       90 * time.Second,
+		}
+		c = &http.Client{Transport: m.own}
+	}
+	own := *c
+	own.CheckRedirect = stayAt(c.CheckRedirect)
+	m.client = &own
+}
+
+// Name returns the name of the model, as the endpoint is asked for it.
+func (m *Model) Name() string { return m.name }
+
+// Endpoint returns the base URL; it holds no credentials.
+func (m *Model) Endpoint() string { return m.base }
+
+// Close closes the idle connections of a model that was made without an
+// HTTPClient. It ends no call, may be called twice, and returns nil.
+func (m *Model) Close() error {
+	if m.own != nil {
+		m.own.CloseIdleConnections()
+	}
+	return nil
+}
+
+// String returns the name and the endpoint.
+func (m *Model) String() string { return fmt.Sprintf("%s at %s", m.name, m.base) }
+
+// Format prints String, whatever the verb.
+func (m *Model) Format(s fmt.State, _ rune) { fmt.Fprint(s, m.String()) }
+
+// LogValue returns String.
+func (m *Model) LogValue() slog.Value { return slog.StringValue(m.String()) }
+
+// String shows the settings with the key redacted and the headers by name.
+func (c Config) String() string {
+	return fmt.Sprintf("{model %q, base URL %q, key %q, headers %q, timeout %s, max reply %d}",
+		c.Model, redactURL(c.BaseURL), c.APIKey.String(), slices.Sorted(maps.Keys(c.Headers)), c.Timeout, c.MaxReply)
+}
+
+// Format prints String, whatever the verb.
+func (c Config) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
+
+// LogValue returns String.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalJSON encodes String.
+func (c Config) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", c.String()), nil }
