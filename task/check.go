@@ -1,0 +1,272 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of a task's metadata.
+const (
+	MaxMetadata      = 16   // entries
+	MaxMetadataValue = 1024 // characters of a string
+)
+
+// fill copies everything but title, id and dependencies from a spec to its
+// task, with defaults, and finds what is wrong with it.
+func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
+	t.Key, t.Title, t.Description, t.Params = s.Key, strings.TrimSpace(s.Title), s.Description, s.Params
+	t.Assignee, t.Uses = s.Assignee, s.Uses
+	t.MemoryScope, t.Classification, t.RequiredTags = s.MemoryScope, s.Classification, s.RequiredTags
+	t.OutputSchema, t.TTL = s.OutputSchema, s.TTL
+	t.MaxRetries, t.RetryDelay, t.RetryBackoff, t.Timeout = max(s.MaxRetries, 0), s.RetryDelay, s.RetryBackoff, s.Timeout
+	t.Role, t.Priority, t.Metadata = s.Role, s.Priority, s.Metadata
+	t.Status, t.CreatedAt, t.UpdatedAt, t.Origin = Pending, at, at, s.Origin
+	c := checker{t: t, i: i, found: found}
+	c.texts()
+	c.words()
+	c.numbers()
+	if len(s.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
+		c.lists()
+		c.metadata()
+	}
+}
+
+// payload returns the form that a reference asks for; unset, it is Output.
+func payload(p Payload) Payload {
+	if p == "" {
+		return Output
+	}
+	return p
+}
+
+// A checker finds what is wrong with the fields of one task, and fills in defaults.
+type checker struct {
+	t     *Task
+	i     int
+	found *findings
+}
+
+// bad adds a problem of a field, given as the path of its pointer.
+func (c *checker) bad(err error, message, hint string, path ...any) {
+	if err == nil {
+		err = ErrInvalid
+	}
+	c.found.add(c.i, Problem{
+		Pointer: pointer(c.i, path...), Subject: subject(c.i, c.t.Title), Message: message, Hint: hint, Err: err,
+	})
+}
+
+func (c *checker) texts() {
+	t := c.t
+	switch {
+	case !utf8.ValidString(t.Description):
+		c.bad(nil, "description: it is not valid UTF-8", "", "description")
+	case strings.TrimSpace(t.Description) == "":
+		c.bad(nil, "description: it is empty", "say what the agent must do", "description")
+	}
+	if t.Key != "" {
+		if fault := checkKey(t.Key); fault != "" {
+			c.bad(nil, "key: "+fault, "", "key")
+		}
+	}
+	if t.Assignee != "" {
+		if err := CheckName(t.Assignee); err != nil {
+			c.bad(err, "assignee: "+err.Error(), "write the name of an agent", "assignee")
+		}
+	}
+	if t.Role != "" {
+		if err := CheckTitle(t.Role); err != nil {
+			c.bad(err, "role: "+err.Error(), "", "role")
+		}
+	}
+}
+
+func (c *checker) words() {
+	t := c.t
+	if t.MemoryScope == "" {
+		t.MemoryScope = ScopeDependencies
+	} else if !t.MemoryScope.Valid() {
+		c.word("memoryScope", string(t.MemoryScope), string(ScopeDependencies), string(ScopeAll))
+	}
+	if t.Priority == "" {
+		t.Priority = Normal
+	} else if !t.Priority.Valid() {
+		c.word("priority", string(t.Priority), string(Low), string(Normal), string(High), string(Critical))
+	}
+	if !t.Classification.Valid() {
+		c.bad(nil, fmt.Sprintf("classification: there is no level %v", t.Classification),
+			"write public, internal, confidential or secret", "classification")
+	}
+}
+
+// word adds the problem of a word that is none of those known.
+func (c *checker) word(field, word string, known ...string) {
+	c.bad(nil, fmt.Sprintf("%s: unknown word %s", field, quote(word)), wordHint(word, known), field)
+}
+
+func badPayload(t *Task, i, k int, as Payload) Problem {
+	return Problem{
+		Pointer: pointer(i, "dependsOn", k, "as"), Subject: subject(i, t.Title), Err: ErrInvalid,
+		Message: fmt.Sprintf("dependsOn[%d]: as: unknown word %s", k, quote(string(as))),
+		Hint:    wordHint(string(as), []string{string(Output), string(Structured), string(Both)}),
+	}
+}
+
+func wordHint(word string, known []string) string {
+	if best, ok := Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+func (c *checker) numbers() {
+	t := c.t
+	switch {
+	case t.RetryDelay == NoDelay:
+		t.RetryDelay = 0
+	case t.RetryDelay == 0:
+		t.RetryDelay = DefaultRetryDelay
+	case t.RetryDelay < 0:
+		c.bad(nil, fmt.Sprintf("retryDelayMs: %v is negative", t.RetryDelay), "write 0 or more", "retryDelayMs")
+	}
+	if t.RetryBackoff == 0 {
+		t.RetryBackoff = DefaultRetryBackoff
+	} else if !(t.RetryBackoff >= 1) || math.IsInf(t.RetryBackoff, 0) {
+		c.bad(nil, fmt.Sprintf("retryBackoff: %v is no factor", t.RetryBackoff), "write 1 or more", "retryBackoff")
+	}
+	if t.Timeout < 0 {
+		c.bad(nil, fmt.Sprintf("timeoutMs: %v is negative", t.Timeout), "write 0, for none, or more", "timeoutMs")
+	}
+	if t.TTL < 0 {
+		c.bad(nil, fmt.Sprintf("ttlMs: %v is negative", t.TTL), "write 0, for unlimited, or more", "ttlMs")
+	}
+}
+
+func (c *checker) lists() {
+	t := c.t
+	end := 0
+	for k, p := range t.Params {
+		if p.Start < end || p.End < p.Start || p.End > len(t.Description) {
+			c.bad(nil, fmt.Sprintf("params[%d]: bytes %d to %d are not a part of the description after byte %d", k, p.Start, p.End, end), "", "params", k)
+			break
+		}
+		end = p.End
+	}
+	seen := make(map[string]bool)
+	for k, use := range t.Uses {
+		if err := CheckName(use.Name); err != nil {
+			c.bad(err, fmt.Sprintf("uses[%d]: %v", k, err), "write the name of an input", "uses", k)
+			continue
+		}
+		if name := Normalize(use.Name); seen[name] {
+			c.bad(ErrDuplicate, fmt.Sprintf("uses[%d]: %s is named before", k, quote(use.Name)), "remove it", "uses", k)
+		} else {
+			seen[name] = true
+		}
+	}
+	clear(seen)
+	for k, tag := range t.RequiredTags {
+		if err := CheckTitle(tag); err != nil {
+			c.bad(err, fmt.Sprintf("requiredTags[%d]: %v", k, err), "", "requiredTags", k)
+		} else if seen[tag] {
+			c.bad(ErrDuplicate, fmt.Sprintf("requiredTags[%d]: %s is named before", k, quote(tag)), "remove it", "requiredTags", k)
+		}
+		seen[tag] = true
+	}
+	if len(t.OutputSchema) > 0 && !json.Valid(t.OutputSchema) {
+		c.bad(nil, "outputSchema: it is not JSON", "write a JSON Schema", "outputSchema")
+	}
+}
+
+func (c *checker) metadata() {
+	if n := len(c.t.Metadata); n > MaxMetadata {
+		c.bad(nil, fmt.Sprintf("metadata: %d entries, more than %d", n, MaxMetadata), "", "metadata")
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.t.Metadata)) {
+		if fault, hint := metadataFault(key, c.t.Metadata[key]); fault != "" {
+			c.bad(nil, fmt.Sprintf("metadata: %s: %s", quote(key), fault), hint, "metadata", key)
+		}
+	}
+}
+
+// metadataFault says what is wrong with one entry, and what to write instead.
+func metadataFault(key string, value any) (fault, hint string) {
+	switch {
+	case !isMetadataKey(key):
+		return "not a key", fmt.Sprintf("begin with a letter, then letters, digits, '_', '.' and '-', at most %d in all", MaxName)
+	case strings.HasPrefix(strings.ToLower(key), "oma."):
+		return "keys that begin with oma. are reserved", "choose another"
+	case isCredential(key):
+		return "it looks like the name of a credential", "keep credentials out of tasks: metadata is shown and stored"
+	}
+	switch v := value.(type) {
+	case string:
+		if !utf8.ValidString(v) {
+			return "it is not valid UTF-8", ""
+		}
+		if n := utf8.RuneCountInString(v); n > MaxMetadataValue {
+			return fmt.Sprintf("%d characters, more than %d", n, MaxMetadataValue), ""
+		}
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprintf("%v is not a number of JSON", v), ""
+		}
+	case float32:
+		return metadataFault(key, float64(v))
+	case json.Number:
+		if !json.Valid([]byte(v)) {
+			return "it is not a number of JSON", ""
+		}
+	case bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+	case nil:
+		return "it has no value", "write a string, a number or a boolean"
+	default:
+		return fmt.Sprintf("it is a %T", v), "write a string, a number or a boolean"
+	}
+	return "", ""
+}
+
+// isMetadataKey reports whether key matches [A-Za-z][A-Za-z0-9_.-]{0,63}.
+func isMetadataKey(key string) bool {
+	for i := range len(key) {
+		c := key[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		rest := '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-'
+		if !letter && (i == 0 || !rest) {
+			return false
+		}
+	}
+	return 0 < len(key) && len(key) <= MaxName
+}
+
+// credentials are words that name a secret; a pair stands for two words in a row.
+var credentials = []string{
+	"password", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "credential", "credentials",
+	"authorization", "bearer", "cookie", "apikey", "privatekey", "accesskey",
+	"api key", "access key", "private key", "signing key", "encryption key", "secret key", "pass word",
+}
+
+// isCredential reports whether a word of key, in camelCase or between `_`, `.`
+// and `-`, names a secret. Counts such as maxTokens do not.
+func isCredential(key string) bool {
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		upper := 'A' <= c && c <= 'Z'
+		if upper && i > 0 && key[i-1] >= 'a' && key[i-1] <= 'z' || c == '_' || c == '.' || c == '-' {
+			b.WriteByte(' ')
+		}
+		if c != '_' && c != '.' && c != '-' {
+			b.WriteByte(c)
+		}
+	}
+	words := " " + strings.Join(strings.Fields(strings.ToLower(b.String())), " ") + " "
+	return slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(words, " "+word+" ") })
+}

@@ -1,0 +1,60 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// findings collects problems from several passes over the tasks.
+type findings struct {
+	list []finding
+}
+
+type finding struct {
+	task int
+	Problem
+}
+
+func (f *findings) add(task int, p Problem) { f.list = append(f.list, finding{task, p}) }
+
+// err returns all problems in the order of the text, or nil.
+func (f *findings) err() error {
+	slices.SortStableFunc(f.list, func(a, b finding) int { return a.task - b.task })
+	var problems Problems
+	for _, one := range f.list {
+		problems = append(problems, one.Problem)
+	}
+	return problems.Err()
+}
+
+// subject names task i in a problem.
+func subject(i int, title string) string {
+	if title = strings.TrimSpace(title); title == "" {
+		return fmt.Sprintf("task %d", i+1)
+	}
+	return "task " + quote(title)
+}
+
+// quote quotes a word of the caller, with escapes for what a terminal must not
+// see, and cuts it so that a message stays readable.
+func quote(word string) string {
+	const most = 60
+	if utf8.RuneCountInString(word) > most {
+		word = string([]rune(word)[:most-1]) + "…"
+	}
+	return strconv.Quote(word)
+}
+
+// pointer returns the RFC 6901 pointer to a part of task i.
+func pointer(i int, path ...any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "/tasks/%d", i)
+	for _, part := range path {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(part)))
+	}
+	return b.String()
+}

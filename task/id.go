@@ -1,0 +1,92 @@
+package task
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// namespace is the UUIDv5 of "https://github.com/runteam/runteam/task" in the
+// URL namespace of RFC 9562, dd305df5-2d5d-5ec9-804b-65a9beb2dc3f. Changing it
+// would change the id of every task, and with them what a journal can resume.
+var namespace = [16]byte{
+	0xdd, 0x30, 0x5d, 0xf5, 0x2d, 0x5d, 0x5e, 0xc9,
+	0x80, 0x4b, 0x65, 0xa9, 0xbe, 0xb2, 0xdc, 0x3f,
+}
+
+const idLen = 36 // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+
+// NewID returns the id of the task with this title: the UUIDv5 (RFC 9562) of
+// [Normalize](title) in a namespace of this package, so that titles which name
+// the same task have the same id in every run and on every machine.
+func NewID(title string) ID {
+	var buf [256]byte
+	name := appendNormal(buf[:0], title)
+	return ID(appendID(make([]byte, 0, idLen), name))
+}
+
+// appendID appends the id of a normalised title. It hashes on the stack: the
+// uuid package allocates four times for the same text.
+func appendID(dst, name []byte) []byte {
+	var buf [16 + 256]byte
+	sum := sha1.Sum(append(append(buf[:0], namespace[:]...), name...))
+	sum[6] = sum[6]&0x0f | 0x50 // version 5
+	sum[8] = sum[8]&0x3f | 0x80 // variant of RFC 9562
+	for i, part := range [...][]byte{sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, part)
+	}
+	return dst
+}
+
+// Normalize returns the form in which titles are compared: without surrounding
+// blanks, in lower case, and composed (NFC), so that an accented letter is the
+// same however an editor wrote it. A title that is normal already is returned
+// as it is, without a copy.
+func Normalize(title string) string {
+	title = strings.TrimSpace(title)
+	ascii, lower := true, true
+	for i := range len(title) {
+		switch c := title[i]; {
+		case c >= utf8.RuneSelf:
+			ascii = false
+		case 'A' <= c && c <= 'Z':
+			lower = false
+		}
+	}
+	switch {
+	case !ascii:
+		return normalUnicode(title)
+	case !lower:
+		return strings.ToLower(title)
+	}
+	return title
+}
+
+// appendNormal appends Normalize(title). It does not allocate for ASCII that fits dst.
+func appendNormal(dst []byte, title string) []byte {
+	title = strings.TrimSpace(title)
+	start := len(dst)
+	for i := range len(title) {
+		c := title[i]
+		if c >= utf8.RuneSelf {
+			return append(dst[:start], normalUnicode(title)...)
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// normalUnicode composes first, since a letter and its mark may have a lower
+// case only together, and afterwards, since lower case may leave them apart.
+func normalUnicode(title string) string {
+	return norm.NFC.String(strings.ToLower(norm.NFC.String(title)))
+}

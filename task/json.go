@@ -1,0 +1,243 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/runteam/runteam/label"
+)
+
+// wire is the JSON form of a [Task]: the keys of the TypeScript original, then
+// those that only this module knows. Durations are milliseconds, times RFC 3339
+// in UTC. What equals a default is left out.
+type wire struct {
+	ID                ID               `json:"id,omitempty"`
+	Title             string           `json:"title"`
+	Description       string           `json:"description"`
+	Status            Status           `json:"status,omitempty"`
+	Assignee          string           `json:"assignee,omitempty"`
+	DependsOn         []wireDependency `json:"dependsOn,omitempty"`
+	DependencyPayload Payload          `json:"dependencyPayload,omitempty"`
+	MemoryScope       MemoryScope      `json:"memoryScope,omitempty"`
+	MaxRetries        int              `json:"maxRetries,omitempty"`
+	RetryDelay        *millis          `json:"retryDelayMs,omitempty"`
+	RetryBackoff      *float64         `json:"retryBackoff,omitempty"`
+	Role              string           `json:"role,omitempty"`
+	Priority          Priority         `json:"priority,omitempty"`
+	Metadata          map[string]any   `json:"metadata,omitempty"`
+	CreatedAt         time.Time        `json:"createdAt,omitzero"`
+	UpdatedAt         time.Time        `json:"updatedAt,omitzero"`
+
+	Key            string               `json:"key,omitempty"`
+	Params         []wireParam          `json:"params,omitempty"`
+	Uses           []wireUse            `json:"uses,omitempty"`
+	Classification label.Classification `json:"classification,omitzero"`
+	RequiredTags   []string             `json:"requiredTags,omitempty"`
+	OutputSchema   json.RawMessage      `json:"outputSchema,omitempty"`
+	TTL            millis               `json:"ttlMs,omitzero"`
+	Timeout        millis               `json:"timeoutMs,omitzero"`
+	Origin         *wirePosition        `json:"origin,omitempty"`
+}
+
+type wireParam struct {
+	Name  string `json:"name"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+}
+
+type wirePosition struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitzero"`
+	Column int    `json:"column,omitzero"`
+}
+
+// A wireDependency is an id alone, or an object when there is more to say.
+type wireDependency struct {
+	Task     ID      `json:"task"`
+	As       Payload `json:"as,omitempty"`
+	Optional bool    `json:"optional,omitempty"`
+}
+
+// MarshalJSON writes the id alone when the rest is empty.
+func (d wireDependency) MarshalJSON() ([]byte, error) {
+	if d.As == "" && !d.Optional {
+		return json.Marshal(d.Task)
+	}
+	type plain wireDependency
+	return json.Marshal(plain(d))
+}
+
+// UnmarshalJSON reads an id or an object.
+func (d *wireDependency) UnmarshalJSON(data []byte) error {
+	*d = wireDependency{}
+	if data[0] == '"' {
+		return json.Unmarshal(data, &d.Task)
+	}
+	type plain wireDependency
+	return json.Unmarshal(data, (*plain)(d))
+}
+
+// A wireUse is the name of an input alone; an object with a name is read too.
+type wireUse struct {
+	Name string `json:"name"`
+}
+
+// MarshalJSON writes the name.
+func (u wireUse) MarshalJSON() ([]byte, error) { return json.Marshal(u.Name) }
+
+// UnmarshalJSON reads a name or an object.
+func (u *wireUse) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &u.Name)
+	}
+	type plain wireUse
+	return json.Unmarshal(data, (*plain)(u))
+}
+
+// millis is a duration written as a number of milliseconds, with a fraction if need be.
+type millis time.Duration
+
+// MarshalJSON writes milliseconds.
+func (m millis) MarshalJSON() ([]byte, error) {
+	if whole := time.Duration(m) / time.Millisecond; whole*time.Millisecond == time.Duration(m) {
+		return json.Marshal(int64(whole))
+	}
+	return json.Marshal(float64(m) / float64(time.Millisecond))
+}
+
+// UnmarshalJSON reads milliseconds. What a duration cannot hold is an error.
+func (m *millis) UnmarshalJSON(data []byte) error {
+	var whole int64
+	if json.Unmarshal(data, &whole) == nil && whole >= 0 && whole <= math.MaxInt64/int64(time.Millisecond) {
+		*m = millis(whole) * millis(time.Millisecond)
+		return nil
+	}
+	var ms float64
+	if err := json.Unmarshal(data, &ms); err != nil {
+		return fmt.Errorf("%s is not a number of milliseconds", quote(string(data)))
+	}
+	if !(ms >= 0 && ms*float64(time.Millisecond) < math.MaxInt64) {
+		return fmt.Errorf("%v milliseconds are out of range", ms)
+	}
+	*m = millis(math.Round(ms * float64(time.Millisecond)))
+	return nil
+}
+
+// MarshalJSON writes a task with the keys of the TypeScript original
+// (camelCase; durations in milliseconds; times RFC 3339 in UTC) and with keys
+// of its own for what only this module knows. A form that all dependencies
+// share is one dependencyPayload, as there.
+func (t Task) MarshalJSON() ([]byte, error) {
+	w := wire{
+		ID: t.ID, Title: t.Title, Description: t.Description, Status: t.Status, Assignee: t.Assignee,
+		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
+		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags,
+		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout),
+	}
+	w.DependencyPayload = sharedPayload(t.DependsOn)
+	for _, d := range t.DependsOn {
+		one := wireDependency{Task: d.Task, Optional: d.Optional}
+		if w.DependencyPayload == "" && payload(d.As) != Output {
+			one.As = d.As
+		}
+		w.DependsOn = append(w.DependsOn, one)
+	}
+	for _, u := range t.Uses {
+		w.Uses = append(w.Uses, wireUse(u))
+	}
+	for _, p := range t.Params {
+		w.Params = append(w.Params, wireParam(p))
+	}
+	if t.MemoryScope != ScopeDependencies {
+		w.MemoryScope = t.MemoryScope
+	}
+	if t.Priority != Normal {
+		w.Priority = t.Priority
+	}
+	if t.RetryDelay != DefaultRetryDelay {
+		w.RetryDelay = new(millis(max(t.RetryDelay, 0)))
+	}
+	if t.RetryBackoff != DefaultRetryBackoff {
+		w.RetryBackoff = new(max(t.RetryBackoff, 1))
+	}
+	if t.Origin != (Position{}) {
+		w.Origin = new(wirePosition(t.Origin))
+	}
+	return json.Marshal(w)
+}
+
+// sharedPayload returns the form that all dependencies have in common, unless it is the default.
+func sharedPayload(deps []Dependency) Payload {
+	if len(deps) == 0 || payload(deps[0].As) == Output {
+		return ""
+	}
+	for _, d := range deps {
+		if d.As != deps[0].As {
+			return ""
+		}
+	}
+	return deps[0].As
+}
+
+// UnmarshalJSON reads what [Task.MarshalJSON] or the original writes. Missing
+// keys take their defaults, unknown ones are passed over, and a word that is
+// no status, form, scope or priority is an error. It does not check what
+// [Resolve] checks: the texts and the references.
+func (t *Task) UnmarshalJSON(data []byte) error {
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return fmt.Errorf("read task: %w", err)
+	}
+	*t = Task{
+		ID: w.ID, Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee,
+		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
+		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
+		MaxRetries: max(w.MaxRetries, 0), RetryDelay: DefaultRetryDelay, RetryBackoff: DefaultRetryBackoff,
+		Timeout: time.Duration(w.Timeout), Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
+		Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
+	}
+	if w.RetryDelay != nil {
+		t.RetryDelay = time.Duration(*w.RetryDelay)
+	}
+	if w.RetryBackoff != nil {
+		t.RetryBackoff = *w.RetryBackoff
+	}
+	if w.Origin != nil {
+		t.Origin = Position(*w.Origin)
+	}
+	for _, d := range w.DependsOn {
+		if d.As == "" {
+			d.As = w.DependencyPayload
+		}
+		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Optional: d.Optional})
+	}
+	for _, u := range w.Uses {
+		t.Uses = append(t.Uses, Use(u))
+	}
+	for _, p := range w.Params {
+		t.Params = append(t.Params, Param(p))
+	}
+	return t.settle()
+}
+
+// settle fills in the defaults of a task just read, and checks its words.
+func (t *Task) settle() error {
+	if t.Status == "" {
+		t.Status = Pending
+	}
+	if !t.Status.Valid() {
+		return fmt.Errorf("%w: task %s: status %s", ErrInvalid, quote(t.Title), quote(string(t.Status)))
+	}
+	found := &findings{}
+	c := checker{t: t, found: found}
+	c.words()
+	for k, d := range t.DependsOn {
+		if !d.As.Valid() {
+			found.add(0, badPayload(t, 0, k, d.As))
+		}
+	}
+	return found.err()
+}

@@ -1,0 +1,67 @@
+package task
+
+import "time"
+
+// New returns the task that a spec describes, pending and with both times at,
+// or [Problems]. It needs no graph: a reference that is a UUID is an id, and
+// any other is the title of a task that need not exist yet; keys cannot be
+// told from titles, so they are not understood here.
+func New(spec Spec, at time.Time) (Task, error) {
+	found := &findings{}
+	t := Task{}
+	fill(&t, &spec, at, 0, found)
+	if CheckTitle(spec.Title) == nil {
+		t.ID = NewID(spec.Title)
+	}
+	seen := make(map[ID]bool, len(spec.DependsOn))
+	for k, ref := range spec.DependsOn {
+		id, p, bad := directRef(&t, k, ref, seen)
+		if bad {
+			found.add(0, p)
+			continue
+		}
+		seen[id] = true
+		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Optional: ref.Optional})
+	}
+	if err := found.err(); err != nil {
+		return Task{}, err
+	}
+	return t, nil
+}
+
+// Ready reports whether a task may run: it is pending, every dependency that
+// get finds is completed, or in any terminal state if it is optional, and get
+// finds them all.
+func Ready(t Task, get func(ID) (Task, bool)) bool {
+	if t.Status != Pending {
+		return false
+	}
+	for _, d := range t.DependsOn {
+		up, ok := get(d.Task)
+		if !ok || up.Status != Completed && !(d.Optional && up.Status.Terminal()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Order returns the ids such that each comes after its dependencies, as
+// [Graph.Order] does, or what [Validate] returns.
+func Order(tasks []Task) ([]ID, error) {
+	g, err := NewGraph(tasks)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(tasks))
+	for k, i := range g.Order() {
+		ids[k] = tasks[i].ID
+	}
+	return ids, nil
+}
+
+// Validate reports every duplicate id, unknown, repeated or own dependency and
+// cycle among tasks, as [Problems].
+func Validate(tasks []Task) error {
+	_, err := NewGraph(tasks)
+	return err
+}

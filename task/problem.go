@@ -1,0 +1,68 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Problem is one thing that is wrong with what a caller wrote.
+//
+// Pointer says where, as an RFC 6901 pointer into a team file: a program that
+// built its tasks in Go reads /tasks/2/dependsOn/0 as tasks[2].dependsOn[0],
+// and a loader of files turns it into a line and a column.
+type Problem struct {
+	Pointer string
+	Line    int    // line within a text value, from 1; zero means the value as a whole
+	Subject string // what the value belongs to, such as `task "Write letter"`
+	Message string // what is wrong
+	Hint    string // what to write instead; may be empty
+	Err     error  // the condition, for errors.Is; may be nil
+}
+
+// Error reads like `task "Write letter": dependsOn[0]: no task "Scoer": did you mean "Score"?`.
+func (p Problem) Error() string {
+	var b strings.Builder
+	if p.Subject != "" {
+		fmt.Fprintf(&b, "%s: ", p.Subject)
+	}
+	b.WriteString(p.Message)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, " (line %d)", p.Line)
+	}
+	if p.Hint != "" {
+		fmt.Fprintf(&b, ": %s", p.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap returns the condition.
+func (p Problem) Unwrap() error { return p.Err }
+
+// Problems is an error that lists everything wrong at once, in the order of the text.
+type Problems []Problem
+
+// Err returns p as an error, or nil when it is empty.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// Error lists the problems, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, one := range p {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the problems one by one, for errors.Is and errors.As.
+func (p Problems) Unwrap() []error {
+	errs := make([]error, len(p))
+	for i, one := range p {
+		errs[i] = one
+	}
+	return errs
+}

@@ -1,0 +1,127 @@
+// Package task decides what a task is and what a graph of tasks allows.
+//
+// A caller writes [Spec] values that name each other by title. [Resolve]
+// checks all of them at once, gives every task its stable [ID] and returns a
+// [Graph], whose index arrays answer what depends on what. Everything here
+// only computes: times and ids come in as arguments, and the same input gives
+// the same output.
+package task
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/runteam/runteam/label"
+)
+
+// An ID names a task. [NewID] derives it from the title, so it is the same in
+// every run; a run is told apart by its own id.
+type ID string
+
+// A Path points into a structured value, as RFC 6901 writes it. Whole, the
+// empty path, is the value itself.
+type Path string
+
+// Whole is the path of a value as a whole.
+const Whole Path = ""
+
+// A Task is one piece of work for one agent.
+type Task struct {
+	ID          ID
+	Key         string // short name, [a-z0-9-]+; empty when the caller gave none
+	Title       string
+	Description string
+	Params      []Param // which bytes of Description came from parameters, in order
+	Assignee    string  // the agent's name; empty until one is assigned
+
+	DependsOn []Dependency // in the order written
+	Uses      []Use        // named inputs, in the order written
+
+	MemoryScope    MemoryScope
+	Classification label.Classification // of the task's own text and of nothing else
+	RequiredTags   []string             // tags that the result must carry
+	OutputSchema   json.RawMessage      // JSON Schema of the result; nil means free text
+	TTL            time.Duration        // life of the result; zero means unlimited
+
+	MaxRetries   int           // attempts after the first
+	RetryDelay   time.Duration // before the first retry; see [Backoff]
+	RetryBackoff float64       // factor between two delays, at least 1
+	Timeout      time.Duration // bound on one attempt, and the session that it asks for; zero means none
+
+	Role     string // shown in plans, events and results; decides nothing
+	Priority Priority
+	Metadata map[string]any // strings, numbers and booleans of the caller; decides nothing
+
+	Status    Status
+	CreatedAt time.Time
+	UpdatedAt time.Time
+
+	Origin Position // where the task is written; zero for a task made in Go
+}
+
+// A Dependency is a task whose result is granted to the dependent.
+type Dependency struct {
+	Task     ID
+	As       Payload
+	Optional bool // the dependent runs even when the result is missing or held
+}
+
+// A Use grants a named input to a task.
+type Use struct {
+	Name string
+}
+
+// A Param says that the bytes [Start, End) of a text came from the parameter Name.
+type Param struct {
+	Name       string
+	Start, End int
+}
+
+// A Position is a place in a file; lines and columns count from 1.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+// Status is where a task stands. The empty string is not a status.
+type Status string
+
+// The statuses. Completed, Failed and Skipped are terminal.
+const (
+	Pending    Status = "pending"     // may run
+	Blocked    Status = "blocked"     // waits for its dependencies
+	InProgress Status = "in_progress" // runs
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	Skipped    Status = "skipped"
+)
+
+// Payload says in which form a dependency is delivered. The zero value means Output.
+type Payload string
+
+// The forms of a dependency.
+const (
+	Output     Payload = "output"     // the result's text
+	Structured Payload = "structured" // its validated JSON
+	Both       Payload = "both"
+)
+
+// MemoryScope says what of the team's shared memory a task sees. The zero value means Dependencies.
+type MemoryScope string
+
+// The scopes.
+const (
+	ScopeDependencies MemoryScope = "dependencies" // nothing but the results of its dependencies
+	ScopeAll          MemoryScope = "all"          // a digest of everything that had completed
+)
+
+// Priority breaks ties among tasks that are ready at the same time. The zero value means Normal.
+type Priority string
+
+// The priorities.
+const (
+	Low      Priority = "low"
+	Normal   Priority = "normal"
+	High     Priority = "high"
+	Critical Priority = "critical"
+)
