@@ -1,0 +1,281 @@
+package scripted
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// MaxRequest bounds the body of a request, in bytes.
+const MaxRequest = 16 << 20
+
+// Handler is the endpoint. It answers POST /v1/chat/completions, whole or as
+// a stream, and GET /v1/models. It is safe for concurrent use.
+type Handler struct {
+	models []string
+	keep   bool
+	mux    *http.ServeMux
+
+	mu       sync.Mutex // guards what follows
+	answers  []*answer
+	requests []Request
+	calls    int
+}
+
+// answer is a reply that is ready to be given.
+type answer struct {
+	Reply
+	text *template.Template
+	left int // if Times is not zero
+}
+
+// A Request is one call that the endpoint received.
+type Request struct {
+	Model    string
+	System   string
+	Messages []llm.Message // without system messages
+	Stream   bool
+	Headers  []string // names only, sorted
+}
+
+// New returns the endpoint of a script, which it does not change. If keep is
+// true it keeps every request in memory, for Requests.
+func New(s *Script, keep bool) (*Handler, error) {
+	if s == nil {
+		s = &Script{}
+	}
+	answers, err := s.compileAll()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{models: slices.Clone(s.Models), keep: keep, mux: http.NewServeMux(), answers: answers}
+	if len(h.models) == 0 {
+		h.models = []string{"scripted"}
+	}
+	h.mux.HandleFunc("POST /v1/chat/completions", h.complete)
+	h.mux.HandleFunc("GET /v1/models", h.list)
+	h.mux.HandleFunc("/v1/chat/completions", refuseMethod)
+	h.mux.HandleFunc("/v1/models", refuseMethod)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "not_found", "no such path: the base URL ends in /v1")
+	})
+	return h, nil
+}
+
+// ServeHTTP answers one request. Requests of pages from elsewhere are refused.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		refuse(w, http.StatusForbidden, "cross_origin", err.Error())
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// Requests returns the calls received so far, oldest first, if the endpoint keeps them.
+func (h *Handler) Requests() []Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.requests)
+}
+
+func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	list := struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{Object: "list"}
+	for _, m := range h.models {
+		list.Data = append(list.Data, model{ID: m, Object: "model", OwnedBy: "scripted"})
+	}
+	send(w, http.StatusOK, list)
+}
+
+// call is the body of a request, as far as it matters here.
+type call struct {
+	Model    string `json:"model"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+	Stream        bool `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
+	req, c, err := readCall(w, r)
+	if err != nil {
+		status := http.StatusBadRequest
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			status = http.StatusRequestEntityTooLarge
+		}
+		refuse(w, status, "invalid_request_error", err.Error())
+		return
+	}
+	got := receive(req.System, userTexts(req.Messages))
+	a, number := h.choose(req, got)
+	out := &output{w: w, call: c, number: number, input: size(req)}
+	if a == nil {
+		out.text(got.offline(), false, nil)
+		return
+	}
+	if !wait(r, a.Delay) {
+		return
+	}
+	if a.Status != 0 || a.Body != "" {
+		a.fail(w)
+		return
+	}
+	text, err := got.render(a.text)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "script_error", "the script cannot answer: "+err.Error())
+		return
+	}
+	out.text(text, a.Cut, a.Usage)
+}
+
+// choose records a request and returns the reply for it, or nil, and its number.
+func (h *Handler) choose(req Request, got *received) (*answer, int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls++
+	if h.keep {
+		h.requests = append(h.requests, req)
+	}
+	for _, a := range h.answers {
+		if !a.matches(got) || a.Times > 0 && a.left == 0 {
+			continue
+		}
+		a.left--
+		return a, h.calls
+	}
+	return nil, h.calls
+}
+
+func (a *answer) matches(got *received) bool {
+	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
+		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
+}
+
+// fail answers with a status or a body in the place of a text.
+func (a *answer) fail(w http.ResponseWriter) {
+	if a.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((a.RetryAfter+time.Second-1)/time.Second)))
+	}
+	status := max(a.Status, http.StatusOK)
+	if a.Body == "" && status >= 400 {
+		refuse(w, status, "scripted", fmt.Sprintf("the script says %d", status))
+		return
+	}
+	if json.Valid([]byte(a.Body)) {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, a.Body)
+}
+
+// wait waits for d, and reports false if the client left first.
+func wait(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// readCall reads and checks the body of a request.
+func readCall(w http.ResponseWriter, r *http.Request) (Request, call, error) {
+	var c call
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
+	if err != nil {
+		return Request{}, c, err
+	}
+	if err := json.Unmarshal(body, &c); err != nil {
+		return Request{}, c, fmt.Errorf("the body is not JSON of a chat completion: %w", err)
+	}
+	switch {
+	case c.Model == "":
+		return Request{}, c, errors.New("model is missing")
+	case len(c.Messages) == 0:
+		return Request{}, c, errors.New("messages is empty")
+	}
+	req := Request{Model: c.Model, Stream: c.Stream, Headers: slices.Sorted(maps.Keys(r.Header))}
+	var system []string
+	for i, m := range c.Messages {
+		text, err := contentText(m.Content)
+		if err != nil {
+			return Request{}, c, fmt.Errorf("messages[%d]: %w", i, err)
+		}
+		switch m.Role {
+		case "system", "developer":
+			system = append(system, text)
+		case "user", "assistant", "tool":
+			req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.Role), Text: text})
+		default:
+			return Request{}, c, fmt.Errorf("messages[%d]: unknown role %q", i, llm.OneLine(m.Role))
+		}
+	}
+	req.System = strings.Join(system, "\n\n")
+	return req, c, nil
+}
+
+// contentText returns the text of a content: a string, null, or a list of parts.
+func contentText(raw json.RawMessage) (string, error) {
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return "", errors.New("content is neither a text nor a list of parts")
+	}
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text, nil
+}
+
+func userTexts(messages []llm.Message) []string {
+	var all []string
+	for _, m := range messages {
+		if m.Role == llm.User {
+			all = append(all, m.Text)
+		}
+	}
+	return all
+}
+
+// size returns the bytes of all texts of a request.
+func size(req Request) int {
+	n := len(req.System)
+	for _, m := range req.Messages {
+		n += len(m.Text)
+	}
+	return n
+}

@@ -1,0 +1,199 @@
+package scripted
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/printer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// MaxFile bounds a script file, in bytes.
+const MaxFile = 1 << 20
+
+// A FileError is one thing that is wrong in a script file, and where. Line
+// and Column count from 1; they are 0 if the fault has no place.
+type FileError struct {
+	File    string
+	Line    int
+	Column  int
+	Message string
+	Excerpt string // the lines around it; may be empty
+}
+
+// Error is "file:line:col: message" and the excerpt.
+func (e *FileError) Error() string {
+	at := e.File
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+	}
+	if e.Excerpt == "" {
+		return at + ": " + e.Message
+	}
+	return at + ": " + e.Message + "\n" + e.Excerpt
+}
+
+// ReadFile reads and parses the script at path.
+func ReadFile(path string) (*Script, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a script in YAML or JSON; name stands in errors. Everything
+// that is wrong is reported together: the error joins [*FileError] values.
+func Parse(name string, data []byte) (*Script, error) {
+	if message := unfit(data); message != "" {
+		return nil, &FileError{File: name, Message: message}
+	}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, syntaxError(name, err)
+	}
+	d := &decoder{file: name}
+	if len(file.Docs) > 1 {
+		d.fail(file.Docs[1].Body, "a second document: a script is one")
+		return nil, d.err()
+	}
+	for _, doc := range file.Docs {
+		d.plain(doc.Body)
+	}
+	if d.err() != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		d.ifNone("the file is empty: write models: or replies:")
+		return nil, d.err()
+	}
+	s := d.script(file.Docs[0].Body)
+	return s, d.err()
+}
+
+// unfit says why data is not worth parsing, or nothing.
+func unfit(data []byte) string {
+	switch {
+	case len(data) > MaxFile:
+		return fmt.Sprintf("larger than %d KiB", MaxFile>>10)
+	case !utf8.Valid(data):
+		return "not UTF-8: is this a text file?"
+	case bytes.IndexByte(data, 0) >= 0:
+		return "holds a zero byte: is this a text file?"
+	case depth(data) > maxDepth:
+		return "nested too deep"
+	}
+	return ""
+}
+
+// maxDepth bounds nesting: the parser's time grows with its square.
+const maxDepth = 200
+
+// depth is a bound on how deep brackets and dashes nest, by counting them.
+func depth(data []byte) int {
+	deepest, open := 0, 0
+	for line := range bytes.Lines(data) {
+		dashes := 0
+		for rest := bytes.TrimLeft(line, " "); bytes.HasPrefix(rest, []byte("- ")); rest = bytes.TrimLeft(rest[1:], " ") {
+			dashes++
+		}
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(open-1, 0)
+			}
+			deepest = max(deepest, open)
+		}
+		deepest = max(deepest, dashes)
+	}
+	return deepest
+}
+
+// syntaxError places an error of the parser.
+func syntaxError(name string, err error) error {
+	type located interface {
+		GetToken() *token.Token
+		GetMessage() string
+	}
+	if at, ok := errors.AsType[interface {
+		error
+		located
+	}](err); ok && at.GetToken() != nil {
+		t := at.GetToken()
+		return &FileError{File: name, Line: t.Position.Line, Column: t.Position.Column, Message: at.GetMessage(), Excerpt: excerpt(t)}
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return &FileError{File: name, Message: first}
+}
+
+// excerpt shows the lines around a token.
+func excerpt(t *token.Token) string {
+	var p printer.Printer
+	text := p.PrintErrorToken(t, false)
+	if len(text) > 2000 { // one long line says nothing
+		return ""
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// decoder collects what is wrong in one file.
+type decoder struct {
+	file   string
+	faults []error
+}
+
+func (d *decoder) err() error { return errors.Join(d.faults...) }
+
+func (d *decoder) ifNone(message string) {
+	if len(d.faults) == 0 {
+		d.faults = append(d.faults, &FileError{File: d.file, Message: message})
+	}
+}
+
+// fail notes a fault at a node.
+func (d *decoder) fail(n ast.Node, format string, args ...any) {
+	e := &FileError{File: d.file, Message: fmt.Sprintf(format, args...)}
+	if n != nil && n.GetToken() != nil {
+		t := n.GetToken()
+		e.Line, e.Column, e.Excerpt = t.Position.Line, t.Position.Column, excerpt(t)
+	}
+	if len(d.faults) < maxFaults {
+		d.faults = append(d.faults, e)
+	}
+}
+
+// maxFaults bounds how many faults of a file are reported.
+const maxFaults = 50
+
+// plain refuses anchors, aliases, merges and tags: a script is read as it looks.
+func (d *decoder) plain(n ast.Node) {
+	if n == nil {
+		return
+	}
+	ast.Walk(visitor(func(n ast.Node) {
+		switch n.(type) {
+		case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+			d.fail(n, "anchors, aliases and merges are not allowed: write the text out")
+		case *ast.TagNode, *ast.DirectiveNode:
+			d.fail(n, "tags and directives are not allowed")
+		}
+	}), n)
+}
+
+type visitor func(ast.Node)
+
+func (v visitor) Visit(n ast.Node) ast.Visitor {
+	v(n)
+	return v
+}

@@ -1,0 +1,159 @@
+package scripted
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// output writes one answer in the form that the call asks for.
+type output struct {
+	w      http.ResponseWriter
+	call   call
+	number int
+	input  int // bytes of the request's texts
+}
+
+// The forms of the chat completions API, as far as they are sent.
+type (
+	completion struct {
+		ID      string   `json:"id"`
+		Object  string   `json:"object"`
+		Created int64    `json:"created"`
+		Model   string   `json:"model"`
+		Choices []choice `json:"choices"`
+		Usage   *tokens  `json:"usage,omitempty"`
+	}
+	choice struct {
+		Index        int      `json:"index"`
+		Message      *message `json:"message,omitempty"`
+		Delta        *message `json:"delta,omitempty"`
+		FinishReason *string  `json:"finish_reason"`
+	}
+	message struct {
+		Role    string `json:"role,omitempty"`
+		Content string `json:"content"`
+	}
+	tokens struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Total      int `json:"total_tokens"`
+	}
+)
+
+// text answers with a text; cut breaks the connection half-way.
+func (o *output) text(text string, cut bool, u *Usage) {
+	if u == nil {
+		u = &Usage{Input: (o.input + 3) / 4, Output: (len(text) + 3) / 4}
+	}
+	used := &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output}
+	if o.call.Stream {
+		o.stream(text, cut, used)
+		return
+	}
+	body, err := json.Marshal(o.completion("chat.completion", used, choice{
+		Message: &message{Role: "assistant", Content: text}, FinishReason: new("stop"),
+	}))
+	if err != nil {
+		refuse(o.w, http.StatusInternalServerError, "server_error", "the answer cannot be written as JSON")
+		return
+	}
+	o.w.Header().Set("Content-Type", "application/json")
+	o.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if cut {
+		_, _ = o.w.Write(body[:len(body)/2])
+		o.abort()
+	}
+	_, _ = o.w.Write(body)
+}
+
+// stream answers with events.
+func (o *output) stream(text string, cut bool, used *tokens) {
+	o.w.Header().Set("Content-Type", "text/event-stream")
+	o.w.Header().Set("Cache-Control", "no-cache")
+	o.event(choice{Delta: &message{Role: "assistant"}})
+	end := len(text)
+	if cut {
+		end /= 2
+	}
+	step := min(max(len(text)/64, 16), 4096)
+	for at := 0; at < end; {
+		next := piece(text, at, step)
+		o.event(choice{Delta: &message{Content: text[at:next]}})
+		at = next
+	}
+	if cut {
+		o.abort()
+	}
+	o.event(choice{Delta: &message{}, FinishReason: new("stop")})
+	if o.call.StreamOptions.IncludeUsage {
+		last := o.completion("chat.completion.chunk", used)
+		last.Choices = []choice{}
+		o.line(last)
+	}
+	_, _ = io.WriteString(o.w, "data: [DONE]\n\n")
+}
+
+// piece returns the end of the piece of text that starts at at: n bytes, or up to the end of a rune after that.
+func piece(text string, at, n int) int {
+	end := min(at+n, len(text))
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return end
+}
+
+func (o *output) event(c choice) { o.line(o.completion("chat.completion.chunk", nil, c)) }
+
+func (o *output) line(c completion) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return // texts and numbers always can be written
+	}
+	_, _ = fmt.Fprintf(o.w, "data: %s\n\n", data)
+	_ = http.NewResponseController(o.w).Flush()
+}
+
+func (o *output) completion(object string, used *tokens, choices ...choice) completion {
+	return completion{
+		ID: fmt.Sprintf("chatcmpl-%d", o.number), Object: object, Created: time.Now().Unix(),
+		Model: o.call.Model, Choices: choices, Usage: used,
+	}
+}
+
+// abort breaks the connection after what was written so far.
+func (o *output) abort() {
+	_ = http.NewResponseController(o.w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// refuse answers with an error in the form of the API.
+func refuse(w http.ResponseWriter, status int, code, text string) {
+	var body struct {
+		Error struct {
+			Message string  `json:"message"`
+			Type    string  `json:"type"`
+			Param   *string `json:"param"`
+			Code    string  `json:"code"`
+		} `json:"error"`
+	}
+	body.Error.Message, body.Error.Type, body.Error.Code = text, "invalid_request_error", code
+	if status >= 500 {
+		body.Error.Type = "server_error"
+	}
+	send(w, status, body)
+}
+
+func refuseMethod(w http.ResponseWriter, r *http.Request) {
+	refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path does not take "+r.Method)
+}
+
+func send(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

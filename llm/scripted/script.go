@@ -1,0 +1,81 @@
+// Package scripted answers one question: what would an endpoint say, if its
+// answers were written down beforehand?
+//
+// It is an OpenAI-compatible endpoint that answers from a [Script], for work
+// without a network: the client, the wire and the failures are real, only the
+// model is not. [Start] runs it on a loopback port, [New] gives it as an
+// http.Handler. Answers are templates that can quote from the prompt they
+// received, so an answer is wrong where context did not arrive.
+// docs/scripts.md describes the file for its users.
+package scripted
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Script says what to answer. The zero value and nil answer every call
+// with a minimal instance of the schema that it carries, or with the names of
+// the sections that it received, marked OFFLINE.
+type Script struct {
+	Models  []string // what the list of models holds; empty means "scripted"
+	Replies []Reply  // the first that matches answers
+}
+
+// A Reply answers the calls that it matches: with a text, or with a status
+// and a body.
+type Reply struct {
+	Task   string // the title in the prompt's first line, "# Task: <title>"; blanks around it and case do not count; empty matches any
+	System string // a piece of the system prompt, whatever its case; empty matches any
+
+	Text       string        // a template, see docs/scripts.md
+	Delay      time.Duration // before the first byte
+	Status     int           // 200 to 599; zero means 200
+	RetryAfter time.Duration // a Retry-After header in whole seconds, with a status from 400
+	Body       string        // sent as it is, in the place of a text
+	Times      int           // how many calls this reply answers before the next match does; zero means all
+	Cut        bool          // break the connection half-way through the answer
+	Usage      *Usage        // nil means a fourth of the bytes, rounded up
+}
+
+// Usage is how many tokens a reply says that it took.
+type Usage struct {
+	Input  int
+	Output int
+}
+
+// check returns the key of a reply that contradicts the others, and how; no message if none does.
+func (r Reply) check() (key, message string) {
+	raw := r.Status != 0 || r.Body != ""
+	switch {
+	case r.Status != 0 && (r.Status < 200 || r.Status > 599):
+		return "status", "status: want a number from 200 to 599"
+	case r.Text != "" && raw:
+		return "text", "text: a reply with status or body has none; leave one of them out"
+	case r.Cut && raw:
+		return "cut", "cut: only a text can be cut"
+	case r.Usage != nil && raw:
+		return "usage", "usage: only a text has one"
+	case r.RetryAfter != 0 && r.Status < 400:
+		return "retryAfter", "retryAfter: goes with a status from 400"
+	case r.Delay < 0 || r.RetryAfter < 0 || r.Times < 0:
+		return "delay", "delay, retryAfter and times are not below zero"
+	}
+	return "", ""
+}
+
+// compileAll checks a script and compiles its texts, in order.
+func (s *Script) compileAll() ([]*answer, error) {
+	var all []*answer
+	for i, r := range s.Replies {
+		if _, message := r.check(); message != "" {
+			return nil, fmt.Errorf("script: reply %d: %s", i+1, message)
+		}
+		t, err := compile(r.Text)
+		if err != nil {
+			return nil, fmt.Errorf("script: reply %d: text: %w", i+1, err)
+		}
+		all = append(all, &answer{Reply: r, text: t, left: r.Times})
+	}
+	return all, nil
+}
