@@ -1,0 +1,74 @@
+// Package spec decides what a file says.
+//
+// [Load] reads a team file, in YAML or JSON, and everything that it names, and
+// gives back a [File] in the types that the rest of the module works with, or
+// an [*Error] that lists everything wrong with it, each [Problem] at its line
+// and column. What only a team can check is found there and located here:
+// [File.Build] and [File.Locate] turn the pointers of [task.Problems] into
+// places in the files. Nothing is run, no network is used and no clock read;
+// the same files, flags and environment give the same answer.
+package spec
+
+import (
+	"errors"
+	"io"
+
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Conditions of a file. Problems wrap them where they apply.
+var (
+	ErrNotFound = errors.New("no spec file")  // the file, or team.yaml in the folder, does not exist
+	ErrNotBuilt = errors.New("not built yet") // a key that is known, whose machinery does not exist yet
+	ErrRefused  = errors.New("refused")       // a key of the original that runteam will not have, or has under another name
+	ErrUnknown  = errors.New("unknown key")   // a key that nobody knows
+	ErrInvalid  = errors.New("invalid")       // a value of the wrong kind or out of range
+	ErrSyntax   = errors.New("syntax")        // a file that is no YAML or JSON, or uses what is refused of it
+	ErrRead     = errors.New("cannot read")   // a file that a spec names and that cannot be taken
+)
+
+// Options say what to load. The zero value loads team.yaml (or .yml, .json) of
+// the working directory.
+type Options struct {
+	Path  string    // file; directory: its team.yaml, team.yml or team.json; "": the working directory; "-": Stdin
+	Stdin io.Reader // read for the path "-"; nil is an empty file
+
+	// Team and Orchestrator are the paths of extra files: the team that a tasks
+	// file does not bring, and settings that take the place of the spec's own.
+	// Empty means none. With Team and without Path, the team file is the spec.
+	Team, Orchestrator string
+
+	Inputs map[string]string // NAME: path of a file for the input NAME that the spec declares; its label stays
+	Params map[string]string // K: value of the parameter K that the spec declares
+	Models []string          // MODEL for all agents, or AGENT=MODEL for one; later ones win
+
+	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
+	// model and paths. Nil means that no variable is set.
+	Lookup func(name string) (string, bool)
+}
+
+// A File is a spec that was read, with defaults and flags applied. It is
+// immutable by convention and safe for concurrent use.
+type File struct {
+	Path string // as given or found; "-" for standard input
+	Dir  string // folder that its relative paths start from
+	Name string // name of the team
+
+	Agents   []Agent         // the roster, in the order written
+	Config   team.Config     // all but Agents, which Build fills in
+	Tasks    []task.Spec     // in the order written; none for a roster
+	Run      team.RunOptions // inputs, output, limits
+	Offline  string          // path of the script for offline runs, absolute or from the working directory; "" means none
+	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
+	Warnings []Problem       // what is accepted but worth a look, in the order of the text
+
+	places *places
+}
+
+// An Agent is one member of the roster and how its model is reached. The
+// Member's Agent is nil until [File.Build].
+type Agent struct {
+	Member team.Member
+	Connection
+}
