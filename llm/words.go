@@ -88,6 +88,9 @@ func (e *Error) hint() string {
 	case Unreachable:
 		return "is it running? set OPENAI_BASE_URL to an endpoint that is"
 	case UnknownModel:
+		if e.Model == "" {
+			return "set one with --model"
+		}
 		return "set another with --model" + offers(e.Models)
 	case NotFound, BadResponse:
 		return e.addressHint()

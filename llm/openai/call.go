@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -211,10 +210,10 @@ func (c *call) tooLarge() error {
 
 // unreadable words an error of decoding a whole reply; others pass.
 func (c *call) unreadable(err error) error {
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok && !errors.Is(err, io.EOF) {
-		if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
-			return err
-		}
+	_, form := errors.AsType[*json.UnmarshalTypeError](err)
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	if !form && !syntax {
+		return err
 	}
 	e := c.model.fault(llm.BadResponse, "JSON of another form than a chat completion")
 	e.Status = http.StatusOK

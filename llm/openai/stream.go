@@ -210,9 +210,23 @@ func (s *events) next() {
 			s.err = e
 			return
 		}
+		data = withoutError(data)
 	}
 	s.line = append(append([]byte("data: "), data...), '\n')
 	s.name = ""
+}
+
+// withoutError removes {"error": null}, for which go-openai would drop the line.
+func withoutError(data []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return data
+	}
+	delete(members, "error")
+	if clean, err := json.Marshal(members); err == nil {
+		return clean
+	}
+	return data
 }
 
 // read returns the next line, or as much of it as there is.

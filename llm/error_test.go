@@ -1,0 +1,166 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/llm"
+)
+
+func TestErrorSaysWhatToSet(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give llm.Error
+		want string
+	}{
+		{
+			"no key",
+			llm.Error{Kind: llm.Unauthorized, Endpoint: "https://api.openai.com/v1", Err: llm.ErrNoKey},
+			"https://api.openai.com/v1: no API key; set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs none",
+		},
+		{
+			"wrong key",
+			llm.Error{Kind: llm.Unauthorized, Status: 401, Endpoint: "https://h/v1", Model: "m", Message: "no such user"},
+			`model "m" at https://h/v1: the endpoint refused the key (401): no such user; check OPENAI_API_KEY; it is sent only to ` +
+				"api.openai.com and the host of OPENAI_BASE_URL, any other host needs its own apiKey",
+		},
+		{
+			"rate limit",
+			llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: 20 * time.Second},
+			"rate limited (429) (retry after 20s)",
+		},
+		{
+			"down",
+			llm.Error{Kind: llm.Unreachable, Endpoint: "http://localhost:1/v1", Message: "connection refused"},
+			"http://localhost:1/v1: cannot be reached: connection refused; is it running? set OPENAI_BASE_URL to an endpoint that is",
+		},
+		{
+			"unknown model",
+			llm.Error{Kind: llm.UnknownModel, Status: 404, Model: "gtp-4o", Models: []string{"gpt-4o", "o3"}},
+			`model "gtp-4o": the endpoint does not offer this model (404); set another with --model; the endpoint offers gpt-4o, o3`,
+		},
+		{
+			"no model",
+			llm.Error{Kind: llm.UnknownModel, Endpoint: "http://h/v1", Err: llm.ErrNoModel},
+			"http://h/v1: no model is set; set one with --model",
+		},
+		{
+			"no version in the base URL",
+			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost:11434/"},
+			"http://localhost:11434/: no chat completions at this address (404); /v1 is missing in the base URL: set OPENAI_BASE_URL to http://localhost:11434/v1",
+		},
+		{
+			"another address",
+			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost/api/v3"},
+			"http://localhost/api/v3: no chat completions at this address (404); check OPENAI_BASE_URL",
+		},
+		{
+			"a page instead of an answer",
+			llm.Error{Kind: llm.BadResponse, Status: 200, Endpoint: "http://h", Message: "HTML instead of JSON"},
+			"http://h: bad response: HTML instead of JSON; /v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=http://h/v1",
+		},
+		{
+			"timeout",
+			llm.Error{Kind: llm.Timeout, Message: "the limit is 5m0s"},
+			"no complete reply in time: the limit is 5m0s; raise the limit of the call, or use a faster model",
+		},
+		{
+			"too large",
+			llm.Error{Kind: llm.TooLarge, Status: 200, Message: "the limit is 4194304 bytes"},
+			"the reply is too large: the limit is 4194304 bytes; ask for less, or raise the limit",
+		},
+		{"a server that forges lines", llm.Error{Kind: llm.ServerError, Status: 502, Message: "a\n\x1b[2Jb\u202ec"}, `server error (502): a \u001b[2Jb\u202ec`},
+		{"nothing known", llm.Error{}, "the call failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, tt.give.Error())
+			require.NotContains(t, tt.give.Error(), "\n")
+		})
+	}
+}
+
+func TestErrorNamesAFewOfManyModels(t *testing.T) {
+	t.Parallel()
+	e := llm.Error{Kind: llm.UnknownModel, Model: "m"}
+	for i := range 80 {
+		e.Models = append(e.Models, fmt.Sprintf("m%02d", i))
+	}
+	require.Contains(t, e.Error(), "m00, m01, ")
+	require.Contains(t, e.Error(), "m11 and 68 more")
+	require.NotContains(t, e.Error(), "m12")
+}
+
+func TestErrorWrapsItsCause(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("task: %w", &llm.Error{Kind: llm.Unauthorized, Err: llm.ErrNoKey})
+	require.ErrorIs(t, err, llm.ErrNoKey)
+	e, ok := errors.AsType[*llm.Error](err)
+	require.True(t, ok)
+	require.Equal(t, llm.Unauthorized, e.Kind)
+}
+
+func TestAnsweredAndTerminal(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		give               llm.Error
+		answered, terminal bool
+	}{
+		{llm.Error{Kind: llm.Unauthorized}, false, true},
+		{llm.Error{Kind: llm.Unauthorized, Status: 401}, true, true},
+		{llm.Error{Kind: llm.Unreachable}, false, false},
+		{llm.Error{Kind: llm.Timeout}, false, false},
+		{llm.Error{Kind: llm.NotFound, Status: 404}, false, true},
+		{llm.Error{Kind: llm.UnknownModel, Status: 404}, true, true},
+		{llm.Error{Kind: llm.ServerError, Status: 500}, true, false},
+		{llm.Error{Kind: llm.Cut, Status: 200}, true, false},
+		{llm.Error{Kind: llm.TooLarge, Status: 200}, true, true},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.answered, tt.give.Answered(), tt.give)
+		require.Equal(t, tt.terminal, tt.give.Terminal(), tt.give)
+		require.False(t, tt.give.Terminal() && tt.give.Retryable(), tt.give)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	sum := llm.Usage{InputTokens: 1, OutputTokens: 2}.Add(llm.Usage{InputTokens: 10, OutputTokens: 20})
+	data, err := json.Marshal(sum)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"input_tokens": 11, "output_tokens": 22}`, string(data))
+}
+
+func TestOneLineCutsOnARune(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, strings.Repeat("é", 148)+"…", llm.OneLine(strings.Repeat("é", 400)))
+	require.Equal(t, strings.Repeat("x", 300), llm.OneLine(strings.Repeat("x", 300)))
+	require.Equal(t, "a b", llm.OneLine(" \ta\r\n\v b\u2028"))
+}
+
+func FuzzOneLine(f *testing.F) {
+	f.Add("a\nb")
+	f.Add("\x1b]8;;http://x\x07 \u200d \xff")
+	f.Add(strings.Repeat("x", 299) + "é")
+	f.Add(strings.Repeat("x", 298) + "  y")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := llm.OneLine(s)
+		require.LessOrEqual(t, len(got), 300)
+		require.True(t, utf8.ValidString(got))
+		require.NotContains(t, got, "  ")
+		for _, r := range got {
+			require.True(t, unicode.IsPrint(r), "%q", r)
+		}
+		require.Equal(t, got, llm.OneLine(got))
+	})
+}

@@ -1,0 +1,288 @@
+package openai_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+)
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		kind   llm.Kind
+		want   string
+	}{
+		{"401", 401, `{"error":{"message":"bad key","type":"invalid_request_error"}}`, llm.Unauthorized, "no key was sent: bad key; check OPENAI_API_KEY"},
+		{"403", 403, `{"error":"forbidden"}`, llm.Unauthorized, "forbidden"},
+		{"402", 402, `{"error":{"message":"Insufficient Balance"}}`, llm.NoCredit, "no credit left (402): Insufficient Balance"},
+		{"quota", 429, `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`, llm.NoCredit, "no credit left"},
+		{"429", 429, `{"error":{"message":"slow down"}}`, llm.RateLimited, "rate limited (429): slow down"},
+		{"400", 400, `{"error":{"message":"temperature is out of range","param":"temperature"}}`, llm.BadRequest, "refused the request (400): temperature is out of range"},
+		{"422 of FastAPI", 422, `{"detail":[{"loc":["body"],"msg":"no"}]}`, llm.BadRequest, "refused the request (422)"},
+		{"400 unknown model", 400, `{"error":{"message":"no/such is not a valid model ID","code":400}}`, llm.UnknownModel, "does not offer"},
+		{"403 unknown model", 403, `{"error":{"message":"no access","code":"model_not_found"}}`, llm.UnknownModel, "does not offer"},
+		{"408", 408, ``, llm.ServerError, "server error (408)"},
+		{"500", 500, `{"error":{"message":["two","messages"]}}`, llm.ServerError, "server error (500)"},
+		{"502 HTML", 502, `<html><body><h1>502 Bad Gateway</h1></body></html>`, llm.ServerError, "server error (502): HTML instead of JSON"},
+		{"503 text", 503, "overloaded\nplease wait\x1b[31m", llm.ServerError, `server error (503): overloaded please wait\u001b[31m`},
+		{"504 nothing", 504, "", llm.ServerError, "server error (504)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, stream bool) {
+				e := failure(t, model(t, sayJSON(tt.status, tt.body)), stream)
+				require.Equal(t, tt.kind, e.Kind)
+				require.Equal(t, tt.status, e.Status)
+				require.Equal(t, "m", e.Model)
+				require.ErrorContains(t, e, tt.want)
+			})
+		})
+	}
+}
+
+func TestServersThatRepeatThePrompt(t *testing.T) {
+	t.Parallel()
+	e := failure(t, model(t, sayJSON(400, `{"error":{"message":"invalid input: {\"content\": \"# Task: the canary-of-the-prompt sings\"} in `+strings.Repeat("x", 5000)+`"}}`)), false)
+	require.Contains(t, e.Message, `invalid input: {"content": "[prompt]"} in xxx`)
+	require.LessOrEqual(t, len(e.Message), 300)
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	tests := []struct {
+		name    string
+		headers map[string]string
+		want    time.Duration
+	}{
+		{"seconds", map[string]string{"Retry-After": "20"}, 20 * time.Second},
+		{"part of a second", map[string]string{"Retry-After": "0.5"}, 500 * time.Millisecond},
+		{"date", map[string]string{"Date": date.Format(http.TimeFormat), "Retry-After": date.Add(90 * time.Second).Format(http.TimeFormat)}, 90 * time.Second},
+		{"date gone by", map[string]string{"Date": date.Format(http.TimeFormat), "Retry-After": date.Add(-time.Hour).Format(http.TimeFormat)}, 0},
+		{"milliseconds", map[string]string{"Retry-After-Ms": "1500", "Retry-After": "2"}, 1500 * time.Millisecond},
+		{"nonsense", map[string]string{"Retry-After": "soon"}, 0},
+		{"negative", map[string]string{"Retry-After": "-5"}, 0},
+		{"for ever", map[string]string{"Retry-After": "1e300"}, 1<<63 - 1},
+		{"none", nil, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := failure(t, model(t, func(w http.ResponseWriter, r *http.Request) {
+				for k, v := range tt.headers {
+					w.Header().Set(k, v)
+				}
+				sayJSON(429, `{"error":{"message":"slow down"}}`)(w, r)
+			}), true)
+			require.Equal(t, llm.RateLimited, e.Kind)
+			require.Equal(t, tt.want, e.RetryAfter)
+		})
+	}
+}
+
+func TestUnknownModelNamesWhatThereIs(t *testing.T) {
+	t.Parallel()
+	var lists atomic.Int32
+	h := func(completion http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/models" {
+				lists.Add(1)
+				sayJSON(200, `{"object":"list","data":[{"id":"zeta"},{"id":"alpha"},{"id":"mistral"},{"id":""},{"id":"alpha"}]}`)(w, r)
+				return
+			}
+			completion(w, r)
+		}
+	}
+	tests := []struct {
+		name, body string
+	}{
+		{"OpenAI", `{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}`},
+		{"Ollama", `{"error":{"message":"model \"m\" not found, try pulling it first","type":"api_error"}}`},
+		{"vLLM before 0.10", `{"object":"error","message":"The model ` + "`m`" + ` does not exist.","type":"NotFoundError","code":404}`},
+		{"nothing said", ``},
+	}
+	for _, tt := range tests {
+		e := failure(t, model(t, h(sayJSON(404, tt.body))), false)
+		require.Equal(t, llm.UnknownModel, e.Kind, tt.name)
+		require.Equal(t, []string{"mistral", "alpha", "zeta"}, e.Models, "the likeliest first")
+		require.ErrorContains(t, e, "the endpoint offers mistral, alpha, zeta")
+	}
+	require.EqualValues(t, len(tests), lists.Load())
+
+	for _, status := range []int{200, 400, 401, 429, 500} { // only a 404 is worth the question
+		_, _ = call(t, model(t, h(sayJSON(status, whole))), false)
+	}
+	require.EqualValues(t, len(tests), lists.Load())
+}
+
+func TestMissingVersionInTheBaseURL(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/v1/chat/completions", answer)
+		s := httptest.NewServer(mux)
+		defer s.Close()
+		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: s.URL}), stream)
+		require.Equal(t, llm.NotFound, e.Kind)
+		require.ErrorContains(t, e, "/v1 is missing in the base URL: set OPENAI_BASE_URL to "+s.URL+"/v1")
+		require.False(t, e.Answered())
+	})
+}
+
+func TestListsThatMisbehave(t *testing.T) {
+	t.Parallel()
+	for name, list := range map[string]http.HandlerFunc{
+		"HTML":    say(200, "text/html", "<html>"),
+		"empty":   sayJSON(200, `{"data":[]}`),
+		"endless": sayJSON(200, `{"data":[{"id":"`+strings.Repeat("x", 2<<20)+`"}]}`),
+		"error":   sayJSON(500, `{}`),
+	} {
+		e := failure(t, model(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				list(w, r)
+				return
+			}
+			sayJSON(404, `{"error":{"message":"the model does not exist"}}`)(w, r)
+		}), false)
+		require.Equal(t, llm.UnknownModel, e.Kind, name)
+		require.Empty(t, e.Models, name)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		refused := "http://" + l.Addr().String() + "/v1"
+		require.NoError(t, l.Close())
+		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: refused, APIKey: openai.NewKey(fakeKey)}), stream)
+		require.Equal(t, llm.Unreachable, e.Kind)
+		require.ErrorContains(t, e, refused+": cannot be reached: connection refused")
+		require.True(t, e.Retryable())
+
+		e = failure(t, model(t, func(w http.ResponseWriter, _ *http.Request) { reset(t, w) }), stream)
+		require.Equal(t, llm.Unreachable, e.Kind)
+		require.Regexp(t, "connection reset|closed the connection", e.Message)
+
+		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, &net.DNSError{Name: "h", Err: "no such host", IsNotFound: true}
+		})}}), stream)
+		require.Equal(t, llm.Unreachable, e.Kind)
+		require.ErrorContains(t, e, `no such host "h"`)
+
+		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, &net.DNSError{Name: "h", Err: "i/o timeout", IsTimeout: true}
+		})}}), stream)
+		require.Equal(t, llm.Unreachable, e.Kind)
+		require.ErrorContains(t, e, "connecting timed out")
+	})
+}
+
+// reset closes the connection of w at once, as a process that dies does.
+func reset(t *testing.T, w http.ResponseWriter) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	_ = conn.Close()
+}
+
+// silent runs a test against a server that reads and never answers, with a clock of its own.
+func silent(t *testing.T, cfg openai.Config, test func(t *testing.T, m *openai.Model)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer stop()
+		cfg.Model, cfg.BaseURL = "m", "http://h/v1"
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			wg.Go(func() { _, _ = io.Copy(io.Discard, theirs) })
+			wg.Go(func() { <-ctx.Done(); _ = theirs.Close() })
+			return ours, nil
+		}}
+		defer transport.CloseIdleConnections()
+		cfg.HTTPClient = &http.Client{Transport: transport}
+		test(t, modelOf(t, cfg))
+	})
+}
+
+func TestModelThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		for give, want := range map[time.Duration]time.Duration{0: 5 * time.Minute, time.Second: time.Second} {
+			silent(t, openai.Config{Timeout: give}, func(t *testing.T, m *openai.Model) {
+				start := time.Now()
+				e := failure(t, llm.Retry(m, llm.RetryOptions{}), stream)
+				require.Equal(t, llm.Timeout, e.Kind)
+				require.ErrorIs(t, e, context.DeadlineExceeded)
+				require.ErrorContains(t, e, "the limit is "+want.String())
+				require.Equal(t, want, time.Since(start), "and it is not called again")
+			})
+		}
+	})
+}
+
+func TestCallEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		silent(t, openai.Config{}, func(t *testing.T, m *openai.Model) {
+			stop := errors.New("stopped by hand")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Minute, func() { cancel(stop) })
+			var emit func(llm.Delta) error
+			if stream {
+				emit = func(llm.Delta) error { return nil }
+			}
+			_, err := m.Call(ctx, hello, emit)
+			require.ErrorIs(t, err, stop)
+			require.ErrorContains(t, err, `call of model "m"`)
+		})
+	})
+}
+
+func TestRetriesOfACall(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		var calls atomic.Int32
+		m := model(t, func(w http.ResponseWriter, r *http.Request) {
+			if calls.Add(1) < 3 {
+				sayJSON(500, `{"error":{"message":"again"}}`)(w, r)
+				return
+			}
+			answer(w, r)
+		})
+		var waits []string
+		res, err := llm.Retry(m, llm.RetryOptions{Delay: time.Millisecond, OnRetry: func(n int, err error, _ time.Duration) {
+			waits = append(waits, fmt.Sprint(n, " ", err))
+		}}).Call(t.Context(), hello, nil)
+		require.NoError(t, err)
+		require.Equal(t, good, res)
+		require.Len(t, waits, 2)
+		require.Contains(t, waits[0], "1 model \"m\" at http://127.0.0.1:")
+		require.Contains(t, waits[0], "server error (500): again")
+	})
+}

@@ -1,0 +1,303 @@
+package openai_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+)
+
+func TestStreamThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give http.HandlerFunc
+	}{
+		{"cleanly", events(chunkHi, "", chunkYou)},
+		{"with [DONE] but no finish reason", events(chunkHi, "", chunkYou, "", done)},
+		{"within a line", say(200, "text/event-stream", chunkHi+"\n\n"+chunkYou[:20])},
+		{"before anything", events("")},
+		{"by a reset", func(w http.ResponseWriter, r *http.Request) {
+			events(chunkHi)(w, r)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := failure(t, model(t, tt.give), true)
+			require.Equal(t, llm.Cut, e.Kind)
+			require.True(t, e.Retryable())
+		})
+	}
+}
+
+func TestStreamWithAFinishReasonIsComplete(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give http.HandlerFunc
+	}{
+		{"without [DONE]", events(chunkHi, chunkYou, chunkEnd)},
+		{"without blank lines and usage", events(chunkHi, chunkYou, chunkEnd, done)},
+		{"without the last line break", say(200, "text/event-stream", strings.Join([]string{chunkHi, chunkYou, chunkEnd}, "\n\n"))},
+		{"with CRLF", say(200, "text/event-stream", strings.Join([]string{chunkHi, chunkYou, chunkEnd, done, ""}, "\r\n\r\n"))},
+		{"without blanks after data", events(strings.ReplaceAll(chunkHi, "data: ", "data:"), chunkYou, chunkEnd, done)},
+		{"under another type", say(200, "application/octet-stream", strings.Join([]string{": hello", chunkHi, chunkYou, chunkEnd, done}, "\n\n"))},
+		{"with a null error", events(chunkHi, chunkYou, strings.Replace(chunkEnd, "{", `{"error":null,`, 1), done)},
+		{"with another choice", events(chunkHi, `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}`, chunkYou, chunkEnd, done)},
+		{"broken afterwards", func(w http.ResponseWriter, r *http.Request) {
+			events(chunkHi, chunkYou, chunkEnd)(w, r)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res, err := call(t, model(t, tt.give), true)
+			require.NoError(t, err)
+			require.Equal(t, "hi there", res.Text)
+			require.Equal(t, "stop", res.FinishReason)
+			require.Zero(t, res.Usage)
+		})
+	}
+}
+
+func TestErrorInsideAStream(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		lines []string
+		kind  llm.Kind
+		want  string
+	}{
+		{"as data", []string{chunkHi, "", `data: {"error":{"message":"GPU on fire"}}`, "", done}, llm.BadResponse, "GPU on fire"},
+		{"with a blank", []string{chunkHi, "", `data: { "error": {"message":"GPU on fire"}}`, "", done}, llm.BadResponse, "GPU on fire"},
+		{"after comments", []string{": a", chunkHi, ": b", `data: {"error":{"message":"GPU on fire"}}`}, llm.BadResponse, "GPU on fire"},
+		{"by event", []string{chunkHi, "", "event: error", `data: {"message":"GPU on fire"}`, "", done}, llm.BadResponse, "GPU on fire"},
+		{"by event, as text", []string{chunkHi, "", "event: error", `data: GPU on fire`, "", done}, llm.BadResponse, "GPU on fire"},
+		{"with a status", []string{`data: {"error":{"message":"slow down","code":429}}`}, llm.RateLimited, "slow down"},
+		{"with a code", []string{`data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}`}, llm.RateLimited, "slow down"},
+		{"after the finish reason", []string{chunkHi, chunkEnd, `data: {"error":{"message":"GPU on fire"}}`}, llm.BadResponse, "GPU on fire"},
+		{"not JSON", []string{chunkHi, "", `data: hi`, "", done}, llm.BadResponse, "not JSON"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := failure(t, model(t, events(tt.lines...)), true)
+			require.Equal(t, tt.kind, e.Kind)
+			require.ErrorContains(t, e, tt.want)
+			require.True(t, e.Retryable())
+		})
+	}
+}
+
+func TestKeepAliveComments(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	for range 2000 {
+		lines = append(lines, ": keep-alive", "")
+	}
+	res, err := call(t, model(t, events(append(lines, chunkHi, "", chunkYou, "", chunkEnd, "", chunkUse, "", done)...)), true)
+	require.NoError(t, err)
+	require.Equal(t, good, res)
+}
+
+func TestStreamAskedForAndNotGiven(t *testing.T) {
+	t.Parallel()
+	res, err := call(t, model(t, sayJSON(200, " \n"+whole)), true)
+	require.NoError(t, err)
+	require.Equal(t, good, res)
+}
+
+func TestBadReplies(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		body string
+		kind llm.Kind
+		want string
+	}{
+		{"error under 200", `{"error":{"message":"no GPU","type":"x"}}`, llm.BadResponse, "an error under status 200: no GPU"},
+		{"error as text", `{"error":"no GPU"}`, llm.BadResponse, "no GPU"},
+		{"error with a status", `{"error":{"message":"no GPU","code":503}}`, llm.ServerError, "no GPU"},
+		{"HTML", "<!DOCTYPE html><title>Login</title>", llm.BadResponse, "HTML instead of JSON"},
+		{"nothing", "", llm.BadResponse, "the body is empty"},
+		{"a list", "[]", llm.BadResponse, "not a JSON object"},
+		{"half of it", whole[:60], llm.Cut, "ends half-way"},
+		{"garbage", `{"choices": nope}`, llm.BadResponse, "not JSON"},
+		{"two values", whole + whole, llm.BadResponse, "not JSON"},
+		{"another form", `{"choices":"none"}`, llm.BadResponse, "another form"},
+		{"no choices", `{"choices":[],"usage":{"prompt_tokens":7}}`, llm.Empty, "no choices"},
+		{"no choices at all", `{}`, llm.Empty, "no choices"},
+		{"no text", `{"choices":[{"message":{"content":" \n"},"finish_reason":"stop"}]}`, llm.Empty, `neither text nor tool calls, finish reason "stop"`},
+		{"no text for want of tokens", `{"choices":[{"message":{"content":""},"finish_reason":"length"}]}`, llm.Empty, "raise maxTokens"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, stream bool) {
+				e := failure(t, model(t, sayJSON(200, tt.body)), stream)
+				require.Equal(t, tt.kind, e.Kind)
+				require.ErrorContains(t, e, tt.want)
+				require.True(t, e.Retryable())
+			})
+		})
+	}
+}
+
+func TestEmptyStreams(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string][]string{
+		"no choices": {chunkUse, done},
+		"no text":    {chunkEnd, chunkUse, done},
+	} {
+		e := failure(t, model(t, events(lines...)), true)
+		require.Equal(t, llm.Empty, e.Kind, name)
+		require.Equal(t, good.Usage, e.Usage, "it was paid for")
+	}
+}
+
+func TestOtherFormsOfText(t *testing.T) {
+	t.Parallel()
+	res, err := call(t, model(t, sayJSON(200, `{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},"finish_reason":"null"}]}`)), false)
+	require.NoError(t, err)
+	require.Equal(t, llm.Response{Text: "ab"}, res)
+	res, err = call(t, model(t, sayJSON(200, `{"choices":[{"message":{"content":null,"refusal":"I will not."}}]}`)), false)
+	require.NoError(t, err)
+	require.Equal(t, "I will not.", res.Text)
+}
+
+func TestBodyThatBreaks(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		e := failure(t, model(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
+			_, _ = io.WriteString(w, whole[:40])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}), stream)
+		require.Equal(t, llm.Cut, e.Kind)
+		require.ErrorContains(t, e, "the connection broke")
+	})
+}
+
+// flood writes n bytes of text in the form that is asked for, and counts what it got rid of.
+func flood(n int, sent *atomic.Int64) http.HandlerFunc {
+	piece := strings.Repeat("x", 1<<16)
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		stream := strings.Contains(string(body), `"stream":true`)
+		if stream {
+			w.Header().Set("Content-Type", "text/event-stream")
+		} else {
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`)
+		}
+		for range n / len(piece) {
+			line := piece
+			if stream {
+				line = `data: {"choices":[{"delta":{"content":"` + piece + `"}}]}` + "\n\n"
+			}
+			k, err := io.WriteString(w, line)
+			if sent.Add(int64(k)); err != nil {
+				return
+			}
+		}
+		if !stream {
+			_, _ = io.WriteString(w, `"},"finish_reason":"stop"}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, chunkEnd+"\n\n"+done+"\n\n")
+	}
+}
+
+func TestReplyOfTenMegabytes(t *testing.T) { // not parallel: it measures memory
+	for _, stream := range []bool{false, true} {
+		var sent atomic.Int64
+		m := model(t, flood(10<<20, &sent))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := m.Call(t.Context(), hello, map[bool]func(llm.Delta) error{true: func(llm.Delta) error { return nil }}[stream])
+		runtime.ReadMemStats(&after)
+		var e *llm.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, llm.TooLarge, e.Kind)
+		require.ErrorContains(t, e, "the limit is 4194304 bytes")
+		require.False(t, e.Retryable())
+		require.Less(t, after.HeapAlloc, before.HeapAlloc+64<<20)
+	}
+}
+
+func TestEndlessReplies(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		var sent atomic.Int64
+		base := serve(t, flood(1<<40, &sent)) // ends only if the client leaves
+		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: 1000}), stream)
+		require.Equal(t, llm.TooLarge, e.Kind)
+		require.Less(t, sent.Load(), int64(64<<20), "the rest is not read")
+	})
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			if _, err := io.WriteString(w, "data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); err != nil {
+				return
+			}
+		}
+	}
+	e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: serve(t, endless), MaxReply: 1000}), true)
+	require.Equal(t, llm.TooLarge, e.Kind, "a line without end")
+}
+
+func TestMaxReplyIsExact(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		base := serve(t, answer)
+		_, err := call(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: len("hi there")}), stream)
+		require.NoError(t, err)
+		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: len("hi there") - 1}), stream)
+		require.Equal(t, llm.TooLarge, e.Kind)
+	})
+	e := failure(t, modelOf(t, openai.Config{Model: "m", MaxReply: 1000, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000000")
+		w.WriteHeader(200)
+	})}), false)
+	require.Equal(t, llm.TooLarge, e.Kind, "what announces itself is not read")
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add(whole, false, false)
+	f.Add(strings.Join([]string{chunkHi, chunkEnd, done}, "\n\n"), true, true)
+	f.Add("event: error\ndata: x", true, true)
+	f.Add(`{"error":{"message":{"a":1},"code":[]}}`, true, false)
+	f.Add("<html>", false, true)
+	f.Fuzz(func(t *testing.T, body string, stream, typed bool) {
+		kind := "application/json"
+		if typed {
+			kind = "text/event-stream"
+		}
+		m, err := openai.New(openai.Config{Model: "m", BaseURL: "http://h/v1", MaxReply: 1 << 16, HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1, Request: r}, nil
+		})}})
+		require.NoError(t, err)
+		res, err := call(t, m, stream)
+		if err != nil {
+			var e *llm.Error
+			require.ErrorAs(t, err, &e)
+			require.NotEmpty(t, e.Kind)
+			return
+		}
+		require.True(t, strings.TrimSpace(res.Text) != "" || len(res.ToolCalls) > 0)
+		require.LessOrEqual(t, len(res.Text), 1<<16)
+	})
+}
