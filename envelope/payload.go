@@ -27,6 +27,12 @@ func (p Payload) WithStructured(v JSON) Payload {
 	return p
 }
 
+// WithText returns the payload with another text beside its structured part.
+func (p Payload) WithText(text string) Payload {
+	p.text = text
+	return p
+}
+
 // Text returns the text; it is empty for a payload that is structured only.
 func (p Payload) Text() string { return p.text }
 

@@ -9,6 +9,7 @@ package task
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/runteam/runteam/label"
@@ -81,6 +82,14 @@ type Param struct {
 type Position struct {
 	File         string
 	Line, Column int
+}
+
+// String returns file:line, or "" for the zero Position.
+func (p Position) String() string {
+	if p.File == "" {
+		return ""
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
 // Status is where a task stands. The empty string is not a status.

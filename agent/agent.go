@@ -1,0 +1,172 @@
+// Package agent decides how one agent turns a prompt into a reply.
+//
+// An [LLM] asks a model, holds the answer to the schema that the prompt
+// carries, and gives the model one turn to correct itself. Nothing but the
+// prompt reaches the model, besides its own answer and what was wrong with it.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxTurns = 10
+)
+
+// Conditions that end an agent's work. Asking again would not help.
+var (
+	ErrSchema   = errors.New("the answer does not match the output schema")
+	ErrMaxTurns = errors.New("no turn is left")
+	ErrToolCall = errors.New("the model called a tool that it was not given")
+	ErrTimeout  = errors.New("the agent took too long")
+)
+
+// A Reply is what an agent gives back for one prompt. It is a claim: the gate
+// rules on it before anyone else sees it.
+type Reply struct {
+	Text  string
+	JSON  envelope.JSON         // the structured answer, if the agent read one; else the zero value
+	Tags  []string              // tags that the agent claims for its result
+	Claim *label.Classification // level that the agent claims; it can only be refused, never lower a label
+	Usage llm.Usage             // tokens of all its calls; also set beside an error
+	Turns int                   // model calls that answered
+}
+
+// Options tune an [LLM]. The zero value is a good default.
+type Options struct {
+	MaxTurns    int           // model calls for one prompt; zero means 10
+	MaxTokens   int           // bound on one reply, in tokens; zero leaves it to the endpoint
+	Temperature *float64      // nil leaves it to the endpoint
+	TopP        *float64      // nil leaves it to the endpoint
+	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
+	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
+	Retry       llm.RetryOptions
+}
+
+// An LLM is an agent that asks a model. It keeps nothing between prompts and
+// is safe for concurrent use.
+type LLM struct {
+	model   llm.Model
+	asking  llm.Model // model, with a time limit and retries for each call
+	options Options
+}
+
+// New returns an agent that asks the model. A nil model makes every Run fail
+// with [llm.ErrNoModel].
+func New(m llm.Model, o Options) *LLM {
+	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
+	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
+	if m == nil {
+		m = llm.ModelFunc(nil)
+	}
+	return &LLM{model: m, asking: llm.Retry(bounded(m, o.CallTimeout), o.Retry), options: o}
+}
+
+// Endpoint returns the base URL that the model's calls go to, or "" if the
+// model does not say.
+func (a *LLM) Endpoint() string {
+	if m, ok := a.model.(interface{ Endpoint() string }); ok {
+		return m.Endpoint()
+	}
+	return ""
+}
+
+// Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
+// of this package's conditions, or the context's cause; the Reply then still
+// carries the usage.
+func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
+	if a.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.options.Timeout, fmt.Errorf("%w: more than %v", ErrTimeout, a.options.Timeout))
+		defer cancel()
+	}
+	schema, err := schemaOf(p)
+	if err != nil {
+		return Reply{}, err
+	}
+	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System()}
+	if err := c.turn(ctx); err != nil || schema == nil {
+		return c.reply, err
+	}
+	problem := c.read(schema)
+	if problem == nil {
+		return c.reply, nil
+	}
+	c.say(llm.Assistant, c.reply.Text)
+	c.say(llm.User, "That answer cannot be used: "+problem.Error()+". Answer again with one JSON value that matches the schema, and with nothing else.")
+	if err := c.turn(ctx); err != nil {
+		return c.reply, err
+	}
+	if problem = c.read(schema); problem != nil {
+		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
+	}
+	return c.reply, nil
+}
+
+// A conversation is the work on one prompt.
+type conversation struct {
+	agent    *LLM
+	system   string
+	messages []llm.Message
+	reply    Reply
+}
+
+func (c *conversation) say(r llm.Role, text string) {
+	c.messages = append(c.messages, llm.Message{Role: r, Text: text})
+}
+
+// turn makes one model call.
+func (c *conversation) turn(ctx context.Context) error {
+	o := c.agent.options
+	if c.reply.Turns == o.MaxTurns {
+		return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, o.MaxTurns)
+	}
+	res, err := c.agent.asking.Call(ctx, llm.Request{
+		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
+	}, nil)
+	c.reply.Usage = c.reply.Usage.Add(res.Usage)
+	if err != nil {
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			c.reply.Usage = c.reply.Usage.Add(failed.Usage)
+		}
+		return err
+	}
+	c.reply.Turns++
+	if len(res.ToolCalls) > 0 {
+		return fmt.Errorf("%w: %s", ErrToolCall, llm.OneLine(res.ToolCalls[0].Name))
+	}
+	c.reply.Text = res.Text
+	return nil
+}
+
+// read takes the structured answer out of the text and validates it.
+func (c *conversation) read(s *Schema) error {
+	v, err := envelope.FindJSON(c.reply.Text)
+	if err != nil {
+		return err
+	}
+	if err := s.Validate(v); err != nil {
+		return err
+	}
+	c.reply.JSON = v
+	return nil
+}
+
+// bounded gives each call of m a time limit.
+func bounded(m llm.Model, limit time.Duration) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", limit)})
+		defer cancel()
+		return m.Call(ctx, req, emit)
+	})
+}

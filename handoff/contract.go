@@ -1,0 +1,266 @@
+package handoff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// The readers that are no agents. No agent may have these names.
+const (
+	User        = envelope.User // the caller: stdout, JSON, progress
+	Coordinator = "coordinator" // plans and synthesizes
+	Anyone      = "*"           // in rules only
+)
+
+// Capabilities is what an agent, or another reader, declares about itself.
+// The zero value accepts and produces what is internal, adds no tags and
+// keeps a session open without bound.
+type Capabilities struct {
+	Agent      string
+	Accepts    label.Classification
+	Produces   label.Classification
+	Endpoints  []Endpoint    // where its prompts go; each is a reader too
+	OutputTags []string      // the tags that its results may carry
+	MaxSession time.Duration // zero means unbounded
+}
+
+// An Endpoint is a model server that reads every prompt sent to it.
+type Endpoint struct {
+	URL     string
+	Accepts label.Classification
+}
+
+// Clearance returns the most sensitive level that may reach the agent: the
+// lowest of its own and its endpoints'.
+func (c Capabilities) Clearance() label.Classification {
+	level, _ := c.clearance()
+	return level
+}
+
+// clearance also names who sets the bound.
+func (c Capabilities) clearance() (level label.Classification, who string) {
+	level, who = c.Accepts, fmt.Sprintf("%q", c.Agent)
+	for _, e := range c.Endpoints {
+		if e.Accepts < level {
+			level, who = e.Accepts, "endpoint "+e.URL
+		}
+	}
+	return level, who
+}
+
+// A Request is what the runtime asks of an agent before any context moves.
+type Request struct {
+	Session        string // names the attempt; a contract, its copies and its reply belong to one
+	Caller         string // in whose name the task runs
+	Run            string
+	Task           task.ID
+	Classification label.Classification // the request label: see [Label]
+	RequiredTags   []string
+	Grants         []Grant       // what may cross; empty means nothing
+	Duration       time.Duration // session time asked for; zero asks for none
+}
+
+// A Grant lets one source cross to the agent.
+type Grant struct {
+	Source    Source
+	Paths     []task.Path  // what of it; empty means nothing, [task.Whole] means all
+	Line      string       // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
+	Translate *Translation // how it must be retold before it crosses; nil means as it is
+}
+
+// A Translation asks for a payload to be retold by a model, under a gate of
+// its own, before it crosses. It widens nothing.
+type Translation struct {
+	MaxTokens int // bound on what is delivered
+}
+
+// A Source names where a piece of context comes from.
+type Source struct {
+	Kind SourceKind
+	Name string // the task's id, the input's name
+}
+
+// SourceKind tells the carriers of context apart.
+type SourceKind uint8
+
+// The carriers. The zero value is none of them and is never granted.
+const (
+	_          SourceKind = iota
+	Dependency            // the result of a task
+	Input                 // a named input of the caller
+	Memory                // an entry of shared memory
+	Message               // a message of a team member
+)
+
+var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message"}
+
+// String returns the carrier's name.
+func (k SourceKind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[0]
+}
+
+// MarshalText writes the carrier's name.
+func (k SourceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// A Contract is what both sides agreed on for one attempt at one task. The
+// zero value lets nothing through.
+type Contract struct {
+	Session      string
+	Caller       string
+	Callee       string
+	Run          string
+	Task         task.ID
+	MaxInput     label.Classification // nothing above it goes in
+	MaxOutput    label.Classification // nothing above it is claimed coming out
+	Grants       []Grant
+	RequiredTags []string
+	DeclaredTags []string
+	ExpiresAt    time.Time // of sealed copies and of the reply; zero means never
+}
+
+// Handshake rules that can refuse a request.
+const (
+	RuleClearance Rule = "clearance"
+	RuleProduces  Rule = "produces"
+	RuleTags      Rule = "tags"
+	RuleSession   Rule = "session"
+	RuleGrant     Rule = "grant"
+)
+
+// A Refusal is a handshake's "no": which rule refused, and why.
+type Refusal struct {
+	Rule   Rule
+	Reason string
+	Hint   string // what to write instead
+}
+
+// Error says why, and what to write instead.
+func (r *Refusal) Error() string {
+	if r.Hint == "" {
+		return r.Reason
+	}
+	return r.Reason + ": " + r.Hint
+}
+
+// Negotiate answers a request with a contract, or with a [*Refusal].
+//
+// Five rules decide. The request label must not exceed the clearance of the
+// agent and its endpoints. What the agent produces must reach the request
+// label, and the contract's ceiling for replies is the lower of the two.
+// Required tags must be among the declared ones. The session asked for must
+// fit into the agent's longest, which also bounds a session that nobody
+// bounded. And only what is granted, named and whole, will flow.
+func Negotiate(r Request, c Capabilities, now time.Time) (Contract, error) {
+	if level, who := c.clearance(); r.Classification > level {
+		return Contract{}, &Refusal{RuleClearance,
+			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
+			fmt.Sprintf("set accepts: %v there, or take the %v context away", r.Classification, r.Classification)}
+	}
+	if c.Produces < r.Classification {
+		return Contract{}, &Refusal{RuleProduces,
+			fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces),
+			fmt.Sprintf("set produces: %v, or take the %v context away", r.Classification, r.Classification)}
+	}
+	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
+		return Contract{}, &Refusal{RuleTags,
+			fmt.Sprintf("%q does not declare the required tags %s", c.Agent, strings.Join(missing, ", ")),
+			"add them to its outputTags, or drop them from requiredTags"}
+	}
+	if c.MaxSession > 0 && r.Duration > c.MaxSession {
+		return Contract{}, &Refusal{RuleSession,
+			fmt.Sprintf("the task asks for a session of %v, and %q keeps one for %v", r.Duration, c.Agent, c.MaxSession),
+			"lower timeoutMs, or raise maxSessionMs"}
+	}
+	for _, g := range r.Grants {
+		if err := g.check(); err != nil {
+			return Contract{}, err
+		}
+	}
+	k := Contract{
+		Session: r.Session, Caller: r.Caller, Callee: c.Agent, Run: r.Run, Task: r.Task,
+		MaxInput:     r.Classification,
+		MaxOutput:    min(c.Produces, r.Classification),
+		Grants:       slices.Clone(r.Grants),
+		RequiredTags: slices.Clone(r.RequiredTags),
+		DeclaredTags: slices.Clone(c.OutputTags),
+	}
+	if bound := session(r.Duration, c.MaxSession); bound > 0 {
+		k.ExpiresAt = now.Add(bound)
+	}
+	return k, nil
+}
+
+// check refuses what the gate could not enforce: a grant of nobody, and paths into a value.
+func (g Grant) check() error {
+	if g.Source.Kind == 0 || g.Source.Name == "" {
+		return &Refusal{RuleGrant, "a grant names no source", "name a dependency or an input"}
+	}
+	for _, p := range g.Paths {
+		if p != task.Whole {
+			return &Refusal{RuleGrant, fmt.Sprintf("the grant of %s %q narrows it to %q", g.Source.Kind, g.Source.Name, p), "only the whole value can be granted"}
+		}
+	}
+	return nil
+}
+
+func session(asked, most time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	return most
+}
+
+func without(list, known []string) []string {
+	var missing []string
+	for _, one := range list {
+		if !slices.Contains(known, one) {
+			missing = append(missing, one)
+		}
+	}
+	return missing
+}
+
+// A Part is one piece of context as the label of a task counts it.
+type Part struct {
+	Classification label.Classification
+	Optional       bool
+}
+
+// Label returns the request label of a task: the join of its own
+// classification and of everything that will be delivered to a reader with
+// this clearance. An optional part that will be held does not count.
+func Label(own, clearance label.Classification, parts []Part) label.Classification {
+	level := own
+	for _, p := range parts {
+		if !p.Optional || (p.Classification <= clearance && p.Classification < label.Secret) {
+			level = level.Join(p.Classification)
+		}
+	}
+	return level
+}
+
+// Admits reports whether a value of this level may cross under the contract,
+// and if not, which rule holds it and why. [Compartment.Decide] asks it about
+// each value; a static check asks it about the highest level that may come.
+func (k *Contract) Admits(level label.Classification) (rule Rule, why Reason, detail string) {
+	switch {
+	case level > k.MaxInput:
+		return RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", level, k.Callee, k.MaxInput)
+	case level == label.Secret && k.toAgent():
+		return RuleSecret, ReasonRule, "secret flows only by a rule for the exact pair of agents"
+	}
+	return "", "", ""
+}
+
+// toAgent reports whether the reader is a model: the user sees results whole,
+// and no chat template reads a screen.
+func (k *Contract) toAgent() bool { return k.Callee != User }

@@ -1,0 +1,130 @@
+package handoff
+
+import (
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// A Verdict is what the gate rules. The zero value holds.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Held             Verdict = iota // nothing crosses
+	NeedsTranslation                // retell it as Decision.Translate says, and ask again
+	Passed                          // the gated form may be sealed
+)
+
+var verdictNames = [...]string{"held", "needs translation", "passed"}
+
+// String returns the verdict's name; one that does not exist reads "held".
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return verdictNames[Held]
+}
+
+// MarshalText writes the verdict's name.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// A Mode says how much of a result an edge delivers.
+type Mode string
+
+// The modes. Full is what a declared dependency or input gets.
+const (
+	Full    Mode = "full"    // the whole of that one result
+	Scoped  Mode = "scoped"  // allowed paths only
+	Minimal Mode = "minimal" // heading and status
+)
+
+// A Rule is the id of the rule that decided.
+type Rule string
+
+// What a gate can hold a piece of context for, as withheld lines name it.
+const (
+	ReasonRule      Reason = "rule"
+	ReasonClearance Reason = "clearance"
+	ReasonExpired   Reason = "expired"
+	ReasonTampered  Reason = "tampered"
+	ReasonMinimal   Reason = "minimal"
+	ReasonFailed    Reason = "failed"
+	ReasonSkipped   Reason = "skipped"
+)
+
+// A Reason is the one word for why something was withheld.
+type Reason string
+
+// Codes of what a held piece of context does to the task that needs it.
+const (
+	CodeHeld              = "CONTEXT_HELD"
+	CodeStructuredMissing = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
+	CodeTooLarge          = "DEPENDENCY_PAYLOAD_TOO_LARGE"
+)
+
+// A Decision is what the gate ruled about one piece of context and one
+// reader. It holds counts and names, never a value.
+type Decision struct {
+	Verdict  Verdict     `json:"verdict"`
+	Mode     Mode        `json:"mode,omitempty"`
+	Rule     Rule        `json:"rule"`             // the rule that decided
+	Reason   Reason      `json:"reason,omitempty"` // why it was held
+	Code     string      `json:"code,omitempty"`   // the error code of a reader that needs it
+	Detail   string      `json:"detail,omitempty"` // for people
+	Line     string      `json:"line,omitempty"`   // where the grant is written
+	Source   Source      `json:"source"`
+	Envelope envelope.ID `json:"envelope,omitempty"`
+	From     string      `json:"from"`
+	To       string      `json:"to"`
+	Task     task.ID     `json:"task,omitempty"` // the reader's task
+
+	Dropped  []task.Path   `json:"dropped,omitempty"` // withheld paths; keys that no schema names are written *
+	Redacted redact.Counts `json:"redacted,omitempty"`
+	Revealed redact.Counts `json:"revealed,omitempty"`
+	Broken   int           `json:"broken,omitempty"` // chat-template tokens made harmless
+
+	Before      label.Classification `json:"labelBefore"`
+	After       label.Classification `json:"labelAfter"`
+	BytesBefore int                  `json:"bytesBefore"`
+	BytesAfter  int                  `json:"bytesAfter"`
+	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
+
+	Translate *Translation `json:"-"` // with NeedsTranslation
+
+	crossing envelope.Payload // what may be sealed; empty unless passed
+}
+
+// Err returns nil for a decision that passed, and a [*HeldError] for any other.
+func (d Decision) Err() error {
+	if d.Verdict == Passed {
+		return nil
+	}
+	d.crossing = envelope.Payload{}
+	return &HeldError{Decision: d}
+}
+
+// A HeldError is what a task fails with when the gate holds what it needs.
+type HeldError struct{ Decision Decision }
+
+// Error names the source, the rule and the line; never a value.
+func (e *HeldError) Error() string {
+	d := e.Decision
+	text := d.Source.Kind.String() + " from " + quote(d.From) + " is held by " + string(d.Rule)
+	if d.Detail != "" {
+		text += ": " + d.Detail
+	}
+	if d.Line != "" {
+		text += " (" + d.Line + ")"
+	}
+	return text
+}
+
+// Code returns the error code for results, such as CONTEXT_HELD.
+func (e *HeldError) Code() string {
+	if e.Decision.Code == "" {
+		return CodeHeld
+	}
+	return e.Decision.Code
+}

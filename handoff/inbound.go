@@ -1,0 +1,129 @@
+package handoff
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Reply is what an agent gives back, before the gate ruled on it.
+type Reply struct {
+	ID    envelope.ID // of the envelope to be made
+	Text  string
+	JSON  envelope.JSON         // its structured part, if the agent read it already; else the zero value
+	Tags  []string              // tags that the agent claims
+	Claim *label.Classification // level that the agent claims; nil claims nothing
+	TTL   time.Duration         // own life of the result; zero means unlimited
+}
+
+// A Validator holds a structured result to the schema that its task declares.
+type Validator interface {
+	Validate(v envelope.JSON) error
+}
+
+// GateInbound rules on a reply and makes the envelope of a result.
+//
+// The reply must come within the contract's life, claim nothing above its
+// ceiling, match the schema (nil: any text does), and carry the required tags.
+// The label is computed and never taken from the reply: as sensitive as what
+// the contract let in, as trusted as the least trusted part, and gone with the
+// part that expires first. A reply that is refused comes back as a decision
+// that holds, without an envelope; the error then is its [*HeldError].
+func (c Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
+	k := c.Contract
+	d := Decision{Rule: RuleResult, Mode: Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
+		Source: Source{Dependency, string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, BytesBefore: len(r.Text)}
+	refuse := func(rule Rule, why string) (*envelope.Envelope, Decision, error) {
+		d = d.hold(rule, ReasonRule, why)
+		return nil, d, d.Err()
+	}
+	if k.Session == "" {
+		return refuse(RuleContract, "there is no contract")
+	}
+	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
+		return refuse(RuleContract, "the reply came after the contract had ended")
+	}
+	if r.Claim != nil && *r.Claim > k.MaxOutput {
+		return refuse(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
+	}
+	payload, err := r.payload(schema)
+	if err != nil {
+		return refuse(RuleSchema, err.Error())
+	}
+	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
+		return refuse(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))
+	}
+	tags := carried(r.Tags, k.DeclaredTags, r.JSON)
+	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
+		return refuse(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
+	}
+	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: k.MaxInput, CreatedAt: now, Tags: tags}
+	if r.TTL > 0 {
+		h.ExpiresAt = now.Add(r.TTL)
+	}
+	for _, s := range parts {
+		if err := s.For(k); err != nil {
+			return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
+		}
+		if s.Withheld() {
+			continue
+		}
+		if h.DerivedFrom == nil {
+			h.Trust = s.trust
+		}
+		h.Trust = h.Trust.Join(s.trust)
+		h.DerivedFrom = append(h.DerivedFrom, s.decision.Envelope)
+		if s.expiresAt != 0 {
+			h.ExpiresAt = envelope.Earliest(h.ExpiresAt, time.Unix(0, s.expiresAt))
+		}
+	}
+	e, err := envelope.New(h, payload)
+	if err != nil {
+		return refuse(RuleExpiry, "what it was made from expired meanwhile")
+	}
+	d.Verdict, d.BytesAfter = Passed, payload.Size()
+	return e, d, nil
+}
+
+// payload returns the reply's text, with its structured part if a schema asks for one.
+func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
+	p := envelope.Text(r.Text)
+	if schema == nil {
+		return p, nil
+	}
+	if r.JSON.Canonical() == "" {
+		v, err := envelope.FindJSON(r.Text)
+		if err != nil {
+			return envelope.Payload{}, err
+		}
+		r.JSON = v
+	}
+	if err := schema.Validate(r.JSON); err != nil {
+		return envelope.Payload{}, err
+	}
+	return p.WithStructured(r.JSON), nil
+}
+
+// carried returns the declared tags that a reply carries: those it claims, and
+// those whose property stands at the top level of its structured part.
+func carried(claimed, declared []string, v envelope.JSON) []string {
+	members, _ := v.Value().(map[string]any)
+	var tags []string
+	for _, tag := range declared {
+		if _, ok := members[tag]; ok || slices.Contains(claimed, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// WholeOf returns the grant of a source as a whole.
+func WholeOf(s Source, line string) Grant {
+	return Grant{Source: s, Paths: whole, Line: line}
+}
+
+var whole = []task.Path{task.Whole}

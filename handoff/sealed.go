@@ -1,0 +1,134 @@
+package handoff
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Sealed is what passed the gate: the gated form of one piece of context, or
+// the line that says it was withheld. Only [Compartment.Seal] makes one; the
+// zero value is refused wherever a Sealed is read. It is immutable.
+type Sealed struct {
+	session   string // the contract that it belongs to; empty in the zero value
+	source    Source
+	title     string
+	assignee  string
+	status    task.Status
+	as        task.Payload
+	trust     label.Trust
+	expiresAt int64 // Unix nanoseconds; zero means never
+	payload   envelope.Payload
+	decision  Decision
+}
+
+// Seal carries a decision out. What passed is sealed with its payload; what
+// was held is sealed as a withheld line if the offer is optional, and is a
+// [*HeldError] otherwise. A decision that asks for a translation, or that was
+// made for another offer or contract, is an error.
+func (c Compartment) Seal(o Offer, d Decision) (Sealed, error) {
+	if d.Source != o.Source || d.To != c.Contract.Callee || d.Task != c.Contract.Task || (o.Envelope != nil && d.Envelope != o.Envelope.ID()) {
+		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
+	}
+	if c.Contract.Session == "" {
+		return Sealed{}, fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
+	}
+	switch {
+	case d.Verdict == NeedsTranslation:
+		return Sealed{}, fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
+	case d.Verdict != Passed && !o.Optional:
+		return Sealed{}, d.Err()
+	}
+	s := Sealed{session: c.Contract.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing}
+	if o.Envelope != nil && d.Verdict == Passed {
+		s.trust = o.Envelope.Trust()
+		if at := o.Envelope.ExpiresAt(); !at.IsZero() {
+			s.expiresAt = at.UnixNano()
+		}
+	}
+	d.crossing = envelope.Payload{}
+	s.decision = d
+	return s, nil
+}
+
+// For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.
+func (s Sealed) For(k Contract) error {
+	if s.session == "" || s.session != k.Session || s.decision.To != k.Callee || s.decision.Task != k.Task {
+		return ErrUnsealed
+	}
+	return nil
+}
+
+// Withheld reports whether s is a line instead of a payload.
+func (s Sealed) Withheld() bool { return s.decision.Verdict != Passed }
+
+// Decision returns what the gate ruled.
+func (s Sealed) Decision() Decision { return s.decision }
+
+// Source returns where the payload comes from.
+func (s Sealed) Source() Source { return s.source }
+
+// Title returns the heading: a dependency's title, an input's name, a memory key.
+func (s Sealed) Title() string { return s.title }
+
+// Assignee returns who did the dependency, or "unknown".
+func (s Sealed) Assignee() string {
+	if s.assignee == "" {
+		return "unknown"
+	}
+	return s.assignee
+}
+
+// Status returns the dependency's status.
+func (s Sealed) Status() task.Status { return s.status }
+
+// As returns the form in which the payload is delivered.
+func (s Sealed) As() task.Payload { return s.as }
+
+// Payload returns the gated form. It is empty if s is withheld.
+func (s Sealed) Payload() envelope.Payload { return s.payload }
+
+// Lower returns s with its text cut to at most limit bytes, for a prompt whose
+// parts together are too large. The structured part stays whole.
+func (s Sealed) Lower(limit int) Sealed {
+	before := s.decision.CutFrom
+	var from int
+	s.payload, from = cutText(s.payload, limit)
+	if before == 0 {
+		s.decision.CutFrom = from
+	}
+	s.decision.BytesAfter = s.payload.Size()
+	return s
+}
+
+// cut shortens the text so that both parts together fit into limit bytes; from
+// is the text's length before, or zero when nothing was cut.
+func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
+	canonical, _ := p.JSON()
+	return cutText(p, max(limit-len(canonical), 0))
+}
+
+// opening is how every placeholder begins.
+var opening = strings.TrimSuffix(redact.Kind("").Placeholder(), "]")
+
+// cutText shortens the text to at most limit bytes, on a rune's boundary and
+// never inside a placeholder.
+func cutText(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
+	text := p.Text()
+	if len(text) <= limit {
+		return p, 0
+	}
+	end := limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	if at := strings.LastIndex(text[:min(end+len(opening), len(text))], opening); at >= 0 && at < end && !strings.Contains(text[at:end], "]") {
+		end = at
+	}
+	return p.WithText(text[:end]), len(text)
+}

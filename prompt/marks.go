@@ -1,0 +1,50 @@
+package prompt
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/redact"
+)
+
+// marks returns what a fence's first line says about the gate's work on its
+// payload, each mark after a comma, or "".
+func marks(d *handoff.Decision) string {
+	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && d.Mode == handoff.Full {
+		return ""
+	}
+	var b strings.Builder
+	if n := total(d.Redacted); n > 0 {
+		b.WriteString(", redacted " + strconv.Itoa(n))
+	}
+	if len(d.Revealed) > 0 {
+		b.WriteString(", revealed")
+		for _, kind := range d.Revealed.Kinds() {
+			b.WriteString(" " + string(kind))
+		}
+	}
+	if d.CutFrom > 0 {
+		b.WriteString(", cut " + kib(d.BytesAfter) + " of " + kib(d.CutFrom) + " KiB")
+	}
+	if d.Mode == handoff.Scoped {
+		b.WriteString(", narrowed")
+	}
+	if d.Broken > 0 {
+		b.WriteString(", broken " + strconv.Itoa(d.Broken))
+	}
+	return b.String()
+}
+
+func total(counts redact.Counts) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// kib writes bytes as KiB with at most one decimal.
+func kib(n int) string {
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0")
+}

@@ -1,0 +1,75 @@
+package prompt
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The builder's own headings.
+const (
+	headTask         = "# Task: "
+	headInputs       = "## Inputs"
+	headDependencies = "## Context from prerequisite tasks"
+	headMemory       = "## Shared Team Memory"
+	headMessages     = "## Messages from team members"
+	headRaw          = "#### Raw output"
+	headStructured   = "#### Validated structured result"
+	headSchema       = "## Output schema"
+	fenceOpen        = "[envelope "
+	fenceClose       = "[/envelope "
+	withheldOpen     = "[withheld"
+)
+
+// openers are what no line of a description may begin with, in lower case.
+var openers = []string{"# task:", "## inputs", "## context from prerequisite tasks", "## shared team memory",
+	"## messages from team members", fenceOpen, fenceClose, withheldOpen}
+
+// Opener finds the first line of an instruction that begins as only the
+// builder's own lines may, after leading blanks and invisible characters and
+// whatever the case of its letters. It returns the line's number, from 1, and
+// the opener; line 0 means that there is none.
+func Opener(text string) (line int, opener string) {
+	for line = 1; ; line++ {
+		end := strings.IndexFunc(text, endsLine)
+		first := text
+		if end >= 0 {
+			first = text[:end]
+		}
+		first = strings.TrimLeftFunc(first, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+		for _, o := range openers {
+			if len(first) >= len(o)-1 && foldPrefix(first, o) {
+				return line, o
+			}
+		}
+		if end < 0 {
+			return 0, ""
+		}
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if r == '\r' && strings.HasPrefix(text[end+size:], "\n") {
+			size++
+		}
+		text = text[end+size:]
+	}
+}
+
+// endsLine reports whether some reader takes r for the end of a line.
+func endsLine(r rune) bool {
+	switch r {
+	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
+		return true
+	}
+	return false
+}
+
+// foldPrefix reports whether text begins with prefix, letter case aside.
+func foldPrefix(text, prefix string) bool {
+	for _, want := range prefix {
+		r, size := utf8.DecodeRuneInString(text)
+		if size == 0 || !strings.EqualFold(string(r), string(want)) {
+			return false
+		}
+		text = text[size:]
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+// Package prompt decides what text an agent gets, and which bytes of it came
+// from where.
+//
+// [Build] is the only way to a [Prompt], and it takes context only as
+// [handoff.Sealed]: what no gate let through cannot be written into a prompt.
+// The layout is fixed to the byte, a payload cannot add to it, and the
+// [Receipt] is written together with the text.
+package prompt
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// MaxBytes bounds the user message. Above it all texts in it are cut to one
+// common length.
+const MaxBytes = 256 << 10
+
+// ErrTooLarge reports a prompt whose instructions and structured values alone exceed [MaxBytes].
+var ErrTooLarge = errors.New("prompt too large")
+
+// A Brief is what a prompt is built from.
+type Brief struct {
+	Contract handoff.Contract // what was agreed for this attempt; everything sealed must belong to it
+	Task     *task.Task       // its title, description, classification and origin are used
+	Untitled bool             // leave the title out: the description alone opens the message
+
+	System       string       // the agent's system prompt
+	SystemParams []task.Param // which bytes of System came from parameters
+	SystemOrigin string       // where System is written, for the receipt
+	Schema       string       // JSON Schema of the reply; empty means free text
+
+	Inputs       []handoff.Sealed // in the order of the task's uses
+	Dependencies []handoff.Sealed // in the order of its dependencies
+	Memory       []handoff.Sealed // entries of shared memory; those of one agent stand together
+	Messages     []handoff.Sealed // in the order of arrival
+}
+
+// A Prompt is what an agent gets: two texts and an account of them. It is
+// immutable and safe for concurrent use. The zero value has empty texts.
+type Prompt struct{ built *built }
+
+type built struct {
+	system, text, schema string
+	sections             []Section
+	receipt              Receipt
+}
+
+// A Section is one piece of granted context in a prompt.
+type Section struct {
+	Kind     handoff.SourceKind
+	Title    string // the dependency's title, the input's name, the memory entry's key
+	From     string // who made it
+	Text     string // the gated text; empty if withheld or structured only
+	JSON     string // the gated structured part, canonical; empty if there is none
+	Withheld handoff.Reason
+}
+
+var none built
+
+func (p Prompt) get() *built {
+	if p.built == nil {
+		return &none
+	}
+	return p.built
+}
+
+// System returns the system prompt, with the schema if there is one.
+func (p Prompt) System() string { return p.get().system }
+
+// Text returns the user message.
+func (p Prompt) Text() string { return p.get().text }
+
+// Schema returns the JSON Schema that the reply must match, or "".
+func (p Prompt) Schema() string { return p.get().schema }
+
+// Sections returns the granted context piece by piece, in the order of the text.
+func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
+
+// Structured returns the structured part of the dependency with this title, as
+// canonical JSON; ok is false if none was delivered.
+func (p Prompt) Structured(title string) (canonical string, ok bool) {
+	for _, s := range p.get().sections {
+		if s.Kind == handoff.Dependency && s.JSON != "" && task.Normalize(s.Title) == task.Normalize(title) {
+			return s.JSON, true
+		}
+	}
+	return "", false
+}
+
+// Receipt returns the account of both texts. The caller must not change it.
+func (p Prompt) Receipt() *Receipt { return &p.get().receipt }
+
+// String returns the sizes, never the texts.
+func (p Prompt) String() string {
+	return fmt.Sprintf("prompt of %d bytes for %q", len(p.Text()), p.Receipt().Agent)
+}
+
+// Format writes [Prompt.String] for every verb, so that no verb prints a prompt.
+func (p Prompt) Format(f fmt.State, _ rune) { fmt.Fprint(f, p.String()) }

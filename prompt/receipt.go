@@ -1,0 +1,79 @@
+package prompt
+
+import (
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Receipt says, for each byte of a prompt, where it came from. Its ranges
+// tile both texts without a gap or an overlap; they are written while the
+// bytes are. It holds no text of either.
+type Receipt struct {
+	Session        string               `json:"session"`
+	Run            string               `json:"run,omitempty"`
+	Task           task.ID              `json:"task"`
+	Agent          string               `json:"agent"`
+	Classification label.Classification `json:"classification"` // of the prompt as a whole
+	System         []Range              `json:"system,omitempty"`
+	Text           []Range              `json:"text,omitempty"`
+	Sources        []Source             `json:"sources"`
+}
+
+// A Range is a run of bytes, [Start, End), of one of the two texts.
+type Range struct {
+	Start  int32 `json:"start"`
+	End    int32 `json:"end"`
+	Source int32 `json:"source"` // index into Sources; -1 for the builder's own words
+	Part   Part  `json:"part"`
+}
+
+// A Source is what stands behind ranges: a place in the spec, or a piece of
+// context with the gate's decision about it. A source without a range was
+// withheld without a line.
+type Source struct {
+	Spec           string               `json:"spec,omitempty"` // where the text is written; empty for context
+	Param          string               `json:"param,omitempty"`
+	Producer       string               `json:"producer"`
+	Classification label.Classification `json:"classification"`
+	Decision       *handoff.Decision    `json:"decision,omitempty"` // nil for text of the spec
+}
+
+// Withheld returns the decisions about what was granted and yet did not cross.
+func (r *Receipt) Withheld() []*handoff.Decision {
+	var held []*handoff.Decision
+	for _, s := range r.Sources {
+		if s.Decision != nil && s.Decision.Verdict != handoff.Passed {
+			held = append(held, s.Decision)
+		}
+	}
+	return held
+}
+
+// Part says what a range is for.
+type Part uint8
+
+// The parts of a prompt.
+const (
+	PartFrame       Part = iota // the builder's headings, blank lines and fences
+	PartSystem                  // the agent's system prompt
+	PartSchema                  // the schema of the reply
+	PartTitle                   // the task's title
+	PartDescription             // the task's description
+	PartHeading                 // a dependency's title and assignee, an input's name, an agent's name
+	PartPayload                 // granted context
+	PartWithheld                // a line in place of context
+)
+
+var partNames = [...]string{"frame", "system", "schema", "title", "description", "heading", "payload", "withheld"}
+
+// String returns the part's name.
+func (p Part) String() string {
+	if int(p) < len(partNames) {
+		return partNames[p]
+	}
+	return partNames[PartFrame]
+}
+
+// MarshalText writes the part's name.
+func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

@@ -1,0 +1,140 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+)
+
+// Shared memory and messages: the sections that come from the team instead of
+// from a declared dependency.
+
+// entries returns the pieces of one kind.
+func (r *renderer) entries(kind handoff.SourceKind) []piece {
+	first, n := 0, 0
+	for i := range r.pieces {
+		if r.pieces[i].Source().Kind == kind {
+			if n == 0 {
+				first = i
+			}
+			n++
+		}
+	}
+	return r.pieces[first : first+n]
+}
+
+// byAgent cuts memory entries into runs of one agent each.
+func byAgent(pieces []piece) [][]piece {
+	var runs [][]piece
+	for start := 0; start < len(pieces); {
+		end := start + 1
+		for end < len(pieces) && pieces[end].Assignee() == pieces[start].Assignee() {
+			end++
+		}
+		runs = append(runs, pieces[start:end])
+		start = end
+	}
+	return runs
+}
+
+// fenceMemory adds one block for each agent of the shared memory.
+func (r *renderer) fenceMemory() {
+	for _, run := range byAgent(r.entries(handoff.Memory)) {
+		var lines []string
+		whole := handoff.Decision{Mode: handoff.Full, Redacted: redact.Counts{}, After: label.Public}
+		for i := range run {
+			d := run[i].Decision()
+			whole.After = whole.After.Join(d.After)
+			whole.Broken += d.Broken
+			for kind, n := range d.Redacted {
+				whole.Redacted[kind] += n
+			}
+			if text := line(&run[i]); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		if agent := run[0].Assignee(); len(lines) > 0 {
+			r.blocks = append(r.blocks, block{heading: agent, producer: agent, level: whole.After, marks: marks(&whole), payload: strings.Join(lines, "\n")})
+		}
+	}
+}
+
+// line writes an entry as one line, or nothing if there is nothing to show.
+func line(p *piece) string {
+	if p.silent() || p.Withheld() {
+		return ""
+	}
+	return "- " + p.Title() + ": " + oneLine.Replace(p.text)
+}
+
+var oneLine = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`,
+	"\x1c", `\x1c`, "\x1d", `\x1d`, "\x1e", `\x1e`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
+func (r *renderer) memory(pieces []piece) {
+	opened := false
+	for _, run := range byAgent(pieces) {
+		if !slices.ContainsFunc(run, func(p piece) bool { return line(&p) != "" }) {
+			continue
+		}
+		if opened {
+			r.frame("\n")
+		}
+		r.open(&opened, headMemory+"\n")
+		r.frame("\n### ")
+		r.put(PartHeading, run[0].source, run[0].Assignee())
+		fence, first := r.openFence(), len(r.text)
+		for i := range run {
+			text := line(&run[i])
+			if text != "" && len(r.text) > first {
+				text = "\n" + text
+			}
+			r.put(PartPayload, run[i].source, text)
+		}
+		r.closeFence(fence)
+	}
+}
+
+// fenceMessages adds a block for each message that is not one clean line.
+func (r *renderer) fenceMessages() {
+	for _, p := range r.entries(handoff.Message) {
+		if !p.silent() && !p.Withheld() && !inline(p.text) {
+			r.blocks = append(r.blocks, p.block(p.text))
+		}
+	}
+}
+
+// inline reports whether a message may stand in the line of its sender: one
+// line, without control or invisible characters, and no structure of the builder's.
+func inline(text string) bool {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return endsLine(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar
+	}) {
+		return false
+	}
+	line, _ := Opener(text)
+	return line == 0
+}
+
+func (r *renderer) messages(pieces []piece) {
+	opened := false
+	for i := range pieces {
+		p := &pieces[i]
+		if p.silent() || p.Withheld() {
+			continue
+		}
+		r.open(&opened, headMessages)
+		r.frame("\n- **")
+		r.put(PartHeading, p.source, p.Assignee())
+		if inline(p.text) {
+			r.frame("**: ")
+			r.put(PartPayload, p.source, p.text)
+			continue
+		}
+		r.frame("**:")
+		r.fenced(p.source, p.text)
+	}
+}

@@ -1,0 +1,318 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An attempt is one try at one task, from the handshake to the result. The
+// run's owner fills it in and takes it back; in between, a goroutine of its
+// own works on it. Its buffers serve one attempt after another.
+type attempt struct {
+	run    *run
+	index  int
+	number int // from 1
+	member int
+	task   *task.Task
+	caps   *handoff.Capabilities
+	schema *agent.Schema
+	start  time.Time
+	offers []handoff.Offer // inputs in the order of uses, then dependencies in theirs
+
+	parts    []handoff.Part
+	grants   []handoff.Grant
+	sealed   []handoff.Sealed
+	contract handoff.Contract
+	reply    agent.Reply
+
+	end        time.Time
+	envelope   *envelope.Envelope
+	text       string // the result as the caller may see it
+	structured string
+	receipt    *prompt.Receipt
+	err        error
+}
+
+// attempt takes a ready task out of the queue and gathers what it is granted.
+func (r *run) attempt(i int) *attempt {
+	a := r.acquire()
+	now := time.Now()
+	p := r.plan
+	t := p.graph.Task(i)
+	out := &r.tasks[i]
+	out.Metrics.Attempts++
+	a.index, a.number, a.member, a.task, a.start = i, out.Metrics.Attempts, int(p.members[i]), t, now
+	a.caps, a.schema = &r.team.caps[a.member], p.schemas[i]
+	r.must(r.queue.StartIndex(i, now))
+	if a.number == 1 {
+		out.Metrics.Start = now
+		out.Status = task.InProgress
+		if r.bus.live() {
+			r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: 1})
+		}
+	}
+	for _, u := range t.Uses {
+		k := p.inputs[lower(u.Name)]
+		a.offers = append(a.offers, handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name, Envelope: r.inputs[k]})
+	}
+	for j, up := range p.graph.Upstream(i) {
+		d, from := &t.DependsOn[j], p.graph.Task(int(up))
+		result, _ := r.queue.ResultIndex(int(up))
+		a.offers = append(a.offers, handoff.Offer{
+			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
+			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
+		})
+	}
+	return a
+}
+
+// work makes the attempt. Whatever happens, the outcome is in a when it returns.
+func (a *attempt) work(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.err = fmt.Errorf("%w: %v", ErrPanic, p)
+			a.run.team.log.Error("agent panicked", "task", a.task.Title, "agent", a.task.Assignee, "stack", string(debug.Stack()))
+		}
+		a.end = time.Now()
+		a.report()
+	}()
+	text, err := a.open()
+	if err != nil {
+		a.err = err
+		return
+	}
+	if bus := a.run.bus; bus.live() {
+		bus.emit(event.Event{Type: event.AgentStart, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, Bytes: len(text.Text()), Receipt: a.receipt})
+	}
+	if !a.contract.ExpiresAt.IsZero() {
+		limit := a.contract.ExpiresAt.Sub(a.start)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
+		defer cancel()
+	}
+	a.reply, a.err = a.run.team.config.Agents[a.member].Agent.Run(ctx, text)
+	if a.err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(a.err, cause) {
+			a.err = fmt.Errorf("%w: %w", cause, a.err)
+		}
+		return
+	}
+	a.err = a.close(time.Now())
+}
+
+// open makes the contract, takes the context through the gate and builds the prompt.
+func (a *attempt) open() (prompt.Prompt, error) {
+	r, t := a.run, a.task
+	for i := range a.offers {
+		o := &a.offers[i]
+		if o.Envelope != nil {
+			a.parts = append(a.parts, handoff.Part{Classification: o.Envelope.Classification(), Optional: o.Optional})
+		}
+		a.grants = append(a.grants, handoff.WholeOf(o.Source, ""))
+	}
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: r.id + "/" + string(t.ID) + "/" + strconv.Itoa(a.number),
+		Caller:  handoff.User, Run: r.id, Task: t.ID,
+		Classification: handoff.Label(t.Classification, a.caps.Clearance(), a.parts),
+		RequiredTags:   t.RequiredTags, Grants: a.grants, Duration: t.Timeout,
+	}, *a.caps, a.start)
+	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	a.contract = contract
+	gate := handoff.Compartment{Contract: contract}
+	for i := range a.offers {
+		s, err := gate.GateOutbound(a.offers[i], a.start)
+		if err != nil {
+			return prompt.Prompt{}, err
+		}
+		a.sealed = append(a.sealed, s)
+	}
+	m, uses := &r.team.config.Agents[a.member], len(t.Uses)
+	b := prompt.Brief{
+		Contract: contract, Task: t, Untitled: r.untitled,
+		System: m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
+		Inputs: a.sealed[:uses], Dependencies: a.sealed[uses:],
+	}
+	if a.schema != nil {
+		b.Schema = a.schema.String()
+	}
+	text, err := prompt.Build(b)
+	if err == nil {
+		a.receipt = text.Receipt()
+	}
+	return text, err
+}
+
+// close takes the reply through the gate: into the envelope of the result, and
+// from there into what the caller may see of it.
+func (a *attempt) close(now time.Time) error {
+	gate := handoff.Compartment{Contract: a.contract}
+	reply := handoff.Reply{
+		ID:   envelope.ID(string(a.task.ID) + "/" + strconv.Itoa(a.number)),
+		Text: a.reply.Text, JSON: a.reply.JSON, Tags: a.reply.Tags, Claim: a.reply.Claim, TTL: a.task.TTL,
+	}
+	var schema handoff.Validator
+	if a.schema != nil {
+		schema = a.schema
+	}
+	e, _, err := gate.GateInbound(reply, a.sealed, schema, now)
+	if err != nil {
+		return err
+	}
+	a.envelope = e
+	a.text, a.structured, err = a.run.forUser(e, a.task.ID, now)
+	return err
+}
+
+// report tells subscribers how the attempt ended.
+func (a *attempt) report() {
+	bus := a.run.bus
+	if !bus.live() {
+		return
+	}
+	ev := event.Event{Type: event.AgentComplete, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number,
+		Status: task.Completed, Duration: a.end.Sub(a.start), Input: a.reply.Usage.InputTokens, Output: a.reply.Usage.OutputTokens, Bytes: len(a.reply.Text)}
+	if a.err != nil {
+		ev.Status = task.Failed
+		ev.Code, ev.Message = a.run.explain(a, a.err)
+	}
+	bus.emit(ev)
+}
+
+// forUser takes a value through the gate to the caller, who reads results,
+// events and errors. Above the caller's clearance there is a line instead.
+func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
+	if e.Open().Empty() {
+		return "", "", nil
+	}
+	source := handoff.Source{Kind: handoff.Dependency, Name: string(id)}
+	accepts := *r.options.UserAccepts
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
+		Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
+	}, handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
+	if err != nil {
+		return "", "", err
+	}
+	s, err := handoff.Compartment{Contract: contract}.GateOutbound(handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
+	if err != nil {
+		return "", "", err
+	}
+	if s.Withheld() {
+		return withheld(s.Decision().Before), "", nil
+	}
+	structured, _ = s.Payload().JSON()
+	return s.Payload().Text(), structured, nil
+}
+
+// form asks for everything that there is.
+func form(e *envelope.Envelope) task.Payload {
+	if _, ok := e.Open().JSON(); ok {
+		return task.Both
+	}
+	return task.Output
+}
+
+// withheld is what the caller reads in place of a value above the caller's clearance.
+func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
+
+// acquire returns an attempt with empty buffers.
+func (r *run) acquire() *attempt {
+	if n := len(r.free); n > 0 {
+		a := r.free[n-1]
+		r.free = r.free[:n-1]
+		return a
+	}
+	return &attempt{run: r}
+}
+
+// release keeps the buffers of an attempt for the next one, and its receipt for the result.
+func (r *run) release(a *attempt) {
+	if a.receipt != nil {
+		out := &r.tasks[a.index]
+		out.Receipts = append(out.Receipts, a.receipt)
+	}
+	clear(a.offers)
+	clear(a.sealed)
+	*a = attempt{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0]}
+	r.free = append(r.free, a)
+}
+
+// Conditions of an attempt.
+var (
+	ErrPanic          = errors.New("the agent panicked")
+	ErrAttemptTimeout = errors.New("the attempt took too long")
+	ErrDependency     = errors.New("a dependency failed")
+)
+
+// CodeDependency is the code of a task that failed because of a dependency.
+const CodeDependency = "DEPENDENCY_FAILED"
+
+// code names an error for results and events.
+func code(err error) string {
+	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+		switch held.Decision.Rule {
+		case handoff.RuleSchema:
+			return "OUTPUT_SCHEMA_INVALID"
+		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleResult:
+			return "REPLY_REFUSED"
+		}
+		return held.Code()
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return handoff.CodeHeld
+	}
+	switch {
+	case errors.Is(err, agent.ErrSchema):
+		return "OUTPUT_SCHEMA_INVALID"
+	case errors.Is(err, agent.ErrMaxTurns):
+		return "MAX_TURNS"
+	case errors.Is(err, agent.ErrToolCall):
+		return "TOOL_NOT_GRANTED"
+	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return "TIMEOUT"
+	case errors.Is(err, ErrPanic):
+		return "AGENT_PANIC"
+	case errors.Is(err, prompt.ErrTooLarge):
+		return "PROMPT_TOO_LARGE"
+	case errors.Is(err, context.Canceled):
+		return "CANCELED"
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return "MODEL_" + upperSnake(string(failed.Kind))
+	}
+	return "AGENT_ERROR"
+}
+
+// terminal reports whether another attempt at the same task would end the same way.
+func terminal(err error) bool {
+	if _, ok := errors.AsType[*handoff.HeldError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return true
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return failed.Terminal()
+	}
+	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, handoff.ErrUnsealed, llm.ErrNoModel} {
+		if errors.Is(err, condition) {
+			return true
+		}
+	}
+	return false
+}

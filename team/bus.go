@@ -1,0 +1,128 @@
+package team
+
+import (
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+)
+
+// drainTime is how long subscribers may take to catch up when a run has ended.
+const drainTime = 5 * time.Second
+
+// A bus hands events to subscribers. Each has a goroutine and a queue without
+// bound, so none can hold up the run or another one.
+type bus struct {
+	run  string
+	subs []*subscriber
+
+	mu  sync.Mutex // guards seq, and the order of events in all queues
+	seq int
+}
+
+func newBus(fns []func(event.Event), run string, log *slog.Logger) *bus {
+	b := &bus{run: run, subs: make([]*subscriber, 0, len(fns))}
+	for _, fn := range fns {
+		s := &subscriber{fn: fn, log: log, done: make(chan struct{})}
+		s.more = sync.NewCond(&s.mu)
+		go s.deliver()
+		b.subs = append(b.subs, s)
+	}
+	return b
+}
+
+// live reports whether anybody listens; without, nobody need make an event.
+func (b *bus) live() bool { return len(b.subs) > 0 }
+
+// emit numbers and stamps an event and queues it for everybody.
+func (b *bus) emit(e event.Event) {
+	if !b.live() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
+	for _, s := range b.subs {
+		s.push(e)
+	}
+}
+
+// close lets the subscribers finish what is queued, for as long as drainTime.
+func (b *bus) close() {
+	if !b.live() {
+		return
+	}
+	for _, s := range b.subs {
+		s.end()
+	}
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	for _, s := range b.subs {
+		select {
+		case <-s.done:
+		case <-late.C:
+			s.log.Warn("a subscriber did not take its events in time", "limit", drainTime)
+			return
+		}
+	}
+}
+
+// A subscriber is one function with its queue and goroutine.
+type subscriber struct {
+	fn   func(event.Event)
+	log  *slog.Logger
+	done chan struct{} // closed when its goroutine has ended
+
+	mu     sync.Mutex // guards queue and ended
+	more   *sync.Cond
+	queue  []event.Event
+	ended  bool
+	failed bool // it panicked before; used by its goroutine alone
+}
+
+func (s *subscriber) push(e event.Event) {
+	s.mu.Lock()
+	s.queue = append(s.queue, e)
+	s.mu.Unlock()
+	s.more.Signal()
+}
+
+func (s *subscriber) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.more.Signal()
+}
+
+func (s *subscriber) deliver() {
+	defer close(s.done)
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.ended {
+			s.more.Wait()
+		}
+		batch := s.queue
+		s.queue = nil
+		s.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, e := range batch {
+			s.call(e)
+		}
+	}
+}
+
+// call gives the function one event. A panic is logged once and ends nothing.
+func (s *subscriber) call(e event.Event) {
+	defer func() {
+		if p := recover(); p != nil && !s.failed {
+			s.failed = true
+			s.log.Error("a subscriber of events panicked", "event", e.Type, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	s.fn(e)
+}

@@ -1,0 +1,402 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Plan checks tasks against the team and says what a run of them would do. The
+// error is [task.Problems]: everything wrong, with pointers into the tasks as
+// written. It makes no model call and changes nothing.
+func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
+	p, err := t.plan(specs, o.withDefaults(), time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	p.describe(t)
+	return p, nil
+}
+
+// plan is Plan without what only people read.
+func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error) {
+	c := checker{team: t, options: o, inputs: make(map[string]int, len(o.Inputs))}
+	c.checkOptions()
+	specs = c.assign(specs)
+	g, err := task.Resolve(specs, at)
+	if err != nil {
+		problems, ok := errors.AsType[task.Problems](err)
+		if !ok {
+			return nil, err
+		}
+		c.found = append(c.found, problems...)
+	}
+	for i := range specs {
+		c.checkSpec(i, &specs[i])
+	}
+	if len(specs) == 0 {
+		c.add(task.Problem{Pointer: "/tasks", Message: "there are no tasks", Hint: "add a task with a title and a description", Err: ErrNoTasks})
+	}
+	if len(c.found) > 0 {
+		return nil, c.sorted()
+	}
+	c.plan = &Plan{Name: t.config.Name, graph: g, options: o, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.checkFlow()
+	c.checkOutput()
+	if len(c.found) > 0 {
+		return nil, c.sorted()
+	}
+	for i, in := range o.Inputs {
+		if !c.used[i] {
+			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
+		}
+	}
+	return c.plan, nil
+}
+
+// A checker collects everything wrong with one set of tasks.
+type checker struct {
+	team     *Team
+	options  RunOptions
+	inputs   map[string]int // lower-cased name to index
+	used     []bool         // of each input
+	plan     *Plan
+	found    task.Problems
+	assigned []bool // of each task; nil when the caller assigned all
+}
+
+func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
+
+// sorted returns the problems in the order of the tasks, and within a task as found.
+func (c *checker) sorted() error {
+	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return taskOf(a.Pointer) - taskOf(b.Pointer) })
+	return c.found
+}
+
+// taskOf returns the number of the task that a pointer leads into, or -1.
+func taskOf(pointer string) int {
+	rest, ok := strings.CutPrefix(pointer, "/tasks/")
+	if !ok {
+		return -1
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if err != nil {
+		return -1
+	}
+	return i
+}
+
+func (c *checker) checkOptions() {
+	o := c.options
+	if o.MaxConcurrency < 0 {
+		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
+	}
+	if o.Timeout < 0 {
+		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
+	}
+	if !o.UserAccepts.Valid() {
+		c.add(task.Problem{Pointer: "/userAccepts", Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+	}
+	c.used = make([]bool, len(o.Inputs))
+	for i, in := range o.Inputs {
+		at, subject := task.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
+		if err := task.CheckName(in.Name); err != nil {
+			c.add(task.Problem{Pointer: at, Subject: subject, Message: err.Error(), Err: err})
+		}
+		folded := strings.ToLower(in.Name)
+		if first, twice := c.inputs[folded]; twice {
+			c.add(task.Problem{Pointer: at, Subject: subject, Message: fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), Hint: "give each input a name of its own; letter case does not tell names apart", Err: task.ErrDuplicate})
+		}
+		c.inputs[folded] = i
+		if !in.Classification.Valid() {
+			c.add(task.Problem{Pointer: at + "/classification", Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+		}
+		if in.TTL < 0 {
+			c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})
+		}
+	}
+}
+
+// assign gives each task without an assignee the next agent of the roster, in turn.
+func (c *checker) assign(specs []task.Spec) []task.Spec {
+	roster := c.team.config.Agents
+	next, copied := 0, false
+	for i := range specs {
+		if specs[i].Assignee != "" {
+			continue
+		}
+		if !copied {
+			specs, copied = slices.Clone(specs), true
+			c.assigned = make([]bool, len(specs))
+		}
+		c.assigned[i] = true
+		specs[i].Assignee = roster[next%len(roster)].Name
+		next++
+	}
+	return specs
+}
+
+// checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
+func (c *checker) checkSpec(i int, s *task.Spec) {
+	add := func(message, hint string, err error, tokens ...any) {
+		c.add(task.Problem{Pointer: task.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
+	}
+	if _, ok := c.team.member(s.Assignee); !ok {
+		add(fmt.Sprintf("no agent is called %q", s.Assignee), didYouMean(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
+	}
+	for j, u := range s.Uses {
+		k, ok := c.inputs[strings.ToLower(u.Name)]
+		if !ok || c.options.Inputs[k].Name != u.Name {
+			names := make([]string, len(c.options.Inputs))
+			for n, in := range c.options.Inputs {
+				names[n] = in.Name
+			}
+			add(fmt.Sprintf("no input is called %q", u.Name), didYouMean(u.Name, names), ErrUnknownInput, "uses", j)
+			continue
+		}
+		c.used[k] = true
+	}
+	if s.MemoryScope == task.ScopeAll {
+		add("memoryScope all needs shared memory, which is not built yet", "write dependencies, and name in dependsOn what the task needs", ErrNotBuilt, "memoryScope")
+	}
+	if s.OutputSchema != nil {
+		if _, err := agent.ParseSchema(string(s.OutputSchema)); err != nil {
+			add(err.Error(), "write a JSON Schema", err, "outputSchema")
+		}
+	}
+	if line, opener := prompt.Opener(s.Description); line > 0 {
+		c.add(task.Problem{
+			Pointer: task.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),
+			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),
+			Hint:    "word it differently", Err: task.ErrInvalid,
+		})
+	}
+	if len(s.Description) > prompt.MaxBytes {
+		add(fmt.Sprintf("the description has %d bytes, at most %d fit into a prompt", len(s.Description), prompt.MaxBytes), "give long texts as inputs", prompt.ErrTooLarge, "description")
+	}
+}
+
+// checkFlow propagates labels through the graph in dependency order and asks
+// the handshake and the gate about each task what they will be asked at
+// dispatch, with the highest labels that can come.
+func (c *checker) checkFlow() {
+	g, p := c.plan.graph, c.plan
+	n := g.Len()
+	p.members = make([]int32, n)
+	p.schemas = make([]*agent.Schema, n)
+	p.labels = make([]label.Classification, n)
+	p.inputs = c.inputs
+	raised := make([]string, n) // what gave a task's prompt its label
+	var parts []handoff.Part
+	for _, at := range g.Order() {
+		i := int(at)
+		tk := g.Task(i)
+		m, _ := c.team.member(tk.Assignee)
+		p.members[i] = int32(m)
+		p.schemas[i] = c.schema(tk, m)
+		caps := &c.team.caps[m]
+		clearance := caps.Clearance()
+
+		parts = parts[:0]
+		for _, u := range tk.Uses {
+			parts = append(parts, handoff.Part{Classification: c.input(u).Classification})
+		}
+		up := g.Upstream(i)
+		for j, d := range tk.DependsOn {
+			parts = append(parts, handoff.Part{Classification: p.labels[up[j]], Optional: d.Optional})
+			if (d.As == task.Structured || d.As == task.Both) && p.schemas[up[j]] == nil && !d.Optional {
+				c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(int(up[j])).Title),
+					"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
+			}
+		}
+		level := handoff.Label(tk.Classification, clearance, parts)
+		p.labels[i] = level
+		raised[i] = c.raiser(i, level, parts, raised)
+
+		contract, err := handoff.Negotiate(handoff.Request{
+			Session: "plan", Caller: handoff.User, Task: tk.ID,
+			Classification: level, RequiredTags: tk.RequiredTags, Duration: tk.Timeout,
+		}, *caps, time.Time{})
+		if err != nil {
+			c.refused(i, err, raised[i])
+			continue
+		}
+		c.held(i, &contract, parts)
+	}
+}
+
+// held reports the required context that the gate is certain to hold.
+func (c *checker) held(i int, k *handoff.Contract, parts []handoff.Part) {
+	uses := len(c.plan.graph.Task(i).Uses)
+	for j, part := range parts {
+		rule, _, detail := k.Admits(part.Classification)
+		if rule == "" || part.Optional {
+			continue
+		}
+		if j < uses {
+			c.problem(i, "uses", j).say(detail, "lower its classification if it is none, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
+		} else {
+			c.problem(i, "dependsOn", j-uses).say(detail, "make it optional, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
+		}
+	}
+}
+
+// refused words a handshake's refusal and points at what it is about.
+func (c *checker) refused(i int, err error, raiser string) {
+	r, ok := errors.AsType[*handoff.Refusal](err)
+	if !ok {
+		c.problem(i).say(err.Error(), "", err)
+		return
+	}
+	reason := r.Reason
+	switch r.Rule {
+	case handoff.RuleTags:
+		c.problem(i, "requiredTags").say(reason, r.Hint, r)
+	case handoff.RuleSession:
+		c.problem(i, "timeoutMs").say(reason, r.Hint, r)
+	default:
+		c.problem(i, "assignee").say(reason+" ("+raiser+")", r.Hint, r)
+	}
+}
+
+// raiser says what made a task's label as high as it is, back to where it began.
+func (c *checker) raiser(i int, level label.Classification, parts []handoff.Part, raised []string) string {
+	g := c.plan.graph
+	tk := g.Task(i)
+	if tk.Classification == level {
+		return fmt.Sprintf("%v by its own classification", level)
+	}
+	for j, part := range parts {
+		if part.Classification != level {
+			continue
+		}
+		if j < len(tk.Uses) {
+			return fmt.Sprintf("%v by input %q", level, tk.Uses[j].Name)
+		}
+		up := g.Upstream(i)[j-len(tk.Uses)]
+		return fmt.Sprintf("through %q, %s", g.Task(int(up)).Title, raised[up])
+	}
+	return level.String()
+}
+
+// checkOutput finds whose results make the answer, and refuses a run whose
+// only answer the caller could not read.
+func (c *checker) checkOutput() {
+	p, g := c.plan, c.plan.graph
+	if name := c.options.Output; name != "" {
+		i, ok := c.find(name)
+		if !ok {
+			titles := make([]string, g.Len())
+			for k := range titles {
+				titles[k] = g.Task(k).Title
+			}
+			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: didYouMean(name, titles), Err: task.ErrUnknown})
+			return
+		}
+		p.outputs = []int32{int32(i)}
+	} else {
+		p.outputs = g.Sinks()
+	}
+	for _, i := range p.outputs {
+		if p.userSees(p.labels[i]) {
+			return
+		}
+	}
+	if len(c.found) == 0 {
+		first := g.Task(int(p.outputs[0]))
+		pointer := "/output"
+		if c.options.Output == "" {
+			pointer = task.Pointer("tasks", p.outputs[0])
+		}
+		c.add(task.Problem{
+			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
+			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.labels[p.outputs[0]], *c.options.UserAccepts),
+			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "the answer would be withheld"},
+		})
+	}
+}
+
+func (c *checker) find(name string) (int, bool) {
+	g, folded := c.plan.graph, task.Normalize(name)
+	for i := range g.Len() {
+		if t := g.Task(i); task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == name) || string(t.ID) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// schema returns what the result of a task must match: its own schema or its agent's.
+func (c *checker) schema(t *task.Task, member int) *agent.Schema {
+	if t.OutputSchema == nil {
+		return c.team.schema[member]
+	}
+	s, err := agent.ParseSchema(string(t.OutputSchema))
+	if err != nil {
+		return nil // checkSpec has reported it
+	}
+	return s
+}
+
+func (c *checker) input(u task.Use) *Input {
+	return &c.options.Inputs[c.inputs[strings.ToLower(u.Name)]]
+}
+
+// A place is where a problem will be reported.
+type place struct {
+	c       *checker
+	pointer string
+	subject string
+}
+
+func (c *checker) problem(i int, tokens ...any) place {
+	t := c.plan.graph.Task(i)
+	return place{c, task.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
+}
+
+func (p place) say(message, hint string, err error) {
+	p.c.add(task.Problem{Pointer: p.pointer, Subject: p.subject, Message: message, Hint: hint, Err: err})
+}
+
+func subjectOf(s *task.Spec) string { return fmt.Sprintf("task %q", s.Title) }
+
+func didYouMean(word string, known []string) string {
+	if near, ok := task.Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "there are none"
+	}
+	if len(known) > 12 {
+		known = append(slices.Clone(known[:12]), "…")
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+// member returns the index of the agent with this name.
+func (t *Team) member(name string) (int, bool) {
+	i, ok := t.byName[strings.ToLower(name)]
+	return i, ok && t.config.Agents[i].Name == name
+}
+
+func (t *Team) names() []string {
+	names := make([]string, len(t.config.Agents))
+	for i := range names {
+		names[i] = t.config.Agents[i].Name
+	}
+	return names
+}
+
+// inputID names the envelope of an input.
+func inputID(name string) envelope.ID { return envelope.ID("input/" + name) }

@@ -1,0 +1,241 @@
+package team
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// separator stands between the results of one agent in agentResults.
+const separator = "\n\n---\n\n"
+
+// MarshalJSON returns what [Result.WriteJSON] writes.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := r.WriteJSON(&b)
+	return b.Bytes(), err
+}
+
+// WriteJSON writes the result as one JSON object with the names of the
+// original, piece by piece, so that a large result is never in memory twice.
+func (r *Result) WriteJSON(w io.Writer) error {
+	out := &jsonWriter{w: bufio.NewWriter(w), first: true}
+	out.raw("{")
+	if r.Command != "" {
+		out.member("command", r.Command)
+	}
+	out.member("runId", r.RunID)
+	if r.Name != "" {
+		out.member("name", r.Name)
+	}
+	out.member("status", r.Status)
+	out.member("success", r.Success())
+	if r.Goal != "" {
+		out.member("goal", r.Goal)
+	}
+	out.member("output", r.Output)
+	out.key("tasks")
+	out.raw("[")
+	for i := range r.Tasks {
+		out.next(i)
+		out.value(r.Tasks[i].wire())
+	}
+	out.raw("]")
+	r.writeAgents(out)
+	out.key("taskResults")
+	out.raw("{")
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		out.next(i)
+		out.value(string(t.ID))
+		out.raw(":")
+		out.value(t.answer())
+	}
+	out.raw("}")
+	out.member("totalTokenUsage", r.Usage)
+	out.member("errors", orEmpty(r.Errors))
+	if len(r.Warnings) > 0 {
+		out.member("warnings", r.Warnings)
+	}
+	out.raw("}")
+	if out.err != nil {
+		return out.err
+	}
+	return out.w.Flush()
+}
+
+// writeAgents joins the results of each agent, agents in the order of their first task.
+func (r *Result) writeAgents(out *jsonWriter) {
+	var names []string
+	tasks := map[string][]*TaskResult{}
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if tasks[t.Assignee] == nil {
+			names = append(names, t.Assignee)
+		}
+		tasks[t.Assignee] = append(tasks[t.Assignee], t)
+	}
+	out.key("agentResults")
+	out.raw("{")
+	for i, name := range names {
+		out.next(i)
+		out.value(name)
+		out.raw(":{")
+		success, usage := true, llm.Usage{}
+		var last *TaskResult
+		for _, t := range tasks[name] {
+			success = success && t.Status == task.Completed
+			usage = usage.Add(t.Metrics.Usage)
+			if t.Status == task.Completed {
+				last = t
+			}
+		}
+		out.first = true
+		out.member("success", success)
+		out.key("output")
+		out.raw(`"`)
+		shown := 0
+		for _, t := range tasks[name] {
+			if t.Status != task.Completed {
+				continue
+			}
+			if shown > 0 {
+				out.text(separator)
+			}
+			out.text(t.Result)
+			shown++
+		}
+		out.raw(`"`)
+		out.member("tokenUsage", usage)
+		out.member("toolCalls", []string{})
+		if last != nil && last.Structured != "" {
+			out.member("structured", json.RawMessage(last.Structured))
+		}
+		out.raw("}")
+	}
+	out.raw("}")
+	out.first = false
+}
+
+type wireTask struct {
+	ID          task.ID              `json:"id"`
+	Key         string               `json:"key,omitempty"`
+	Title       string               `json:"title"`
+	Assignee    string               `json:"assignee"`
+	Role        string               `json:"role,omitempty"`
+	Priority    task.Priority        `json:"priority,omitempty"`
+	Metadata    map[string]any       `json:"metadata,omitempty"`
+	Status      task.Status          `json:"status"`
+	DependsOn   []task.ID            `json:"dependsOn"`
+	Description string               `json:"description"`
+	Label       label.Classification `json:"classification"`
+	Metrics     *wireMetrics         `json:"metrics,omitempty"`
+	Result      string               `json:"result,omitempty"`
+	Error       *TaskError           `json:"error,omitempty"`
+}
+
+// wireMetrics has times in milliseconds since the epoch, as the original has.
+type wireMetrics struct {
+	StartMs    int64     `json:"startMs"`
+	EndMs      int64     `json:"endMs"`
+	DurationMs int64     `json:"durationMs"`
+	TokenUsage llm.Usage `json:"tokenUsage"`
+	ToolCalls  []string  `json:"toolCalls"`
+	Retries    int       `json:"retries"`
+}
+
+func (t *TaskResult) wire() wireTask {
+	w := wireTask{
+		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Error: t.Error,
+	}
+	if m := t.Metrics; m.Attempts > 0 {
+		w.Metrics = &wireMetrics{StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(), TokenUsage: m.Usage, ToolCalls: []string{}, Retries: m.Attempts - 1}
+	}
+	return w
+}
+
+type wireAnswer struct {
+	Success    bool            `json:"success"`
+	Output     string          `json:"output"`
+	TokenUsage llm.Usage       `json:"tokenUsage"`
+	ToolCalls  []string        `json:"toolCalls"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+}
+
+func (t *TaskResult) answer() wireAnswer {
+	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured)}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// A jsonWriter writes JSON in pieces and keeps the first error.
+type jsonWriter struct {
+	w     *bufio.Writer
+	err   error
+	first bool // no member of the present object has been written
+}
+
+func (j *jsonWriter) raw(text string) {
+	if j.err == nil {
+		_, j.err = j.w.WriteString(text)
+	}
+}
+
+func (j *jsonWriter) value(v any) {
+	if j.err != nil {
+		return
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		j.err = err
+		return
+	}
+	_, j.err = j.w.Write(b)
+}
+
+// text writes the inside of a JSON string.
+func (j *jsonWriter) text(s string) {
+	if j.err != nil {
+		return
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		j.err = err
+		return
+	}
+	_, j.err = j.w.Write(b[1 : len(b)-1])
+}
+
+// key opens a member of the present object.
+func (j *jsonWriter) key(name string) {
+	if !j.first {
+		j.raw(",")
+	}
+	j.first = false
+	j.value(name)
+	j.raw(":")
+}
+
+func (j *jsonWriter) member(name string, v any) {
+	j.key(name)
+	j.value(v)
+}
+
+// next separates the elements of a list or a map that is written by hand.
+func (j *jsonWriter) next(i int) {
+	if i > 0 {
+		j.raw(",")
+	}
+}

@@ -1,0 +1,61 @@
+package team
+
+import (
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// An Input is a text of the caller that tasks may be granted by name.
+type Input struct {
+	Name           string
+	Text           string
+	Classification label.Classification
+	TTL            time.Duration // life from the start of the run; zero means unlimited
+	Origin         task.Position
+}
+
+// RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
+type RunOptions struct {
+	RunID  string // empty means a new UUID
+	Inputs []Input
+	Output string // title, key or id of the task whose result is the answer; empty means the sinks
+
+	MaxConcurrency int           // attempts at the same time; zero means 5
+	Timeout        time.Duration // bound on the run; zero means none
+
+	// UserAccepts is the clearance of the caller, who reads results, events and
+	// errors. Nil means confidential. Reveal says that it was raised on request
+	// and leaves an event.
+	UserAccepts *label.Classification
+	Reveal      bool
+
+	// Subscribers receive every event of the run in order, each in a goroutine
+	// of its own. A slow or panicking one changes nothing for the run; when the
+	// run ends they have 5 seconds to catch up.
+	Subscribers []func(event.Event)
+
+	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
+	// math/rand/v2.
+	Random func() float64
+}
+
+// DefaultConcurrency is how many attempts run at the same time unless told otherwise.
+const DefaultConcurrency = 5
+
+// withDefaults returns a copy with every default filled in.
+func (o *RunOptions) withDefaults() RunOptions {
+	var out RunOptions
+	if o != nil {
+		out = *o
+	}
+	if out.MaxConcurrency == 0 {
+		out.MaxConcurrency = DefaultConcurrency
+	}
+	if out.UserAccepts == nil {
+		out.UserAccepts = new(label.Confidential)
+	}
+	return out
+}

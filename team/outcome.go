@@ -1,0 +1,66 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/task"
+)
+
+// result sums the run up.
+func (r *run) result(ctx context.Context) *Result {
+	res := &Result{
+		RunID: r.id, Name: r.team.config.Name, Tasks: r.tasks, Status: StatusOK,
+		StartedAt: r.start, EndedAt: time.Now(),
+		Answered: r.answered || r.agentGo || !r.called,
+	}
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		res.Usage = res.Usage.Add(t.Metrics.Usage)
+		if t.Error != nil {
+			res.Errors = append(res.Errors, *t.Error)
+		}
+		if t.Status != task.Completed {
+			res.Status = StatusError
+		}
+	}
+	if res.Status == StatusError && ctx.Err() != nil {
+		res.Cause = context.Cause(ctx)
+		res.Status = StatusCanceled
+		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
+			res.Status = StatusTimeout
+		}
+	}
+	for _, w := range r.plan.Warnings {
+		res.Warnings = append(res.Warnings, w.Error())
+	}
+	res.Output = r.output()
+	return res
+}
+
+// output joins the results that make the answer: one as it is, several each
+// under its title.
+func (r *run) output() string {
+	var shown []*TaskResult
+	for _, i := range r.plan.outputs {
+		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
+			shown = append(shown, t)
+		}
+	}
+	switch {
+	case len(shown) == 0:
+		return ""
+	case len(shown) == 1 && len(r.plan.outputs) == 1:
+		return shown[0].Result
+	}
+	var b strings.Builder
+	for i, t := range shown {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString("# " + t.Title + "\n\n" + t.Result)
+	}
+	return b.String()
+}

@@ -1,0 +1,162 @@
+package team
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Plan says what a run would do, before it does anything: who works on what,
+// who reads what, at which label, and where it leaves to. Its JSON form is
+// what `runteam plan -o json` prints.
+type Plan struct {
+	Name   string         `json:"name,omitempty"`
+	Agents []PlannedAgent `json:"agents"`
+	Inputs []PlannedInput `json:"inputs"`
+	Tasks  []PlannedTask  `json:"tasks"`  // in the order written
+	Output []task.ID      `json:"output"` // whose results make the answer
+	User   PlannedUser    `json:"user"`   // the caller as a reader
+
+	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
+
+	options  RunOptions
+	graph    *task.Graph
+	members  []int32                // of each task, an index into the roster
+	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
+	schemas  []*agent.Schema        // of each task; nil for free text
+	labels   []label.Classification // of each task's prompt and result, at most
+	inputs   map[string]int         // lower-cased name to an index into options.Inputs
+	outputs  []int32                // tasks whose results make the answer
+}
+
+// A PlannedAgent is an agent as the gate sees it.
+type PlannedAgent struct {
+	Name         string               `json:"name"`
+	Model        string               `json:"model,omitempty"`
+	Description  string               `json:"description,omitempty"`
+	Capabilities []string             `json:"capabilities,omitempty"`
+	Accepts      label.Classification `json:"accepts"`
+	Produces     label.Classification `json:"produces"`
+	Clearance    label.Classification `json:"clearance"`          // the lowest of its own and its endpoints'
+	LeavesTo     string               `json:"leavesTo,omitempty"` // the endpoint that reads its prompts; empty for an agent in this process
+	OutputTags   []string             `json:"outputTags,omitempty"`
+	Tasks        int                  `json:"tasks"`
+}
+
+// A PlannedInput is a named input and the tasks that are granted it.
+type PlannedInput struct {
+	Name           string               `json:"name"`
+	Classification label.Classification `json:"classification"`
+	Bytes          int                  `json:"bytes"`
+	Readers        []task.ID            `json:"readers"`
+}
+
+// A PlannedTask is a task and everything that will reach its agent.
+type PlannedTask struct {
+	ID             task.ID              `json:"id"`
+	Key            string               `json:"key,omitempty"`
+	Title          string               `json:"title"`
+	Assignee       string               `json:"assignee"`
+	Assigned       bool                 `json:"assigned,omitempty"` // by the scheduler, not by the caller
+	Classification label.Classification `json:"classification"`     // of its own text
+	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
+	Reads          []Reading            `json:"reads"`
+	LeavesTo       string               `json:"leavesTo,omitempty"`
+	UserSees       bool                 `json:"userSees"` // whether its result is within the caller's clearance
+	Depth          int                  `json:"depth"`    // longest way from a task without dependencies, from 0
+	Line           string               `json:"line,omitempty"`
+}
+
+// A Reading is one piece of context that is granted to a task.
+type Reading struct {
+	Kind     handoff.SourceKind   `json:"kind"`
+	Task     task.ID              `json:"task,omitempty"` // of a dependency
+	Name     string               `json:"name"`           // its title, or the input's name
+	From     string               `json:"from"`           // the agent that makes it, or user
+	As       task.Payload         `json:"as"`
+	Optional bool                 `json:"optional,omitempty"`
+	Label    label.Classification `json:"label"`              // at most
+	Withheld handoff.Reason       `json:"withheld,omitempty"` // certain beforehand to be withheld
+}
+
+// A PlannedUser is the caller as a reader.
+type PlannedUser struct {
+	Accepts label.Classification `json:"accepts"`
+}
+
+// userSees reports whether the caller is cleared for a level.
+func (p *Plan) userSees(level label.Classification) bool {
+	k := handoff.Contract{Callee: handoff.User, MaxInput: *p.options.UserAccepts}
+	rule, _, _ := k.Admits(level)
+	return rule == ""
+}
+
+// input returns the input that a use names.
+func (p *Plan) input(u task.Use) *Input { return &p.options.Inputs[p.inputs[strings.ToLower(u.Name)]] }
+
+// describe fills in the lists for people, from what the checks computed.
+func (p *Plan) describe(t *Team) {
+	p.Agents = make([]PlannedAgent, len(t.config.Agents))
+	for i := range p.Agents {
+		m, caps := &t.config.Agents[i], &t.caps[i]
+		p.Agents[i] = PlannedAgent{
+			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
+			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), OutputTags: m.OutputTags,
+		}
+	}
+	p.Inputs = make([]PlannedInput, len(p.options.Inputs))
+	for i, in := range p.options.Inputs {
+		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: len(in.Text), Readers: []task.ID{}}
+	}
+	g := p.graph
+	p.Tasks = make([]PlannedTask, g.Len())
+	for _, at := range g.Order() {
+		i := int(at)
+		p.Tasks[i] = p.describeTask(t, i)
+		p.Agents[p.members[i]].Tasks++
+		for _, up := range g.Upstream(i) {
+			p.Tasks[i].Depth = max(p.Tasks[i].Depth, p.Tasks[up].Depth+1)
+		}
+	}
+	for i := range p.Tasks {
+		for _, u := range g.Task(i).Uses {
+			in := &p.Inputs[p.inputs[strings.ToLower(u.Name)]]
+			in.Readers = append(in.Readers, p.Tasks[i].ID)
+		}
+	}
+	p.Output = make([]task.ID, len(p.outputs))
+	for k, i := range p.outputs {
+		p.Output[k] = g.Task(int(i)).ID
+	}
+}
+
+func (p *Plan) describeTask(t *Team, i int) PlannedTask {
+	tk, caps := p.graph.Task(i), &t.caps[p.members[i]]
+	out := PlannedTask{
+		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.assigned != nil && p.assigned[i],
+		Classification: tk.Classification, Label: p.labels[i], Reads: []Reading{},
+		LeavesTo: leavesTo(caps), UserSees: p.userSees(p.labels[i]), Line: tk.Origin.String(),
+	}
+	k := handoff.Contract{Callee: tk.Assignee, MaxInput: p.labels[i]}
+	for _, u := range tk.Uses {
+		out.Reads = append(out.Reads, Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: p.input(u).Classification})
+	}
+	for j, up := range p.graph.Upstream(i) {
+		d, from := tk.DependsOn[j], p.graph.Task(int(up))
+		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.labels[up]}
+		_, r.Withheld, _ = k.Admits(r.Label)
+		out.Reads = append(out.Reads, r)
+	}
+	return out
+}
+
+func leavesTo(c *handoff.Capabilities) string {
+	if len(c.Endpoints) == 0 {
+		return ""
+	}
+	return c.Endpoints[0].URL
+}

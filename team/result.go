@@ -1,0 +1,134 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Conditions of a team or a run.
+var (
+	ErrNoAgents     = errors.New("no agents")
+	ErrNoAgent      = errors.New("no agent")
+	ErrNoTasks      = errors.New("no tasks")
+	ErrUnknownAgent = errors.New("unknown agent")
+	ErrUnknownInput = errors.New("unknown input")
+	ErrNotBuilt     = errors.New("not built yet")
+	ErrCanceled     = errors.New("run canceled")
+	ErrTimeout      = errors.New("run timed out")
+)
+
+// Status says how a run ended.
+type Status string
+
+// The statuses of a run.
+const (
+	StatusOK       Status = "ok"        // every task completed
+	StatusError    Status = "error"     // a task failed
+	StatusCanceled Status = "cancelled" // the caller's context ended; spelt as the original does
+	StatusTimeout  Status = "timeout"   // RunOptions.Timeout passed
+)
+
+// Result is what a run came to. Everything in it is in the form that the
+// caller is cleared for: a value above the caller's clearance reads
+// [withheld: secret]. Its JSON form has the names of the original.
+type Result struct {
+	Command   string // how the run was asked for: run, task, or empty from a program
+	RunID     string
+	Name      string
+	Goal      string
+	Status    Status
+	Output    string       // the answer
+	Tasks     []TaskResult // in the order written
+	Usage     llm.Usage
+	Errors    []TaskError
+	Warnings  []string
+	StartedAt time.Time
+	EndedAt   time.Time
+	Cause     error // why a run was canceled or timed out; nil otherwise
+
+	// Answered says whether any model call of the run was answered by an
+	// endpoint that knows the model. A run of which none was could not run at all.
+	Answered bool
+}
+
+// A TaskResult is a task at the end of a run.
+type TaskResult struct {
+	ID          task.ID
+	Key         string
+	Title       string
+	Description string
+	Assignee    string
+	Role        string
+	Priority    task.Priority
+	Metadata    map[string]any
+	Status      task.Status
+	DependsOn   []task.ID
+	Label       label.Classification // of the result
+	Result      string               // gated for the caller; the reason for a task that was skipped
+	Structured  string               // canonical JSON, gated for the caller; empty without a schema
+	Error       *TaskError           // nil unless the task failed
+	Metrics     Metrics
+	Envelope    *envelope.Envelope // nil unless the task completed
+	Receipts    []*prompt.Receipt  // of each attempt, in order
+}
+
+// Metrics measures the work on one task. Times are zero for a task that never started.
+type Metrics struct {
+	Start    time.Time
+	End      time.Time
+	Usage    llm.Usage // of all attempts
+	Attempts int
+}
+
+// A TaskError is why a task failed, in the form that the caller is cleared for.
+type TaskError struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Task    task.ID `json:"task,omitempty"`
+	Title   string  `json:"-"`
+	Root    task.ID `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
+	err     error
+}
+
+// Error names the task and says what went wrong.
+func (e *TaskError) Error() string { return fmt.Sprintf("task %q: %s", e.Title, e.Message) }
+
+// Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
+func (e *TaskError) Unwrap() error { return e.err }
+
+// Success reports whether every task completed.
+func (r *Result) Success() bool { return r.Status == StatusOK }
+
+// Err joins why the run ended early and the errors of the tasks that failed by
+// themselves; it is nil for a success.
+func (r *Result) Err() error {
+	var errs []error
+	if r.Cause != nil {
+		errs = append(errs, r.Cause)
+	}
+	for i := range r.Errors {
+		if r.Errors[i].Root == "" {
+			errs = append(errs, &r.Errors[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Task returns the result of the task with this title, key or id.
+func (r *Result) Task(name string) (*TaskResult, bool) {
+	folded := task.Normalize(name)
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if task.Normalize(t.Title) == folded || t.Key == name || string(t.ID) == name {
+			return t, true
+		}
+	}
+	return nil, false
+}

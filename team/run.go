@@ -1,0 +1,302 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/task"
+)
+
+// RunTasks runs the caller's graph of tasks and returns what became of each.
+//
+// An error means that the run could not start: [task.Problems] if something is
+// wrong with the tasks or the options, and nothing was spent. A run that
+// started always returns a Result, also when tasks failed or ctx ended; see
+// [Result.Err]. No goroutine of the run is left when RunTasks returns, except
+// one for each subscriber that does not return.
+func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
+	start := time.Now()
+	options := o.withDefaults()
+	p, err := t.plan(specs, options, start)
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.newRun(p, options, start)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx), nil
+}
+
+// RunAgent gives one agent a prompt that is the given text and nothing else,
+// and returns the result of that one task. It works under the same handshake,
+// gate and limits as a task of a graph.
+func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
+	start := time.Now()
+	options := o.withDefaults()
+	p, err := t.plan([]task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: usesOf(options.Inputs)}}, options, start)
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.newRun(p, options, start)
+	if err != nil {
+		return nil, err
+	}
+	r.untitled = true
+	return r.run(ctx), nil
+}
+
+func usesOf(inputs []Input) []task.Use {
+	uses := make([]task.Use, len(inputs))
+	for i, in := range inputs {
+		uses[i].Name = in.Name
+	}
+	return uses
+}
+
+// A run is one execution of a plan. The goroutine that called run owns every
+// field; attempts get what they need and send back what they made.
+type run struct {
+	team    *Team
+	plan    *Plan
+	options RunOptions
+	id      string
+	start   time.Time
+	queue   *queue.Queue
+	bus     *bus
+	inputs  []*envelope.Envelope // parallel to options.Inputs
+	tasks   []TaskResult
+	timers  timers
+	done    chan *attempt
+	free    []*attempt // whose buffers may be used again
+
+	untitled bool // the prompt is the description alone
+	answered bool // a model call was answered
+	called   bool // a model call was made
+	agentGo  bool // an agent answered without a model call
+}
+
+func (t *Team) newRun(p *Plan, o RunOptions, start time.Time) (*run, error) {
+	r := &run{
+		team: t, plan: p, options: o, id: o.RunID, start: start,
+		queue: queue.New(p.graph),
+		tasks: make([]TaskResult, p.graph.Len()),
+		done:  make(chan *attempt, o.MaxConcurrency),
+	}
+	if r.id == "" {
+		r.id = uuid.NewString()
+	}
+	if r.options.Random == nil {
+		r.options.Random = rand.Float64
+	}
+	for i := range t.config.Agents {
+		if n := t.config.Agents[i].MaxParallel; n > 0 {
+			r.queue.Limit(t.config.Agents[i].Name, n)
+		}
+	}
+	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
+	for i, in := range o.Inputs {
+		h := envelope.Header{ID: inputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
+		if in.TTL > 0 {
+			h.ExpiresAt = start.Add(in.TTL)
+		}
+		e, err := envelope.New(h, envelope.Text(in.Text))
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", in.Name, err)
+		}
+		r.inputs[i] = e
+	}
+	return r, nil
+}
+
+// run dispatches until nothing can run any more, and returns the result.
+func (r *run) run(ctx context.Context) *Result {
+	r.bus = newBus(r.options.Subscribers, r.id, r.team.log)
+	if r.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
+		defer cancel()
+	}
+	r.prepare()
+	r.bus.emit(event.Event{Type: event.RunStart, Tasks: len(r.tasks)})
+	for _, w := range r.plan.Warnings {
+		r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
+	}
+	if r.options.Reveal {
+		r.bus.emit(event.Event{Type: event.Reveal, Message: "the caller reads up to " + r.options.UserAccepts.String()})
+	}
+	r.dispatch(ctx)
+	if ctx.Err() != nil {
+		r.queue.SkipRemaining(skippedByAbort, time.Now())
+	}
+	res := r.result(ctx)
+	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
+	r.bus.close()
+	return res
+}
+
+const skippedByAbort = "Skipped: run aborted."
+
+// prepare fills in what is known of each task before it runs, and follows the
+// queue's cascades.
+func (r *run) prepare() {
+	g := r.plan.graph
+	links := 0
+	for i := range r.tasks {
+		links += len(g.Task(i).DependsOn)
+	}
+	ids := make([]task.ID, 0, links)
+	for i := range r.tasks {
+		t := g.Task(i)
+		from := len(ids)
+		for _, d := range t.DependsOn {
+			ids = append(ids, d.Task)
+		}
+		r.tasks[i] = TaskResult{
+			ID: t.ID, Key: t.Key, Title: t.Title, Description: t.Description, Assignee: t.Assignee, Role: t.Role,
+			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i],
+		}
+	}
+	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.TaskComplete) })
+	r.queue.On(queue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
+}
+
+// dispatch starts tasks as they become ready and slots free, and settles what
+// comes back. It returns when nothing runs and nothing can start: after the
+// end of ctx, as soon as what was running has returned.
+func (r *run) dispatch(ctx context.Context) {
+	var g errgroup.Group
+	g.SetLimit(r.options.MaxConcurrency)
+	defer r.timers.stop()
+	ended := ctx.Done()
+	for running := 0; ; {
+		for running < r.options.MaxConcurrency && ctx.Err() == nil { // nothing starts after a cancel
+			i, ok := r.queue.NextReady()
+			if !ok {
+				break
+			}
+			a := r.attempt(i)
+			running++
+			g.Go(func() error {
+				a.work(ctx)
+				r.done <- a
+				return nil
+			})
+		}
+		if running == 0 && (ctx.Err() != nil || r.timers.empty()) {
+			_ = g.Wait() // attempts report through done and return no error
+			return
+		}
+		select {
+		case a := <-r.done:
+			running--
+			r.settle(ctx, a)
+		case <-r.timers.next():
+			for _, i := range r.timers.due(time.Now()) {
+				r.must(r.queue.RequeueIndex(i, time.Now()))
+			}
+		case <-ended:
+			ended = nil // attempts see it themselves; now only they are waited for
+		}
+	}
+}
+
+// settle takes an attempt's outcome into the queue.
+func (r *run) settle(ctx context.Context, a *attempt) {
+	t := &r.tasks[a.index]
+	t.Metrics.Usage = t.Metrics.Usage.Add(a.reply.Usage)
+	t.Metrics.End = a.end
+	r.count(a)
+	if a.err != nil {
+		r.failed(ctx, a)
+		r.release(a)
+		return
+	}
+	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
+	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
+			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text)})
+	}
+	r.release(a)
+}
+
+// failed decides what a failed attempt means: abort, another attempt, or the end of its task.
+func (r *run) failed(ctx context.Context, a *attempt) {
+	t := r.plan.graph.Task(a.index)
+	if ctx.Err() != nil && (errors.Is(a.err, ctx.Err()) || errors.Is(a.err, context.Cause(ctx))) {
+		return // still in progress: it is skipped with the rest once everything is drained
+	}
+	if a.number > t.MaxRetries || terminal(a.err) {
+		r.fail(a.index, a, a.err)
+		return
+	}
+	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
+	r.must(r.queue.RetryIndex(a.index, a.end))
+	r.timers.add(a.index, a.end.Add(wait))
+	if r.bus.live() {
+		code, message := r.explain(a, a.err)
+		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: code, Message: message, Wait: wait})
+	}
+}
+
+// fail ends a task, and through the queue's cascade what depends on it.
+func (r *run) fail(i int, a *attempt, err error) {
+	t := &r.tasks[i]
+	code, message := r.explain(a, err)
+	t.Error = &TaskError{Code: code, Message: message, Task: t.ID, Title: t.Title, err: err}
+	r.must(r.queue.FailIndex(i, message, time.Now()))
+}
+
+// cascaded notes that a task ended without a result, by itself or by what it depended on.
+func (r *run) cascaded(t task.Task, kind event.Type) {
+	i, _ := r.queue.Index(t.ID)
+	out := &r.tasks[i]
+	out.Status, out.Result = t.Status, r.queue.Reason(t.ID)
+	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
+	if root, ok := r.queue.RootIndex(i); ok && root != i {
+		ev.Root = r.tasks[root].ID
+		if t.Status == task.Failed {
+			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, err: ErrDependency}
+		}
+	}
+	if out.Error != nil {
+		ev.Code = out.Error.Code
+	}
+	if r.bus.live() {
+		r.bus.emit(ev)
+	}
+}
+
+// count notes whether the endpoints of the run answer at all.
+func (r *run) count(a *attempt) {
+	if a.reply.Turns > 0 {
+		r.answered = true
+		return
+	}
+	switch reached(a.err) {
+	case modelAnswered:
+		r.answered = true
+	case modelMissing:
+		r.called = true
+	case noModel:
+		r.agentGo = true
+	}
+}
+
+// must stops the program on a step that the queue does not allow: the run's
+// own bookkeeping would be wrong, and nothing that it says could be trusted.
+func (r *run) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+}

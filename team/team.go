@@ -1,0 +1,213 @@
+// Package team carries a goal or a graph of tasks to a result.
+//
+// A [Team] is a roster of agents. [Team.Plan] says before anything runs which
+// agent will read what at which label, or everything that is wrong;
+// [Team.RunTasks] runs the same plan. Each attempt at a task follows one road:
+// a handshake fixes a contract, the gate seals what the contract grants,
+// [prompt.Build] writes the prompt from what was sealed, the agent answers,
+// and the gate turns the answer into an envelope.
+package team
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Agent is what a team needs from whatever does the work. Run must return when
+// ctx ends and be safe for concurrent use: one agent may work on several tasks
+// at once. For an agent written in Go it is a contract, not something the team
+// can enforce, that the reply depends on the prompt alone.
+type Agent interface {
+	Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
+}
+
+// AgentFunc lets a function be an [Agent].
+type AgentFunc func(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
+
+// Run calls f.
+func (f AgentFunc) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return f(ctx, p) }
+
+// A Member is an agent and what the gate must know of it. Name and Agent are required.
+type Member struct {
+	Name  string
+	Agent Agent
+
+	SystemPrompt string
+	SystemParams []task.Param    // which bytes of SystemPrompt came from parameters
+	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
+
+	Accepts     label.Classification  // the most sensitive level that it may read
+	Produces    *label.Classification // the most sensitive level that it may write; nil means Accepts
+	OutputTags  []string              // tags that its results may carry
+	MaxSession  time.Duration         // bound on one attempt, and on what a task may ask for; zero means none
+	MaxParallel int                   // attempts at the same time; zero means as many as the run allows
+
+	// Endpoint is the base URL that its prompts are sent to. Empty means what
+	// the Agent's own Endpoint method says; an agent without such a method
+	// sends nothing anywhere.
+	Endpoint string
+
+	Model        string   // shown in plans
+	Description  string   // shown in plans
+	Capabilities []string // shown in plans
+	Origin       task.Position
+}
+
+// Config is what a team is made of.
+type Config struct {
+	Name   string
+	Agents []Member // at least one; the order is the roster's
+
+	// Endpoints are the clearances of endpoints by base URL. One that is not
+	// named here accepts what is secret if it is on this machine, and else what
+	// is confidential.
+	Endpoints map[string]label.Classification
+
+	Logger *slog.Logger // nil discards; receives names and counts, never payloads
+}
+
+// A Team is a checked roster. It is immutable and safe for concurrent runs.
+type Team struct {
+	config Config
+	byName map[string]int // lower-cased name to index
+	caps   []handoff.Capabilities
+	schema []*agent.Schema // of each member; nil without one
+	log    *slog.Logger
+}
+
+// New returns a team, or [task.Problems] that list everything wrong with cfg.
+func New(cfg Config) (*Team, error) {
+	cfg.Agents = slices.Clone(cfg.Agents)
+	t := &Team{
+		config: cfg,
+		byName: make(map[string]int, len(cfg.Agents)),
+		caps:   make([]handoff.Capabilities, len(cfg.Agents)),
+		schema: make([]*agent.Schema, len(cfg.Agents)),
+		log:    cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
+	}
+	var found task.Problems
+	if len(cfg.Agents) == 0 {
+		found = append(found, task.Problem{Pointer: "/agents", Message: "a team needs at least one agent", Hint: "add one with a name", Err: ErrNoAgents})
+	}
+	for i := range cfg.Agents {
+		found = append(found, t.enroll(i)...)
+	}
+	for _, base := range sortedKeys(cfg.Endpoints) {
+		if !cfg.Endpoints[base].Valid() {
+			found = append(found, task.Problem{Pointer: task.Pointer("endpoints", base, "accepts"), Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+		}
+	}
+	return t, found.Err()
+}
+
+// enroll checks one member and fills its place in the roster.
+func (t *Team) enroll(i int) (found task.Problems) {
+	m := &t.config.Agents[i]
+	at := fmt.Sprintf("/agents/%d", i)
+	subject := fmt.Sprintf("agent %q", m.Name)
+	add := func(key, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: at + key, Subject: subject, Message: message, Hint: hint, Err: err})
+	}
+	if err := task.CheckName(m.Name); err != nil {
+		add("/name", err.Error(), "", err)
+	}
+	folded := strings.ToLower(m.Name)
+	if first, twice := t.byName[folded]; twice {
+		add("/name", fmt.Sprintf("there already is an agent %q", t.config.Agents[first].Name), "give each agent a name of its own; letter case does not tell names apart", task.ErrDuplicate)
+	} else {
+		t.byName[folded] = i
+	}
+	if m.Agent == nil {
+		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+	}
+	if !m.Accepts.Valid() {
+		add("/accepts", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+	}
+	if m.Produces == nil {
+		m.Produces = &m.Accepts
+	} else if !m.Produces.Valid() {
+		add("/produces", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+	}
+	if m.MaxParallel < 0 {
+		add("/maxParallel", "must not be negative", "leave it out for no limit", task.ErrInvalid)
+	}
+	if m.MaxSession < 0 {
+		add("/maxSessionMs", "must not be negative", "leave it out for no limit", task.ErrInvalid)
+	}
+	for j, tag := range m.OutputTags {
+		if err := task.CheckName(tag); err != nil {
+			add(fmt.Sprintf("/outputTags/%d", j), err.Error(), "", err)
+		}
+	}
+	if m.OutputSchema != nil {
+		s, err := agent.ParseSchema(string(m.OutputSchema))
+		if err != nil {
+			add("/outputSchema", err.Error(), "write a JSON Schema", err)
+		}
+		t.schema[i] = s
+	}
+	t.caps[i] = handoff.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
+	return found
+}
+
+// endpoints returns where the prompts of a member go, with their clearances.
+func (t *Team) endpoints(m *Member) []handoff.Endpoint {
+	where := m.Endpoint
+	if where == "" {
+		told, ok := m.Agent.(interface{ Endpoint() string })
+		if !ok {
+			return nil
+		}
+		where = cmp.Or(told.Endpoint(), unknownEndpoint)
+	}
+	for base, level := range t.config.Endpoints {
+		if sameBase(base, where) {
+			return []handoff.Endpoint{{URL: where, Accepts: level}}
+		}
+	}
+	return []handoff.Endpoint{{URL: where, Accepts: DefaultAccepts(where)}}
+}
+
+// unknownEndpoint stands for a model that does not say where it is.
+const unknownEndpoint = "(a model that does not name its endpoint)"
+
+// DefaultAccepts returns the clearance of an endpoint that no setting names:
+// secret for one on this machine, confidential for any other.
+func DefaultAccepts(baseURL string) label.Classification {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return label.Confidential
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback()) {
+		return label.Secret
+	}
+	return label.Confidential
+}
+
+func sameBase(a, b string) bool {
+	return strings.EqualFold(strings.TrimRight(a, "/"), strings.TrimRight(b, "/"))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

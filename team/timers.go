@@ -1,0 +1,80 @@
+package team
+
+import (
+	"container/heap"
+	"time"
+)
+
+// timers are the tasks that wait for their next attempt. They share one timer
+// of the clock, set to the earliest.
+type timers struct {
+	waits waits
+	timer *time.Timer
+}
+
+type wait struct {
+	at    time.Time
+	index int
+}
+
+func (t *timers) empty() bool { return len(t.waits) == 0 }
+
+// add lets a task wait until the given time.
+func (t *timers) add(index int, at time.Time) {
+	heap.Push(&t.waits, wait{at, index})
+	t.reset()
+}
+
+// next delivers once the earliest wait is over; it never does when nothing waits.
+func (t *timers) next() <-chan time.Time {
+	if t.empty() {
+		return nil
+	}
+	return t.timer.C
+}
+
+// due takes out the tasks whose wait is over, earliest first.
+func (t *timers) due(now time.Time) []int {
+	var due []int
+	for len(t.waits) > 0 && !t.waits[0].at.After(now) {
+		due = append(due, heap.Pop(&t.waits).(wait).index)
+	}
+	if !t.empty() {
+		t.reset()
+	}
+	return due
+}
+
+func (t *timers) reset() {
+	left := time.Until(t.waits[0].at)
+	if t.timer == nil {
+		t.timer = time.NewTimer(left)
+		return
+	}
+	t.timer.Reset(left)
+}
+
+func (t *timers) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// waits is a heap by time, then by index.
+type waits []wait
+
+func (w waits) Len() int { return len(w) }
+func (w waits) Less(i, j int) bool {
+	if !w[i].at.Equal(w[j].at) {
+		return w[i].at.Before(w[j].at)
+	}
+	return w[i].index < w[j].index
+}
+func (w waits) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w *waits) Push(x any)   { *w = append(*w, x.(wait)) }
+func (w *waits) Pop() any {
+	old := *w
+	last := old[len(old)-1]
+	*w = old[:len(old)-1]
+	return last
+}
