@@ -22,11 +22,11 @@ var (
 // [NewGraph] make one; the zero value is the graph of no tasks. A task is
 // named by its index, its place in the input.
 //
-// A Graph never changes and may be read by any number of goroutines. It owns
-// its tasks: what its methods return must not be written to.
+// A Graph may be read by any number of goroutines; only [Graph.Assign] changes
+// it. It owns its tasks: what its methods return must not be written to.
 type Graph struct {
 	tasks []Task
-	index map[ID]int32
+	index table
 	edges
 	order  []int32 // a topological order
 	height []int32 // longest path to a sink
@@ -53,24 +53,22 @@ func NewGraph(tasks []Task) (*Graph, error) {
 	if err := checkCount(max(len(tasks), links)); err != nil {
 		return nil, err
 	}
-	g := &Graph{tasks: tasks, index: make(map[ID]int32, len(tasks))}
+	g := &Graph{tasks: tasks, index: newTable(len(tasks))}
 	found := &findings{}
 	for i := range tasks {
 		t := &tasks[i]
-		if first, ok := g.index[t.ID]; ok {
+		if first, ok := g.enter(i); !ok {
 			found.add(i, Problem{
 				Pointer: pointer(i, "id"), Subject: subject(i, t.Title), Err: ErrDuplicate,
 				Message: fmt.Sprintf("id %q is that of task %q too", t.ID, tasks[first].Title),
 			})
-			continue
 		}
-		g.index[t.ID] = int32(i)
 	}
 	l := newLinker(g, links)
 	for i := range tasks {
 		t := &tasks[i]
 		for k, d := range t.DependsOn {
-			j, ok := g.index[d.Task]
+			j, ok := g.Index(d.Task)
 			if !ok {
 				found.add(i, Problem{
 					Pointer: pointer(i, "dependsOn", k), Subject: subject(i, t.Title), Err: ErrUnknown,
@@ -78,7 +76,7 @@ func NewGraph(tasks []Task) (*Graph, error) {
 				})
 				continue
 			}
-			if p, bad := l.link(i, int(j), k, d.Optional); bad {
+			if p, bad := l.link(i, j, k, d.Optional); bad {
 				found.add(i, p)
 			}
 		}
@@ -104,11 +102,23 @@ func (g *Graph) Tasks() []Task { return g.tasks }
 // Task returns task i, owned by the graph.
 func (g *Graph) Task(i int) *Task { return &g.tasks[i] }
 
+// Assign gives task i to an agent. It is for the scheduler, before anything
+// else reads the graph.
+func (g *Graph) Assign(i int, agent string) { g.tasks[i].Assignee = agent }
+
 // Index returns the index of the task with this id.
 func (g *Graph) Index(id ID) (i int, ok bool) {
-	n, ok := g.index[id]
+	n, ok := g.index.get(string(id), g.id)
 	return int(n), ok
 }
+
+// enter makes task i known by its id, unless another one is.
+func (g *Graph) enter(i int) (first int, ok bool) {
+	n, ok := g.index.put(string(g.tasks[i].ID), int32(i), g.id)
+	return int(n), ok
+}
+
+func (g *Graph) id(i int32) string { return string(g.tasks[i].ID) }
 
 // Upstream returns the dependencies of task i, parallel to its DependsOn.
 func (g *Graph) Upstream(i int) []int32 { return g.up[g.upStart[i]:g.upStart[i+1]] }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/label"
@@ -96,30 +98,37 @@ func (u *wireUse) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(u))
 }
 
-// millis is a duration written as a number of milliseconds, with a fraction if need be.
+// millis is a duration written as a number of milliseconds, with a fraction if
+// need be. It is written and read digit by digit, since a float64 cannot hold
+// every nanosecond of a long duration.
 type millis time.Duration
 
 // MarshalJSON writes milliseconds.
 func (m millis) MarshalJSON() ([]byte, error) {
-	if whole := time.Duration(m) / time.Millisecond; whole*time.Millisecond == time.Duration(m) {
-		return json.Marshal(int64(whole))
+	whole, rest := time.Duration(m)/time.Millisecond, time.Duration(m)%time.Millisecond
+	if rest == 0 {
+		return strconv.AppendInt(nil, int64(whole), 10), nil
 	}
-	return json.Marshal(float64(m) / float64(time.Millisecond))
+	return []byte(strings.TrimRight(fmt.Sprintf("%d.%06d", whole, rest), "0")), nil
 }
 
-// UnmarshalJSON reads milliseconds. What a duration cannot hold is an error.
+// UnmarshalJSON reads milliseconds, to the nanosecond. What a duration cannot
+// hold, and what is negative, is an error.
 func (m *millis) UnmarshalJSON(data []byte) error {
-	var whole int64
-	if json.Unmarshal(data, &whole) == nil && whole >= 0 && whole <= math.MaxInt64/int64(time.Millisecond) {
-		*m = millis(whole) * millis(time.Millisecond)
-		return nil
-	}
-	var ms float64
-	if err := json.Unmarshal(data, &ms); err != nil {
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err != nil || len(data) == 0 || data[0] == '"' {
 		return fmt.Errorf("%s is not a number of milliseconds", quote(string(data)))
 	}
-	if !(ms >= 0 && ms*float64(time.Millisecond) < math.MaxInt64) {
-		return fmt.Errorf("%v milliseconds are out of range", ms)
+	whole, fraction, _ := strings.Cut(string(number), ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	digits, bad := strconv.ParseUint((fraction + "000000")[:6], 10, 32)
+	if err == nil && bad == nil && data[0] != '-' && n < math.MaxInt64/int64(time.Millisecond) {
+		*m = millis(n)*millis(time.Millisecond) + millis(digits)
+		return nil
+	}
+	ms, err := number.Float64() // an exponent, or out of range
+	if err != nil || !(ms >= 0 && ms*float64(time.Millisecond) < math.MaxInt64) {
+		return fmt.Errorf("%s milliseconds are out of range", number)
 	}
 	*m = millis(math.Round(ms * float64(time.Millisecond)))
 	return nil

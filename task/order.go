@@ -9,10 +9,10 @@ import "time"
 func New(spec Spec, at time.Time) (Task, error) {
 	found := &findings{}
 	t := Task{}
-	fill(&t, &spec, at, 0, found)
-	if CheckTitle(spec.Title) == nil {
+	if titled(0, spec.Title, found) {
 		t.ID = NewID(spec.Title)
 	}
+	fill(&t, &spec, at, 0, found)
 	seen := make(map[ID]bool, len(spec.DependsOn))
 	for k, ref := range spec.DependsOn {
 		id, p, bad := directRef(&t, k, ref, seen)

@@ -23,9 +23,10 @@ func Resolve(specs []Spec, at time.Time) (*Graph, error) {
 	}
 	r := &resolver{
 		specs:  specs,
-		g:      &Graph{tasks: make([]Task, len(specs)), index: make(map[ID]int32, len(specs))},
+		g:      &Graph{tasks: make([]Task, len(specs)), index: newTable(len(specs))},
 		found:  &findings{},
-		titles: make(map[string]int32, len(specs)),
+		titles: newTable(len(specs)),
+		names:  make([]string, len(specs)),
 		budget: nearestBudget,
 	}
 	r.name()
@@ -40,7 +41,8 @@ type resolver struct {
 	specs  []Spec
 	g      *Graph
 	found  *findings
-	titles map[string]int32 // by normal form
+	titles table            // by normal form
+	names  []string         // the normal form of each title
 	keys   map[string]int32 // nil as long as no task has one
 	normal []byte           // scratch: the normal form of one title
 	budget int              // how many words may still be compared for hints
@@ -59,10 +61,10 @@ func (r *resolver) name() {
 	ids.Grow(idLen * len(r.specs))
 	for i := range r.specs {
 		r.normal = appendNormal(r.normal[:0], r.specs[i].Title)
-		normal := put(&normals, r.normal)
+		r.names[i] = put(&normals, r.normal)
 		r.normal = appendID(r.normal[:0], r.normal)
 		r.g.tasks[i].ID = ID(put(&ids, r.normal))
-		r.enter(i, normal)
+		r.enter(i)
 	}
 }
 
@@ -73,24 +75,20 @@ func put(b *strings.Builder, part []byte) string {
 	return b.String()[start:]
 }
 
+// title returns the normal form of a task's title, for the table.
+func (r *resolver) title(i int32) string { return r.names[i] }
+
 // enter adds task i to the tables, and says what its names clash with.
-func (r *resolver) enter(i int, normal string) {
+func (r *resolver) enter(i int) {
 	s := &r.specs[i]
 	title := strings.TrimSpace(s.Title)
 	r.g.tasks[i].Title = title
-	err := CheckTitle(title)
-	if err != nil {
-		r.found.add(i, Problem{
-			Pointer: pointer(i, "title"), Subject: subject(i, title), Message: "title: " + err.Error(), Err: err,
-			Hint: fmt.Sprintf("write one line of 1 to %d characters", MaxTitle),
-		})
-	}
-	if first, ok := r.titles[normal]; !ok {
-		if normal != "" {
-			r.titles[normal] = int32(i)
-			r.g.index[r.g.tasks[i].ID] = int32(i)
-		}
-	} else if err == nil {
+	fine := titled(i, title, r.found)
+	if r.names[i] == "" {
+		// nothing can name it
+	} else if first, ok := r.titles.put(r.names[i], int32(i), r.title); ok {
+		r.g.enter(i)
+	} else if fine {
 		r.found.add(i, Problem{
 			Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
 			Message: fmt.Sprintf("title: task %d has the title %s too", first+1, quote(r.g.tasks[first].Title)),
@@ -100,6 +98,18 @@ func (r *resolver) enter(i int, normal string) {
 	if s.Key != "" {
 		r.enterKey(i, s.Key)
 	}
+}
+
+// titled reports whether a title is one, or finds why not.
+func titled(i int, title string, found *findings) bool {
+	err := CheckTitle(title)
+	if err != nil {
+		found.add(i, Problem{
+			Pointer: pointer(i, "title"), Subject: subject(i, title), Message: "title: " + err.Error(), Err: err,
+			Hint: fmt.Sprintf("write one line of 1 to %d characters", MaxTitle),
+		})
+	}
+	return err == nil
 }
 
 func (r *resolver) enterKey(i int, key string) {
@@ -153,16 +163,16 @@ func (r *resolver) link(links int) (*Graph, error) {
 // find returns the task that a reference names.
 func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
 	r.normal = appendNormal(r.normal[:0], ref)
-	byTitle, isTitle := r.titles[string(r.normal)]
+	byTitle, isTitle := r.titles.getBytes(r.normal, r.title)
 	if isTitle && r.keys == nil && len(r.normal) != idLen {
 		return byTitle, p, false
 	}
 	byKey, isKey := r.keys[string(r.normal)]
-	byID, isID := r.g.index[ID(r.normal)]
+	byID, isID := r.g.index.getBytes(r.normal, r.g.id)
 	switch {
 	case isTitle && isKey && byTitle != byKey, isTitle && isID && byTitle != byID, isKey && isID && byKey != byID:
 		return 0, Problem{
-			Message: fmt.Sprintf("%s names several tasks: %s", quote(ref), r.several(ref)),
+			Message: fmt.Sprintf("%s names several tasks: %s", quote(ref), r.several()),
 			Hint:    "write a title that is no other task's key or id", Err: ErrAmbiguous,
 		}, true
 	case isTitle:
@@ -177,16 +187,16 @@ func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
 	return 0, Problem{Message: "no task " + quote(ref), Hint: r.hint(ref), Err: ErrUnknown}, true
 }
 
-// several lists the tasks that one reference names.
-func (r *resolver) several(ref string) string {
+// several lists the tasks that the reference in normal names.
+func (r *resolver) several() string {
 	var parts []string
-	if i, ok := r.titles[string(r.normal)]; ok {
+	if i, ok := r.titles.getBytes(r.normal, r.title); ok {
 		parts = append(parts, fmt.Sprintf("task %d by its title", i+1))
 	}
 	if i, ok := r.keys[string(r.normal)]; ok {
 		parts = append(parts, fmt.Sprintf("task %s by its key", quote(r.g.tasks[i].Title)))
 	}
-	if i, ok := r.g.index[ID(r.normal)]; ok {
+	if i, ok := r.g.index.getBytes(r.normal, r.g.id); ok {
 		parts = append(parts, fmt.Sprintf("task %s by its id", quote(r.g.tasks[i].Title)))
 	}
 	return strings.Join(parts, ", ")

@@ -1,0 +1,111 @@
+package task_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/task"
+)
+
+func TestG31TitlesAreOneCleanLine(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, give string
+		wantErr    string // empty: fine
+	}{
+		{"plain", "Score fraud", ""},
+		{"trimmed", "  Score fraud\n", ""},
+		{"letters of any script, and emoji", "Übersicht — 概要 👩‍💻 نامه‌ها", ""},
+		{"a sign that precedes numbers", "\u0600 12", ""},
+		{"200 characters", strings.Repeat("ä", 200), ""},
+		{"201 characters", strings.Repeat("ä", 201), "201 characters"},
+		{"empty", "", "empty"},
+		{"blanks", " \t ", "empty"},
+		{"LF", "a\n# Task: b", "line break (U+000A)"},
+		{"CR", "a\rb", "line break"},
+		{"VT", "a\vb", "line break"},
+		{"FF", "a\fb", "line break"},
+		{"FS", "a\x1cb", "line break"},
+		{"RS", "a\x1eb", "line break"},
+		{"NEL", "a\u0085b", "line break"},
+		{"LS", "a\u2028b", "line break"},
+		{"PS", "a\u2029b", "line break"},
+		{"NUL", "a\x00b", "control character"},
+		{"escape", "a\x1b[31mb", "control character"},
+		{"tab", "a\tb", "control character"},
+		{"DEL", "a\x7fb", "control character"},
+		{"C1", "a\u009bb", "control character"},
+		{"bidi override", "a\u202eb", "invisible character"},
+		{"bidi isolate", "a\u2066b", "invisible character"},
+		{"bidi mark", "a\u200fb", "invisible character"},
+		{"zero-width space", "a\u200bb", "invisible character"},
+		{"BOM", "a\ufeffb", "invisible character"},
+		{"tag characters", "a\U000e0041b", "invisible character"},
+		{"invalid UTF-8", "a\xffb", "UTF-8"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := task.CheckTitle(tt.give)
+			if tt.wantErr == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, task.ErrTitle)
+			require.ErrorContains(t, err, tt.wantErr)
+		})
+	}
+}
+
+func TestG31CheckLine(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, task.CheckLine(""))
+	require.NoError(t, task.CheckLine(strings.Repeat("x", 10_000)))
+	require.ErrorIs(t, task.CheckLine("a\nb"), task.ErrLine)
+	require.ErrorIs(t, task.CheckLine(" \n"), task.ErrLine) // not trimmed
+}
+
+func TestCheckName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "Fraud Desk", "7.b_c-d", "Müller", "概要", "Ⅻ", strings.Repeat("é", 64)} {
+		require.NoError(t, task.CheckName(name), name)
+	}
+	for _, name := range []string{"user", "User", "COORDINATOR", "*", "uſer"} {
+		require.ErrorIs(t, task.CheckName(name), task.ErrReserved, name)
+	}
+	for _, name := range []string{
+		"", " a", "a ", ".a", "-a", "a/b", "a:b", "a\nb", "a\u00a0b", "a\u202eb", "e\u0301", "a\xff", strings.Repeat("é", 65),
+	} {
+		require.ErrorIs(t, task.CheckName(name), task.ErrName, "%q", name)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"Extract facts", "Score fraud", "Score", "Write letter"}
+	tests := []struct {
+		name, give, want string
+	}{
+		{"letter missing", "Scoe", "Score"},
+		{"letter added", "Scoree", "Score"},
+		{"letter changed", "Scare", "Score"},
+		{"neighbours swapped", "Socre", "Score"},
+		{"letter case alone", "SCORE FRAUD", "Score fraud"},
+		{"several mistakes in a long word", "Extrct fcats", "Extract facts"},
+		{"too far", "Banana", ""},
+		{"too short to guess", "Wr", ""},
+		{"empty", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := task.Nearest(tt.give, known)
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want != "", ok)
+		})
+	}
+	first, _ := task.Nearest("cart", []string{"card", "care"})
+	require.Equal(t, "card", first)
+}
