@@ -184,9 +184,11 @@ func (a *answer) fail(w http.ResponseWriter) {
 		refuse(w, status, "scripted", fmt.Sprintf("the script says %d", status))
 		return
 	}
+	kind := http.DetectContentType([]byte(a.Body))
 	if json.Valid([]byte(a.Body)) {
-		w.Header().Set("Content-Type", "application/json")
+		kind = "application/json"
 	}
+	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, a.Body)
 }

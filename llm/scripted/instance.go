@@ -13,7 +13,7 @@ import (
 // its free strings. It follows the keywords that schemas of answers use; what
 // it does not know it ignores.
 func instance(schema any) any {
-	b := &builder{root: schema}
+	b := &builder{root: schema, left: maxSteps}
 	v := b.value(schema, 0)
 	if o, ok := v.(map[string]any); ok && !b.marked {
 		b.addMark(schema, o)
@@ -25,10 +25,14 @@ func instance(schema any) any {
 type builder struct {
 	root   any
 	marked bool // the mark stands in it
+	left   int  // steps that may still be made
 }
 
-// maxLevel bounds schemas that refer to themselves.
-const maxLevel = 12
+// Bounds on schemas that refer to themselves, or multiply.
+const (
+	maxLevel = 12
+	maxSteps = 10_000
+)
 
 // addMark sets an optional free string of the root, if there is one.
 func (b *builder) addMark(schema any, o map[string]any) {
@@ -46,7 +50,7 @@ func (b *builder) addMark(schema any, o map[string]any) {
 // merged returns a schema with what it refers to, and the first of its choices, in it.
 func (b *builder) merged(schema any, level int) map[string]any {
 	s, ok := schema.(map[string]any)
-	if !ok || level > maxLevel {
+	if b.left--; !ok || level > maxLevel || b.left < 0 {
 		return map[string]any{}
 	}
 	out := maps.Clone(s)
@@ -110,7 +114,7 @@ func (b *builder) at(ref string) any {
 }
 
 func (b *builder) value(schema any, level int) any {
-	if level > maxLevel {
+	if level > maxLevel || b.left < 0 {
 		return nil
 	}
 	s := b.merged(schema, 0)
