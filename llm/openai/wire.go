@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 
@@ -99,9 +100,7 @@ func (m *Model) sign(r *http.Request) {
 	if !m.key.IsZero() {
 		r.Header.Set("Authorization", "Bearer "+m.key.secret())
 	}
-	for name, values := range m.headers {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, m.headers)
 }
 
 // streamed returns res with a clean body, or errWhole.
