@@ -38,20 +38,22 @@ type Endpoint struct {
 
 // Clearance returns the most sensitive level that may reach the agent: the
 // lowest of its own and its endpoints'.
-func (c Capabilities) Clearance() label.Classification {
-	level, _ := c.clearance()
+func (c *Capabilities) Clearance() label.Classification {
+	level := c.Accepts
+	for i := range c.Endpoints {
+		level = min(level, c.Endpoints[i].Accepts)
+	}
 	return level
 }
 
-// clearance also names who sets the bound.
-func (c Capabilities) clearance() (level label.Classification, who string) {
-	level, who = c.Accepts, fmt.Sprintf("%q", c.Agent)
+// bound names who keeps the clearance as low as it is.
+func (c *Capabilities) bound() string {
 	for _, e := range c.Endpoints {
-		if e.Accepts < level {
-			level, who = e.Accepts, "endpoint "+e.URL
+		if e.Accepts < c.Accepts && e.Accepts == c.Clearance() {
+			return "endpoint " + e.URL
 		}
 	}
-	return level, who
+	return quote(c.Agent)
 }
 
 // A Request is what the runtime asks of an agent before any context moves.
@@ -159,10 +161,10 @@ func (r *Refusal) Error() string {
 // Required tags must be among the declared ones. The session asked for must
 // fit into the agent's longest, which also bounds a session that nobody
 // bounded. And only what is granted, named and whole, will flow.
-func Negotiate(r Request, c Capabilities, now time.Time) (Contract, error) {
-	if level, who := c.clearance(); r.Classification > level {
+func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
+	if level := c.Clearance(); r.Classification > level {
 		return Contract{}, &Refusal{RuleClearance,
-			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
+			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, c.bound(), level),
 			fmt.Sprintf("set accepts: %v there, or take the %v context away", r.Classification, r.Classification)}
 	}
 	if c.Produces < r.Classification {

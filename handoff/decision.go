@@ -97,12 +97,11 @@ type Decision struct {
 }
 
 // Err returns nil for a decision that passed, and a [*HeldError] for any other.
-func (d Decision) Err() error {
+func (d *Decision) Err() error {
 	if d.Verdict == Passed {
 		return nil
 	}
-	d.crossing = envelope.Payload{}
-	return &HeldError{Decision: d}
+	return &HeldError{Decision: *d}
 }
 
 // A HeldError is what a task fails with when the gate holds what it needs.
@@ -110,7 +109,7 @@ type HeldError struct{ Decision Decision }
 
 // Error names the source, the rule and the line; never a value.
 func (e *HeldError) Error() string {
-	d := e.Decision
+	d := &e.Decision
 	text := d.Source.Kind.String() + " from " + quote(d.From) + " is held by " + string(d.Rule)
 	if d.Detail != "" {
 		text += ": " + d.Detail

@@ -65,19 +65,19 @@ type Offer struct {
 // back sealed as a withheld line if it is optional; otherwise the error is the
 // [*HeldError] that its reader fails with. Any other error means that the gate
 // could not decide.
-func (c Compartment) GateOutbound(o Offer, now time.Time) (Sealed, error) {
+func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 	d, err := c.Decide(o, now)
 	if err != nil {
 		return Sealed{}, err
 	}
-	return c.Seal(o, d)
+	return c.Seal(o, &d)
 }
 
 // Decide rules on an offer at the given time. It changes nothing, and the same
 // arguments give the same decision. The checks run in this order: contract
 // alive, a result there, genuine, fresh, label within the contract, secret,
 // granted, translation, form; then the text is redacted and cut.
-func (c Compartment) Decide(o Offer, now time.Time) (Decision, error) {
+func (c *Compartment) Decide(o *Offer, now time.Time) (Decision, error) {
 	d := Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full}
 	if o.Envelope != nil {
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
@@ -86,48 +86,57 @@ func (c Compartment) Decide(o Offer, now time.Time) (Decision, error) {
 		d.BytesBefore = o.Envelope.Open().Size()
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
-		return d.hold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339)), nil
+		d.hold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
+		return d, nil
 	}
 	if o.Envelope == nil {
-		return d.absent(o.Status), nil
+		d.absent(o.Status)
+		return d, nil
 	}
 	if o.Envelope.Genuine() != nil {
-		return d.hold(RuleDigest, ReasonTampered, "it was altered after it was made"), nil
+		d.hold(RuleDigest, ReasonTampered, "it was altered after it was made")
+		return d, nil
 	}
 	if err := o.Envelope.Fresh(now); err != nil {
-		return d.hold(RuleExpiry, ReasonExpired, err.Error()), nil
+		d.hold(RuleExpiry, ReasonExpired, err.Error())
+		return d, nil
 	}
-	grant, ok := c.grant(o.Source)
-	d.Line = grant.Line
+	grant := c.grant(o.Source)
+	if grant != nil {
+		d.Line = grant.Line
+	}
 	if rule, why, detail := c.Contract.Admits(d.Before); rule != "" {
-		return d.hold(rule, why, detail), nil
+		d.hold(rule, why, detail)
+		return d, nil
 	}
-	if !ok || !slices.Contains(grant.Paths, task.Whole) {
+	if grant == nil || !slices.Contains(grant.Paths, task.Whole) {
 		d.Dropped = topLevel(o.Envelope.Open())
-		return d.hold(RuleGrant, ReasonRule, "nothing grants it"), nil
+		d.hold(RuleGrant, ReasonRule, "nothing grants it")
+		return d, nil
 	}
 	payload, verdict := c.deliverable(o, grant, &d, now)
 	if verdict != Passed {
 		return d, nil
 	}
-	return c.gated(d, payload)
+	err := c.gated(&d, payload)
+	return d, err
 }
 
-// grant returns the contract's grant of a source.
-func (c Compartment) grant(s Source) (Grant, bool) {
+// grant returns the contract's grant of a source, or nil.
+func (c *Compartment) grant(s Source) *Grant {
 	if s.Kind == 0 {
-		return Grant{}, false
+		return nil
 	}
-	for _, g := range c.Contract.Grants {
-		if g.Source == s {
-			return g, true
+	for i := range c.Contract.Grants {
+		if g := &c.Contract.Grants[i]; g.Source == s {
+			return g
 		}
 	}
-	return Grant{}, false
+	return nil
 }
 
 // deliverable picks the parts of the payload that were asked for, or holds.
-func (c Compartment) deliverable(o Offer, g Grant, d *Decision, now time.Time) (envelope.Payload, Verdict) {
+func (c *Compartment) deliverable(o *Offer, g *Grant, d *Decision, now time.Time) (envelope.Payload, Verdict) {
 	from := o.Envelope
 	if g.Translate != nil {
 		if o.Translated == nil {
@@ -136,25 +145,20 @@ func (c Compartment) deliverable(o Offer, g Grant, d *Decision, now time.Time) (
 		}
 		from = o.Translated
 		if from.Genuine() != nil || from.Fresh(now) != nil || !slices.Contains(from.Header().DerivedFrom, o.Envelope.ID()) || from.Classification() < d.Before {
-			*d = d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
+			d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
 			return envelope.Payload{}, Held
 		}
 		d.After = from.Classification()
 	}
 	p := from.Open()
-	canonical, structured := p.JSON()
+	_, structured := p.JSON()
 	asked := o.As == task.Structured || o.As == task.Both
 	if !asked && (p.Text() != "" || !structured) {
 		return envelope.Text(p.Text()), Passed
 	}
 	if !structured {
-		*d = d.hold(RulePayload, ReasonRule, "it has no validated structured result")
+		d.hold(RulePayload, ReasonRule, "it has no validated structured result")
 		d.Code = CodeStructuredMissing
-		return envelope.Payload{}, Held
-	}
-	if len(canonical) > MaxPayload && c.Contract.toAgent() {
-		*d = d.hold(RuleSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
-		d.Code = CodeTooLarge
 		return envelope.Payload{}, Held
 	}
 	if o.As == task.Structured {
@@ -164,22 +168,29 @@ func (c Compartment) deliverable(o Offer, g Grant, d *Decision, now time.Time) (
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
-func (c Compartment) gated(d Decision, p envelope.Payload) (Decision, error) {
+func (c *Compartment) gated(d *Decision, p envelope.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
-		return d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact)), nil
+		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
+		return nil
 	}
 	p, counts, err := redacted(p)
 	if err != nil {
 		d.Dropped = nil
-		return d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets"), fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
+		d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets")
+		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	d.Redacted = counts
 	if c.Contract.toAgent() {
 		p, d.Broken = broken(p)
+		if canonical, _ := p.JSON(); len(canonical) > MaxPayload { // structured values are never cut
+			d.hold(RuleSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
+			d.Code = CodeTooLarge
+			return nil
+		}
 		p, d.CutFrom = cut(p, MaxPayload)
 	}
 	d.Verdict, d.Rule, d.BytesAfter, d.crossing = Passed, granting(d.Source), p.Size(), p
-	return d, nil
+	return nil
 }
 
 // RuleRedact holds a value whose redaction failed.
@@ -225,15 +236,14 @@ func sum(a, b redact.Counts) redact.Counts {
 	return a
 }
 
-// hold returns the decision that nothing crosses.
-func (d Decision) hold(rule Rule, why Reason, detail string) Decision {
+// hold rules that nothing crosses.
+func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail, d.crossing = Held, rule, why, detail, envelope.Payload{}
 	d.Redacted, d.Broken, d.CutFrom, d.BytesAfter = nil, 0, 0, 0
-	return d
 }
 
 // absent rules on a dependency without a result.
-func (d Decision) absent(s task.Status) Decision {
+func (d *Decision) absent(s task.Status) {
 	why := ReasonRule
 	switch s {
 	case task.Failed:
@@ -241,7 +251,7 @@ func (d Decision) absent(s task.Status) Decision {
 	case task.Skipped:
 		why = ReasonSkipped
 	}
-	return d.hold(RuleStatus, why, "it has no result, its status is "+string(s))
+	d.hold(RuleStatus, why, "it has no result, its status is "+string(s))
 }
 
 // granting names the line of the spec that lets a source through.

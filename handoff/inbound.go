@@ -33,12 +33,12 @@ type Validator interface {
 // the contract let in, as trusted as the least trusted part, and gone with the
 // part that expires first. A reply that is refused comes back as a decision
 // that holds, without an envelope; the error then is its [*HeldError].
-func (c Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
-	k := c.Contract
+func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
+	k := &c.Contract
 	d := Decision{Rule: RuleResult, Mode: Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
 		Source: Source{Dependency, string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, BytesBefore: len(r.Text)}
 	refuse := func(rule Rule, why string) (*envelope.Envelope, Decision, error) {
-		d = d.hold(rule, ReasonRule, why)
+		d.hold(rule, ReasonRule, why)
 		return nil, d, d.Err()
 	}
 	if k.Session == "" {
@@ -65,7 +65,8 @@ func (c Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now 
 	if r.TTL > 0 {
 		h.ExpiresAt = now.Add(r.TTL)
 	}
-	for _, s := range parts {
+	for i := range parts {
+		s := &parts[i]
 		if err := s.For(k); err != nil {
 			return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 		}

@@ -24,14 +24,14 @@ type Sealed struct {
 	trust     label.Trust
 	expiresAt int64 // Unix nanoseconds; zero means never
 	payload   envelope.Payload
-	decision  Decision
+	decision  *Decision
 }
 
 // Seal carries a decision out. What passed is sealed with its payload; what
 // was held is sealed as a withheld line if the offer is optional, and is a
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
-func (c Compartment) Seal(o Offer, d Decision) (Sealed, error) {
+func (c *Compartment) Seal(o *Offer, d *Decision) (Sealed, error) {
 	if d.Source != o.Source || d.To != c.Contract.Callee || d.Task != c.Contract.Task || (o.Envelope != nil && d.Envelope != o.Envelope.ID()) {
 		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
 	}
@@ -44,20 +44,20 @@ func (c Compartment) Seal(o Offer, d Decision) (Sealed, error) {
 	case d.Verdict != Passed && !o.Optional:
 		return Sealed{}, d.Err()
 	}
-	s := Sealed{session: c.Contract.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing}
+	kept := *d
+	kept.crossing = envelope.Payload{} // a record of decisions holds no value
+	s := Sealed{session: c.Contract.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept}
 	if o.Envelope != nil && d.Verdict == Passed {
 		s.trust = o.Envelope.Trust()
 		if at := o.Envelope.ExpiresAt(); !at.IsZero() {
 			s.expiresAt = at.UnixNano()
 		}
 	}
-	d.crossing = envelope.Payload{}
-	s.decision = d
 	return s, nil
 }
 
 // For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.
-func (s Sealed) For(k Contract) error {
+func (s *Sealed) For(k *Contract) error {
 	if s.session == "" || s.session != k.Session || s.decision.To != k.Callee || s.decision.Task != k.Task {
 		return ErrUnsealed
 	}
@@ -65,19 +65,19 @@ func (s Sealed) For(k Contract) error {
 }
 
 // Withheld reports whether s is a line instead of a payload.
-func (s Sealed) Withheld() bool { return s.decision.Verdict != Passed }
+func (s *Sealed) Withheld() bool { return s.decision == nil || s.decision.Verdict != Passed }
 
-// Decision returns what the gate ruled.
-func (s Sealed) Decision() Decision { return s.decision }
+// Decision returns what the gate ruled. It is shared and must not be changed.
+func (s *Sealed) Decision() *Decision { return s.decision }
 
 // Source returns where the payload comes from.
-func (s Sealed) Source() Source { return s.source }
+func (s *Sealed) Source() Source { return s.source }
 
 // Title returns the heading: a dependency's title, an input's name, a memory key.
-func (s Sealed) Title() string { return s.title }
+func (s *Sealed) Title() string { return s.title }
 
 // Assignee returns who did the dependency, or "unknown".
-func (s Sealed) Assignee() string {
+func (s *Sealed) Assignee() string {
 	if s.assignee == "" {
 		return "unknown"
 	}
@@ -85,24 +85,27 @@ func (s Sealed) Assignee() string {
 }
 
 // Status returns the dependency's status.
-func (s Sealed) Status() task.Status { return s.status }
+func (s *Sealed) Status() task.Status { return s.status }
 
 // As returns the form in which the payload is delivered.
-func (s Sealed) As() task.Payload { return s.as }
+func (s *Sealed) As() task.Payload { return s.as }
 
 // Payload returns the gated form. It is empty if s is withheld.
-func (s Sealed) Payload() envelope.Payload { return s.payload }
+func (s *Sealed) Payload() envelope.Payload { return s.payload }
 
 // Lower returns s with its text cut to at most limit bytes, for a prompt whose
 // parts together are too large. The structured part stays whole.
 func (s Sealed) Lower(limit int) Sealed {
-	before := s.decision.CutFrom
-	var from int
-	s.payload, from = cutText(s.payload, limit)
-	if before == 0 {
-		s.decision.CutFrom = from
+	payload, from := cutText(s.payload, limit)
+	if from == 0 {
+		return s
 	}
-	s.decision.BytesAfter = s.payload.Size()
+	d := *s.decision
+	if d.CutFrom == 0 {
+		d.CutFrom = from
+	}
+	d.BytesAfter = payload.Size()
+	s.payload, s.decision = payload, &d
 	return s
 }
 

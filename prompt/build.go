@@ -17,7 +17,7 @@ func Build(b Brief) (Prompt, error) {
 	}
 	for _, group := range [...][]handoff.Sealed{b.Inputs, b.Dependencies, b.Memory, b.Messages} {
 		for i := range group {
-			if err := group[i].For(b.Contract); err != nil {
+			if err := group[i].For(&b.Contract); err != nil {
 				return Prompt{}, fmt.Errorf("%s %q: %w", group[i].Source().Kind, group[i].Source().Name, err)
 			}
 		}

@@ -30,6 +30,9 @@ var openers = []string{"# task:", "## inputs", "## context from prerequisite tas
 // whatever the case of its letters. It returns the line's number, from 1, and
 // the opener; line 0 means that there is none.
 func Opener(text string) (line int, opener string) {
+	if !strings.ContainsAny(text, "#[") {
+		return 0, ""
+	}
 	for line = 1; ; line++ {
 		end := strings.IndexFunc(text, endsLine)
 		first := text

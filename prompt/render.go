@@ -16,7 +16,8 @@ type renderer struct {
 	next    int      // the block to write next
 	sources []Source // the task's text, the system prompt, the pieces, the parameters
 	text    []byte
-	ranges  []Range
+	ranges  []Range // of the system prompt, then of the text
+	closed  int     // ranges that belong to the other text and do not grow
 }
 
 // A piece is one sealed value on its way into the text.
@@ -35,15 +36,15 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8192)) }}
 func render(b *Brief) *built {
 	scratch := buffers.Get().(*[]byte)
 	n := len(b.Inputs) + len(b.Dependencies) + len(b.Memory) + len(b.Messages)
-	r := renderer{brief: b, text: (*scratch)[:0], ranges: make([]Range, 0, 2)}
+	r := renderer{brief: b, text: (*scratch)[:0], ranges: make([]Range, 0, 6+6*n)}
 	r.collect(n)
 	fences(b.Task.Title, b.Task.Description, r.blocks)
 
 	out := &built{schema: b.Schema, sections: r.sections()}
 	r.system()
 	out.system = string(r.text)
-	system := r.ranges
-	r.text, r.ranges = r.text[:0], make([]Range, 0, 3+6*n)
+	system := len(r.ranges)
+	r.text, r.closed = r.text[:0], system
 	r.task()
 	in, deps, mem := len(b.Inputs), len(b.Dependencies), len(b.Memory)
 	r.inputs(r.pieces[:in])
@@ -53,7 +54,7 @@ func render(b *Brief) *built {
 	out.text = string(r.text)
 
 	k := &b.Contract
-	out.receipt = Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: system, Text: r.ranges, Sources: r.sources}
+	out.receipt = Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: r.ranges[:system:system], Text: r.ranges[system:], Sources: r.sources}
 	if cap(r.text) <= 1<<20 { // what one giant prompt needed is not kept for ever
 		*scratch = r.text
 		buffers.Put(scratch)
@@ -72,14 +73,11 @@ func (r *renderer) collect(n int) {
 	if n == 0 {
 		return
 	}
-	decisions := make([]handoff.Decision, n)
 	r.pieces = make([]piece, 0, n)
 	r.blocks = make([]block, 0, n)
 	for _, group := range [...][]handoff.Sealed{b.Inputs, b.Dependencies, b.Memory, b.Messages} {
 		for i := range group {
-			at := len(r.pieces)
-			decisions[at] = group[i].Decision()
-			d := &decisions[at]
+			d := group[i].Decision()
 			p := piece{Sealed: &group[i], source: int32(len(r.sources))}
 			p.text, p.canonical = split(p.Sealed)
 			r.sources = append(r.sources, Source{Producer: d.From, Classification: d.After, Decision: d})
@@ -123,7 +121,7 @@ func (r *renderer) fence(p *piece) {
 
 func (p *piece) block(payload string) block {
 	d := p.Decision()
-	return block{heading: p.Title(), producer: d.From, level: d.After, marks: marks(&d), payload: payload}
+	return block{heading: p.Title(), producer: d.From, level: d.After, marks: marks(d), payload: payload}
 }
 
 // sections lists the context for agents written in Go.
@@ -149,7 +147,7 @@ func (r *renderer) put(part Part, source int32, text string) {
 	start := int32(len(r.text))
 	r.text = append(r.text, text...)
 	end := int32(len(r.text))
-	if last := len(r.ranges) - 1; last >= 0 && r.ranges[last].Part == part && r.ranges[last].Source == source {
+	if last := len(r.ranges) - 1; last >= r.closed && r.ranges[last].Part == part && r.ranges[last].Source == source {
 		r.ranges[last].End = end
 		return
 	}

@@ -128,14 +128,14 @@ func (a *attempt) open() (prompt.Prompt, error) {
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: handoff.Label(t.Classification, a.caps.Clearance(), a.parts),
 		RequiredTags:   t.RequiredTags, Grants: a.grants, Duration: t.Timeout,
-	}, *a.caps, a.start)
+	}, a.caps, a.start)
 	if err != nil {
 		return prompt.Prompt{}, err
 	}
 	a.contract = contract
 	gate := handoff.Compartment{Contract: contract}
 	for i := range a.offers {
-		s, err := gate.GateOutbound(a.offers[i], a.start)
+		s, err := gate.GateOutbound(&a.offers[i], a.start)
 		if err != nil {
 			return prompt.Prompt{}, err
 		}
@@ -204,11 +204,12 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
 		Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
-	}, handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
+	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
 	if err != nil {
 		return "", "", err
 	}
-	s, err := handoff.Compartment{Contract: contract}.GateOutbound(handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
+	gate := handoff.Compartment{Contract: contract}
+	s, err := gate.GateOutbound(&handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
 	if err != nil {
 		return "", "", err
 	}

@@ -227,7 +227,7 @@ func (c *checker) checkFlow() {
 		contract, err := handoff.Negotiate(handoff.Request{
 			Session: "plan", Caller: handoff.User, Task: tk.ID,
 			Classification: level, RequiredTags: tk.RequiredTags, Duration: tk.Timeout,
-		}, *caps, time.Time{})
+		}, caps, time.Time{})
 		if err != nil {
 			c.refused(i, err, raised[i])
 			continue

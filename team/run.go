@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
@@ -155,6 +156,7 @@ func (r *run) prepare() {
 		links += len(g.Task(i).DependsOn)
 	}
 	ids := make([]task.ID, 0, links)
+	receipts := make([]*prompt.Receipt, len(r.tasks)) // room for one each: most tasks need no second attempt
 	for i := range r.tasks {
 		t := g.Task(i)
 		from := len(ids)
@@ -163,7 +165,7 @@ func (r *run) prepare() {
 		}
 		r.tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: t.Description, Assignee: t.Assignee, Role: t.Role,
-			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i],
+			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
 		}
 	}
 	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.TaskComplete) })
@@ -173,27 +175,38 @@ func (r *run) prepare() {
 // dispatch starts tasks as they become ready and slots free, and settles what
 // comes back. It returns when nothing runs and nothing can start: after the
 // end of ctx, as soon as what was running has returned.
+//
+// Attempts run on workers that live as long as the run does, since a new
+// goroutine for each would grow its stack anew each time. There are never more
+// of them than attempts have run at once.
 func (r *run) dispatch(ctx context.Context) {
-	var g errgroup.Group
-	g.SetLimit(r.options.MaxConcurrency)
-	defer r.timers.stop()
+	var workers errgroup.Group
+	jobs := make(chan *attempt, r.options.MaxConcurrency)
+	defer func() {
+		close(jobs)
+		_ = workers.Wait() // attempts report through done; a worker returns no error
+		r.timers.stop()
+	}()
 	ended := ctx.Done()
-	for running := 0; ; {
+	for running, hired := 0, 0; ; {
 		for running < r.options.MaxConcurrency && ctx.Err() == nil { // nothing starts after a cancel
 			i, ok := r.queue.NextReady()
 			if !ok {
 				break
 			}
-			a := r.attempt(i)
-			running++
-			g.Go(func() error {
-				a.work(ctx)
-				r.done <- a
-				return nil
-			})
+			if running++; running > hired {
+				hired++
+				workers.Go(func() error {
+					for a := range jobs {
+						a.work(ctx)
+						r.done <- a
+					}
+					return nil
+				})
+			}
+			jobs <- r.attempt(i)
 		}
 		if running == 0 && (ctx.Err() != nil || r.timers.empty()) {
-			_ = g.Wait() // attempts report through done and return no error
 			return
 		}
 		select {
