@@ -46,7 +46,7 @@ func (e *CycleError) String() string {
 // maxComponents bounds what is handed to the graph library, whose search for
 // components is recursive: a cycle of this length takes some hundred MB of
 // stack, and a stack that outgrows its limit ends the process.
-const maxComponents = 250_000
+const maxComponents = 120_000
 
 // findCycles names a cycle in every group of tasks that wait for each other.
 // Kahn's order has left out exactly these groups and what depends on them.
