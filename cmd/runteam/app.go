@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/runteam/runteam/task"
+)
+
+// app is one invocation of the command and everything of the outside that it
+// touches, so that a test can put its own in the place of each.
+type app struct {
+	args   []string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	lookup     func(name string) (string, bool) // the environment
+	now        func() time.Time
+	isTerminal func(stream any) bool
+	size       func(stream any) (width, height int) // of a terminal, in characters; 0, 0 if it does not say
+	signals    <-chan os.Signal                     // SIGINT and SIGTERM
+	exit       func(status int)                     // ends the process at once
+
+	settings settings
+	screen   *screen // stderr; everything for people goes through it
+	log      *slog.Logger
+}
+
+// newApp completes what main or a test filled in.
+func newApp(a app) *app {
+	a.screen = &screen{w: a.stderr, size: func() (int, int) { return a.size(a.stderr) }}
+	a.log = slog.New(slog.DiscardHandler)
+	a.settings.guess(a.args, a.lookup)
+	return &a
+}
+
+// run runs the command that the arguments name, and returns the exit status.
+func (a *app) run() (status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			status = a.fail(&fault{kind: kindInternal, err: fmt.Errorf("this is a bug, please report it: %v\n%s", p, debug.Stack())})
+		}
+	}()
+	ctx, stop := a.interruptible(context.Background())
+	defer stop()
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.screen)
+	return a.fail(root.ExecuteContext(ctx))
+}
+
+// root is the command tree.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "runteam",
+		Short: "Run a team of agents over a graph of tasks",
+		Long: `runteam runs a team of LLM agents over a graph of tasks. Each agent sees its
+task, the results that the task depends on, and nothing else.
+
+A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
+or team.json, or - for standard input. Without one it is the working directory.
+
+Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
+3 could not run (no key, no endpoint, no model); 130 or 143 interrupted.`,
+		Args:                       a.onlyCommands,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE:          a.prepare,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetFlagErrorFunc(a.flagError)
+	a.settings.flags(root)
+	root.AddCommand(a.runCommand(), a.taskCommand(), a.checkCommand(), a.planCommand(), a.mockCommand(), a.versionCommand())
+	return root
+}
+
+// prepare settles what holds for every command, before it runs.
+func (a *app) prepare(cmd *cobra.Command, _ []string) error {
+	if err := refusedFlags(cmd); err != nil {
+		return err
+	}
+	if err := a.settings.settle(cmd, a.lookup); err != nil {
+		return err
+	}
+	a.log = a.logger()
+	return nil
+}
+
+// onlyCommands refuses words that are no command.
+func (a *app) onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := `; "runteam help" lists the commands`
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageError("unknown command %q%s", args[0], hint)
+}
+
+// flagError words an error of a flag, with the nearest flag that there is.
+func (a *app) flagError(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() { // a flag of a command that does not exist is the lesser fault
+		if word, ok := firstWord(a.args); ok {
+			return a.onlyCommands(cmd, []string{word})
+		}
+	}
+	missing, ok := err.(*pflag.NotExistError) //nolint:errorlint // as pflag returns it
+	if !ok || missing.GetSpecifiedShortnames() != "" {
+		return usageError("%v; see %q", err, cmd.CommandPath()+" --help")
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near, ok := task.Nearest(missing.GetSpecifiedName(), known); ok {
+		return usageError("%v; did you mean --%s?", err, near)
+	}
+	return usageError("%v; see %q", err, cmd.CommandPath()+" --help")
+}
+
+// firstWord returns the first argument that is neither a flag nor the value of one of all commands.
+func firstWord(args []string) (string, bool) {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case word == "-o" || word == "--output" || word == "--log-level":
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// atMostOne accepts one argument or none.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError("%s takes one SPEC, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
+	}
+	return nil
+}
+
+// refuse adds a flag that is known by name and does not exist yet, so that
+// its error can say why.
+func refuse(cmd *cobra.Command, name, why string) {
+	cmd.Flags().String(name, "", why)
+	f := cmd.Flags().Lookup(name)
+	f.Hidden = true
+	f.Annotations = map[string][]string{refusal: {why}}
+}
+
+const refusal = "runteam_refused"
+
+// refusedFlags returns an error if a flag is set that only exists to be refused.
+func refusedFlags(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if why := f.Annotations[refusal]; len(why) > 0 && err == nil {
+			err = usageError("--%s %s", f.Name, why[0])
+		}
+	})
+	return err
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
+)
+
+// connector gives each agent of a spec its model.
+type connector struct {
+	lookup func(string) (string, bool)
+	log    *slog.Logger
+	server *scripted.Server // stands in for every endpoint; nil means the real ones
+	open   []*openai.Model
+}
+
+// connect is what [spec.File.Build] calls for each agent.
+func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
+	if c.server != nil {
+		return c.standIn(ag)
+	}
+	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.lookup)
+	if err != nil {
+		return nil, connectionError(ag, err)
+	}
+	m, err := openai.New(openai.Config{Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout})
+	if err != nil {
+		return nil, connectionError(ag, err)
+	}
+	c.open = append(c.open, m)
+	return c.agent(ag, m), nil
+}
+
+// standIn connects an agent to the scripted endpoint. For the gate it keeps
+// the endpoint of its settings, whose clearance is what counts.
+func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
+	base, err := endpoint(ag, c.lookup)
+	if err != nil {
+		return nil, connectionError(ag, err)
+	}
+	m, err := openai.New(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
+	if err != nil {
+		return nil, connectionError(ag, err)
+	}
+	c.open = append(c.open, m)
+	return elsewhere{c.agent(ag, m), base}, nil
+}
+
+func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
+	return agent.New(m, agent.Options{
+		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
+		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout,
+		Retry: llm.RetryOptions{OnRetry: func(attempt int, err error, wait time.Duration) {
+			c.log.Info("model call failed, trying again", "agent", ag.Member.Name, "attempt", attempt, "wait", wait.Round(time.Millisecond), "err", cleanLine(err.Error()))
+		}},
+	})
+}
+
+// close closes connections and the scripted endpoint. It may be called twice.
+func (c *connector) close() {
+	for _, m := range c.open {
+		_ = m.Close() // idle connections only
+	}
+	if c.server != nil {
+		if err := c.server.Close(); err != nil {
+			c.log.Warn("the scripted endpoint did not end well", "err", err)
+		}
+	}
+}
+
+// endpoint returns the base URL that the settings of an agent lead to. No key is needed to know it.
+func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error) {
+	base, _, err := openai.Resolve(ag.BaseURL, openai.NewKey("none-is-sent"), lookup)
+	return base, err
+}
+
+// elsewhere is an agent whose prompts count as sent to another endpoint than they are.
+type elsewhere struct {
+	team.Agent
+	endpoint string
+}
+
+// Endpoint returns the base URL whose clearance counts.
+func (e elsewhere) Endpoint() string { return e.endpoint }
+
+// unasked connects the agents of a team that is only looked at.
+func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, error) {
+	return func(ag spec.Agent) (team.Agent, error) {
+		base, err := endpoint(ag, lookup)
+		if err != nil {
+			return nil, connectionError(ag, err)
+		}
+		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{}, errors.New("nothing is run")
+		}), base}, nil
+	}
+}
+
+// connectionError says for which agent no connection is possible, and what to do.
+func connectionError(ag spec.Agent, err error) error {
+	err = fmt.Errorf("agent %q: %w", ag.Member.Name, err)
+	if errors.Is(err, llm.ErrNoKey) {
+		err = fmt.Errorf("%w; or add --offline, which needs no key and no network", err)
+	}
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return &fault{kind: kindRuntime, err: err}
+	}
+	return &fault{kind: kindValidation, err: err}
+}

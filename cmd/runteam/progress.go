@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/team"
+)
+
+var progressModes = []string{"auto", "live", "plain", "none"}
+
+// heartbeat is how long plain progress is silent at most.
+const heartbeat = 30 * time.Second
+
+// frameTime is how often the table is looked at: it is drawn when it has changed.
+const frameTime = 100 * time.Millisecond
+
+// checkProgress refuses a mode that does not exist, or cannot be shown.
+func (a *app) checkProgress(mode string) error {
+	switch {
+	case !slices.Contains(progressModes, mode):
+		return unknownWord("--progress", mode, progressModes)
+	case mode == "live" && !a.canMove():
+		return usageError("--progress live needs a terminal on standard error: write plain or auto")
+	}
+	return nil
+}
+
+// follow runs what start starts and shows its events while it goes on. An
+// interruption is said at once, since what runs may take a moment to end.
+func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, team.RunOptions) (*team.Result, error)) (*team.Result, error) {
+	mode := j.progress
+	if mode == "auto" {
+		mode = "plain"
+		if a.canMove() {
+			mode = "live"
+		}
+	}
+	var watch team.RunOptions
+	stop := func() {}
+	switch mode {
+	case "live":
+		watch.Subscribers, stop = a.live(plan)
+	case "plain":
+		watch.Subscribers, stop = a.plain(plan)
+	}
+	tell := context.AfterFunc(ctx, func() {
+		a.say("runteam: %v: ending what runs, then printing what is done; once more to end at once", context.Cause(ctx))
+	})
+	res, err := start(ctx, watch)
+	tell()
+	stop()
+	return res, err
+}
+
+// live shows a table until stop, and leaves it as it then is.
+func (a *app) live(plan *team.Plan) (watch []func(event.Event), stop func()) {
+	t := newTable(plan, a.now())
+	color := a.colors()
+	a.screen.show(func(width, height int) []line { return t.lines(width, height, a.now(), color) })
+	stop = every(frameTime, a.screen.refresh)
+	return []func(event.Event){t.take}, func() {
+		stop()
+		a.screen.leave()
+	}
+}
+
+// plain prints a line for each event, and one when nothing happened for long.
+func (a *app) plain(plan *team.Plan) (watch []func(event.Event), stop func()) {
+	p := newPlain(plan, a.screen, a.now())
+	stop = every(time.Second, func() { p.beat(a.now()) })
+	return []func(event.Event){p.take}, stop
+}
+
+// every calls f again and again, from one goroutine, until stop, which waits for it.
+func every(d time.Duration, f func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Why flags of the original are refused.
+const (
+	needsCoordinator = `needs the coordinator, which is not built yet; to run a list of tasks: "runteam run SPEC", or "runteam task --file F --team F"`
+	keepsNoMessages  = "is refused: prompts and replies are not kept after a call, so there are no messages to include"
+)
+
+// job is one run, as flags ask for it.
+type job struct {
+	source
+	command     string // as the result names it
+	offline     bool
+	script      string
+	reveal      bool
+	concurrency int
+	timeout     time.Duration
+	progress    string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	j := &job{command: "run"}
+	cmd := &cobra.Command{
+		Use:   "run [SPEC]",
+		Short: "Run the tasks of a spec and print the answer",
+		Example: `  runteam run                                  the team.yaml of this folder
+  runteam run claims.yaml --offline            without a key and without a network
+  runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
+  runteam run claims.yaml --input claim=new.md -o json`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				j.path = args[0]
+			}
+			return a.runJob(cmd, j)
+		},
+	}
+	j.flags(cmd)
+	for _, name := range []string{"goal", "team", "orchestrator", "coordinator"} {
+		refuse(cmd, name, needsCoordinator)
+	}
+	refuse(cmd, "include-messages", keepsNoMessages)
+	cmd.Flags().Lookup("include-messages").NoOptDefVal = "true"
+	return cmd
+}
+
+func (a *app) taskCommand() *cobra.Command {
+	j := &job{command: "task"}
+	cmd := &cobra.Command{
+		Use:         "task --file F [--team F]",
+		Short:       "Run a tasks file of the TypeScript original, and print JSON",
+		Example:     "  runteam task --file tasks.json --team team.json --pretty",
+		Annotations: map[string]string{originalForm: "true"},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("%s takes no argument: write --file %s", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if j.path == "" {
+				return usageError("--file is required")
+			}
+			return a.runJob(cmd, j)
+		},
+	}
+	j.flags(cmd)
+	cmd.Flags().StringVar(&j.path, "file", "", "the tasks `FILE` (required)")
+	j.mergeFlags(cmd)
+	refuse(cmd, "include-messages", keepsNoMessages)
+	cmd.Flags().Lookup("include-messages").NoOptDefVal = "true"
+	return cmd
+}
+
+func (j *job) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	j.source.flags(cmd)
+	f.BoolVar(&j.offline, "offline", false, "answer from a script in this process: no key, no network")
+	f.StringVar(&j.script, "script", "", "with --offline: answer from `FILE` (default: the spec's offline:)")
+	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
+	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
+	f.DurationVar(&j.timeout, "timeout", 0, "end the run after `TIME`, such as 90s or 5m (default: the spec's, else none)")
+	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
+	complete(cmd, "progress", progressModes)
+}
+
+// check refuses flags that contradict each other or the place where they are used.
+func (j *job) check(cmd *cobra.Command, a *app) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case j.script != "" && !j.offline:
+		return usageError("--script needs --offline")
+	case changed("script") && j.script == "":
+		return usageError("--script is empty: name a file")
+	case j.reveal && !a.isTerminal(a.stdout):
+		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
+	case changed("max-concurrency") && j.concurrency < 1:
+		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
+	case changed("timeout") && j.timeout <= 0:
+		return usageError("--timeout %v: write a time above zero, such as 90s", j.timeout)
+	}
+	return a.checkProgress(j.progress)
+}
+
+// runJob runs a spec and prints what it came to.
+func (a *app) runJob(cmd *cobra.Command, j *job) error {
+	if err := j.check(cmd, a); err != nil {
+		return err
+	}
+	file, err := j.load(a)
+	if err != nil {
+		return err
+	}
+	c, err := a.connector(j, file)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	file.Config.Logger = a.log
+	t, err := file.Build(c.connect)
+	if err != nil {
+		return err
+	}
+	o := j.options(file)
+	plan, err := t.Plan(file.Tasks, &o)
+	if err != nil {
+		return file.Locate(err)
+	}
+	a.warn(file.Warnings)
+	a.warn(located(file, plan))
+	res, err := a.follow(cmd.Context(), j, plan, func(ctx context.Context, watch team.RunOptions) (*team.Result, error) {
+		o.Subscribers = watch.Subscribers
+		return t.RunTasks(ctx, file.Tasks, &o)
+	})
+	if err != nil {
+		return file.Locate(err)
+	}
+	res.Command = j.command
+	return a.report(plan, res)
+}
+
+// connector returns what connects the agents: to their endpoints, or to a script.
+func (a *app) connector(j *job, file *spec.File) (*connector, error) {
+	c := &connector{lookup: a.lookup, log: a.log}
+	if !j.offline {
+		return c, nil
+	}
+	path := j.script
+	if path == "" {
+		path = file.Offline
+	}
+	var script *scripted.Script
+	if path != "" {
+		var err error
+		if script, err = scripted.ReadFile(path); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// options are the spec's, with the flags over them.
+func (j *job) options(file *spec.File) team.RunOptions {
+	o := file.Run
+	if j.concurrency > 0 {
+		o.MaxConcurrency = j.concurrency
+	}
+	if j.timeout > 0 {
+		o.Timeout = j.timeout
+	}
+	if j.reveal {
+		o.UserAccepts, o.Reveal = new(label.Secret), true
+	}
+	return o
+}
+
+// located gives the warnings of a plan their places in the files.
+func located(file *spec.File, plan *team.Plan) []spec.Problem {
+	if len(plan.Warnings) == 0 {
+		return nil
+	}
+	if found, ok := errors.AsType[*spec.Error](file.Locate(task.Problems(plan.Warnings))); ok {
+		return found.Problems
+	}
+	return nil
+}
+
+// report prints the result on stdout, and on stderr what became of the run.
+func (a *app) report(plan *team.Plan, res *team.Result) error {
+	var err error
+	if a.settings.json() {
+		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
+	} else {
+		err = a.printText(answer(plan, res))
+	}
+	a.summarize(res)
+	status := statusOf(res)
+	switch {
+	case err != nil && status == statusOK:
+		return err
+	case err != nil:
+		a.complain(err, nil)
+	case status == statusOK:
+		return nil
+	}
+	return ended(status)
+}
+
+// statusOf returns the exit status of a run.
+func statusOf(res *team.Result) int {
+	if stop, ok := errors.AsType[*interrupted](res.Cause); ok {
+		return stop.status()
+	}
+	switch {
+	case res.Success():
+		return statusOK
+	case !res.Answered:
+		return statusNoRun
+	}
+	return statusFailed
+}

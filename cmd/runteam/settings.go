@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/task"
+)
+
+// envOutput names the environment variable that --output goes before.
+const envOutput = "RUNTEAM_OUTPUT"
+
+var (
+	formats = []string{"text", "json"}
+	levels  = []string{"debug", "info", "warn", "error"}
+)
+
+// settings hold for every command: the form of what it prints.
+type settings struct {
+	output   string // text or json, once settled
+	pretty   bool
+	logLevel string
+	level    slog.Level
+}
+
+// json reports whether stdout gets a JSON document.
+func (s *settings) json() bool { return s.output == "json" }
+
+// flags adds the flags of all commands.
+func (s *settings) flags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVarP(&s.output, "output", "o", s.output, "`FORM` of the result on stdout: text or json (default text, or $"+envOutput+")")
+	f.Lookup("output").DefValue = ""
+	f.BoolVar(&s.pretty, "pretty", false, "indent JSON")
+	f.StringVar(&s.logLevel, "log-level", "warn", "log from this `LEVEL` on to stderr: debug, info, warn or error")
+	complete(root, "output", formats)
+	complete(root, "log-level", levels)
+}
+
+// complete tells shells the values of a flag.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was added the line before
+	}
+}
+
+// settle checks the flags and fills in the environment and the defaults.
+func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)) error {
+	given := cmd.Flags().Changed("output")
+	original := cmd.Annotations[originalForm] != ""
+	if given && !slices.Contains(formats, s.output) {
+		text := s.output
+		s.output = ""
+		return unknownWord("--output", text, formats)
+	}
+	if fromEnv, ok := lookup(envOutput); !given && ok && fromEnv != "" && !slices.Contains(formats, fromEnv) {
+		return unknownWord(envOutput, fromEnv, formats)
+	}
+	if original && s.output != "json" {
+		s.output = "json"
+		if given {
+			return usageError("%s prints JSON always: leave out --output", cmd.CommandPath())
+		}
+	}
+	if s.pretty && !s.json() {
+		return usageError("--pretty indents JSON: add --output json")
+	}
+	if err := s.level.UnmarshalText([]byte(s.logLevel)); err != nil || !slices.Contains(levels, s.logLevel) {
+		return unknownWord("--log-level", s.logLevel, levels)
+	}
+	return nil
+}
+
+// originalForm marks commands that print JSON always, as the original does.
+const originalForm = "runteam_original"
+
+// guess reads the form of the output ahead of all parsing, so that an error
+// of the arguments themselves has it too. What it leaves is the default of the flag.
+func (s *settings) guess(args []string, lookup func(string) (string, bool)) {
+	s.output = "text"
+	if fromEnv, _ := lookup(envOutput); slices.Contains(formats, fromEnv) {
+		s.output = fromEnv
+	}
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		value, ok := strings.CutPrefix(arg, "--output=")
+		if !ok {
+			value, ok = strings.CutPrefix(arg, "-o")
+			value = strings.TrimPrefix(value, "=")
+		}
+		if (arg == "--output" || arg == "-o") && i+1 < len(args) {
+			value, ok = args[i+1], true
+		}
+		if ok && slices.Contains(formats, value) {
+			s.output = value
+		}
+		s.pretty = s.pretty || arg == "--pretty"
+	}
+	word, _ := firstWord(args)
+	team := slices.ContainsFunc(args, func(arg string) bool { return arg == "--team" || strings.HasPrefix(arg, "--team=") })
+	if word == "task" || word == "run" && team {
+		s.output = "json"
+	}
+}
+
+// unknownWord refuses a value that is none of the known words.
+func unknownWord(name, word string, known []string) error {
+	hint := "write " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1]
+	if near, ok := task.Nearest(word, known); ok {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return usageError("%s %q: %s", name, word, hint)
+}
+
+// logger writes to stderr from the settled level on. It gets names and counts, never payloads.
+func (a *app) logger() *slog.Logger {
+	return slog.New(tint.NewTextHandler(a.screen, &tint.Options{
+		Level: a.settings.level, TimeFormat: time.TimeOnly, NoColor: !a.colors(),
+	}))
+}
+
+// colors reports whether stderr may be colored: https://no-color.org.
+func (a *app) colors() bool {
+	set, _ := a.lookup("NO_COLOR")
+	return set == "" && a.canMove()
+}
+
+// canMove reports whether stderr is a terminal that understands escape sequences.
+func (a *app) canMove() bool {
+	kind, _ := a.lookup("TERM")
+	return kind != "dumb" && a.isTerminal(a.stderr)
+}

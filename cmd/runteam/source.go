@@ -1,0 +1,90 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/spec"
+)
+
+// source is the spec that a command works on: where it stands, and what flags
+// set in it.
+type source struct {
+	path         string
+	team         string
+	orchestrator string
+	inputs       []string
+	params       []string
+	models       []string
+}
+
+// flags adds the flags that set something in a spec.
+func (s *source) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE` (repeatable)")
+	f.StringArrayVar(&s.params, "param", nil, "set a parameter, as `K=V` (repeatable)")
+	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents, or AGENT=MODEL for one (repeatable)")
+}
+
+// mergeFlags adds the flags for the files of the original beside a spec.
+func (s *source) mergeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.team, "team", "", "take the team from `FILE` instead")
+	f.StringVar(&s.orchestrator, "orchestrator", "", "take the settings of the run from `FILE` instead")
+}
+
+// load reads the spec. Nothing is run, and no network is used.
+func (s *source) load(a *app) (*spec.File, error) {
+	inputs, err := pairs("input", "NAME=FILE", s.inputs)
+	if err != nil {
+		return nil, err
+	}
+	params, err := pairs("param", "K=V", s.params)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(s.models, "") {
+		return nil, usageError("--model is empty: write MODEL or AGENT=MODEL")
+	}
+	return spec.Load(spec.Options{
+		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator,
+		Inputs: inputs, Params: params, Models: s.models, Lookup: a.lookup,
+	})
+}
+
+// pairs reads the values of a flag that sets names.
+func pairs(flag, form string, given []string) (map[string]string, error) {
+	all := make(map[string]string, len(given))
+	for _, one := range given {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || name == "" {
+			return nil, usageError("--%s %q: write %s", flag, one, form)
+		}
+		if _, twice := all[name]; twice {
+			return nil, usageError("--%s %s stands twice", flag, name)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// warn prints what is worth a look in a spec, unless the log level hides it.
+func (a *app) warn(warnings []spec.Problem) {
+	if a.settings.level > slog.LevelWarn {
+		return
+	}
+	for _, p := range warnings {
+		p.Excerpt = ""
+		text := "warning: " + p.Message
+		if at := p.At(); at != "" {
+			text = at + ": " + text
+		}
+		if p.Hint != "" {
+			text += "; " + p.Hint
+		}
+		a.say("%s", clean(text))
+	}
+}

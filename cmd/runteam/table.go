@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// table is progress as one row for each task, in the order of the spec, and a
+// line of counts. It only computes: screen draws it.
+type table struct {
+	start time.Time
+
+	mu     sync.Mutex // guards what follows
+	rows   []row
+	byID   map[task.ID]int
+	counts counts
+	input  int
+	output int
+	agents int // width of the widest name
+}
+
+// row is one task.
+type row struct {
+	title, agent string
+	state        state
+	since        time.Time     // Running, Waiting for a retry: from when, until when
+	took         time.Duration // of a task that ended
+	attempt      int
+	reason       string
+	ended        int // the how-manieth to end; 0 for one that has not
+}
+
+// state is what a row shows.
+type state uint8
+
+const (
+	waiting state = iota
+	running
+	retrying
+	done
+	failed
+	skipped
+)
+
+var states = [...]struct{ word, color string }{
+	waiting:  {"waiting", "2"},
+	running:  {"running", "36"},
+	retrying: {"retry", "33"},
+	done:     {"done", "32"},
+	failed:   {"failed", "31"},
+	skipped:  {"skipped", "2"},
+}
+
+func newTable(plan *team.Plan, start time.Time) *table {
+	t := &table{start: start, rows: make([]row, len(plan.Tasks)), byID: make(map[task.ID]int, len(plan.Tasks))}
+	for i, p := range plan.Tasks {
+		t.rows[i] = row{title: cleanLine(p.Title), agent: cleanLine(p.Assignee)}
+		t.byID[p.ID] = i
+		t.agents = max(t.agents, columns(t.rows[i].agent))
+	}
+	return t
+}
+
+// take notes an event.
+func (t *table) take(e event.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, ok := t.byID[e.Task]
+	if !ok {
+		return
+	}
+	r := &t.rows[i]
+	switch e.Type {
+	case event.TaskStart, event.AgentStart:
+		if r.state != running {
+			r.state, r.since = running, e.Time
+		}
+		r.attempt = e.Attempt
+	case event.TaskRetry:
+		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), cleanLine(e.Message)
+	case event.TaskComplete, event.TaskSkipped:
+		t.end(r, e)
+	}
+}
+
+func (t *table) end(r *row, e event.Event) {
+	t.counts.take(e.Status)
+	t.input, t.output = t.input+e.Input, t.output+e.Output
+	r.ended, r.took, r.reason = t.counts.done+t.counts.failed+t.counts.skipped, e.Duration, ""
+	switch e.Status {
+	case task.Failed:
+		r.state, r.reason = failed, cleanLine(e.Message)
+	case task.Skipped:
+		r.state, r.reason = skipped, cleanLine(e.Message)
+	default:
+		r.state = done
+	}
+}
+
+// lines renders the table for a terminal of a size. Height 0 shows every row.
+func (t *table) lines(width, height int, now time.Time, color bool) []line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shown, hidden := t.window(height)
+	lines := make([]line, 0, len(shown)+1)
+	for _, i := range shown {
+		lines = append(lines, t.line(&t.rows[i], width-1, now, color))
+	}
+	text := t.counts.of(len(t.rows)) + ", " + seconds(now.Sub(t.start)) + tokens(t.input, t.output, ", ")
+	if hidden > 0 {
+		text += fmt.Sprintf(" (%s not shown)", plural(hidden, "row"))
+	}
+	return append(lines, line{text: clip(text, width-1)})
+}
+
+// line renders a row in a number of cells.
+func (t *table) line(r *row, width int, now time.Time, color bool) line {
+	state := states[r.state]
+	head := pad(state.word, 8)
+	tail := r.detail(now)
+	agent := pad(r.agent, min(t.agents, 16))
+	room := width - columns(head) - 1
+	titles := room - columns(agent) - 2 - 2 - 12 // what is left beside the agent and a short detail
+	text := head + " "
+	if titles < 16 { // too narrow for columns: the title and what fits
+		text += clip(r.title, room)
+		if left := width - columns(text) - 2; left >= 6 && tail != "" {
+			text += "  " + clip(tail, left)
+		}
+	} else {
+		titles = min(titles, 40)
+		text += pad(clip(r.title, titles), titles) + "  " + pad(clip(r.agent, 16), min(t.agents, 16))
+		text += "  " + clip(tail, width-columns(text)-2)
+	}
+	l := line{text: clip(trimRight(text), width)}
+	if color {
+		l.color, l.colored = state.color, min(len(state.word), len(l.text))
+	}
+	return l
+}
+
+func trimRight(s string) string {
+	for len(s) > 0 && s[len(s)-1] == ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// detail says what is worth knowing of a row.
+func (r *row) detail(now time.Time) string {
+	switch r.state {
+	case running:
+		text := seconds(now.Sub(r.since))
+		if r.attempt > 1 {
+			text += fmt.Sprintf("  attempt %d", r.attempt)
+		}
+		return text
+	case retrying:
+		return "in " + seconds(r.since.Sub(now)) + ": " + r.reason
+	case done:
+		return elapsed(r.took)
+	}
+	return r.reason
+}
+
+// window chooses the rows that fit: what runs, what failed, what ended last,
+// what waits. Every terminal keeps a line for the counts and one for the cursor.
+func (t *table) window(height int) (shown []int, hidden int) {
+	n := len(t.rows)
+	room := n
+	if height > 0 {
+		room = min(n, max(0, height-2))
+	}
+	keep := make([]bool, n)
+	take := func(want func(*row) bool) {
+		for i := range t.rows {
+			if room > 0 && !keep[i] && want(&t.rows[i]) {
+				keep[i] = true
+				room--
+			}
+		}
+	}
+	if room < n {
+		ended := t.counts.done + t.counts.failed + t.counts.skipped
+		take(func(r *row) bool { return r.state == running || r.state == retrying })
+		take(func(r *row) bool { return r.state == failed })
+		take(func(r *row) bool { return r.ended > ended-max(1, room/2) })
+	}
+	take(func(r *row) bool { return r.state == waiting })
+	take(func(*row) bool { return true })
+	for i, k := range keep {
+		if k {
+			shown = append(shown, i)
+		}
+	}
+	return shown, n - len(shown)
+}
