@@ -26,9 +26,14 @@ type screen struct {
 	mu    sync.Mutex                     // guards what follows
 	table func(width, height int) []line // nil when there is none
 	drawn []int                          // widths of the lines of the table as it stands
-	last  string                         // the frame as it stands, to leave out what changes nothing
-	at    struct{ width, height int }    // the size for which it was drawn
+	last  frame                          // as it stands, to leave out what changes nothing
 	out   bytes.Buffer
+}
+
+// frame is a table as it was drawn. The zero frame is none.
+type frame struct {
+	width, height int
+	text          string
 }
 
 // line is one row of the table: its text, and codes around a first part of it.
@@ -52,8 +57,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	if !bytes.HasSuffix(p, []byte("\n")) {
 		s.out.WriteByte('\n')
 	}
-	s.drawn, s.last = nil, ""
-	s.paint(s.frame())
+	s.drawn, s.last = nil, frame{}
+	s.paint(s.table(s.measure()))
 	return len(p), s.flush()
 }
 
@@ -85,31 +90,29 @@ func (s *screen) leave() {
 	s.out.Reset()
 	s.home()
 	s.paint(s.table(w, 0))
-	_ = s.flush() // a table that nobody can see is not worth an error
-	s.table, s.drawn, s.last = nil, nil, ""
+	_ = s.flush()
+	s.table, s.drawn, s.last = nil, nil, frame{}
 }
 
 func (s *screen) redraw() {
-	lines := s.frame()
+	w, h := s.measure()
+	lines := s.table(w, h)
+	if now := (frame{w, h, joinLines(lines)}); now != s.last {
+		s.out.Reset()
+		s.home()
+		s.paint(lines)
+		s.last = now
+		_ = s.flush() // a table that nobody can see is not worth an error
+	}
+}
+
+func joinLines(lines []line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.text + "\n")
 	}
-	w, h := s.measure()
-	if size := (struct{ width, height int }{w, h}); size == s.at && b.String() == s.last {
-		return
-	} else {
-		s.at = size
-	}
-	s.out.Reset()
-	s.home()
-	s.paint(lines)
-	s.last = b.String()
-	_ = s.flush()
+	return b.String()
 }
-
-// frame returns the table for the terminal as it is now.
-func (s *screen) frame() []line { return s.table(s.measure()) }
 
 // measure returns the size of the terminal, or what is usual if it does not say.
 func (s *screen) measure() (w, h int) {

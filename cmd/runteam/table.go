@@ -21,7 +21,8 @@ type table struct {
 	counts counts
 	input  int
 	output int
-	agents int // width of the widest name
+	titles int // width of the widest title
+	agents int // and of the widest name
 }
 
 // row is one task.
@@ -34,6 +35,12 @@ type row struct {
 	reason       string
 	ended        int // the how-manieth to end; 0 for one that has not
 }
+
+// Columns take this many cells at most.
+const (
+	maxTitle = 40
+	maxAgent = 16
+)
 
 // state is what a row shows.
 type state uint8
@@ -61,6 +68,7 @@ func newTable(plan *team.Plan, start time.Time) *table {
 	for i, p := range plan.Tasks {
 		t.rows[i] = row{title: cleanLine(p.Title), agent: cleanLine(p.Assignee)}
 		t.byID[p.ID] = i
+		t.titles = max(t.titles, columns(t.rows[i].title))
 		t.agents = max(t.agents, columns(t.rows[i].agent))
 	}
 	return t
@@ -123,18 +131,18 @@ func (t *table) line(r *row, width int, now time.Time, color bool) line {
 	state := states[r.state]
 	head := pad(state.word, 8)
 	tail := r.detail(now)
-	agent := pad(r.agent, min(t.agents, 16))
 	room := width - columns(head) - 1
-	titles := room - columns(agent) - 2 - 2 - 12 // what is left beside the agent and a short detail
+	agents := min(t.agents, maxAgent)
+	titles := room - agents - 2 - 2 - 12 // what is left beside the agent and a short detail
 	text := head + " "
-	if titles < 16 { // too narrow for columns: the title and what fits
+	if titles < min(t.titles, 16) { // too narrow for columns: the title and what fits
 		text += clip(r.title, room)
 		if left := width - columns(text) - 2; left >= 6 && tail != "" {
 			text += "  " + clip(tail, left)
 		}
 	} else {
-		titles = min(titles, 40)
-		text += pad(clip(r.title, titles), titles) + "  " + pad(clip(r.agent, 16), min(t.agents, 16))
+		titles = min(titles, t.titles, maxTitle)
+		text += pad(clip(r.title, titles), titles) + "  " + pad(clip(r.agent, agents), agents)
 		text += "  " + clip(tail, width-columns(text)-2)
 	}
 	l := line{text: clip(trimRight(text), width)}

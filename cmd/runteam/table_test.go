@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// planOf is a plan with tasks A, B, … for an agent each.
+func planOf(n int) *team.Plan {
+	p := &team.Plan{}
+	for i := range n {
+		p.Tasks = append(p.Tasks, team.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Assignee: fmt.Sprintf("agent %d", i)})
+	}
+	return p
+}
+
+func texts(lines []line) (all []string) {
+	for _, l := range lines {
+		all = append(all, l.text)
+	}
+	return all
+}
+
+func TestTableShowsEachState(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(6), noon)
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	for _, e := range []event.Event{
+		{Type: event.RunStart, Time: noon, Tasks: 6},
+		{Type: event.TaskStart, Task: "0", Time: at(0), Attempt: 1},
+		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Duration: 2 * time.Second, Input: 1200, Output: 30},
+		{Type: event.TaskStart, Task: "1", Time: at(2), Attempt: 1},
+		{Type: event.TaskComplete, Task: "1", Time: at(3), Status: task.Failed, Message: "model \"m\":\x1b[2J gone"},
+		{Type: event.TaskStart, Task: "2", Time: at(2), Attempt: 1},
+		{Type: event.TaskRetry, Task: "2", Time: at(3), Wait: 4 * time.Second, Message: "server error (500)"},
+		{Type: event.TaskStart, Task: "3", Time: at(2), Attempt: 1},
+		{Type: event.TaskRetry, Task: "3", Time: at(3), Wait: time.Second},
+		{Type: event.AgentStart, Task: "3", Time: at(4), Attempt: 2},
+		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Message: "Skipped: no"},
+	} {
+		tb.take(e)
+	}
+	require.Equal(t, []string{
+		"done     Task 0  agent 0  2.0s",
+		`failed   Task 1  agent 1  model "m":\x1b[2J gone`,
+		"retry    Task 2  agent 2  in 2s: server error (500)",
+		"running  Task 3  agent 3  1s  attempt 2",
+		"skipped  Task 4  agent 4  Skipped: no",
+		"waiting  Task 5  agent 5",
+		"1 of 6 tasks done, 1 failed, 1 skipped, 5s, 1,200 tokens in, 30 out",
+	}, texts(tb.lines(80, 0, at(5), false)))
+	require.Equal(t, "failed   Task 1  model \"…", texts(tb.lines(26, 0, at(5), false))[1])
+	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
+}
+
+func TestTableFitsEveryTerminal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "tasks")
+		tb := newTable(planOf(n), noon)
+		running, failures := 0, 0
+		for i := range n {
+			id := task.ID(fmt.Sprint(i))
+			switch rapid.IntRange(0, 3).Draw(t, "state") {
+			case 1:
+				tb.take(event.Event{Type: event.TaskStart, Task: id, Time: noon, Attempt: 1})
+				running++
+			case 2:
+				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: noon, Status: task.Completed})
+			case 3:
+				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: noon, Status: task.Failed, Message: strings.Repeat("世 long ", 20)})
+				failures++
+			}
+		}
+		width, height := rapid.IntRange(1, 200).Draw(t, "width"), rapid.IntRange(1, 50).Draw(t, "height")
+		lines := tb.lines(width, height, noon.Add(time.Hour), true)
+		require.LessOrEqual(t, len(lines), max(1, height-1), "the cursor needs a line of its own")
+		shown := 0
+		for _, l := range lines {
+			require.Less(t, columns(l.text), max(2, width), "a full line would break")
+			if strings.HasPrefix(l.text, "running") {
+				shown++
+			}
+		}
+		if width > 20 {
+			require.Equal(t, min(running, max(0, height-2)), shown, "what runs is shown first")
+		}
+		require.Len(t, tb.lines(width, 0, noon, false), n+1, "at the end every task is there")
+	})
+}
+
+func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
+	t.Parallel()
+	lines := texts(newTable(planOf(10), noon).lines(80, 6, noon, false))
+	require.Len(t, lines, 5)
+	require.Equal(t, "0 of 10 tasks done, 0s (6 rows not shown)", lines[4])
+}
