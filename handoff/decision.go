@@ -71,7 +71,6 @@ type Decision struct {
 	Mode     Mode        `json:"mode,omitempty"`
 	Rule     Rule        `json:"rule"`             // the rule that decided
 	Reason   Reason      `json:"reason,omitempty"` // why it was held
-	Code     string      `json:"code,omitempty"`   // the error code of a reader that needs it
 	Detail   string      `json:"detail,omitempty"` // for people
 	Line     string      `json:"line,omitempty"`   // where the grant is written
 	Source   Source      `json:"source"`
@@ -90,10 +89,14 @@ type Decision struct {
 	BytesBefore int                  `json:"bytesBefore"`
 	BytesAfter  int                  `json:"bytesAfter"`
 	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
+}
 
-	Translate *Translation `json:"-"` // with NeedsTranslation
-
-	crossing envelope.Payload // what may be sealed; empty unless passed
+// A Ruling is a decision together with what it lets through. Only
+// [Compartment.Decide] makes one.
+type Ruling struct {
+	Decision
+	Translate *Translation     // with NeedsTranslation: what is asked for
+	crossing  envelope.Payload // what may be sealed; empty unless passed
 }
 
 // Err returns nil for a decision that passed, and a [*HeldError] for any other.
@@ -122,8 +125,11 @@ func (e *HeldError) Error() string {
 
 // Code returns the error code for results, such as CONTEXT_HELD.
 func (e *HeldError) Code() string {
-	if e.Decision.Code == "" {
-		return CodeHeld
+	switch e.Decision.Rule {
+	case RulePayload:
+		return CodeStructuredMissing
+	case RuleStructuredSize:
+		return CodeTooLarge
 	}
-	return e.Decision.Code
+	return CodeHeld
 }

@@ -29,11 +29,15 @@ const (
 
 // Rules of the gate, beside those of the handshake.
 const (
-	RuleContract  Rule = "contract"  // the contract is over
-	RuleExpiry    Rule = "expiry"    // expired, or from the future
-	RuleDigest    Rule = "digest"    // altered since it was made
-	RuleSecret    Rule = "secret"    // secret flows only by a rule for the exact pair
-	RuleSize      Rule = "size"      // too large to redact or to deliver
+	RuleContract Rule = "contract" // the contract is over
+	RuleExpiry   Rule = "expiry"   // expired, or from the future
+	RuleDigest   Rule = "digest"   // altered since it was made
+	RuleSecret   Rule = "secret"   // secret flows only by a rule for the exact pair
+	RuleSize     Rule = "size"     // too large to redact
+
+	// RuleStructuredSize holds a structured value that is too large to deliver: it cannot be cut.
+	RuleStructuredSize Rule = "structured size"
+
 	RulePayload   Rule = "payload"   // the form asked for does not exist
 	RuleStatus    Rule = "status"    // the source has no result
 	RuleClaim     Rule = "claim"     // a reply claims to be above its ceiling
@@ -77,8 +81,8 @@ func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 // arguments give the same decision. The checks run in this order: contract
 // alive, a result there, genuine, fresh, label within the contract, secret,
 // granted, translation, form; then the text is redacted and cut.
-func (c *Compartment) Decide(o *Offer, now time.Time) (Decision, error) {
-	d := Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full}
+func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
+	d := Ruling{Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full}}
 	if o.Envelope != nil {
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
 		d.Before = o.Envelope.Classification()
@@ -136,7 +140,7 @@ func (c *Compartment) grant(s Source) *Grant {
 }
 
 // deliverable picks the parts of the payload that were asked for, or holds.
-func (c *Compartment) deliverable(o *Offer, g *Grant, d *Decision, now time.Time) (envelope.Payload, Verdict) {
+func (c *Compartment) deliverable(o *Offer, g *Grant, d *Ruling, now time.Time) (envelope.Payload, Verdict) {
 	from := o.Envelope
 	if g.Translate != nil {
 		if o.Translated == nil {
@@ -158,7 +162,6 @@ func (c *Compartment) deliverable(o *Offer, g *Grant, d *Decision, now time.Time
 	}
 	if !structured {
 		d.hold(RulePayload, ReasonRule, "it has no validated structured result")
-		d.Code = CodeStructuredMissing
 		return envelope.Payload{}, Held
 	}
 	if o.As == task.Structured {
@@ -168,7 +171,7 @@ func (c *Compartment) deliverable(o *Offer, g *Grant, d *Decision, now time.Time
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
-func (c *Compartment) gated(d *Decision, p envelope.Payload) error {
+func (c *Compartment) gated(d *Ruling, p envelope.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
 		return nil
@@ -183,8 +186,7 @@ func (c *Compartment) gated(d *Decision, p envelope.Payload) error {
 	if c.Contract.toAgent() {
 		p, d.Broken = broken(p)
 		if canonical, _ := p.JSON(); len(canonical) > MaxPayload { // structured values are never cut
-			d.hold(RuleSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
-			d.Code = CodeTooLarge
+			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
 			return nil
 		}
 		p, d.CutFrom = cut(p, MaxPayload)
@@ -238,7 +240,7 @@ func sum(a, b redact.Counts) redact.Counts {
 
 // hold rules that nothing crosses.
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
-	d.Verdict, d.Rule, d.Reason, d.Detail, d.crossing = Held, rule, why, detail, envelope.Payload{}
+	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Broken, d.CutFrom, d.BytesAfter = nil, 0, 0, 0
 }
 

@@ -31,7 +31,7 @@ type Sealed struct {
 // was held is sealed as a withheld line if the offer is optional, and is a
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
-func (c *Compartment) Seal(o *Offer, d *Decision) (Sealed, error) {
+func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	if d.Source != o.Source || d.To != c.Contract.Callee || d.Task != c.Contract.Task || (o.Envelope != nil && d.Envelope != o.Envelope.ID()) {
 		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
 	}
@@ -44,8 +44,7 @@ func (c *Compartment) Seal(o *Offer, d *Decision) (Sealed, error) {
 	case d.Verdict != Passed && !o.Optional:
 		return Sealed{}, d.Err()
 	}
-	kept := *d
-	kept.crossing = envelope.Payload{} // a record of decisions holds no value
+	kept := d.Decision // apart from what crosses, since records of decisions are kept
 	s := Sealed{session: c.Contract.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept}
 	if o.Envelope != nil && d.Verdict == Passed {
 		s.trust = o.Envelope.Trust()

@@ -33,13 +33,13 @@ func fences(title, description string, blocks []block) {
 	if len(blocks) == 0 {
 		return
 	}
-	scratch := buffers.Get().(*[]byte)
-	defer buffers.Put(scratch)
-	all := payloadDigest((*scratch)[:0], blocks)
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	all := payloadDigest(s.text[:0], blocks)
 	for n := uint64(0); ; n++ {
 		hexed := make([]byte, 0, 2*fenceBytes*len(blocks))
 		for i := range blocks {
-			b := (*scratch)[:0]
+			b := s.text[:0]
 			b = appendString(b, "runteam/fence/1")
 			b = binary.BigEndian.AppendUint64(b, n)
 			b = appendString(b, title)
@@ -48,7 +48,7 @@ func fences(title, description string, blocks []block) {
 			b = appendString(b, blocks[i].producer)
 			b = append(b, byte(blocks[i].level))
 			b = append(b, all[:]...)
-			*scratch = b
+			s.text = b
 			sum := sha256.Sum256(b)
 			hexed = hex.AppendEncode(hexed, sum[:fenceBytes])
 		}

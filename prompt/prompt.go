@@ -46,7 +46,7 @@ type Prompt struct{ built *built }
 type built struct {
 	system, text, schema string
 	sections             []Section
-	receipt              Receipt
+	receipt              *Receipt // apart, since it outlives the texts
 }
 
 // A Section is one piece of granted context in a prompt.
@@ -59,7 +59,7 @@ type Section struct {
 	Withheld handoff.Reason
 }
 
-var none built
+var none = built{receipt: &Receipt{}}
 
 func (p Prompt) get() *built {
 	if p.built == nil {
@@ -92,7 +92,7 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 }
 
 // Receipt returns the account of both texts. The caller must not change it.
-func (p Prompt) Receipt() *Receipt { return &p.get().receipt }
+func (p Prompt) Receipt() *Receipt { return p.get().receipt }
 
 // String returns the sizes, never the texts.
 func (p Prompt) String() string {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
@@ -31,12 +32,18 @@ type piece struct {
 // silent reports whether there is nothing to show: the source completed without a word.
 func (p *piece) silent() bool { return !p.Withheld() && p.text == "" && p.canonical == "" }
 
-var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8192)) }}
+// scratch is what one prompt is written into before its parts are kept.
+type scratch struct {
+	text   []byte
+	ranges []Range
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{make([]byte, 0, 8192), make([]Range, 0, 64)} }}
 
 func render(b *Brief) *built {
-	scratch := buffers.Get().(*[]byte)
+	s := scratches.Get().(*scratch)
 	n := len(b.Inputs) + len(b.Dependencies) + len(b.Memory) + len(b.Messages)
-	r := renderer{brief: b, text: (*scratch)[:0], ranges: make([]Range, 0, 6+6*n)}
+	r := renderer{brief: b, text: s.text[:0], ranges: s.ranges[:0]}
 	r.collect(n)
 	fences(b.Task.Title, b.Task.Description, r.blocks)
 
@@ -53,11 +60,12 @@ func render(b *Brief) *built {
 	r.messages(r.pieces[in+deps+mem:])
 	out.text = string(r.text)
 
+	ranges := slices.Clone(r.ranges)
 	k := &b.Contract
-	out.receipt = Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: r.ranges[:system:system], Text: r.ranges[system:], Sources: r.sources}
+	out.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: ranges[:system:system], Text: ranges[system:], Sources: r.sources}
 	if cap(r.text) <= 1<<20 { // what one giant prompt needed is not kept for ever
-		*scratch = r.text
-		buffers.Put(scratch)
+		s.text, s.ranges = r.text, r.ranges
+		scratches.Put(s)
 	}
 	return out
 }

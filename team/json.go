@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -39,7 +40,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	if r.Goal != "" {
 		out.member("goal", r.Goal)
 	}
-	out.member("output", r.Output)
+	out.long("output", r.Output)
 	out.key("tasks")
 	out.raw("[")
 	for i := range r.Tasks {
@@ -205,17 +206,32 @@ func (j *jsonWriter) value(v any) {
 	_, j.err = j.w.Write(b)
 }
 
+// chunk is how much of a long text is escaped at a time.
+const chunk = 64 << 10
+
 // text writes the inside of a JSON string.
 func (j *jsonWriter) text(s string) {
-	if j.err != nil {
-		return
+	for len(s) > 0 && j.err == nil {
+		end := min(len(s), chunk)
+		for end < len(s) && !utf8.RuneStart(s[end]) {
+			end++
+		}
+		b, err := json.Marshal(s[:end])
+		if err != nil {
+			j.err = err
+			return
+		}
+		_, j.err = j.w.Write(b[1 : len(b)-1])
+		s = s[end:]
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		j.err = err
-		return
-	}
-	_, j.err = j.w.Write(b[1 : len(b)-1])
+}
+
+// long writes a member whose text may be large.
+func (j *jsonWriter) long(name, text string) {
+	j.key(name)
+	j.raw(`"`)
+	j.text(text)
+	j.raw(`"`)
 }
 
 // key opens a member of the present object.

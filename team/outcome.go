@@ -55,12 +55,20 @@ func (r *run) output() string {
 	case len(shown) == 1 && len(r.plan.outputs) == 1:
 		return shown[0].Result
 	}
+	size := 0
+	for _, t := range shown {
+		size += len(t.Title) + len(t.Result) + len("\n\n# \n\n")
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for i, t := range shown {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		b.WriteString("# " + t.Title + "\n\n" + t.Result)
+		b.WriteString("# ")
+		b.WriteString(t.Title)
+		b.WriteString("\n\n")
+		b.WriteString(t.Result)
 	}
 	return b.String()
 }
