@@ -68,6 +68,9 @@ func New(h Header, p Payload) (*Envelope, error) {
 		return nil, err
 	}
 	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
+	// Without the monotonic reading, which stands still while a machine sleeps:
+	// expiry is a matter of the wall clock.
+	h.CreatedAt, h.ExpiresAt = h.CreatedAt.Round(0), h.ExpiresAt.Round(0)
 	e := &Envelope{header: h, payload: p}
 	e.digest = e.sum()
 	return e, nil
@@ -118,6 +121,12 @@ func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 
+// Empty reports whether there is no payload.
+func (e *Envelope) Empty() bool { return e.payload.Empty() }
+
+// Structured reports whether the payload has a structured part.
+func (e *Envelope) Structured() bool { return e.payload.structured != "" }
+
 // Digest returns the digest that the envelope was made or stored with.
 func (e *Envelope) Digest() Digest { return e.digest }
 
@@ -161,8 +170,9 @@ func (e *Envelope) String() string {
 	return fmt.Sprintf("envelope %q from %q, %v, %d bytes", e.header.ID, e.header.Producer, e.header.Classification, e.payload.Size())
 }
 
-// Format writes [Envelope.String] for every verb, so that no verb prints a payload.
-func (e *Envelope) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
+// Format writes [Envelope.String] for every verb, so that no verb prints a
+// payload, not even that of an Envelope which somebody dereferenced.
+func (e Envelope) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
 
 // LogValue returns the header for a structured log, without the payload.
 func (e *Envelope) LogValue() slog.Value {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -38,8 +39,9 @@ func (v JSON) Value() any { return v.value }
 // [MaxJSONBytes] long and [MaxJSONDepth] deep. Otherwise the error wraps
 // [ErrJSON]; it says where, and never quotes the text.
 //
-// The canonical form keeps integers beyond ±2^53 as strings, because RFC 8785
-// would round them.
+// The canonical form keeps numbers between ±2^53 and ±1e21, and all integers
+// beyond, as strings: RFC 8785 would write digits there that nobody wrote.
+// Reading a canonical form again gives the same canonical form.
 func ParseJSON(raw string) (JSON, error) {
 	if len(raw) > MaxJSONBytes {
 		return JSON{}, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
@@ -70,12 +72,15 @@ func ParseJSON(raw string) (JSON, error) {
 			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
 		}
 	}
+	if len(canonical) > MaxJSONBytes { // 1e15 becomes sixteen digits
+		return JSON{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrJSON, len(canonical), MaxJSONBytes)
+	}
 	return JSON{canonical: string(canonical), value: value}, nil
 }
 
 type decoder struct {
 	tokens *json.Decoder
-	large  bool // an integer beyond ±2^53 was seen
+	large  bool // a number was seen that the canonical form keeps as a string
 }
 
 func (d *decoder) value(depth int) (any, error) {
@@ -141,16 +146,19 @@ func (d *decoder) syntax() error {
 	return fmt.Errorf("%w: broken off or malformed at byte %d", ErrJSON, d.tokens.InputOffset())
 }
 
-// beyondDouble reports whether n is an integer that a double cannot hold exactly.
+// beyondDouble reports whether RFC 8785 would write n in digits that a double
+// does not hold: for integers beyond ±2^53, and for what it writes as one.
 func beyondDouble(n json.Number) bool {
 	if strings.ContainsAny(string(n), ".eE") {
-		return false
+		f, err := n.Float64()
+		f = math.Abs(f)
+		return err == nil && f > 1<<53 && f < 1e21
 	}
 	i, err := n.Int64()
 	return err != nil || i > 1<<53 || i < -1<<53
 }
 
-// widen returns v with each integer beyond ±2^53 as a string.
+// widen returns v with each number of [beyondDouble] as a string.
 func widen(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -196,7 +196,7 @@ func (a *attempt) report() {
 // forUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
 func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
-	if e.Open().Empty() {
+	if e.Empty() {
 		return "", "", nil
 	}
 	source := handoff.Source{Kind: handoff.Dependency, Name: string(id)}
@@ -222,7 +222,7 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 
 // form asks for everything that there is.
 func form(e *envelope.Envelope) task.Payload {
-	if _, ok := e.Open().JSON(); ok {
+	if e.Structured() {
 		return task.Both
 	}
 	return task.Output

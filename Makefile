@@ -1,0 +1,43 @@
+# What a person types while working on runteam; `.ci/run` runs all but bench and fuzz.
+GO ?= go
+FUZZTIME ?= 30s
+
+.PHONY: all build test lint race bench fuzz examples tidy
+
+all: build lint test
+
+build:
+	$(GO) build ./...
+
+test:
+	$(GO) test ./...
+
+# Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it.
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) fix -diff ./...
+	$(GO) mod tidy -diff
+
+race:
+	$(GO) test -race ./...
+
+# Runs of 1,000 to 100,000 tasks beside the least that they could cost.
+bench:
+	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
+
+# Every fuzz target, each for FUZZTIME.
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			$(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
+# The examples, offline, against their golden text.
+examples:
+	$(GO) test ./examples/... -count 1
+
+tidy:
+	$(GO) mod tidy

@@ -1,0 +1,182 @@
+package runteam_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/runteam/runteam"
+
+// arrows is which package may import which of ours. A package imports only
+// packages that stand above it; a new arrow is a design decision and is made
+// here, in the change that needs it.
+var arrows = []struct {
+	pkg     string
+	imports string
+}{
+	{"label", ""},
+	{"llm", ""},
+	{"llm/openai", "llm"},
+	{"llm/scripted", "llm"},
+	{"redact", ""},
+	{"task", "label"},
+	{"envelope", "label task"},
+	{"queue", "task envelope"},
+	{"handoff", "label task envelope redact"},
+	{"prompt", "label task envelope handoff redact"},
+	{"event", "task envelope handoff prompt"},
+	{"agent", "label task envelope prompt llm"},
+	{"team", "label task envelope queue handoff prompt event agent llm"},
+	{"spec", "label task handoff team"},
+}
+
+// pure packages compute and do nothing else.
+var pure = []string{"label", "task", "envelope", "queue", "handoff", "prompt"}
+
+// impure is what a pure package does not import: clocks, randomness, I/O.
+// Package time is allowed for its types; its clock is looked for by name.
+var impure = []string{"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "log", "syscall", "os/exec", "context"}
+
+func TestPackagesImportOnlyWhatStandsAboveThem(t *testing.T) {
+	t.Parallel()
+	allowed := map[string][]string{}
+	for i, a := range arrows {
+		allowed[a.pkg] = strings.Fields(a.imports)
+		for _, to := range allowed[a.pkg] {
+			above := slices.ContainsFunc(arrows[:i], func(b struct{ pkg, imports string }) bool { return b.pkg == to })
+			require.True(t, above, "%s may import %s, which stands below it", a.pkg, to)
+		}
+	}
+	for pkg, files := range sources(t) {
+		if strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "examples") {
+			continue // may import anything exported
+		}
+		want, known := allowed[pkg]
+		if !known && pkg != "." {
+			t.Errorf("package %s is not in the table", pkg)
+		}
+		for name, file := range files {
+			for _, to := range importsOf(file) {
+				ours, ok := strings.CutPrefix(to, module+"/")
+				if ok && !slices.Contains(want, ours) {
+					t.Errorf("%s: %s does not import %s; if it must, say so in the table", name, pkg, ours)
+				}
+			}
+		}
+	}
+}
+
+func TestPureCoreHasNoEffects(t *testing.T) {
+	t.Parallel()
+	all := sources(t)
+	for _, pkg := range pure {
+		require.Contains(t, all, pkg)
+		for name, file := range all[pkg] {
+			for _, to := range importsOf(file) {
+				if slices.Contains(impure, to) {
+					t.Errorf("%s imports %s", name, to)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s starts a goroutine", name)
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "Tick", "AfterFunc"}, n.Sel.Name) {
+						t.Errorf("%s reads the clock: time.%s", name, n.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestG4OnlyTheGateOpensAnEnvelope holds that no package but the gate reads a
+// raw payload, and that prompts are built from what the gate sealed.
+func TestG4OnlyTheGateOpensAnEnvelope(t *testing.T) {
+	t.Parallel()
+	for pkg, files := range sources(t) {
+		if pkg == "envelope" || pkg == "handoff" {
+			continue
+		}
+		for name, file := range files {
+			if !slices.Contains(importsOf(file), module+"/envelope") {
+				continue
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 0 {
+					if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Open" || sel.Sel.Name == "Record") {
+						if pkg == "queue" && sel.Sel.Name == "Record" {
+							return true // a snapshot is the stored form
+						}
+						t.Errorf("%s opens an envelope", name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+func TestFilesStayReadable(t *testing.T) {
+	t.Parallel()
+	banned := []string{"util", "utils", "common", "types", "models", "helpers", "misc"}
+	for pkg := range sources(t) {
+		require.NotContains(t, banned, path.Base(pkg))
+	}
+}
+
+// sources parses all Go files of the module but tests, by package folder.
+func sources(t *testing.T) map[string]map[string]*ast.File {
+	t.Helper()
+	found := map[string]map[string]*ast.File{}
+	files := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(filepath.Dir(name))
+		if found[pkg] == nil {
+			found[pkg] = map[string]*ast.File{}
+		}
+		found[pkg][name] = file
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, slices.Collect(maps.Keys(found)))
+	return found
+}
+
+func importsOf(f *ast.File) []string {
+	var list []string
+	for _, spec := range f.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		list = append(list, name)
+	}
+	return list
+}
