@@ -1,0 +1,281 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fields are the values of an object that can be used, by key, after the
+// table has ruled on each of them.
+type fields struct {
+	place    *place
+	node     *node
+	vals     []*node
+	defaults *fields // where a value comes from that is not here: defaults
+}
+
+// get returns the value of a key, from here or from the defaults, or nil.
+func (f *fields) get(name string) *node {
+	for ; f != nil; f = f.defaults {
+		if n := f.own(name); n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// own returns the value of a key that stands here, or nil.
+func (f *fields) own(name string) *node {
+	if f == nil {
+		return nil
+	}
+	i, known := f.place.index[name]
+	if !known {
+		return nil
+	}
+	return f.vals[i]
+}
+
+// fields reads an object by the table of a place. A value that is no object is
+// reported, and nil returned; a nil *fields has no values.
+func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
+	if n.is != isObject {
+		l.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
+		return nil
+	}
+	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
+	for i, name := range n.kids.keys {
+		value := &n.kids.nodes[i]
+		if k, known := p.index[name]; !known {
+			l.unknown(n, i, p)
+		} else if l.takes(n, i, &p.keys[k]) {
+			f.vals[k] = value
+		}
+	}
+	return f
+}
+
+// sample names the first keys of a place, for who wrote something else there.
+func sample(p *place) string {
+	var names []string
+	for _, k := range p.keys {
+		if k.status == Works && len(names) < 3 {
+			names = append(names, k.name+": …")
+		}
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+// takes rules on the value of a known key, reports what there is to report,
+// and says whether the value can be used.
+func (l *loader) takes(n *node, i int, k *key) bool {
+	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+	if k.kind.name == secret.name && soundsSecret(k.name) || k.name == "headers" {
+		l.conceal(value, n, i)
+	}
+	asks := k.asks
+	if asks == nil {
+		asks = func(n *node) bool { return n.is != isNull }
+	}
+	switch k.status {
+	case NotBuilt:
+		if asks(value) {
+			l.badAt(n.src, at, ErrNotBuilt, "remove it ("+k.says+")", "%s: not built yet", k.name)
+		}
+		return false
+	case Refused:
+		if asks(value) {
+			l.badAt(n.src, at, ErrRefused, "remove it", "%s: not taken: %s", k.name, k.says)
+		}
+		return false
+	case Idle:
+		l.warnAt(n.src, at, "", "%s: no effect here: %s", k.name, k.says)
+		return false
+	}
+	if !k.kind.fits(value) {
+		l.bad(value, ErrInvalid, k.kind.hint, "%s: %s where %s belongs", k.name, l.describe(value, k.name), k.kind.want)
+		return false
+	}
+	return k.kind.parts == nil || k.kind.parts(l, k.name, value)
+}
+
+// describe describes a value, but not one that may be a credential.
+func (l *loader) describe(n *node, key string) string {
+	if soundsSecret(key) && n.is != isNull {
+		return "something else"
+	}
+	return n.describe()
+}
+
+// conceal keeps a value out of excerpts, unless it only names a variable.
+func (l *loader) conceal(value, parent *node, i int) {
+	if value.is == isObject || value.is == isList {
+		for k := range value.kids.nodes {
+			l.conceal(&value.kids.nodes[k], value, k)
+		}
+		return
+	}
+	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
+		return
+	}
+	end := parent.kids.end
+	if i+1 < len(parent.kids.keyAt) {
+		end = parent.kids.keyAt[i+1]
+	} else if i+1 < len(parent.kids.nodes) {
+		end = parent.kids.nodes[i+1].at
+	}
+	_, lineEnd := value.src.extent(value.at)
+	value.src.hide(value.at, max(end, lineEnd))
+}
+
+// unknown reports a key that the place does not have, with what was probably meant.
+func (l *loader) unknown(n *node, i int, p *place) {
+	if len(l.found) >= tooMany {
+		return
+	}
+	name := n.kids.keys[i]
+	if soundsSecret(name) {
+		l.conceal(&n.kids.nodes[i], n, i)
+	}
+	hint := ""
+	if best := nearestOf(name, names(p, Works)...); best != "" {
+		hint = fmt.Sprintf("did you mean %s?", best)
+	} else if best := nearestOf(name, names(p)...); best != "" {
+		hint = fmt.Sprintf("did you mean %s?", best)
+	} else if home := homes(name); home != "" {
+		hint = fmt.Sprintf("%s is a key of %s", name, home)
+	} else if known := names(p, Works); len(known) <= 8 {
+		hint = "known here: " + strings.Join(known, ", ")
+	} else {
+		hint = "remove it"
+	}
+	l.badAt(n.src, n.kids.keyAt[i], ErrUnknown, hint, "unknown key %s in %s", quote(name), p.a)
+}
+
+// names returns the keys of a place with one of the statuses; with none given, all.
+func names(p *place, only ...Status) []string {
+	var out []string
+	for _, k := range p.keys {
+		if len(only) == 0 || slices.Contains(only, k.status) {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// homes returns the places that have a key of this name.
+func homes(name string) string {
+	var out []string
+	for _, p := range allPlaces {
+		if i, ok := p.index[name]; ok && p.keys[i].status == Works && p != agentDefaultsPlace && p != taskDefaultsPlace {
+			out = append(out, p.a)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// bad reports a problem of a value.
+func (l *loader) bad(n *node, err error, hint, format string, args ...any) {
+	l.badAt(n.src, n.at, err, hint, format, args...)
+}
+
+// badAt reports a problem at a byte of a source.
+func (l *loader) badAt(src *source, at int, err error, hint, format string, args ...any) {
+	if len(l.found) < tooMany {
+		l.found = append(l.found, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+	}
+}
+
+// warnAt notes what is accepted but worth a look.
+func (l *loader) warnAt(src *source, at int, hint, format string, args ...any) {
+	if len(l.warned) < tooMany {
+		l.warned = append(l.warned, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint}})
+	}
+}
+
+// badFlag reports a problem of a flag, which has no place in a file.
+func (l *loader) badFlag(err error, hint, format string, args ...any) {
+	l.found = append(l.found, finding{nil, len(l.found), Problem{Message: fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+}
+
+// about names what is being read.
+func (l *loader) about() string {
+	if l.subject == nil {
+		return ""
+	}
+	return l.subject()
+}
+
+// maxProblems bounds how many problems are reported; tooMany how many are
+// collected before they are sorted.
+const (
+	maxProblems = 100
+	tooMany     = 10_000
+)
+
+// A finding is a problem whose line and excerpt are still to be made.
+type finding struct {
+	src *source // nil for a flag
+	at  int
+	Problem
+}
+
+// locate turns findings into problems: sorted, without doubles, at most
+// maxProblems, with excerpts. Excerpts come last, when everything that they
+// must hide is known.
+func locate(found []finding) []Problem {
+	slices.SortStableFunc(found, func(a, b finding) int {
+		if a.src == nil || b.src == nil {
+			return order(a.src) - order(b.src)
+		}
+		if a.src != b.src {
+			return a.src.order - b.src.order
+		}
+		return a.at - b.at
+	})
+	type same struct {
+		src     *source
+		at      int
+		message string
+	}
+	seen := make(map[same]bool)
+	var out []Problem
+	left := 0
+	for _, f := range found {
+		if id := (same{f.src, f.at, f.Message}); seen[id] {
+			continue
+		} else {
+			seen[id] = true
+		}
+		if len(out) == maxProblems {
+			left++
+			continue
+		}
+		out = append(out, f.place())
+	}
+	if left > 0 {
+		out = append(out, Problem{Message: fmt.Sprintf("and %d more", left), Hint: "mend these first", Err: errors.New("too many problems")})
+	}
+	return out
+}
+
+func order(s *source) int {
+	if s == nil {
+		return 1 << 30
+	}
+	return s.order
+}
+
+// place fills in file, line, column and excerpt.
+func (f *finding) place() Problem {
+	p := f.Problem
+	if f.src == nil {
+		return p
+	}
+	p.File = f.src.path
+	p.Line, p.Column = f.src.place(f.at)
+	p.Excerpt = f.src.excerpt(f.at)
+	return p
+}

@@ -1,0 +1,120 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/runteam/runteam/team"
+)
+
+// readInputs reads the named inputs of the main file and the files of --input.
+func (r *reader) readInputs() {
+	defer func() { r.subject = nil }()
+	var names []string
+	if n := r.places.main.spec.own("inputs"); n != nil {
+		names = n.kids.keys
+		for i, name := range names {
+			r.subject = func() string { return "input " + quote(name) + ": " }
+			r.input(name, n, i)
+		}
+	}
+	r.subject = nil
+	for _, name := range sortedKeys(r.o.Inputs) {
+		if _, known := r.inputFlag(name, names); !known {
+			hint := "declare it under inputs"
+			if best := nearestOf(name, names...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			r.badFlag(ErrUnknown, hint, "--input %s: the spec has no such input", quote(name))
+		}
+	}
+}
+
+// inputFlag returns the input that a name of --input means.
+func (r *reader) inputFlag(flag string, names []string) (string, bool) {
+	for _, name := range names {
+		if name == flag {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// input reads one input. Nothing at all (null) means that --input brings it.
+func (r *reader) input(name string, parent *node, i int) {
+	n, at := &parent.kids.nodes[i], parent.kids.keyAt[i]
+	var f *fields
+	switch n.is {
+	case isNull:
+		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
+	case isText:
+		r.bad(n, ErrInvalid, "write {text: …} or {file: "+cut(firstLine(n.text), 40)+"}", "a text where a mapping belongs")
+		return
+	default:
+		if f = r.fields(n, inputPlace, nil); f == nil {
+			return
+		}
+	}
+	in := team.Input{
+		Name: name, Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
+		Origin: origin(parent.src, at),
+	}
+	in.Text = r.inputText(name, f, parent.src, at)
+	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
+	r.places.inputs = append(r.places.inputs, inputPlaceOf{name: name, fields: f, src: parent.src, key: at})
+}
+
+// inputText returns the text of an input: of --input, else its own.
+func (r *reader) inputText(name string, f *fields, src *source, at int) string {
+	file, inline := f.own("file"), f.own("text")
+	if path, given := r.o.Inputs[name]; given {
+		text, err := readInput(path)
+		if err != nil {
+			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("--input %s: %v", name, err), Err: err}})
+		}
+		return text
+	}
+	switch {
+	case file != nil && inline != nil:
+		r.bad(inline, ErrInvalid, "keep one of them", "text: file says it too")
+	case file != nil:
+		if from := r.readFile(file, maxInput); from != nil {
+			return from.text
+		}
+	case inline != nil:
+		if strings.TrimSpace(inline.text) == "" {
+			r.bad(inline, ErrInvalid, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
+		}
+		if len(inline.text) > maxInput {
+			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", size(maxInput))
+		}
+		return inline.text
+	case f.node.get("file") == nil && f.node.get("text") == nil:
+		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH} or {text: …}", "it has no text")
+	}
+	return ""
+}
+
+// readInput reads a file of the user's choice: it may be anywhere, also a pipe.
+func readInput(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	if info.IsDir() {
+		return "", fmt.Errorf("%w: %w", ErrRead, errors.New("it is a folder"))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	defer f.Close()
+	return readText(f, maxInput)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

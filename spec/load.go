@@ -1,0 +1,331 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Load reads the spec that o names and every file that the spec names. The
+// error is an [*Error] with everything wrong in all of them. What a team
+// checks (names, titles, references, labels) is checked by [File.Build] and
+// by the team's Plan, and placed by [File.Locate]. A file without tasks is a
+// roster, and fine.
+func Load(o Options) (*File, error) {
+	l := &loader{
+		o: o, params: make(map[string]*param), schemas: make(map[string]*schemaText),
+		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source)},
+	}
+	f := l.load()
+	if len(l.found) > 0 {
+		return nil, &Error{Problems: locate(l.found)}
+	}
+	if len(l.warned) > 0 {
+		f.Warnings = locate(l.warned)
+	}
+	return f, nil
+}
+
+// A loader reads one spec.
+type loader struct {
+	o       Options
+	sources int // how many were read
+	found   []finding
+	warned  []finding
+	subject func() string // what is being read, for messages; nil for the file itself
+
+	params  map[string]*param
+	schemas map[string]*schemaText
+	files   map[fileID]*source
+	places  *places
+}
+
+// A layer is one file that settings may come from. Later layers are asked
+// only for what earlier ones do not say.
+type layer struct {
+	node *node
+	spec *fields
+	team *fields // the key team
+	orch *fields // the key orchestrator, or a file of its own
+}
+
+// load reads all files and makes a File of them, as far as they can be read.
+func (l *loader) load() *File {
+	if l.o.Path == "" && l.o.Team != "" {
+		l.o.Path, l.o.Team = l.o.Team, ""
+		l.places.compat = true
+	}
+	main := l.layer(l.o.Path, "")
+	layers := []*layer{main}
+	roster := main
+	if l.o.Team != "" {
+		l.places.compat = true
+		roster = l.layer(l.o.Team, "--team")
+		l.onlyRoster(roster)
+		l.unusedRoster(main)
+		layers = append(layers, roster)
+	}
+	if l.o.Orchestrator != "" {
+		layers = append([]*layer{{}}, layers...)
+		if n := l.open(l.o.Orchestrator, "--orchestrator"); n != nil {
+			layers[0].orch = l.fields(n, orchestratorPlace, nil)
+		}
+	}
+	f := &File{places: l.places, Path: l.o.Path, Compat: l.places.compat || main.team != nil}
+	l.places.main = main
+	if main.node != nil {
+		f.Path, f.Dir = main.node.src.path, main.node.src.dir
+	}
+	r := &reader{loader: l, layers: layers, roster: roster, file: f}
+	r.read()
+	return f
+}
+
+// layer opens a file and reads its outermost keys. A file that cannot be read
+// gives a layer that says nothing.
+func (l *loader) layer(path, flag string) *layer {
+	y := &layer{node: l.open(path, flag)}
+	if y.node == nil {
+		return y
+	}
+	if y.spec = l.fields(y.node, specPlace, nil); y.spec == nil {
+		return y
+	}
+	if n := y.spec.own("team"); n != nil {
+		y.team = l.fields(n, teamPlace, nil)
+		if agents := y.spec.own("agents"); agents != nil {
+			l.bad(agents, ErrInvalid, "keep one of them", "agents: team has the agents of this file")
+		}
+	}
+	if n := y.spec.own("orchestrator"); n != nil {
+		y.orch = l.fields(n, orchestratorPlace, nil)
+		for _, pair := range settings {
+			if own, other := y.spec.own(pair.spec), y.orch.own(pair.orch); own != nil && other != nil {
+				l.bad(other, ErrInvalid, "keep one of them", "%s: %s of the file says it too", pair.orch, pair.spec)
+			}
+		}
+	}
+	return y
+}
+
+// settings are the keys of an orchestrator and the keys of a spec that mean the same.
+var settings = []struct{ spec, orch string }{
+	{"model", "defaultModel"}, {"provider", "defaultProvider"}, {"baseURL", "defaultBaseURL"}, {"apiKey", "defaultApiKey"},
+	{"maxConcurrency", "maxConcurrency"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
+}
+
+// onlyRoster refuses in a file of --team what belongs to the tasks.
+func (l *loader) onlyRoster(y *layer) {
+	for _, name := range [...]string{"tasks", "taskDefaults", "inputs", "output", "offline", "timeoutMs"} {
+		if n := y.spec.own(name); n != nil {
+			l.bad(n, ErrInvalid, "move it to the file with the tasks", "%s: a file of --team brings a team only", name)
+		}
+	}
+}
+
+// unusedRoster warns of a roster that --team takes the place of.
+func (l *loader) unusedRoster(y *layer) {
+	for _, name := range [...]string{"team", "agents"} {
+		if n := y.spec.own(name); n != nil {
+			l.warnAt(n.src, n.at, "", "%s: not used: --team brings the team", name)
+		}
+	}
+}
+
+// A reader reads a File out of layers.
+type reader struct {
+	*loader
+	layers []*layer
+	roster *layer // the one with the agents
+	file   *File
+}
+
+// setting returns what the first layer that says it says: spec is the key's
+// name in a spec, orch in an orchestrator.
+func (r *reader) setting(spec string) *node {
+	orch := ""
+	for _, pair := range settings {
+		if pair.spec == spec {
+			orch = pair.orch
+		}
+	}
+	for _, y := range r.layers {
+		if n := y.spec.own(spec); n != nil {
+			return n
+		}
+		if n := y.orch.own(orch); n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// read fills the file in. Each part is read also if another one is broken.
+func (r *reader) read() {
+	r.readParams(r.layers)
+	r.readSchemas(r.layers)
+	r.readAgents()
+	r.readInputs()
+	r.readTasks()
+	r.readRun()
+	r.readModels()
+	r.checkStrategy()
+	r.checkUnused()
+}
+
+// readRun reads what concerns the run as a whole.
+func (r *reader) readRun() {
+	f, main := r.file, r.places.main
+	f.Name = r.name()
+	f.Config.Name = f.Name
+	f.Run.Output = text(main.spec.own("output"))
+	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
+	f.Run.MaxConcurrency = integer(r.setting("maxConcurrency"))
+	if n := integer(r.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
+		f.Run.MaxConcurrency = n
+	}
+	r.readEndpoints()
+	if n := main.spec.own("offline"); n != nil {
+		r.readOffline(n)
+	}
+	if n := r.setting("strictAssignees"); n != nil && n.text == "false" {
+		r.warnAt(n.src, n.at, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
+	}
+}
+
+// name is the name of the spec, else of the team, else of the file.
+func (r *reader) name() string {
+	for _, n := range []*node{
+		r.places.main.spec.own("name"), r.places.main.team.own("name"), r.roster.spec.own("name"), r.roster.team.own("name"),
+	} {
+		if n != nil {
+			return strings.TrimSpace(n.text)
+		}
+	}
+	if r.file.Path == "-" {
+		return "stdin"
+	}
+	base := filepath.Base(cmp.Or(r.file.Path, "team"))
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+func (r *reader) readEndpoints() {
+	for _, y := range r.layers {
+		n := y.spec.own("endpoints")
+		if n == nil {
+			continue
+		}
+		for i, base := range n.kids.keys {
+			f := r.fields(&n.kids.nodes[i], endpointPlace, nil)
+			if f == nil || f.own("accepts") == nil {
+				continue
+			}
+			if r.file.Config.Endpoints == nil {
+				r.file.Config.Endpoints = make(map[string]label.Classification)
+			}
+			if _, twice := r.file.Config.Endpoints[base]; !twice {
+				r.file.Config.Endpoints[base] = level(f.own("accepts"))
+			}
+		}
+	}
+}
+
+func (r *reader) readOffline(n *node) {
+	path, ok := r.expand("offline", n)
+	if !ok {
+		return
+	}
+	script, err := openInside(n.src.dir, path)
+	if err != nil {
+		r.bad(n, err, fileHint(err), "offline: %s: %v", quote(n.text), err)
+		return
+	}
+	script.Close()
+	r.file.Offline = filepath.Join(n.src.dir, path)
+}
+
+// readModels applies --model.
+func (r *reader) readModels() {
+	for _, flag := range r.o.Models {
+		agent, model, one := strings.Cut(flag, "=")
+		if !one {
+			agent, model = "", flag
+		}
+		if strings.TrimSpace(model) == "" {
+			r.badFlag(ErrInvalid, "write --model MODEL or --model AGENT=MODEL", "--model %s: no model", quote(flag))
+			continue
+		}
+		hit := false
+		var known []string
+		for i := range r.file.Agents {
+			a := &r.file.Agents[i]
+			known = append(known, a.Member.Name)
+			if !one || strings.EqualFold(a.Member.Name, agent) {
+				a.Model, a.Member.Model, hit = model, model, true
+			}
+		}
+		if one && !hit {
+			hint := "write --model AGENT=MODEL, with the name of an agent"
+			if best := nearestOf(agent, known...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			r.badFlag(ErrUnknown, hint, "--model %s: no agent %s", quote(flag), quote(agent))
+		}
+	}
+}
+
+// checkStrategy refuses a strategy that has something to decide and is not built.
+func (r *reader) checkStrategy() {
+	n := r.setting("schedulingStrategy")
+	if n == nil || n.text == "round-robin" {
+		return
+	}
+	for i := range r.file.Tasks {
+		if r.file.Tasks[i].Assignee == "" {
+			r.bad(n, ErrNotBuilt, "write round-robin, or an assignee for every task",
+				"schedulingStrategy: %s: not built yet, and %s has no assignee", n.text, taskName(i, r.file.Tasks[i].Title))
+			return
+		}
+	}
+}
+
+// checkUnused warns of inputs and parameters that nothing uses.
+func (r *reader) checkUnused() {
+	if len(r.file.Tasks) == 0 || len(r.found) > 0 {
+		return
+	}
+	used := make(map[string]bool)
+	for i := range r.file.Tasks {
+		for _, u := range r.file.Tasks[i].Uses {
+			used[strings.ToLower(u.Name)] = true
+		}
+	}
+	for i, in := range r.file.Run.Inputs {
+		if at := r.places.inputs[i]; !used[strings.ToLower(in.Name)] {
+			r.warnAt(at.src, at.key, "grant it with uses: ["+in.Name+"], or remove it", "input %s: no task uses it", quote(in.Name))
+		}
+	}
+	for _, name := range sortedKeys(r.params) {
+		if p := r.params[name]; !p.used {
+			r.warnAt(p.src, p.key, "write ${params."+name+"} where it belongs, or remove it", "params: nothing uses %s", quote(name))
+		}
+	}
+}
+
+// taskName names task i in a message.
+func taskName(i int, title string) string {
+	if title = strings.TrimSpace(title); title == "" {
+		return fmt.Sprintf("task %d", i+1)
+	}
+	return "task " + quote(title)
+}
+
+// origin is where a value stands, for the types of other packages.
+func origin(src *source, at int) task.Position {
+	line, column := src.place(at)
+	return task.Position{File: src.path, Line: line, Column: column}
+}

@@ -1,0 +1,142 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A param is a one-line value that descriptions and prompts may quote.
+type param struct {
+	value string
+	at    *node // where it is declared
+	src   *source
+	key   int // offset of its name
+	used  bool
+	bad   bool // reported already
+}
+
+// readParams collects the parameters of all files and the values of --param.
+func (l *loader) readParams(layers []*layer) {
+	for _, y := range layers {
+		n := y.spec.own("params")
+		if n == nil {
+			continue
+		}
+		for i, name := range n.kids.keys {
+			value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+			if !isParamName(name) {
+				l.badAt(n.src, at, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				continue
+			}
+			if _, twice := l.params[name]; twice {
+				l.badAt(n.src, at, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
+				continue
+			}
+			l.params[name] = l.param(name, value, at)
+		}
+	}
+	for _, name := range sortedKeys(l.o.Params) {
+		if _, known := l.params[name]; !known {
+			hint := "declare it under params"
+			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			l.badFlag(ErrUnknown, hint, "--param %s: no such parameter", quote(name))
+		}
+	}
+}
+
+// param returns one parameter with its value: of the flag, else of the file.
+func (l *loader) param(name string, n *node, at int) *param {
+	p := &param{at: n, src: n.src, key: at, value: n.text}
+	given, fromFlag := l.o.Params[name]
+	if fromFlag {
+		p.value = given
+	}
+	switch {
+	case n.is == isList || n.is == isObject:
+		l.bad(n, ErrInvalid, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
+		p.bad = true
+	case !fromFlag && n.is == isNull:
+		l.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		p.bad = true
+	default:
+		if err := task.CheckLine(p.value); err != nil && fromFlag {
+			l.badFlag(err, "give one line", "--param %s: %v", name, err)
+			p.bad = true
+		} else if err != nil {
+			l.bad(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
+			p.bad = true
+		}
+	}
+	return p
+}
+
+// isParamName reports whether a word may name a parameter.
+func isParamName(name string) bool {
+	if name == "" || len(name) > task.MaxName {
+		return false
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+const paramOpen = "${params."
+
+// fill puts parameters into a text that stands in from, and says which bytes
+// of the outcome they are. Problems are reported where they stand.
+func (l *loader) fill(key string, n *node) (string, []task.Param) {
+	from, text := l.textOf(n)
+	if !strings.Contains(text, paramOpen) {
+		return text, nil
+	}
+	var b strings.Builder
+	var ranges []task.Param
+	for offset := 0; ; {
+		i := strings.Index(text[offset:], paramOpen)
+		if i < 0 {
+			b.WriteString(text[offset:])
+			return b.String(), ranges
+		}
+		b.WriteString(text[offset : offset+i])
+		offset += i
+		src, at := l.placeIn(n, from, text, offset)
+		name, _, closed := strings.Cut(text[offset+len(paramOpen):], "}")
+		if !closed || !isParamName(name) {
+			l.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
+			b.WriteString(paramOpen)
+			offset += len(paramOpen)
+			continue
+		}
+		offset += len(paramOpen) + len(name) + 1
+		p, known := l.params[name]
+		if !known {
+			hint := "declare it under params"
+			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+				hint = "did you mean ${params." + best + "}?"
+			}
+			l.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			continue
+		}
+		p.used = true
+		ranges = append(ranges, task.Param{Name: name, Start: b.Len(), End: b.Len() + len(p.value)})
+		b.WriteString(p.value)
+	}
+}
+
+// textOf returns the text of a value that may be {file: PATH}, and the file it
+// came from; nil is the spec.
+func (l *loader) textOf(n *node) (from *source, text string) {
+	switch {
+	case n == nil:
+		return nil, ""
+	case n.is == isObject:
+		src := l.readFile(&n.kids.nodes[0], maxText)
+		if src == nil {
+			return nil, ""
+		}
+		l.places.files[n] = src
+		return src, src.text
+	}
+	return nil, n.text
+}

@@ -1,0 +1,294 @@
+package spec
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of the texts that a spec names, in bytes.
+const (
+	maxText  = 1 << 20 // prompts, descriptions, schemas
+	maxInput = 4 << 20
+)
+
+// fileNames are tried in a folder, in this order.
+var fileNames = []string{"team.yaml", "team.yml", "team.json"}
+
+// open finds the file that a path means, reads it and parses it. It returns
+// nil after reporting a problem. The flag names the option that gave the path,
+// "" for the spec itself.
+func (l *loader) open(given, flag string) *node {
+	text, path, dir, err := l.fetch(given)
+	if err != nil {
+		p := Problem{File: given, Message: err.Error(), Err: err}
+		if flag != "" {
+			p.Message = flag + ": " + p.Message
+		}
+		switch {
+		case !errors.Is(err, ErrNotFound):
+		case given == "":
+			p.File, p.Hint = ".", "name the file or its folder, or write team.yaml"
+		default:
+			p.Hint = "name a file, or a folder with " + strings.Join(fileNames, ", ")
+		}
+		l.found = append(l.found, finding{Problem: p})
+		return nil
+	}
+	src := l.add(path, dir, text)
+	n, bad := parse(src)
+	for _, f := range bad {
+		err := ErrSyntax
+		if n != nil {
+			err = ErrInvalid
+		}
+		l.badAt(src, f.at, err, f.hint, "%s", f.message)
+	}
+	if n == nil {
+		return nil
+	}
+	if n.is == isNull {
+		l.badAt(src, 0, ErrInvalid, "write agents: and tasks:", "the file says nothing")
+		return nil
+	}
+	return n
+}
+
+// add makes a source of a text and remembers it.
+func (l *loader) add(path, dir, text string) *source {
+	src := newSource(path, dir, text)
+	src.order = l.sources
+	l.sources++
+	return src
+}
+
+// parse decides between JSON and YAML. JSON is nearly a part of YAML, so a
+// file that begins with a brace is tried as JSON whatever its name; one that
+// is named .json must be JSON.
+func parse(src *source) (*node, []fault) {
+	isJSON := strings.EqualFold(filepath.Ext(src.path), ".json")
+	first := strings.TrimLeft(src.text, " \t\r\n")
+	if isJSON || strings.HasPrefix(first, "{") {
+		n, twice, err := parseJSON(src)
+		if err == nil {
+			return n, twice
+		}
+		if f, ok := errors.AsType[*fault](err); ok && (isJSON || len(src.text) > maxYAML) {
+			return nil, []fault{*f}
+		}
+	}
+	if len(src.text) > maxYAML {
+		return nil, []fault{{message: fmt.Sprintf("larger than %d KiB, the most for YAML", maxYAML>>10), hint: "put long texts into files of their own ({file: PATH}), or write JSON"}}
+	}
+	n, bad, _ := parseYAML(src)
+	return n, bad
+}
+
+// fetch reads a file that the user named: the text, the path to show, and the
+// folder that its paths start from.
+func (l *loader) fetch(given string) (text, path, dir string, err error) {
+	if given == "-" {
+		var r io.Reader = strings.NewReader("")
+		if l.o.Stdin != nil {
+			r = l.o.Stdin
+		}
+		text, err = readText(r, maxJSON)
+		return text, "-", ".", err
+	}
+	path = cmp.Or(given, ".")
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", path, "", missing(err)
+	}
+	if info.IsDir() {
+		path, err = l.inFolder(path)
+		if err != nil {
+			return "", path, "", err
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", path, "", missing(err)
+	}
+	defer f.Close()
+	text, err = readText(f, limitFor(path))
+	return text, path, filepath.Dir(path), err
+}
+
+// limitFor returns how much of a file may be read, by its name.
+func limitFor(path string) int {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".yaml", ".yml":
+		return maxYAML
+	}
+	return maxJSON
+}
+
+// inFolder returns the spec of a folder.
+func (l *loader) inFolder(dir string) (string, error) {
+	for _, name := range fileNames {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+			return filepath.Join(dir, name), nil
+		}
+	}
+	return dir, fmt.Errorf("%w: the folder has no team.yaml, team.yml or team.json", ErrNotFound)
+}
+
+// missing words an error of the file system; the path stands before it.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: it does not exist", ErrNotFound)
+	}
+	return fmt.Errorf("%w: %w", ErrRead, reason(err))
+}
+
+// reason takes operation and path out of an error of the file system.
+func reason(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// Conditions of a text that cannot be taken.
+var (
+	errEmpty  = errors.New("it is empty")
+	errBinary = errors.New("it holds a zero byte: is it a text?")
+	errUTF8   = errors.New("it is not UTF-8: save it as UTF-8")
+	errUTF16  = errors.New("it is UTF-16: save it as UTF-8")
+)
+
+// readText reads at most limit bytes of text. A byte order mark is dropped.
+func readText(r io.Reader, limit int) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	return checkText(data, limit)
+}
+
+func checkText(data []byte, limit int) (string, error) {
+	if len(data) > limit {
+		return "", fmt.Errorf("%w: it is larger than %s", ErrRead, size(limit))
+	}
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return "", fmt.Errorf("%w: %w", ErrRead, errUTF16)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
+	case bytes.IndexByte(data, 0) >= 0:
+		return "", fmt.Errorf("%w: %w", ErrRead, errBinary)
+	case !utf8.Valid(data):
+		return "", fmt.Errorf("%w: %w", ErrRead, errUTF8)
+	}
+	return string(data), nil
+}
+
+func size(bytes int) string {
+	if bytes >= 1<<20 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d KiB", bytes>>10)
+}
+
+// readFile reads a text that a spec names, relative to the spec and inside its
+// folder. It returns nil after reporting what is wrong, at the path. The same
+// path is read once.
+func (l *loader) readFile(at *node, limit int) *source {
+	path, ok := l.expand("file", at)
+	if !ok {
+		return nil
+	}
+	id := fileID{at.src.dir, path, limit}
+	if src, known := l.files[id]; known {
+		return src
+	}
+	text, err := l.inside(at.src.dir, path, limit)
+	if err != nil {
+		// The path as written: what the environment put into it is not shown.
+		l.bad(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
+		l.files[id] = nil
+		return nil
+	}
+	src := l.add(filepath.Join(at.src.dir, path), filepath.Join(at.src.dir, filepath.Dir(path)), text)
+	src.limited = true
+	l.files[id] = src
+	return src
+}
+
+type fileID struct {
+	dir, path string
+	limit     int
+}
+
+func fileHint(err error) string {
+	switch {
+	case errors.Is(err, errOutside):
+		return "copy the file into the folder of the spec, and write its path from there"
+	case errors.Is(err, fs.ErrNotExist):
+		return "paths start from the folder of the spec"
+	}
+	return ""
+}
+
+var errOutside = errors.New("it is outside the folder of the spec")
+
+// inside reads a file of a folder; neither path nor links may lead out of it.
+func (l *loader) inside(dir, path string, limit int) (string, error) {
+	f, err := openInside(dir, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readText(f, limit)
+}
+
+func openInside(dir, path string) (*os.File, error) {
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	defer root.Close()
+	// Opening a pipe would wait for a writer, so look first.
+	info, err := root.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: it does not exist: %w", ErrRead, fs.ErrNotExist)
+	case err != nil && strings.Contains(err.Error(), "escapes"):
+		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+	case info.IsDir():
+		return nil, fmt.Errorf("%w: it is a folder", ErrRead)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: it is no regular file", ErrRead)
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	return f, nil
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,161 @@
+package spec
+
+import (
+	"strconv"
+
+	"github.com/runteam/runteam/task"
+)
+
+// readTasks reads the graph of the main file.
+func (r *reader) readTasks() {
+	defer func() { r.subject = nil }()
+	var defaults *fields
+	if n := r.places.main.spec.own("taskDefaults"); n != nil {
+		r.subject = func() string { return "taskDefaults: " }
+		defaults = r.fields(n, taskDefaultsPlace, nil)
+		r.subject = nil
+	}
+	n := r.places.main.spec.own("tasks")
+	r.places.taskList = n
+	if n == nil {
+		return
+	}
+	r.file.Tasks = make([]task.Spec, 0, n.len())
+	r.places.tasks = make([]*fields, 0, n.len())
+	for i := range n.kids.nodes {
+		item := &n.kids.nodes[i]
+		r.subject = func() string { return taskName(i, text(item.get("title"))) + ": " }
+		f := r.fields(item, taskPlace, defaults)
+		r.places.tasks = append(r.places.tasks, f)
+		if f == nil {
+			continue
+		}
+		for _, name := range [...]string{"title", "description"} {
+			if item.get(name) == nil {
+				r.bad(item, ErrInvalid, "write "+name+": …", "%s: it is missing", name)
+			}
+		}
+		r.file.Tasks = append(r.file.Tasks, r.task(f))
+	}
+}
+
+// task reads one task.
+func (r *reader) task(f *fields) task.Spec {
+	s := task.Spec{
+		Key:            text(f.own("key")),
+		Title:          text(f.own("title")),
+		Assignee:       text(f.get("assignee")),
+		DependsOn:      r.dependencies(f),
+		Uses:           r.uses(f.get("uses")),
+		MemoryScope:    task.MemoryScope(text(f.get("memoryScope"))),
+		Classification: level(f.get("classification")),
+		RequiredTags:   textList(f.get("requiredTags")),
+		OutputSchema:   r.schema(f.get("outputSchema")),
+		TTL:            duration(f.get("ttlMs")),
+		MaxRetries:     max(integer(f.get("maxRetries")), 0),
+		Timeout:        duration(f.get("timeoutMs")),
+		Role:           text(f.get("role")),
+		Priority:       task.Priority(text(f.get("priority"))),
+		Metadata:       r.metadata(f.get("metadata")),
+		Origin:         origin(f.node.src, f.node.at),
+	}
+	s.Description, s.Params = r.fill("description", f.own("description"))
+	if n := f.get("retryDelayMs"); n != nil {
+		if s.RetryDelay = duration(n); s.RetryDelay == 0 {
+			s.RetryDelay = task.NoDelay
+		}
+	}
+	if n := f.get("retryBackoff"); n != nil {
+		s.RetryBackoff, _ = n.float()
+	}
+	return s
+}
+
+// dependencies reads dependsOn: names, or mappings with a name.
+func (r *reader) dependencies(f *fields) []task.Ref {
+	n := f.own("dependsOn")
+	if n == nil {
+		return nil
+	}
+	all := task.Payload(text(f.get("dependencyPayload")))
+	refs := make([]task.Ref, 0, n.len())
+	for i := range n.kids.nodes {
+		item := &n.kids.nodes[i]
+		if item.is == isText {
+			refs = append(refs, task.Ref{Task: item.text, As: all})
+			continue
+		}
+		if item.is != isObject {
+			r.bad(item, ErrInvalid, "write a title in quotes, or {task: …}", "dependsOn[%d]: %s where the title of a task belongs", i, item.describe())
+			continue
+		}
+		d := r.fields(item, dependencyPlace, nil)
+		ref := task.Ref{Task: text(d.own("task")), As: all}
+		if item.get("task") == nil {
+			r.bad(item, ErrInvalid, "write {task: …}", "dependsOn[%d]: task: it is missing", i)
+		}
+		if as := d.own("as"); as != nil {
+			ref.As = task.Payload(as.text)
+		}
+		if o := d.own("optional"); o != nil {
+			ref.Optional = o.text == "true"
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// uses reads the named inputs of a task: names, or mappings with a name.
+func (r *reader) uses(n *node) []task.Use {
+	if n == nil {
+		return nil
+	}
+	uses := make([]task.Use, 0, n.len())
+	for i := range n.kids.nodes {
+		item := &n.kids.nodes[i]
+		if item.is == isText {
+			uses = append(uses, task.Use{Name: item.text})
+			continue
+		}
+		if item.is != isObject {
+			r.bad(item, ErrInvalid, "write a name in quotes, or {name: …}", "uses[%d]: %s where the name of an input belongs", i, item.describe())
+			continue
+		}
+		u := r.fields(item, usePlace, nil)
+		if item.get("name") == nil {
+			r.bad(item, ErrInvalid, "write {name: …}", "uses[%d]: name: it is missing", i)
+		}
+		uses = append(uses, task.Use{Name: text(u.own("name"))})
+	}
+	return uses
+}
+
+// metadata reads texts, numbers and booleans; the task package checks keys and sizes.
+func (r *reader) metadata(n *node) map[string]any {
+	if n == nil || n.len() == 0 {
+		return nil
+	}
+	out := make(map[string]any, n.len())
+	for i, name := range n.kids.keys {
+		switch v := &n.kids.nodes[i]; v.is {
+		case isText:
+			out[name] = v.text
+		case isBool:
+			out[name] = v.text == "true"
+		case isNumber:
+			out[name] = numberOf(v)
+		default:
+			r.bad(v, ErrInvalid, "write a text, a number, true or false", "metadata: %s: %s where a value belongs", quote(name), v.describe())
+		}
+	}
+	return out
+}
+
+// numberOf returns a whole number as int64 and any other as float64.
+func numberOf(n *node) any {
+	if i, err := strconv.ParseInt(yamlDigits(n.text), 0, 64); err == nil {
+		return i
+	}
+	f, _ := n.float()
+	return f
+}

@@ -1,0 +1,241 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxYAML bounds a YAML file, in bytes.
+const maxYAML = 1 << 20
+
+// maxBlockKeys bounds the keys of one mapping in block style: the time that
+// the parser needs for one grows with their square.
+const maxBlockKeys = 1000
+
+// parseYAML reads the text of a source. What YAML has beyond values (anchors,
+// aliases, merges, tags, directives, complex keys, several documents) is
+// refused while it is still a list of tokens: the parser sees nothing that
+// could make it expand, recurse without bound or take quadratic time.
+func parseYAML(s *source) (*node, []fault, error) {
+	tokens := lexer.Tokenize(s.text)
+	c := &yamlConverter{src: s, line: 1, column: 1}
+	if bad := c.inspect(tokens); len(bad) > 0 {
+		return nil, bad, bad[0].err()
+	}
+	file, err := parseTokens(tokens)
+	if err != nil {
+		f := c.syntax(err)
+		return nil, []fault{*f}, f
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && body == nil {
+			body = doc.Body
+		}
+	}
+	n := &node{src: s}
+	if body != nil {
+		c.convert(body, n)
+	}
+	if c.fault != nil {
+		return nil, []fault{*c.fault}, c.fault
+	}
+	return n, c.twice, nil
+}
+
+func (f fault) err() error { return &f }
+
+// parseTokens calls the parser. A panic of it is a syntax error like another.
+func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("cannot be read as YAML")
+		}
+	}()
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+}
+
+// A yamlConverter makes nodes of a syntax tree. It remembers the last place
+// that it looked up, since the tree is walked in the order of the text.
+type yamlConverter struct {
+	src          *source
+	line, column int // of offset
+	offset       int
+	twice        []fault
+	fault        *fault
+}
+
+// inspect returns the tokens that are refused, and what is nested too deep or too wide.
+func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
+	add := func(t *token.Token, message, hint string) {
+		bad = append(bad, fault{at: c.at(t.Position), message: message, hint: hint})
+	}
+	type level struct{ column, keys int }
+	var blocks []level
+	flow, content, ended := 0, false, false
+	for i, t := range tokens {
+		if len(bad) >= maxProblems {
+			return bad
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType:
+			add(t, "anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas")
+		case token.MergeKeyType:
+			add(t, "merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults")
+		case token.TagType:
+			add(t, "tags (!) are not taken", "write the value alone; put a text that begins with ! in quotes")
+		case token.DirectiveType:
+			add(t, "directives (%) are not taken", "remove the line; put a text that begins with % in quotes")
+		case token.MappingKeyType:
+			add(t, "keys of the form \"? key\" are not taken", "write key: value")
+		case token.DocumentHeaderType:
+			if content || ended {
+				add(t, "a second document (---): a file holds one", "put it into a file of its own")
+				return bad
+			}
+			ended = i > 0
+		case token.DocumentEndType:
+			ended = true
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		}
+		switch t.Type {
+		case token.CommentType, token.DocumentHeaderType, token.DocumentEndType:
+			continue
+		}
+		content = true
+		if flow == 0 && (t.Type == token.MappingValueType || t.Type == token.SequenceEntryType) {
+			column := t.Position.Column
+			if t.Type == token.MappingValueType && i > 0 {
+				column = tokens[i-1].Position.Column
+			}
+			for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
+				blocks = blocks[:len(blocks)-1]
+			}
+			if len(blocks) == 0 || blocks[len(blocks)-1].column < column {
+				blocks = append(blocks, level{column: column})
+			}
+			if t.Type == token.MappingValueType {
+				if blocks[len(blocks)-1].keys++; blocks[len(blocks)-1].keys > maxBlockKeys {
+					add(t, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
+					return bad
+				}
+			}
+		}
+		if len(blocks)+flow > maxDepth {
+			add(t, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
+			return bad
+		}
+	}
+	return bad
+}
+
+// syntax places an error of the parser.
+func (c *yamlConverter) syntax(err error) *fault {
+	type located interface {
+		error
+		GetToken() *token.Token
+		GetMessage() string
+	}
+	if at, ok := errors.AsType[located](err); ok && at.GetToken() != nil && at.GetToken().Position != nil {
+		return &fault{at: c.at(at.GetToken().Position), message: at.GetMessage()}
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return &fault{message: first}
+}
+
+// at returns the offset of a position, which counts lines and characters.
+func (c *yamlConverter) at(p *token.Position) int {
+	if p.Line < c.line || p.Line == c.line && p.Column < c.column {
+		c.line, c.column, c.offset = p.Line, 1, c.src.lineStart(p.Line)
+	}
+	for c.offset < len(c.src.text) && (c.line < p.Line || c.line == p.Line && c.column < p.Column) {
+		r, size := utf8.DecodeRuneInString(c.src.text[c.offset:])
+		crlf := r == '\r' && strings.HasPrefix(c.src.text[c.offset+size:], "\n")
+		if r == '\n' || r == '\r' && !crlf {
+			if c.line == p.Line {
+				break // a column behind the end of its line
+			}
+			c.line, c.column = c.line+1, 1
+		} else {
+			c.column++
+		}
+		c.offset += size
+	}
+	return c.offset
+}
+
+// fail keeps the first value that no node can hold.
+func (c *yamlConverter) fail(n ast.Node, message string) {
+	if c.fault == nil {
+		c.fault = &fault{at: c.at(n.GetToken().Position), message: message}
+	}
+}
+
+// convert writes the value of a syntax node to n.
+func (c *yamlConverter) convert(from ast.Node, n *node) {
+	n.src = c.src
+	switch v := from.(type) {
+	case *ast.MappingNode:
+		c.mapping(v, v.Values, n)
+	case *ast.MappingValueNode:
+		c.mapping(v, []*ast.MappingValueNode{v}, n)
+	case *ast.SequenceNode:
+		n.is, n.at = isList, c.at(v.GetToken().Position)
+		n.kids = &kids{nodes: make([]node, len(v.Values))}
+		for i, value := range v.Values {
+			c.convert(value, &n.kids.nodes[i])
+		}
+		n.kids.end = c.offset
+	case *ast.LiteralNode:
+		n.is, n.at, n.text = isText, c.at(v.Start.Position), v.Value.Value
+		if v.Start.Type == token.LiteralType {
+			n.form = literal
+		}
+	case *ast.StringNode:
+		n.is, n.at, n.text = isText, c.at(v.Token.Position), v.Value
+	case *ast.NullNode:
+		n.at = c.at(v.GetToken().Position)
+	case *ast.BoolNode:
+		n.is, n.at, n.text = isBool, c.at(v.GetToken().Position), fmt.Sprint(v.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		n.is, n.at, n.text = isNumber, c.at(from.GetToken().Position), from.GetToken().Value
+	default:
+		c.fail(from, "a kind of value that is not taken")
+	}
+}
+
+func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n *node) {
+	n.is = isObject
+	n.kids = &kids{keys: make([]string, len(values)), keyAt: make([]int, len(values)), nodes: make([]node, len(values))}
+	if m, ok := from.(*ast.MappingNode); ok && m.IsFlowStyle {
+		n.at = c.at(m.Start.Position)
+	} else if len(values) > 0 {
+		n.at = c.at(values[0].Key.GetToken().Position)
+	}
+	for i, pair := range values {
+		key := pair.Key.GetToken()
+		n.kids.keys[i], n.kids.keyAt[i] = key.Value, c.at(key.Position)
+		if _, list := pair.Key.(*ast.StringNode); !list && !isScalar(pair.Key) {
+			c.fail(pair.Key, "a key that is not one word")
+			return
+		}
+		c.convert(pair.Value, &n.kids.nodes[i])
+	}
+	n.kids.end = c.offset
+	c.twice = append(c.twice, duplicates(c.src, n.kids)...)
+}
+
+func isScalar(n ast.Node) bool {
+	_, ok := n.(ast.ScalarNode)
+	return ok
+}
