@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 
@@ -100,7 +99,6 @@ func (m *Model) goOpenAI(doer openai.HTTPDoer) *openai.Client {
 	cfg := openai.DefaultConfig("") // the doer adds the key
 	cfg.BaseURL = m.base
 	cfg.HTTPClient = doer
-	cfg.EmptyMessagesLimit = math.MaxUint // comments keep a connection alive, however many
 	return openai.NewClientWithConfig(cfg)
 }
 

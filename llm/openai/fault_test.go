@@ -128,6 +128,14 @@ func TestUnknownModelNamesWhatThereIs(t *testing.T) {
 	}
 	require.EqualValues(t, len(tests), lists.Load())
 
+	listed := modelOf(t, openai.Config{Model: "alpha", BaseURL: serve(t, h(sayJSON(404, tests[0].body)))})
+	e := failure(t, listed, false)
+	require.Equal(t, llm.UnknownModel, e.Kind, "what the endpoint says counts more than its list")
+	require.Len(t, e.Models, 3)
+	listed = modelOf(t, openai.Config{Model: "alpha", BaseURL: serve(t, h(sayJSON(404, "")))})
+	require.Equal(t, llm.NotFound, failure(t, listed, false).Kind)
+	lists.Add(-2)
+
 	for _, status := range []int{200, 400, 401, 429, 500} { // only a 404 is worth the question
 		_, _ = call(t, model(t, h(sayJSON(status, whole))), false)
 	}
@@ -195,6 +203,11 @@ func TestUnreachable(t *testing.T) {
 		})}}), stream)
 		require.Equal(t, llm.Unreachable, e.Kind)
 		require.ErrorContains(t, e, "connecting timed out")
+
+		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("proxy http://user:hunter2@proxy:3128 says no")
+		})}}), stream)
+		require.Equal(t, "proxy http://proxy:3128 says no", e.Message)
 	})
 }
 

@@ -112,6 +112,15 @@ func TestRedirectsWithinTheEndpointAreFollowed(t *testing.T) {
 		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 	}), false)
 	require.ErrorContains(t, e, "over and over")
+	e = failure(t, model(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // what a POST becomes, without its body
+			answer(w, r)
+			return
+		}
+		http.Redirect(w, r, "/v1/login", http.StatusFound)
+	}), false)
+	require.Equal(t, llm.NotFound, e.Kind)
+	require.ErrorContains(t, e, "/v1/login, which is not followed")
 }
 
 func TestNothingPrintsAKey(t *testing.T) {

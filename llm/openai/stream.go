@@ -156,8 +156,9 @@ func (r *reply) failed(err error) error {
 }
 
 // events is the body of a stream with nothing in it but the lines of data:
-// comments, other fields and blank lines are gone, an error in the place of
-// data is an error, and no line is longer than the limit.
+// comments, other fields and blank lines are gone (go-openai gives up after a
+// number of them), an error in the place of data is an error, and no line is
+// longer than the limit.
 type events struct {
 	call *call
 	body io.Closer

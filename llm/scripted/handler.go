@@ -137,7 +137,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !wait(r, a.Delay) {
-		return
+		panic(http.ErrAbortHandler) // not the empty reply that a return would send
 	}
 	if a.Status != 0 || a.Body != "" {
 		a.fail(w)
@@ -193,7 +193,7 @@ func (a *answer) fail(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, a.Body)
 }
 
-// wait waits for d, and reports false if the client left first.
+// wait waits for d, and reports false if the client left or the server closed first.
 func wait(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -126,9 +126,13 @@ func TestCloseEndsDelays(t *testing.T) {
 	for len(srv.Requests()) == 0 { // until the call has arrived
 		runtime.Gosched()
 	}
+	began := time.Now()
 	require.NoError(t, srv.Close())
+	require.Less(t, time.Since(began), 2*time.Second, "it does not wait for what nobody will get")
 	wg.Wait()
-	require.Error(t, err)
+	var e *llm.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, llm.Unreachable, e.Kind)
 }
 
 func TestClientThatLeavesEndsADelay(t *testing.T) {
