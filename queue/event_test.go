@@ -85,6 +85,21 @@ func TestAHandlerMayCallTheQueue(t *testing.T) {
 	}, *log)
 }
 
+func TestEveryHandlerHearsEventsInTheSameOrder(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"))
+	q.On(queue.Completed, func(done task.Task) { // before those that only listen
+		if done.ID == "a" {
+			run(t, q, "b")
+		}
+	})
+	log := record(q)
+	run(t, q, "a")
+	require.Equal(t, []string{
+		"task:complete a completed", "task:ready b pending", "task:complete b completed", "task:ready c pending",
+	}, *log)
+}
+
 func TestAPanickingHandlerLeavesTheQueueWhole(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c"))

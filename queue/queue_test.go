@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,11 +159,9 @@ func TestIllegalTransitionsNameBothStates(t *testing.T) {
 				require.NoError(t, q.Skip("skipped", "x", at))
 				before := q.List()
 				err := do(q, id)
-				for _, fine := range legal[step] {
-					if fine == id {
-						require.NoError(t, err)
-						return
-					}
+				if slices.Contains(legal[step], id) {
+					require.NoError(t, err)
+					return
 				}
 				require.ErrorIs(t, err, queue.ErrTransition)
 				require.ErrorContains(t, err, fmt.Sprintf(`task "T %s": illegal transition from %s to `, id, id))
@@ -255,6 +254,27 @@ func TestNextAndNextAvailable(t *testing.T) {
 	run(t, q, "b", "d")
 	_, ok = q.NextAvailable()
 	require.False(t, ok)
+}
+
+func TestNextFindsWhatIsPendingAgain(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, one("a"), one("b"))
+	require.NoError(t, q.Start("a", at))
+	got, _ := q.NextAvailable()
+	require.EqualValues(t, "b", got.ID)
+	require.NoError(t, q.Requeue("a", at))
+	got, _ = q.NextAvailable()
+	require.EqualValues(t, "a", got.ID)
+}
+
+func TestATaskIsHandedOutOnceHoweverItCameBack(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, one("a"), one("b"))
+	require.Equal(t, []int{0, 1}, drain(q))
+	require.NoError(t, q.Requeue("a", at))
+	require.NoError(t, q.Start("a", at)) // not by way of NextReady
+	require.NoError(t, q.Requeue("a", at))
+	require.Equal(t, []int{0}, drain(q))
 }
 
 func TestAChainOfAHundredThousandTasks(t *testing.T) {

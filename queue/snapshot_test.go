@@ -100,6 +100,17 @@ func TestFromSnapshotReadsAStatusFromTheLists(t *testing.T) {
 	require.Equal(t, []task.Status{task.Skipped, task.Pending}, statuses(q))
 }
 
+func TestACompleteQueueIsNotCompletedAgainByRestoring(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, one("a"))
+	run(t, q, "a")
+	restored, err := queue.FromSnapshot(q.Snapshot(), envelope.Header{})
+	require.NoError(t, err)
+	log := record(restored)
+	restored.SkipRemaining("", at)
+	require.Empty(t, *log)
+}
+
 func TestFromSnapshotRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, give, want string }{

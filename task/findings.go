@@ -50,11 +50,5 @@ func quote(word string) string {
 
 // pointer returns the RFC 6901 pointer to a part of task i.
 func pointer(i int, path ...any) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "/tasks/%d", i)
-	for _, part := range path {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(part)))
-	}
-	return b.String()
+	return Pointer(append([]any{"tasks", i}, path...)...)
 }

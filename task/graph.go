@@ -212,7 +212,6 @@ func (l *linker) next() { l.g.upStart = append(l.g.upStart, int32(len(l.g.up))) 
 // something was found.
 func (l *linker) finish(found *findings) (*Graph, error) {
 	g := l.g
-	clear(g.height) // was seen
 	l.turn()
 	g.sort()
 	if len(g.order) < len(g.tasks) {

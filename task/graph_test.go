@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -129,13 +130,13 @@ func TestCyclesAreNamedIfAndOnlyIfThereAreAny(t *testing.T) {
 		groups := map[string]bool{} // the strongly connected components, by their members
 		for i := range tasks {
 			if reach[i][i] {
-				members := ""
+				var members strings.Builder
 				for j := range tasks {
 					if reach[i][j] && reach[j][i] {
-						members += fmt.Sprint(j, ",")
+						members.WriteString(fmt.Sprint(j, ","))
 					}
 				}
-				groups[members] = true
+				groups[members.String()] = true
 			}
 		}
 		_, err := task.NewGraph(tasks)
@@ -209,6 +210,19 @@ func TestOrder(t *testing.T) {
 	_, err = task.Order(tasks)
 	require.ErrorIs(t, err, task.ErrCycle)
 	require.ErrorContains(t, err, "dependency cycle")
+}
+
+func TestPositionsAndPointersAreWritten(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "team.yaml:3", task.Position{File: "team.yaml", Line: 3, Column: 5}.String())
+	require.Empty(t, task.Position{}.String())
+	require.Equal(t, "/tasks/2/a~1b~0", task.Pointer("tasks", 2, "a/b~"))
+}
+
+func TestACycleWithoutTitlesIsToldByIDs(t *testing.T) {
+	t.Parallel()
+	require.EqualError(t, &task.CycleError{Path: []task.ID{"a", "b"}}, "dependency cycle: a -> b -> a")
+	require.EqualError(t, &task.CycleError{}, "dependency cycle: ")
 }
 
 func TestAssign(t *testing.T) {

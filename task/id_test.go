@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/task"
@@ -65,6 +66,19 @@ func TestNormalizeIsIdempotentAndIgnoresCase(t *testing.T) {
 		ascii := rapid.StringMatching(`[ -~]{0,40}`).Draw(t, "ascii")
 		require.Equal(t, task.Normalize(ascii), task.Normalize(strings.ToUpper(ascii)))
 	})
+}
+
+func TestNormalizeAgreesOnCanonicallyEqualTitles(t *testing.T) {
+	t.Parallel()
+	for r := rune(0x80); r < 0x20000; r++ {
+		for _, mark := range []string{"", "\u0301", "\u0307"} {
+			title := "a" + string(r) + mark
+			normal := task.Normalize(norm.NFC.String(title))
+			if normal != task.Normalize(norm.NFD.String(title)) || !norm.NFC.IsNormalString(normal) || task.Normalize(normal) != normal {
+				t.Fatalf("%+q: %+q", title, normal)
+			}
+		}
+	}
 }
 
 func TestNormalizeDoesNotCopyWhatIsNormal(t *testing.T) {

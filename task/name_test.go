@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/task"
 )
@@ -108,4 +109,38 @@ func TestNearest(t *testing.T) {
 	}
 	first, _ := task.Nearest("cart", []string{"card", "care"})
 	require.Equal(t, "card", first)
+}
+
+// distance is the optimal string alignment distance, written as its definition.
+func distance(a, b string) int {
+	if a == "" || b == "" {
+		return len(a) + len(b)
+	}
+	cost := 1
+	if a[len(a)-1] == b[len(b)-1] {
+		cost = 0
+	}
+	d := min(distance(a[:len(a)-1], b)+1, distance(a, b[:len(b)-1])+1, distance(a[:len(a)-1], b[:len(b)-1])+cost)
+	if len(a) > 1 && len(b) > 1 && a[len(a)-1] == b[len(b)-2] && a[len(a)-2] == b[len(b)-1] {
+		d = min(d, distance(a[:len(a)-2], b[:len(b)-2])+1)
+	}
+	return d
+}
+
+func TestNearestIsTheFirstOfTheNearest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[ab]{0,6}`)
+		given, known := word.Draw(t, "given"), rapid.SliceOfN(word, 0, 5).Draw(t, "known")
+		best, least := "", -1
+		for _, candidate := range known {
+			d := distance(given, candidate)
+			if d <= max(len(given), len(candidate))/3 && (least < 0 || d < least) {
+				best, least = candidate, d
+			}
+		}
+		got, ok := task.Nearest(given, known)
+		require.Equal(t, least >= 0, ok)
+		require.Equal(t, best, got)
+	})
 }

@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // transitions are all legal steps from one status to another. Every other one
 // is an error of whoever asks for it.
 var transitions = map[Status][]Status{
@@ -33,12 +35,7 @@ func Statuses() []Status {
 // CanBecome reports whether the step from s to next is legal. A status never
 // becomes itself, and one that does not exist becomes nothing.
 func (s Status) CanBecome(next Status) bool {
-	for _, legal := range transitions[s] {
-		if legal == next {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(transitions[s], next)
 }
 
 // Terminal reports whether s is final: completed, failed or skipped.
