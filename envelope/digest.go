@@ -51,8 +51,8 @@ func (e *Envelope) sum() Digest {
 	b = binary.BigEndian.AppendUint64(b, uint64(h.Hops))
 	b = appendStrings(b, h.DerivedFrom)
 	b = appendStrings(b, h.Tags)
-	b = appendString(b, e.payload.text)
-	b = appendString(b, e.payload.structured)
+	b = appendString(b, *e.text)
+	b = appendString(b, *e.structured)
 	d := Digest(sha256.Sum256(b))
 	if cap(b) <= 1<<20 { // what one giant payload needed is not kept for ever
 		*scratch = b

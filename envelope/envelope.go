@@ -54,9 +54,9 @@ type Header struct {
 // immutable and safe for concurrent use; only [New] and [Record.Envelope]
 // make one. The methods of a nil *Envelope must not be called.
 type Envelope struct {
-	header  Header
-	payload Payload
-	digest  Digest
+	header           Header
+	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
+	digest           Digest
 }
 
 // New seals a payload under a header. The header's slices are copied. A header
@@ -71,7 +71,12 @@ func New(h Header, p Payload) (*Envelope, error) {
 	// Without the monotonic reading, which stands still while a machine sleeps:
 	// expiry is a matter of the wall clock.
 	h.CreatedAt, h.ExpiresAt = h.CreatedAt.Round(0), h.ExpiresAt.Round(0)
-	e := &Envelope{header: h, payload: p}
+	made := &struct { // one allocation for both
+		envelope Envelope
+		payload  Payload
+	}{Envelope{header: h}, p}
+	e := &made.envelope
+	e.text, e.structured = &made.payload.text, &made.payload.structured
 	e.digest = e.sum()
 	return e, nil
 }
@@ -122,10 +127,10 @@ func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 
 // Empty reports whether there is no payload.
-func (e *Envelope) Empty() bool { return e.payload.Empty() }
+func (e *Envelope) Empty() bool { return e.Open().Empty() }
 
 // Structured reports whether the payload has a structured part.
-func (e *Envelope) Structured() bool { return e.payload.structured != "" }
+func (e *Envelope) Structured() bool { return *e.structured != "" }
 
 // Digest returns the digest that the envelope was made or stored with.
 func (e *Envelope) Digest() Digest { return e.digest }
@@ -155,7 +160,7 @@ func (e *Envelope) Genuine() error {
 // Open returns the payload as its producer made it: nothing filtered, nothing
 // redacted. It is for the gate alone; every other reader gets what the gate
 // made of it.
-func (e *Envelope) Open() Payload { return e.payload }
+func (e *Envelope) Open() Payload { return Payload{*e.text, *e.structured} }
 
 // Earliest returns the earlier of two expiries, where zero means never.
 func Earliest(a, b time.Time) time.Time {
@@ -167,7 +172,7 @@ func Earliest(a, b time.Time) time.Time {
 
 // String returns the header in one line, without the payload.
 func (e *Envelope) String() string {
-	return fmt.Sprintf("envelope %q from %q, %v, %d bytes", e.header.ID, e.header.Producer, e.header.Classification, e.payload.Size())
+	return fmt.Sprintf("envelope %q from %q, %v, %d bytes", e.header.ID, e.header.Producer, e.header.Classification, e.Open().Size())
 }
 
 // Format writes [Envelope.String] for every verb, so that no verb prints a
@@ -180,6 +185,6 @@ func (e *Envelope) LogValue() slog.Value {
 		slog.String("id", string(e.header.ID)),
 		slog.String("producer", e.header.Producer),
 		slog.String("classification", e.header.Classification.String()),
-		slog.Int("bytes", e.payload.Size()),
+		slog.Int("bytes", e.Open().Size()),
 	)
 }

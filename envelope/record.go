@@ -14,9 +14,9 @@ type Record struct {
 
 // Record returns the stored form of e.
 func (e *Envelope) Record() Record {
-	r := Record{Header: e.Header(), Text: e.payload.text, Digest: e.digest}
-	if e.payload.structured != "" {
-		r.JSON = json.RawMessage(e.payload.structured)
+	r := Record{Header: e.Header(), Text: *e.text, Digest: e.digest}
+	if *e.structured != "" {
+		r.JSON = json.RawMessage(*e.structured)
 	}
 	return r
 }
@@ -46,5 +46,5 @@ func (e *Envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Header
 		Bytes int `json:"bytes"`
-	}{e.Header(), e.payload.Size()})
+	}{e.Header(), e.Open().Size()})
 }
