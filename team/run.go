@@ -91,7 +91,7 @@ func (t *Team) newRun(p *Plan, o RunOptions, start time.Time) (*run, error) {
 		team: t, plan: p, options: o, id: o.RunID, start: start,
 		queue: queue.New(p.graph),
 		tasks: make([]TaskResult, p.graph.Len()),
-		done:  make(chan *attempt, o.MaxConcurrency),
+		done:  make(chan *attempt, slots(o, p)),
 	}
 	if r.id == "" {
 		r.id = uuid.NewString()
@@ -118,6 +118,9 @@ func (t *Team) newRun(p *Plan, o RunOptions, start time.Time) (*run, error) {
 	}
 	return r, nil
 }
+
+// slots returns how many attempts can be under way at once, whatever number was asked for.
+func slots(o RunOptions, p *Plan) int { return min(o.MaxConcurrency, p.graph.Len()) }
 
 // run dispatches until nothing can run any more, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
@@ -181,7 +184,7 @@ func (r *run) prepare() {
 // of them than attempts have run at once.
 func (r *run) dispatch(ctx context.Context) {
 	var workers errgroup.Group
-	jobs := make(chan *attempt, r.options.MaxConcurrency)
+	jobs := make(chan *attempt, cap(r.done))
 	defer func() {
 		close(jobs)
 		_ = workers.Wait() // attempts report through done; a worker returns no error
