@@ -191,7 +191,7 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		Session: r.Session, Caller: r.Caller, Callee: c.Agent, Run: r.Run, Task: r.Task,
 		MaxInput:     r.Classification,
 		MaxOutput:    min(c.Produces, r.Classification),
-		Grants:       slices.Clone(r.Grants),
+		Grants:       copied(r.Grants),
 		RequiredTags: slices.Clone(r.RequiredTags),
 		DeclaredTags: slices.Clone(c.OutputTags),
 	}
@@ -199,6 +199,22 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		k.ExpiresAt = now.Add(bound)
 	}
 	return k, nil
+}
+
+// copied returns grants that share nothing with those given. All their paths
+// are [task.Whole], see [Grant.check].
+func copied(grants []Grant) []Grant {
+	if len(grants) == 0 {
+		return nil
+	}
+	out, wholes := slices.Clone(grants), make([]task.Path, len(grants))
+	for i := range out {
+		out[i].Paths = wholes[i : i+min(len(out[i].Paths), 1) : i+1]
+		if t := out[i].Translate; t != nil {
+			out[i].Translate = new(*t)
+		}
+	}
+	return out
 }
 
 // check refuses what the gate could not enforce: a grant of nobody, and paths into a value.

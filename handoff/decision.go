@@ -1,6 +1,8 @@
 package handoff
 
 import (
+	"fmt"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -95,9 +97,21 @@ type Decision struct {
 // [Compartment.Decide] makes one.
 type Ruling struct {
 	Decision
-	Translate *Translation     // with NeedsTranslation: what is asked for
-	crossing  envelope.Payload // what may be sealed; empty unless passed
+	Translate *Translation // with NeedsTranslation: what is asked for
+
+	session  string             // of the contract that it was made under
+	about    *envelope.Envelope // what it was made about
+	retold   *envelope.Envelope // the translation that crosses in its place, if any
+	crossing envelope.Payload   // what may be sealed; empty unless passed
 }
+
+// String returns the decision in one line, without what crosses.
+func (r Ruling) String() string {
+	return fmt.Sprintf("%v by %s: %v %q for %q", r.Verdict, r.Rule, r.Source.Kind, r.Source.Name, r.To)
+}
+
+// Format writes [Ruling.String] for every verb, so that no verb prints a payload.
+func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
 // Err returns nil for a decision that passed, and a [*HeldError] for any other.
 func (d *Decision) Err() error {

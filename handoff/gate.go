@@ -82,7 +82,10 @@ func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 // alive, a result there, genuine, fresh, label within the contract, secret,
 // granted, translation, form; then the text is redacted and cut.
 func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
-	d := Ruling{Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full}}
+	d := Ruling{
+		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full},
+		session:  c.Contract.Session, about: o.Envelope,
+	}
 	if o.Envelope != nil {
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
 		d.Before = o.Envelope.Classification()
@@ -148,11 +151,10 @@ func (c *Compartment) deliverable(o *Offer, g *Grant, d *Ruling, now time.Time) 
 			return envelope.Payload{}, NeedsTranslation
 		}
 		from = o.Translated
-		if from.Genuine() != nil || from.Fresh(now) != nil || !slices.Contains(from.Header().DerivedFrom, o.Envelope.ID()) || from.Classification() < d.Before {
-			d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
+		if !c.translated(o, d, now) {
 			return envelope.Payload{}, Held
 		}
-		d.After = from.Classification()
+		d.After, d.retold = from.Classification(), from
 	}
 	p := from.Open()
 	_, structured := p.JSON()
@@ -170,6 +172,25 @@ func (c *Compartment) deliverable(o *Offer, g *Grant, d *Ruling, now time.Time) 
 	return p, Passed
 }
 
+// translated rules on what is offered as the translation of an offer, as
+// Decide does on the original: it is new context, and may be worse.
+func (c *Compartment) translated(o *Offer, d *Ruling, now time.Time) bool {
+	t := o.Translated
+	switch {
+	case t.Genuine() != nil, !slices.Contains(t.Header().DerivedFrom, o.Envelope.ID()), t.Classification() < d.Before:
+		d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
+		return false
+	case t.Fresh(now) != nil:
+		d.hold(RuleExpiry, ReasonExpired, "its translation is not fresh")
+		return false
+	}
+	if rule, why, detail := c.Contract.Admits(t.Classification()); rule != "" {
+		d.hold(rule, why, detail)
+		return false
+	}
+	return true
+}
+
 // gated redacts, breaks control tokens and cuts. An error holds.
 func (c *Compartment) gated(d *Ruling, p envelope.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
@@ -184,7 +205,11 @@ func (c *Compartment) gated(d *Ruling, p envelope.Payload) error {
 	}
 	d.Redacted = counts
 	if c.Contract.toAgent() {
-		p, d.Broken = broken(p)
+		var ok bool
+		if p, d.Broken, ok = broken(p); !ok {
+			d.hold(RuleTokens, ReasonRule, "its keys cannot be told apart once the control tokens in them are broken")
+			return nil
+		}
 		if canonical, _ := p.JSON(); len(canonical) > MaxPayload { // structured values are never cut
 			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
 			return nil
@@ -195,8 +220,11 @@ func (c *Compartment) gated(d *Ruling, p envelope.Payload) error {
 	return nil
 }
 
-// RuleRedact holds a value whose redaction failed.
-const RuleRedact Rule = "redact"
+// Rules that hold a value because nothing harmless could be made of it.
+const (
+	RuleRedact Rule = "redact" // it could not be redacted
+	RuleTokens Rule = "tokens" // its control tokens could not be broken
+)
 
 var secrets = redact.Secrets()
 

@@ -78,13 +78,14 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 		}
 		h.Trust = h.Trust.Join(s.trust)
 		h.DerivedFrom = append(h.DerivedFrom, s.decision.Envelope)
-		if s.expiresAt != 0 {
-			h.ExpiresAt = envelope.Earliest(h.ExpiresAt, time.Unix(0, s.expiresAt))
-		}
+		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+	}
+	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
+		return refuse(RuleExpiry, "what it was made from expired meanwhile")
 	}
 	e, err := envelope.New(h, payload)
 	if err != nil {
-		return refuse(RuleExpiry, "what it was made from expired meanwhile")
+		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
 	d.Verdict, d.BytesAfter = Passed, payload.Size()
 	return e, d, nil

@@ -3,6 +3,7 @@ package handoff
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
@@ -22,7 +23,7 @@ type Sealed struct {
 	status    task.Status
 	as        task.Payload
 	trust     label.Trust
-	expiresAt int64 // Unix nanoseconds; zero means never
+	expiresAt time.Time // zero means never
 	payload   envelope.Payload
 	decision  *Decision
 }
@@ -32,10 +33,11 @@ type Sealed struct {
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
-	if d.Source != o.Source || d.To != c.Contract.Callee || d.Task != c.Contract.Task || (o.Envelope != nil && d.Envelope != o.Envelope.ID()) {
+	k := &c.Contract
+	if d.Source != o.Source || d.about != o.Envelope || d.To != k.Callee || d.Task != k.Task || d.session != k.Session {
 		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
 	}
-	if c.Contract.Session == "" {
+	if k.Session == "" {
 		return Sealed{}, fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
 	}
 	switch {
@@ -45,11 +47,11 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, d.Err()
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
-	s := Sealed{session: c.Contract.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept}
-	if o.Envelope != nil && d.Verdict == Passed {
-		s.trust = o.Envelope.Trust()
-		if at := o.Envelope.ExpiresAt(); !at.IsZero() {
-			s.expiresAt = at.UnixNano()
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept}
+	if d.about != nil && d.Verdict == Passed {
+		s.trust, s.expiresAt = d.about.Trust(), d.about.ExpiresAt()
+		if t := d.retold; t != nil {
+			s.trust, s.expiresAt = s.trust.Join(t.Trust()), envelope.Earliest(s.expiresAt, t.ExpiresAt())
 		}
 	}
 	return s, nil
@@ -62,6 +64,17 @@ func (s *Sealed) For(k *Contract) error {
 	}
 	return nil
 }
+
+// String returns where s comes from and what was ruled, never the payload.
+func (s Sealed) String() string {
+	if s.decision == nil {
+		return "not sealed"
+	}
+	return fmt.Sprintf("%v %q for %q, %v", s.source.Kind, s.title, s.decision.To, s.decision.Verdict)
+}
+
+// Format writes [Sealed.String] for every verb, so that no verb prints a payload.
+func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // Withheld reports whether s is a line instead of a payload.
 func (s *Sealed) Withheld() bool { return s.decision == nil || s.decision.Verdict != Passed }
@@ -95,7 +108,7 @@ func (s *Sealed) Payload() envelope.Payload { return s.payload }
 // Lower returns s with its text cut to at most limit bytes, for a prompt whose
 // parts together are too large. The structured part stays whole.
 func (s Sealed) Lower(limit int) Sealed {
-	payload, from := cutText(s.payload, limit)
+	payload, from := cutText(s.payload, max(limit, 0))
 	if from == 0 {
 		return s
 	}

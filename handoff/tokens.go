@@ -22,26 +22,25 @@ var tokens = []string{
 // longestName bounds the name inside <|name|>.
 const longestName = 64
 
-// broken makes chat-template tokens harmless in both parts and counts them.
-func broken(p envelope.Payload) (envelope.Payload, int) {
+// broken makes chat-template tokens harmless in both parts and counts them. It
+// is not ok if the structured part has a key that another one becomes.
+func broken(p envelope.Payload) (_ envelope.Payload, n int, ok bool) {
 	text, n := breakTokens(p.Text())
 	if n > 0 {
 		p = p.WithText(text)
 	}
-	canonical, ok := p.JSON()
-	if !ok {
-		return p, n
+	canonical, structured := p.JSON()
+	if !structured {
+		return p, n, true
 	}
 	changed, m := breakTokens(canonical)
 	if m == 0 {
-		return p, n
+		return p, n, true
 	}
 	// Tokens and the breaker need no escape, so the text stays JSON; reading it
 	// again restores the order of its keys.
-	if v, err := envelope.ParseJSON(changed); err == nil {
-		return p.WithStructured(v), n + m
-	}
-	return p.WithText(p.Text()), n
+	v, err := envelope.ParseJSON(changed)
+	return p.WithStructured(v), n + m, err == nil
 }
 
 // breakTokens returns the text with every token broken. Text without one is
@@ -55,16 +54,13 @@ func breakTokens(text string) (string, int) {
 			break
 		}
 		i += next
-		length := tokenAt(text[i:])
-		if length == 0 {
-			i++
-			continue
+		i++
+		if tokenAt(text[i-1:]) { // one may stand inside another: <|[INST]|>
+			b.WriteString(text[done:i])
+			b.WriteString(breaker)
+			done = i
+			n++
 		}
-		b.WriteString(text[done : i+1])
-		b.WriteString(breaker)
-		done = i + 1
-		n++
-		i += length
 	}
 	if n == 0 {
 		return text, 0
@@ -73,40 +69,34 @@ func breakTokens(text string) (string, int) {
 	return b.String(), n
 }
 
-// tokenAt returns the length of the token that text begins with, or 0.
-func tokenAt(text string) int {
-	if length := barred(text, "<|", "|>"); length > 0 {
-		return length
-	}
-	if length := barred(text, "<｜", "｜>"); length > 0 { // DeepSeek writes full-width bars
-		return length
+// tokenAt reports whether text begins with a token.
+func tokenAt(text string) bool {
+	if barred(text, "<|", "|>") || barred(text, "<｜", "｜>") { // DeepSeek writes full-width bars
+		return true
 	}
 	for _, token := range tokens {
 		if strings.HasPrefix(text, token) {
-			return len(token)
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
-// barred returns the length of a token of the form <|name|> at the start of text.
-func barred(text, open, end string) int {
+// barred reports whether text begins with a token of the form <|name|>.
+func barred(text, open, end string) bool {
 	rest, ok := strings.CutPrefix(text, open)
 	if !ok {
-		return 0
+		return false
 	}
 	for i, runes := 0, 0; i < len(rest) && runes <= longestName; runes++ {
 		if strings.HasPrefix(rest[i:], end) {
-			if i == 0 {
-				return 0
-			}
-			return len(open) + i + len(end)
+			return i > 0
 		}
 		r, size := utf8.DecodeRuneInString(rest[i:])
 		if r == '\n' || r == '<' || r == '>' {
-			return 0
+			return false
 		}
 		i += size
 	}
-	return 0
+	return false
 }
