@@ -43,7 +43,14 @@ type attempt struct {
 	text       string // the result as the caller may see it
 	structured string
 	receipt    *prompt.Receipt
-	err        error
+	asked      bool // the agent was given the prompt
+	gone       bool // the agent ended the goroutine that worked on it
+
+	// How it failed; err is nil if it did not. The rest is what is told of err.
+	err      error
+	code     string
+	message  string // in the form that the caller is cleared for
+	terminal bool   // another attempt would end the same way
 }
 
 // attempt takes a ready task out of the queue and gathers what it is granted.
@@ -79,21 +86,34 @@ func (r *run) attempt(i int) *attempt {
 	return a
 }
 
-// work makes the attempt. Whatever happens, the outcome is in a when it returns.
+// work makes the attempt and hands it back to the run's owner, whatever
+// happens: also when the agent panics, or ends the goroutine as a failed
+// assertion of a test does.
 func (a *attempt) work(ctx context.Context) {
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
-			a.err = fmt.Errorf("%w: %v", ErrPanic, p)
 			a.run.team.log.Error("agent panicked", "task", a.task.Title, "agent", a.task.Assignee, "stack", string(debug.Stack()))
+			a.judge(fmt.Errorf("%w: %v", ErrPanic, p))
+		} else if !returned {
+			a.gone = true
+			a.judge(fmt.Errorf("%w: it ended its goroutine", ErrPanic))
 		}
 		a.end = time.Now()
 		a.report()
+		a.run.done <- a
 	}()
+	a.judge(a.try(ctx))
+	returned = true
+}
+
+// try does everything that can fail.
+func (a *attempt) try(ctx context.Context) error {
 	text, err := a.open()
 	if err != nil {
-		a.err = err
-		return
+		return err
 	}
+	a.asked = true
 	if bus := a.run.bus; bus.live() {
 		bus.emit(event.Event{Type: event.AgentStart, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, Bytes: len(text.Text()), Receipt: a.receipt})
 	}
@@ -103,14 +123,25 @@ func (a *attempt) work(ctx context.Context) {
 		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
 		defer cancel()
 	}
-	a.reply, a.err = a.run.team.config.Agents[a.member].Agent.Run(ctx, text)
-	if a.err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(a.err, cause) {
-			a.err = fmt.Errorf("%w: %w", cause, a.err)
+	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(ctx, text)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
 		}
+		return err
+	}
+	return a.close(time.Now())
+}
+
+// judge takes in how the attempt ended and what is told of it. An error of an
+// agent is code of the agent's: all that is asked of it is asked here, where a
+// panic is caught.
+func (a *attempt) judge(err error) {
+	if a.err = err; err == nil {
 		return
 	}
-	a.err = a.close(time.Now())
+	a.code, a.terminal = code(err), terminal(err)
+	a.message = a.run.explain(a, a.code, err.Error())
 }
 
 // open makes the contract, takes the context through the gate and builds the prompt.
@@ -178,17 +209,16 @@ func (a *attempt) close(now time.Time) error {
 	return err
 }
 
-// report tells subscribers how the attempt ended.
+// report tells subscribers how the agent's work ended, if it began.
 func (a *attempt) report() {
 	bus := a.run.bus
-	if !bus.live() {
+	if !bus.live() || !a.asked {
 		return
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number,
 		Status: task.Completed, Duration: a.end.Sub(a.start), Input: a.reply.Usage.InputTokens, Output: a.reply.Usage.OutputTokens, Bytes: len(a.reply.Text)}
 	if a.err != nil {
-		ev.Status = task.Failed
-		ev.Code, ev.Message = a.run.explain(a, a.err)
+		ev.Status, ev.Code, ev.Message = task.Failed, a.code, a.message
 	}
 	bus.emit(ev)
 }

@@ -9,28 +9,27 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// explain returns an error's code and its text in the form that the caller is
-// cleared for. What an agent or an endpoint said may quote the prompt, so the
-// text is as sensitive as the prompt was and takes the same road to the caller
-// as a result does. If that road fails, only the code is told.
-func (r *run) explain(a *attempt, err error) (string, string) {
-	name := code(err)
+// explain returns the text of an error in the form that the caller is cleared
+// for. What an agent or an endpoint said may quote the prompt, so the text is
+// as sensitive as the prompt was and takes the same road to the caller as a
+// result does. If that road fails, only the code is told.
+func (r *run) explain(a *attempt, code, said string) string {
 	if a.contract.Session == "" { // nothing was sent yet: the words are ours
-		return name, err.Error()
+		return said
 	}
 	now := time.Now()
-	e, sealErr := envelope.New(envelope.Header{
+	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID(a.contract.Session + "/error"), Producer: a.contract.Callee, Task: a.task.ID, Run: r.id,
 		Classification: a.contract.MaxInput, CreatedAt: now,
-	}, envelope.Text(err.Error()))
-	if sealErr != nil {
-		return name, name
+	}, envelope.Text(strings.ToValidUTF8(said, "\uFFFD")))
+	if err != nil {
+		return code
 	}
-	text, _, gateErr := r.forUser(e, a.task.ID, now)
-	if gateErr != nil {
-		return name, name
+	text, _, err := r.forUser(e, a.task.ID, now)
+	if err != nil || text == "" {
+		return code
 	}
-	return name, text
+	return text
 }
 
 // What a failed attempt says about its endpoint.

@@ -202,7 +202,6 @@ func (r *run) dispatch(ctx context.Context) {
 				workers.Go(func() error {
 					for a := range jobs {
 						a.work(ctx)
-						r.done <- a
 					}
 					return nil
 				})
@@ -215,6 +214,9 @@ func (r *run) dispatch(ctx context.Context) {
 		select {
 		case a := <-r.done:
 			running--
+			if a.gone {
+				hired--
+			}
 			r.settle(ctx, a)
 		case <-r.timers.next():
 			for _, i := range r.timers.due(time.Now()) {
@@ -252,25 +254,23 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 	if ctx.Err() != nil && (errors.Is(a.err, ctx.Err()) || errors.Is(a.err, context.Cause(ctx))) {
 		return // still in progress: it is skipped with the rest once everything is drained
 	}
-	if a.number > t.MaxRetries || terminal(a.err) {
-		r.fail(a.index, a, a.err)
+	if a.number > t.MaxRetries || a.terminal {
+		r.fail(a)
 		return
 	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
 	r.must(r.queue.RetryIndex(a.index, a.end))
 	r.timers.add(a.index, a.end.Add(wait))
 	if r.bus.live() {
-		code, message := r.explain(a, a.err)
-		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: code, Message: message, Wait: wait})
+		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
 	}
 }
 
 // fail ends a task, and through the queue's cascade what depends on it.
-func (r *run) fail(i int, a *attempt, err error) {
-	t := &r.tasks[i]
-	code, message := r.explain(a, err)
-	t.Error = &TaskError{Code: code, Message: message, Task: t.ID, Title: t.Title, err: err}
-	r.must(r.queue.FailIndex(i, message, time.Now()))
+func (r *run) fail(a *attempt) {
+	t := &r.tasks[a.index]
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, err: a.err}
+	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
 }
 
 // cascaded notes that a task ended without a result, by itself or by what it depended on.
