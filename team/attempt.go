@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,12 +126,21 @@ func (a *attempt) try(ctx context.Context) error {
 	}
 	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(ctx, text)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		return err
+		return because(ctx, err)
 	}
 	return a.close(time.Now())
+}
+
+// because adds to an agent's error why its context ended, if it did.
+func because(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		err = fmt.Errorf("%w: %w", ErrCanceled, err)
+	}
+	return err
 }
 
 // judge takes in how the attempt ended and what is told of it. An error of an
@@ -194,7 +204,7 @@ func (a *attempt) close(now time.Time) error {
 	gate := handoff.Compartment{Contract: a.contract}
 	reply := handoff.Reply{
 		ID:   envelope.ID(string(a.task.ID) + "/" + strconv.Itoa(a.number)),
-		Text: a.reply.Text, JSON: a.reply.JSON, Tags: a.reply.Tags, Claim: a.reply.Claim, TTL: a.task.TTL,
+		Text: cmp.Or(a.reply.Text, a.reply.JSON.Canonical()), JSON: a.reply.JSON, Tags: a.reply.Tags, Claim: a.reply.Claim, TTL: a.task.TTL,
 	}
 	var schema handoff.Validator
 	if a.schema != nil {
@@ -205,8 +215,10 @@ func (a *attempt) close(now time.Time) error {
 		return err
 	}
 	a.envelope = e
-	a.text, a.structured, err = a.run.forUser(e, a.task.ID, now)
-	return err
+	if a.text, a.structured, err = a.run.forUser(e, a.task.ID, now); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return nil
 }
 
 // report tells subscribers how the agent's work ended, if it began.
@@ -288,6 +300,8 @@ var (
 	ErrPanic          = errors.New("the agent panicked")
 	ErrAttemptTimeout = errors.New("the attempt took too long")
 	ErrDependency     = errors.New("a dependency failed")
+
+	errUnreadable = errors.New("the reply could not be checked")
 )
 
 // CodeDependency is the code of a task that failed because of a dependency.
@@ -301,6 +315,8 @@ func code(err error) string {
 			return "OUTPUT_SCHEMA_INVALID"
 		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleResult:
 			return "REPLY_REFUSED"
+		case handoff.RuleContract: // the reply came too late
+			return "TIMEOUT"
 		}
 		return held.Code()
 	}
@@ -314,25 +330,27 @@ func code(err error) string {
 		return "MAX_TURNS"
 	case errors.Is(err, agent.ErrToolCall):
 		return "TOOL_NOT_GRANTED"
-	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "TIMEOUT"
 	case errors.Is(err, ErrPanic):
 		return "AGENT_PANIC"
+	case errors.Is(err, errUnreadable):
+		return "REPLY_REFUSED"
 	case errors.Is(err, prompt.ErrTooLarge):
 		return "PROMPT_TOO_LARGE"
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, ErrCanceled), errors.Is(err, context.Canceled):
 		return "CANCELED"
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return "MODEL_" + upperSnake(string(failed.Kind))
+		return "MODEL_" + upperSnake(cmp.Or(string(failed.Kind), "error"))
 	}
 	return "AGENT_ERROR"
 }
 
 // terminal reports whether another attempt at the same task would end the same way.
 func terminal(err error) bool {
-	if _, ok := errors.AsType[*handoff.HeldError](err); ok {
-		return true
+	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+		return held.Decision.Rule != handoff.RuleContract // a late reply is a timeout, whether the agent minds its context or not
 	}
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
 		return true

@@ -106,11 +106,16 @@ func (e *TaskError) Unwrap() error { return e.err }
 // Success reports whether every task completed.
 func (r *Result) Success() bool { return r.Status == StatusOK }
 
-// Err joins why the run ended early and the errors of the tasks that failed by
-// themselves; it is nil for a success.
+// Err joins why the run ended early, which wraps [ErrCanceled] or [ErrTimeout],
+// and the errors of the tasks that failed by themselves; it is nil for a success.
 func (r *Result) Err() error {
 	var errs []error
-	if r.Cause != nil {
+	switch {
+	case r.Status == StatusCanceled:
+		errs = append(errs, fmt.Errorf("%w: %w", ErrCanceled, r.Cause))
+	case r.Status == StatusTimeout && !errors.Is(r.Cause, ErrTimeout):
+		errs = append(errs, fmt.Errorf("%w: %w", ErrTimeout, r.Cause))
+	case r.Cause != nil:
 		errs = append(errs, r.Cause)
 	}
 	for i := range r.Errors {

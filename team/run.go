@@ -258,6 +258,9 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 		r.fail(a)
 		return
 	}
+	if ctx.Err() != nil {
+		return // there will be no other attempt: skipped as well
+	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
 	r.must(r.queue.RetryIndex(a.index, a.end))
 	r.timers.add(a.index, a.end.Add(wait))
@@ -305,7 +308,13 @@ func (r *run) count(a *attempt) {
 	case modelMissing:
 		r.called = true
 	case noModel:
-		r.agentGo = true
+		switch {
+		case !a.asked: // the gate held something: that says nothing about an endpoint
+		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
+			r.called = true
+		default:
+			r.agentGo = true
+		}
 	}
 }
 
