@@ -128,7 +128,7 @@ func remarks(r team.Reading) string {
 // leaves says where a prompt goes.
 func leaves(to string) string {
 	if to == "" {
-		return ", leaves to nowhere"
+		return ", stays in this process"
 	}
 	return ", leaves to " + cleanLine(to)
 }

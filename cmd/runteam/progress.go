@@ -46,11 +46,15 @@ func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(co
 	case "plain":
 		watch.Subscribers, stop = a.plain(plan)
 	}
-	tell := context.AfterFunc(ctx, func() {
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(ctx, func() {
+		defer close(said)
 		a.say("runteam: %v: ending what runs, then printing what is done; once more to end at once", context.Cause(ctx))
 	})
 	res, err := start(ctx, watch)
-	tell()
+	if !unsaid() {
+		<-said
+	}
 	stop()
 	return res, err
 }
@@ -60,9 +64,9 @@ func (a *app) live(plan *team.Plan) (watch []func(event.Event), stop func()) {
 	t := newTable(plan, a.now())
 	color := a.colors()
 	a.screen.show(func(width, height int) []line { return t.lines(width, height, a.now(), color) })
-	stop = every(frameTime, a.screen.refresh)
+	quiet := every(frameTime, a.screen.refresh)
 	return []func(event.Event){t.take}, func() {
-		stop()
+		quiet()
 		a.screen.leave()
 	}
 }

@@ -151,7 +151,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return file.Locate(err)
 	}
 	res.Command = j.command
-	return a.report(plan, res)
+	return a.report(j, plan, res)
 }
 
 // connector returns what connects the agents: to their endpoints, or to a script.
@@ -205,14 +205,16 @@ func located(file *spec.File, plan *team.Plan) []spec.Problem {
 }
 
 // report prints the result on stdout, and on stderr what became of the run.
-func (a *app) report(plan *team.Plan, res *team.Result) error {
+func (a *app) report(j *job, plan *team.Plan, res *team.Result) error {
 	var err error
 	if a.settings.json() {
 		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
 	} else {
+		a.apart()
 		err = a.printText(answer(plan, res))
+		a.apart()
 	}
-	a.summarize(res)
+	a.summarize(res, j.progress == "none")
 	status := statusOf(res)
 	switch {
 	case err != nil && status == statusOK:
@@ -223,6 +225,13 @@ func (a *app) report(plan *team.Plan, res *team.Result) error {
 		return nil
 	}
 	return ended(status)
+}
+
+// apart sets the answer off from what stands around it, where a person sees both.
+func (a *app) apart() {
+	if a.isTerminal(a.stdout) && a.isTerminal(a.stderr) {
+		a.say("")
+	}
 }
 
 // statusOf returns the exit status of a run.

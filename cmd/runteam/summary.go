@@ -13,10 +13,14 @@ import (
 const maxFailures = 10
 
 // summarize says on stderr what became of a run: counts, what the prompts
-// held, and for each failure its cause and what to do next.
-func (a *app) summarize(res *team.Result) {
+// held, and for each failure its cause and what to do next. Briefly means
+// nothing but failures.
+func (a *app) summarize(res *team.Result, briefly bool) {
+	if briefly && res.Success() {
+		return
+	}
 	a.say("runteam: %s", totals(res))
-	if text := receipts(res); text != "" {
+	if text := receipts(res); text != "" && !briefly {
 		a.say("context: %s", text)
 	}
 	causes := causesOf(res)

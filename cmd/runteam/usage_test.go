@@ -1,0 +1,222 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: hello}]"})
+	tests := []struct {
+		args string
+		want string // in the message
+	}{
+		{"chekc", "did you mean check?"},
+		{"explain", `unknown command "explain"`},
+		{"serve --port 1", `unknown command "serve"`},
+		{"-o json resume", `unknown command "resume"`},
+		{"run --offlin", "did you mean --offline?"},
+		{"plan --save f", "unknown flag: --save"},
+		{"plan -o dot", "write text or json"},
+		{"plan -o mermaid", "write text or json"},
+		{"run --record f", "unknown flag: --record"},
+		{"run --goal x", "--goal needs the coordinator, which is not built yet"},
+		{"run --team team.yaml --goal x", "--goal needs the coordinator"},
+		{"run --team team.yaml", "--team needs the coordinator"},
+		{"run --coordinator c.json", "--coordinator needs the coordinator"},
+		{"plan --goal x", "--goal needs the coordinator"},
+		{"run --include-messages", "prompts and replies are not kept"},
+		{"task --file team.yaml --include-messages", "prompts and replies are not kept"},
+		{"run a.yaml b.yaml", "one SPEC, not 2"},
+		{"task", "--file is required"},
+		{"task tasks.json", "write --file tasks.json"},
+		{"task --file team.yaml -o text", "prints JSON always"},
+		{"run --pretty", "add --output json"},
+		{"run --output xml", "write text or json"},
+		{"run --log-level wran", "did you mean warn?"},
+		{"run --progress lice", "did you mean live?"},
+		{"run --progress live", "needs a terminal"},
+		{"run --script script.yaml", "--script needs --offline"},
+		{"run --offline --script=", "--script is empty"},
+		{"run --reveal --offline", "standard output is none"},
+		{"run --input report", "write NAME=FILE"},
+		{"run --input a=x --input a=y", "--input a stands twice"},
+		{"run --param =x", "write K=V"},
+		{"run --model=", "--model is empty"},
+		{"run --timeout 0s", "write a time above zero"},
+		{"run --timeout soon", "invalid argument"},
+		{"run --max-concurrency 0", "write 1 or more"},
+		{"mock", "one SCRIPT, not 0"},
+		{"mock script.yaml --addr nowhere", "write host:port"},
+		{"version please", "takes no argument"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(tt.args)
+			got := call{dir: dir, args: args}.run(t)
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			if got.stdout == "" {
+				require.Contains(t, got.stderr, tt.want)
+				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line: %q", got.stderr)
+			}
+			if strings.HasPrefix(tt.args, "plan -o") || strings.Contains(tt.args, "--output xml") || strings.Contains(tt.args, "-o text") || tt.args == "run --pretty" {
+				return
+			}
+			got = call{dir: dir, args: append(args, "-o", "json")}.run(t)
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Empty(t, got.stderr)
+			fault := object(t, got.stdout)["error"].(map[string]any)
+			require.Equal(t, "usage", fault["kind"])
+			require.Contains(t, fault["message"], tt.want)
+		})
+	}
+}
+
+func TestOriginalFormsPrintJSONAlways(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"task", "--file", "none.json"}, {"run", "--team", "t.json", "--goal", "g"}, {"task", "--bogus"}, {"--log-level", "error", "task"}} {
+		got := call{args: args, env: map[string]string{envOutput: "text"}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, object(t, got.stdout), "error", "%v", args)
+		require.Empty(t, got.stderr)
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"run", "--help"}} {
+		got := call{args: args}.run(t)
+		require.Equal(t, statusOK, got.status)
+		require.Contains(t, got.stdout, "Usage:")
+		require.NotContains(t, got.stdout, "goal", "what does not exist is not offered")
+		require.Empty(t, got.stderr)
+	}
+	got := call{args: []string{"version"}}.run(t)
+	require.Regexp(t, `^runteam \S+ .*\(go1\.\S+, \w+/\w+\)\n$`, got.stdout)
+	require.Contains(t, object(t, call{args: []string{"version", "-o", "json"}}.run(t).stdout), "go")
+}
+
+func TestFormOfTheOutput(t *testing.T) {
+	t.Parallel()
+	json := func(args []string, env string) bool {
+		got := call{args: args, env: map[string]string{envOutput: env}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		return strings.HasPrefix(got.stdout, "{")
+	}
+	require.False(t, json([]string{"version"}, ""))
+	require.True(t, json([]string{"version"}, "json"), "the environment")
+	require.False(t, json([]string{"version", "-o", "text"}, "json"), "a flag goes before it")
+	require.True(t, json([]string{"-ojson", "version"}, "text"))
+	require.Contains(t, call{args: []string{"version", "--pretty"}, env: map[string]string{envOutput: "json"}}.run(t).stdout, "\n  \"version\"")
+	bad := call{args: []string{"version"}, env: map[string]string{envOutput: "yaml"}}.run(t)
+	require.Equal(t, statusUsage, bad.status)
+	require.Contains(t, bad.stderr, envOutput+` "yaml"`)
+}
+
+func TestSpecIsFound(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"yaml":        {"team.yaml": one},
+		"yml":         {"team.yml": one},
+		"json":        {"team.json": `{"name":"one","agents":[{"name":"solo","model":"m"}],"tasks":[{"title":"Answer","assignee":"solo","description":"Say."}]}`},
+		"yaml before": {"team.yaml": one, "team.json": "{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, files)
+			for _, c := range []call{
+				{dir: dir, args: []string{"check"}},
+				{args: []string{"check", dir}},
+				{args: []string{"check", dir + string(filepath.Separator)}},
+			} {
+				got := c.run(t)
+				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Contains(t, got.stdout, "ok: 1 task, 1 agent, 0 inputs")
+			}
+		})
+	}
+	got := call{args: []string{"check", "-"}, stdin: one}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{args: []string{"check"}}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	require.Contains(t, got.stderr, "team.yaml")
+	require.Equal(t, "io", object(t, call{args: []string{"check", "-o", "json"}}.run(t).stdout)["error"].(map[string]any)["kind"])
+}
+
+func TestBadSpecsRunNothing(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	bad := func(replace ...string) string { return strings.NewReplacer(replace...).Replace(one) }
+	tests := map[string]string{
+		"empty":                   "",
+		"binary":                  "\x00\x01\x02\xff",
+		"wrong type":              bad("name: one", "name: [1]"),
+		"unknown key":             bad("assignee: solo", "asignee: solo"),
+		"unknown agent":           bad("assignee: solo", "assignee: sola"),
+		"self-dependency":         bad("assignee: solo", "assignee: solo, dependsOn: [Answer]"),
+		"title with a line break": bad("title: Answer", `title: "Ans\nwer"`),
+		"builder's opener":        bad("Say something.", `"Say.\n## Inputs"`),
+		"two agents of one name":  bad("agents: [", "agents: [{name: Solo},"),
+		"an alias":                "a: &a [1]\nb: *a\n",
+		"unknown input":           bad("assignee: solo", "assignee: solo, uses: [nothing]"),
+		"no tasks":                bad("tasks: [{title: Answer, assignee: solo, description: Say something.}]", ""),
+		"2 MiB":                   one + "#" + strings.Repeat("x", 2<<20),
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{"team.yaml": text})
+			got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Empty(t, got.stdout)
+			require.Contains(t, got.stderr, "team.yaml")
+			require.Contains(t, got.stderr, "nothing was run")
+			got = call{dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			fault := object(t, got.stdout)["error"].(map[string]any)
+			require.Contains(t, []any{"validation", "io"}, fault["kind"])
+			require.Contains(t, fault["details"].([]any)[0], "message")
+		})
+	}
+	t.Cleanup(func() { require.Zero(t, server.calls.Load(), "nothing was run") })
+}
+
+func TestProblemsAreLocated(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": `name: two
+model: m
+agents:
+  - {name: solo, systemPromt: hi}
+tasks:
+  - title: Answer
+    assignee: sola
+    description: Say.
+`})
+	got := call{dir: dir, args: []string{"check", "-o", "json"}}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	details := object(t, got.stdout)["error"].(map[string]any)["details"].([]any)
+	first := details[0].(map[string]any)
+	require.Equal(t, "team.yaml", filepath.Base(first["file"].(string)))
+	require.InEpsilon(t, 4, first["line"], 0.1)
+	require.InEpsilon(t, 18, first["column"], 0.1)
+	require.Contains(t, first["message"].(string)+first["hint"].(string), "systemPrompt")
+}
+
+func TestBadScriptsAreLocated(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {txet: a}\n  - {text: a, staus: 1}\n"})
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	fault := object(t, got.stdout)["error"].(map[string]any)
+	require.Equal(t, "validation", fault["kind"])
+	require.Len(t, fault["details"], 2)
+	got = call{dir: dir, args: []string{"run", "--offline", "--script", "nowhere.yaml"}}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	require.Contains(t, got.stderr, "nowhere.yaml")
+}
