@@ -196,6 +196,7 @@ func (c *checker) checkFlow() {
 	p.members = make([]int32, n)
 	p.schemas = make([]*agent.Schema, n)
 	p.labels = make([]label.Classification, n)
+	p.least = make([]label.Classification, n)
 	p.inputs = c.inputs
 	raised := make([]string, n) // what gave a task's prompt its label
 	var parts []handoff.Part
@@ -209,12 +210,17 @@ func (c *checker) checkFlow() {
 		clearance := caps.Clearance()
 
 		parts = parts[:0]
+		p.least[i] = tk.Classification
 		for _, u := range tk.Uses {
 			parts = append(parts, handoff.Part{Classification: c.input(u).Classification})
+			p.least[i] = p.least[i].Join(c.input(u).Classification)
 		}
 		up := g.Upstream(i)
 		for j, d := range tk.DependsOn {
-			parts = append(parts, handoff.Part{Classification: p.labels[up[j]], Optional: d.Optional})
+			parts = append(parts, p.part(int(up[j]), d.Optional, clearance))
+			if !d.Optional {
+				p.least[i] = p.least[i].Join(p.least[up[j]])
+			}
 			if (d.As == task.Structured || d.As == task.Both) && p.schemas[up[j]] == nil && !d.Optional {
 				c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(int(up[j])).Title),
 					"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
@@ -234,6 +240,18 @@ func (c *checker) checkFlow() {
 		}
 		c.held(i, &contract, parts)
 	}
+}
+
+// part returns what the result of a task can at most add to the label of a
+// reader. One that the reader need not have may come out lower than planned,
+// if something that it need not have is missing: then it is delivered after
+// all, at any level up to the clearance.
+func (p *Plan) part(i int, optional bool, clearance label.Classification) handoff.Part {
+	most := min(clearance, label.Confidential) // secret is not delivered
+	if !optional || p.labels[i] <= most || p.least[i] > most {
+		return handoff.Part{Classification: p.labels[i], Optional: optional}
+	}
+	return handoff.Part{Classification: most, Optional: optional}
 }
 
 // held reports the required context that the gate is certain to hold.

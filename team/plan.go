@@ -29,6 +29,7 @@ type Plan struct {
 	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
 	schemas  []*agent.Schema        // of each task; nil for free text
 	labels   []label.Classification // of each task's prompt and result, at most
+	least    []label.Classification // the same if everything optional is missing
 	inputs   map[string]int         // lower-cased name to an index into options.Inputs
 	outputs  []int32                // tasks whose results make the answer
 }
@@ -148,7 +149,7 @@ func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 	for j, up := range p.graph.Upstream(i) {
 		d, from := tk.DependsOn[j], p.graph.Task(int(up))
 		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.labels[up]}
-		_, r.Withheld, _ = k.Admits(r.Label)
+		_, r.Withheld, _ = k.Admits(p.least[up])
 		out.Reads = append(out.Reads, r)
 	}
 	return out
