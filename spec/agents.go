@@ -23,11 +23,16 @@ func (r *reader) readAgents() {
 	}
 	defer func() { r.subject = nil }()
 	for i := range n.kids.nodes {
+		if len(r.found) >= tooMany {
+			return
+		}
 		item := &n.kids.nodes[i]
-		r.subject = func() string { return agentName(i, text(item.get("name"))) + ": " }
+		r.mine = func() string { return agentName(i, text(item.get("name"))) + ": " }
+		r.subject = r.mine
 		f := r.fields(item, agentPlace, defaults)
 		r.places.agents = append(r.places.agents, f)
 		if f == nil {
+			r.file.Agents = append(r.file.Agents, Agent{}) // keeps the numbers in step
 			continue
 		}
 		if item.get("name") == nil {
@@ -71,13 +76,13 @@ func (r *reader) agentDefaults() *fields {
 
 // agent reads one agent.
 func (r *reader) agent(f *fields) Agent {
-	prompt, params := r.fill("systemPrompt", f.get("systemPrompt"))
-	_, description := r.textOf(f.get("description"))
+	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
+	_, description := r.textOf(r.pick(f, "description"))
 	m := team.Member{
 		Name:         text(f.own("name")),
 		SystemPrompt: prompt,
 		SystemParams: params,
-		OutputSchema: r.schema(f.get("outputSchema")),
+		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Accepts:      level(f.get("accepts")),
 		OutputTags:   textList(f.get("outputTags")),
 		MaxSession:   duration(f.get("maxSessionMs")),
@@ -94,6 +99,17 @@ func (r *reader) agent(f *fields) Agent {
 	return a
 }
 
+// pick returns a value that may be a default, and sets the subject of
+// messages: what is wrong with a default is not said of each agent.
+func (r *reader) pick(f *fields, name string) *node {
+	n := f.own(name)
+	if r.subject = r.mine; n == nil {
+		r.subject = nil
+		n = f.defaults.get(name)
+	}
+	return n
+}
+
 // connection reads how the model of an agent is reached.
 func (r *reader) connection(f *fields) Connection {
 	c := Connection{
@@ -105,9 +121,9 @@ func (r *reader) connection(f *fields) Connection {
 		CallTimeout: duration(f.get("callTimeoutMs")),
 		Headers:     r.headers(f),
 	}
-	c.Model, _ = r.expand("model", cmp.Or(f.get("model"), r.setting("model")))
+	c.Model, _ = r.expand("model", cmp.Or(r.pick(f, "model"), r.setting("model")))
 	c.Model = strings.TrimSpace(c.Model)
-	base := cmp.Or(f.get("baseURL"), r.setting("baseURL"))
+	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
 	c.BaseURL, _ = r.expand("baseURL", base)
 	c.BaseURL = strings.TrimSpace(c.BaseURL)
 	c.APIKey = r.apiKey(f, base, c.BaseURL)
@@ -118,7 +134,7 @@ func (r *reader) connection(f *fields) Connection {
 // defaults', else the spec's. A key that stands beside a base URL is for that
 // host: it is not sent to another one that somebody names elsewhere.
 func (r *reader) apiKey(f *fields, base *node, baseURL string) Key {
-	n := cmp.Or(f.get("apiKey"), r.setting("apiKey"))
+	n := cmp.Or(r.pick(f, "apiKey"), r.setting("apiKey"))
 	if n == nil {
 		return Key{}
 	}
@@ -127,13 +143,11 @@ func (r *reader) apiKey(f *fields, base *node, baseURL string) Key {
 		return Key{}
 	}
 	if !strings.Contains(n.text, "${") && strings.TrimSpace(n.text) != "" {
-		subject := r.subject
-		r.subject = nil
-		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "a key stands in the file")
-		r.subject = subject
+		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
 	}
 	if beside := r.beside(f, n); beside != nil && base != nil && beside != base {
 		if other, ok := r.expand("baseURL", beside); ok && host(other) != host(baseURL) {
+			r.subject = r.mine
 			r.warnAt(base.src, base.at, "write apiKey beside this baseURL if it needs one", "the apiKey of line %d is for another host and is not sent to this one", lineOf(n))
 			return Key{}
 		}
@@ -181,9 +195,12 @@ func (r *reader) headers(f *fields) map[string]string {
 		own = append([]*node{f.own("headers")}, own...)
 	}
 	var all map[string]string
-	for _, n := range append(from, own...) {
+	for i, n := range append(from, own...) {
 		if n == nil {
 			continue
+		}
+		if r.subject = nil; i == len(from)+len(own)-1 {
+			r.subject = r.mine
 		}
 		if all == nil {
 			all = make(map[string]string)

@@ -41,7 +41,7 @@ func (l *loader) expand(key string, n *node) (text string, ok bool) {
 			l.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in descriptions and prompts only", key)
 			ok = false
 		case !envName.MatchString(name):
-			l.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: %s is no name of a variable", key, quote(name))
+			l.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
 			ok = false
 		case has && value == "":
 			b.WriteString(instead)

@@ -76,8 +76,52 @@ func (s *source) visible(start, end, caret int) (text string, column int) {
 	return strings.TrimRight(b.String(), " "), column
 }
 
-// hiddenIn returns the parts of a line that may be keys: those that the
-// reader of the file marked, and those that look like it.
+// conceal notes the values, anywhere in the file, of keys that sound like
+// credentials. It does so once, before the first excerpt.
+func (s *source) conceal() {
+	sounds := make(map[string]bool) // few different keys, even among many
+	var below func(n *node, all bool)
+	below = func(n *node, all bool) {
+		for i := 0; i < n.len(); i++ {
+			value, hide := &n.kids.nodes[i], all
+			if n.is == isObject && !hide {
+				key, known := n.kids.keys[i], false
+				if hide, known = sounds[key]; !known && len(sounds) < 10_000 {
+					hide = soundsSecret(key)
+					sounds[key] = hide
+				}
+			}
+			if value.len() == 0 && hide {
+				s.hide(value, n, i)
+			}
+			below(value, hide)
+		}
+	}
+	if s.tree != nil {
+		s.once.Do(func() { below(s.tree, false) })
+	}
+}
+
+// hide keeps value i of parent out of excerpts, unless it only names a variable.
+func (s *source) hide(value, parent *node, i int) {
+	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
+		return
+	}
+	end := parent.kids.end
+	if i+1 < len(parent.kids.keyAt) {
+		end = parent.kids.keyAt[i+1]
+	} else if i+1 < len(parent.kids.nodes) {
+		end = parent.kids.nodes[i+1].at
+	}
+	if _, lineEnd := s.extent(value.at); end <= value.at {
+		end = lineEnd
+	}
+	part := strings.TrimRight(s.text[value.at:end], " \t\r\n,")
+	s.secrets = append(s.secrets, span{value.at, value.at + len(part)})
+}
+
+// hiddenIn returns the parts of a line that may be keys: those that conceal
+// noted, and in a file that could not be parsed those that look like it.
 func (s *source) hiddenIn(start, end int) []span {
 	var spans []span
 	for _, p := range s.secrets {
@@ -85,8 +129,8 @@ func (s *source) hiddenIn(start, end int) []span {
 			spans = append(spans, span{max(p.start, start), min(p.end, end)})
 		}
 	}
-	if s.limited {
-		return spans
+	if s.prose || s.tree != nil {
+		return merge(spans)
 	}
 	if at, ok := credentialIn(s.text[start:end]); ok {
 		if variable.MatchString(s.text[start+at : end]) {
@@ -95,9 +139,15 @@ func (s *source) hiddenIn(start, end int) []span {
 		spans = append(spans, span{start + at, end})
 	} else if s.underHeaders(start) {
 		if colon := strings.IndexByte(s.text[start:end], ':'); colon >= 0 {
-			spans = append(spans, span{start + colon + 1, end})
+			rest := s.text[start+colon+1 : end]
+			spans = append(spans, span{end - len(strings.TrimLeft(rest, " \t")), end})
 		}
 	}
+	return merge(spans)
+}
+
+// merge sorts spans and joins those that overlap.
+func merge(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
 	merged := spans[:0]
 	for _, p := range spans {
@@ -148,7 +198,8 @@ func credentialIn(line string) (value int, ok bool) {
 			word = word[i+1:]
 		}
 		if soundsSecret(word) {
-			return colon + 1, true
+			rest := line[colon+1:]
+			return len(line) - len(strings.TrimLeft(rest, " \t")), true
 		}
 		from = colon + 1
 	}

@@ -42,6 +42,10 @@ func (f *fields) own(name string) *node {
 // reported, and nil returned; a nil *fields has no values.
 func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
 	if n.is != isObject {
+		if p == specPlace {
+			l.bad(n, ErrInvalid, "write agents: and tasks:", "%s where keys such as agents and tasks belong", n.describe())
+			return nil
+		}
 		l.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
 	}
@@ -72,9 +76,6 @@ func sample(p *place) string {
 // and says whether the value can be used.
 func (l *loader) takes(n *node, i int, k *key) bool {
 	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
-	if k.kind.name == secret.name && soundsSecret(k.name) || k.name == "headers" {
-		l.conceal(value, n, i)
-	}
 	asks := k.asks
 	if asks == nil {
 		asks = func(n *node) bool { return n.is != isNull }
@@ -109,36 +110,12 @@ func (l *loader) describe(n *node, key string) string {
 	return n.describe()
 }
 
-// conceal keeps a value out of excerpts, unless it only names a variable.
-func (l *loader) conceal(value, parent *node, i int) {
-	if value.is == isObject || value.is == isList {
-		for k := range value.kids.nodes {
-			l.conceal(&value.kids.nodes[k], value, k)
-		}
-		return
-	}
-	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
-		return
-	}
-	end := parent.kids.end
-	if i+1 < len(parent.kids.keyAt) {
-		end = parent.kids.keyAt[i+1]
-	} else if i+1 < len(parent.kids.nodes) {
-		end = parent.kids.nodes[i+1].at
-	}
-	_, lineEnd := value.src.extent(value.at)
-	value.src.hide(value.at, max(end, lineEnd))
-}
-
 // unknown reports a key that the place does not have, with what was probably meant.
 func (l *loader) unknown(n *node, i int, p *place) {
 	if len(l.found) >= tooMany {
 		return
 	}
 	name := n.kids.keys[i]
-	if soundsSecret(name) {
-		l.conceal(&n.kids.nodes[i], n, i)
-	}
 	hint := ""
 	if best := nearestOf(name, names(p, Works)...); best != "" {
 		hint = fmt.Sprintf("did you mean %s?", best)
@@ -212,7 +189,7 @@ func (l *loader) about() string {
 // collected before they are sorted.
 const (
 	maxProblems = 100
-	tooMany     = 10_000
+	tooMany     = 1000
 )
 
 // A finding is a problem whose line and excerpt are still to be made.
@@ -274,6 +251,7 @@ func (f *finding) place() Problem {
 	if f.src == nil {
 		return p
 	}
+	f.src.conceal()
 	p.File = f.src.path
 	p.Line, p.Column = f.src.place(f.at)
 	p.Excerpt = f.src.excerpt(f.at)

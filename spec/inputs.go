@@ -111,7 +111,7 @@ func readInput(path string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
 	}
 	defer f.Close()
-	return readText(f, maxInput)
+	return readText(f, maxInput, fileSize(f))
 }
 
 func firstLine(text string) string {

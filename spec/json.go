@@ -19,7 +19,7 @@ import (
 const (
 	maxJSON   = 64 << 20
 	maxDepth  = 100
-	maxValues = 1 << 22
+	maxValues = 1 << 21
 )
 
 // A fault is a place where a file is no YAML or JSON.

@@ -198,7 +198,7 @@ func (l *loader) scope(key string, n *node) bool {
 		l.bad(n, ErrNotBuilt, "remove it, and name in dependsOn what the task needs", "%s: all: not built yet", key)
 		return false
 	}
-	return words("dependencies", "all").parts(l, key, n)
+	return words("dependencies").parts(l, key, n)
 }
 
 func (l *loader) provider(key string, n *node) bool {

@@ -22,6 +22,7 @@ func Load(o Options) (*File, error) {
 	}
 	f := l.load()
 	if len(l.found) > 0 {
+		l.found = append(l.found, f.follow(l.found)...)
 		return nil, &Error{Problems: locate(l.found)}
 	}
 	if len(l.warned) > 0 {
@@ -142,6 +143,7 @@ type reader struct {
 	layers []*layer
 	roster *layer // the one with the agents
 	file   *File
+	mine   func() string // subject of the agent or task that is being read
 }
 
 // setting returns what the first layer that says it says: spec is the key's

@@ -2,14 +2,12 @@ package spec
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // places remembers where everything in a File is written.
@@ -31,34 +29,6 @@ type inputPlaceOf struct {
 	fields *fields
 	src    *source
 	key    int
-}
-
-// Build calls connect for each agent and makes the team. What [team.New] finds
-// wrong comes back as an [*Error], with places. If agents cannot be connected
-// the error joins why, each reason once. connect must not be nil; it may be
-// called again by another Build.
-func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
-	cfg := f.Config
-	cfg.Agents = make([]team.Member, len(f.Agents))
-	var errs []error
-	seen := make(map[string]bool)
-	for i, a := range f.Agents {
-		does, err := connect(a)
-		if err != nil && !seen[err.Error()] {
-			seen[err.Error()] = true
-			errs = append(errs, fmt.Errorf("agent %q: %w", a.Member.Name, err))
-		}
-		cfg.Agents[i] = a.Member
-		cfg.Agents[i].Agent = does
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	t, err := team.New(cfg)
-	if err != nil {
-		return nil, f.Locate(err)
-	}
-	return t, nil
 }
 
 // Locate gives the problems of an error their places: a [task.Problem] or

@@ -65,6 +65,9 @@ func (n *node) get(key string) *node {
 
 // len returns the number of parts of a list or an object.
 func (n *node) len() int {
+	if n == nil {
+		return 0
+	}
 	if n.kids == nil {
 		return 0
 	}

@@ -116,6 +116,7 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 				hint = "did you mean ${params." + best + "}?"
 			}
 			l.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			b.WriteString(name)
 			continue
 		}
 		p.used = true

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -34,6 +33,8 @@ func (l *loader) open(given, flag string) *node {
 			p.Message = flag + ": " + p.Message
 		}
 		switch {
+		case errors.Is(err, errLarge):
+			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
 		case !errors.Is(err, ErrNotFound):
 		case given == "":
 			p.File, p.Hint = ".", "name the file or its folder, or write team.yaml"
@@ -73,7 +74,8 @@ func (l *loader) add(path, dir, text string) *source {
 // parse decides between JSON and YAML. JSON is nearly a part of YAML, so a
 // file that begins with a brace is tried as JSON whatever its name; one that
 // is named .json must be JSON.
-func parse(src *source) (*node, []fault) {
+func parse(src *source) (n *node, bad []fault) {
+	defer func() { src.tree = n }()
 	isJSON := strings.EqualFold(filepath.Ext(src.path), ".json")
 	first := strings.TrimLeft(src.text, " \t\r\n")
 	if isJSON || strings.HasPrefix(first, "{") {
@@ -88,7 +90,7 @@ func parse(src *source) (*node, []fault) {
 	if len(src.text) > maxYAML {
 		return nil, []fault{{message: fmt.Sprintf("larger than %d KiB, the most for YAML", maxYAML>>10), hint: "put long texts into files of their own ({file: PATH}), or write JSON"}}
 	}
-	n, bad, _ := parseYAML(src)
+	n, bad, _ = parseYAML(src)
 	return n, bad
 }
 
@@ -100,7 +102,7 @@ func (l *loader) fetch(given string) (text, path, dir string, err error) {
 		if l.o.Stdin != nil {
 			r = l.o.Stdin
 		}
-		text, err = readText(r, maxJSON)
+		text, err = readText(r, maxJSON, 0)
 		return text, "-", ".", err
 	}
 	path = cmp.Or(given, ".")
@@ -119,7 +121,7 @@ func (l *loader) fetch(given string) (text, path, dir string, err error) {
 		return "", path, "", missing(err)
 	}
 	defer f.Close()
-	text, err = readText(f, limitFor(path))
+	text, err = readText(f, limitFor(path), fileSize(f))
 	return text, path, filepath.Dir(path), err
 }
 
@@ -163,35 +165,44 @@ var (
 	errEmpty  = errors.New("it is empty")
 	errBinary = errors.New("it holds a zero byte: is it a text?")
 	errUTF8   = errors.New("it is not UTF-8: save it as UTF-8")
+	errLarge  = errors.New("it is larger than")
 	errUTF16  = errors.New("it is UTF-16: save it as UTF-8")
 )
 
-// readText reads at most limit bytes of text. A byte order mark is dropped.
-func readText(r io.Reader, limit int) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err != nil {
+// readText reads at most limit bytes of text, of which hint is a guess. A byte
+// order mark is dropped.
+func readText(r io.Reader, limit int, hint int64) (string, error) {
+	var b strings.Builder // and no copy of 64 MiB
+	b.Grow(int(min(max(hint, 0), int64(limit))) + 1)
+	if _, err := io.Copy(&b, io.LimitReader(r, int64(limit)+1)); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
 	}
-	return checkText(data, limit)
-}
-
-func checkText(data []byte, limit int) (string, error) {
-	if len(data) > limit {
-		return "", fmt.Errorf("%w: it is larger than %s", ErrRead, size(limit))
+	text := b.String()
+	if len(text) > limit {
+		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, size(limit))
 	}
-	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return "", fmt.Errorf("%w: %w", ErrRead, errUTF16)
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	switch {
-	case len(bytes.TrimSpace(data)) == 0:
+	case strings.TrimSpace(text) == "":
 		return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
-	case bytes.IndexByte(data, 0) >= 0:
+	case strings.IndexByte(text, 0) >= 0:
 		return "", fmt.Errorf("%w: %w", ErrRead, errBinary)
-	case !utf8.Valid(data):
+	case !utf8.ValidString(text):
 		return "", fmt.Errorf("%w: %w", ErrRead, errUTF8)
 	}
-	return string(data), nil
+	return text, nil
+}
+
+// fileSize returns the size of a regular file, and 0 for a pipe.
+func fileSize(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
 }
 
 func size(bytes int) string {
@@ -221,7 +232,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 		return nil
 	}
 	src := l.add(filepath.Join(at.src.dir, path), filepath.Join(at.src.dir, filepath.Dir(path)), text)
-	src.limited = true
+	src.prose = true
 	l.files[id] = src
 	return src
 }
@@ -235,11 +246,13 @@ func fileHint(err error) string {
 	switch {
 	case errors.Is(err, errOutside):
 		return "copy the file into the folder of the spec, and write its path from there"
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errMissing):
 		return "paths start from the folder of the spec"
 	}
 	return ""
 }
+
+var errMissing = errors.New("it does not exist")
 
 var errOutside = errors.New("it is outside the folder of the spec")
 
@@ -250,7 +263,7 @@ func (l *loader) inside(dir, path string, limit int) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	return readText(f, limit)
+	return readText(f, limit, fileSize(f))
 }
 
 func openInside(dir, path string) (*os.File, error) {
@@ -266,7 +279,7 @@ func openInside(dir, path string) (*os.File, error) {
 	info, err := root.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: it does not exist: %w", ErrRead, fs.ErrNotExist)
+		return nil, fmt.Errorf("%w: %w", ErrRead, errMissing)
 	case err != nil && strings.Contains(err.Error(), "escapes"):
 		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
 	case err != nil:

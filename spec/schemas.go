@@ -75,6 +75,7 @@ func (r *reader) parsed(src *source) *node {
 	if n, known := r.places.trees[src]; known {
 		return n
 	}
+	src.prose = false
 	n, bad := parse(src)
 	for _, f := range bad {
 		r.badAt(src, f.at, ErrSyntax, f.hint, "%s", f.message)

@@ -3,6 +3,7 @@ package spec
 import (
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -15,8 +16,10 @@ type source struct {
 	order   int    // in which it was read, for sorting problems
 	text    string // without a byte order mark
 	marks   []mark // every markEvery bytes
-	secrets []span // values that no excerpt may show
-	limited bool   // a text that a spec names, not a spec: its excerpts have no keys to hide
+	tree    *node  // what the text says, if it could be parsed
+	once    sync.Once
+	secrets []span // values that no excerpt may show; known after conceal
+	prose   bool   // a prompt or an input, which has no keys whose values might be credentials
 }
 
 // A mark is a line and a column that were counted up to a byte.
@@ -81,13 +84,6 @@ func (s *source) lineStart(line int) int {
 		}
 	}
 	return len(s.text)
-}
-
-// hide keeps the bytes from start to end out of excerpts.
-func (s *source) hide(start, end int) {
-	if start < end {
-		s.secrets = append(s.secrets, span{start, end})
-	}
 }
 
 // extent returns the bytes of the line that offset is in, without its end, or

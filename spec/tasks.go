@@ -23,11 +23,16 @@ func (r *reader) readTasks() {
 	r.file.Tasks = make([]task.Spec, 0, n.len())
 	r.places.tasks = make([]*fields, 0, n.len())
 	for i := range n.kids.nodes {
+		if len(r.found) >= tooMany {
+			return
+		}
 		item := &n.kids.nodes[i]
-		r.subject = func() string { return taskName(i, text(item.get("title"))) + ": " }
+		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
+		r.subject = r.mine
 		f := r.fields(item, taskPlace, defaults)
 		r.places.tasks = append(r.places.tasks, f)
 		if f == nil {
+			r.file.Tasks = append(r.file.Tasks, task.Spec{}) // keeps the numbers in step
 			continue
 		}
 		for _, name := range [...]string{"title", "description"} {
@@ -46,20 +51,20 @@ func (r *reader) task(f *fields) task.Spec {
 		Title:          text(f.own("title")),
 		Assignee:       text(f.get("assignee")),
 		DependsOn:      r.dependencies(f),
-		Uses:           r.uses(f.get("uses")),
+		Uses:           r.uses(r.pick(f, "uses")),
 		MemoryScope:    task.MemoryScope(text(f.get("memoryScope"))),
 		Classification: level(f.get("classification")),
 		RequiredTags:   textList(f.get("requiredTags")),
-		OutputSchema:   r.schema(f.get("outputSchema")),
+		OutputSchema:   r.schema(r.pick(f, "outputSchema")),
 		TTL:            duration(f.get("ttlMs")),
 		MaxRetries:     max(integer(f.get("maxRetries")), 0),
 		Timeout:        duration(f.get("timeoutMs")),
 		Role:           text(f.get("role")),
 		Priority:       task.Priority(text(f.get("priority"))),
-		Metadata:       r.metadata(f.get("metadata")),
+		Metadata:       r.metadata(r.pick(f, "metadata")),
 		Origin:         origin(f.node.src, f.node.at),
 	}
-	s.Description, s.Params = r.fill("description", f.own("description"))
+	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
 	if n := f.get("retryDelayMs"); n != nil {
 		if s.RetryDelay = duration(n); s.RetryDelay == 0 {
 			s.RetryDelay = task.NoDelay

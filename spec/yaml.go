@@ -74,12 +74,16 @@ type yamlConverter struct {
 
 // inspect returns the tokens that are refused, and what is nested too deep or too wide.
 func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
+	line := 0 // of the last one: a line with several of a kind is reported once
 	add := func(t *token.Token, message, hint string) {
-		bad = append(bad, fault{at: c.at(t.Position), message: message, hint: hint})
+		if n := len(bad); n == 0 || bad[n-1].message != message || line != t.Position.Line {
+			bad = append(bad, fault{at: c.at(t.Position), message: message, hint: hint})
+		}
+		line = t.Position.Line
 	}
 	type level struct{ column, keys int }
 	var blocks []level
-	flow, content, ended := 0, false, false
+	flow, content, closed := 0, false, false
 	for i, t := range tokens {
 		if len(bad) >= maxProblems {
 			return bad
@@ -96,13 +100,9 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 		case token.MappingKeyType:
 			add(t, "keys of the form \"? key\" are not taken", "write key: value")
 		case token.DocumentHeaderType:
-			if content || ended {
-				add(t, "a second document (---): a file holds one", "put it into a file of its own")
-				return bad
-			}
-			ended = i > 0
+			closed = content
 		case token.DocumentEndType:
-			ended = true
+			closed = content
 		case token.MappingStartType, token.SequenceStartType:
 			flow++
 		case token.MappingEndType, token.SequenceEndType:
@@ -112,12 +112,16 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 		case token.CommentType, token.DocumentHeaderType, token.DocumentEndType:
 			continue
 		}
-		content = true
+		if content = true; closed {
+			add(t, "a second document (after --- or ...): a file holds one", "put it into a file of its own")
+			return bad
+		}
 		if flow == 0 && (t.Type == token.MappingValueType || t.Type == token.SequenceEntryType) {
-			column := t.Position.Column
+			first := t
 			if t.Type == token.MappingValueType && i > 0 {
-				column = tokens[i-1].Position.Column
+				first = tokens[i-1]
 			}
+			column := first.Position.Column
 			for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
 				blocks = blocks[:len(blocks)-1]
 			}
@@ -126,7 +130,7 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 			}
 			if t.Type == token.MappingValueType {
 				if blocks[len(blocks)-1].keys++; blocks[len(blocks)-1].keys > maxBlockKeys {
-					add(t, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
+					add(first, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
 					return bad
 				}
 			}
@@ -147,7 +151,11 @@ func (c *yamlConverter) syntax(err error) *fault {
 		GetMessage() string
 	}
 	if at, ok := errors.AsType[located](err); ok && at.GetToken() != nil && at.GetToken().Position != nil {
-		return &fault{at: c.at(at.GetToken().Position), message: at.GetMessage()}
+		f := &fault{at: c.at(at.GetToken().Position), message: strings.Map(printable, at.GetMessage())}
+		if strings.HasPrefix(c.src.text[f.at:], "\t") {
+			f.message, f.hint = "a tab where blanks belong", "indent with blanks"
+		}
+		return f
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return &fault{message: first}

@@ -1,0 +1,120 @@
+package spec_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/spec-file.md")
+
+// idle is an agent that is never asked.
+func idle(spec.Agent) (team.Agent, error) {
+	return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, errors.New("not meant to run")
+	}), nil
+}
+
+// check does what a user's check does: load, make the team, plan.
+func check(o spec.Options) (*spec.File, error) {
+	f, err := spec.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.Build(idle)
+	if err != nil {
+		return f, err
+	}
+	if len(f.Tasks) == 0 {
+		return f, nil
+	}
+	_, err = t.Plan(f.Tasks, &f.Run)
+	return f, f.Locate(err)
+}
+
+// TestBadFiles compares what is said of each file in testdata/bad with the text beside it.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/bad/*.json"} {
+		more, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		paths = append(paths, more...)
+	}
+	require.Greater(t, len(paths), 25)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			_, err := check(spec.Options{Path: path})
+			bad, ok := errors.AsType[*spec.Error](err)
+			require.True(t, ok, "%v", err)
+			requireLocated(t, bad)
+			golden := path + ".txt"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(bad.Error()+"\n"), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), bad.Error()+"\n")
+
+			_, again := check(spec.Options{Path: path})
+			require.Equal(t, bad.Error(), again.Error(), "the same every time")
+		})
+	}
+}
+
+// requireLocated holds that every problem has a message and a place that exists in its file.
+func requireLocated(t *testing.T, bad *spec.Error) {
+	t.Helper()
+	require.NotEmpty(t, bad.Problems)
+	for _, p := range bad.Problems {
+		require.NotEmpty(t, p.Message)
+		if p.File == "" {
+			continue
+		}
+		require.Positive(t, p.Line, p.Message)
+		data, err := os.ReadFile(p.File)
+		require.NoError(t, err)
+		lines := regexp.MustCompile("\r\n|\r|\n").Split(string(data), -1)
+		require.LessOrEqual(t, p.Line, len(lines), p.Message)
+		require.Positive(t, p.Column, p.Message)
+		require.LessOrEqual(t, p.Column, len([]rune(lines[p.Line-1]))+1, p.Message)
+	}
+}
+
+// TestG42NoErrorShowsAKey holds that excerpts and messages leave out whatever
+// may be a credential, also in files that cannot be parsed.
+func TestG42NoErrorShowsAKey(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"secrets.yaml", "secrets-syntax.yaml"} {
+		_, err := check(spec.Options{Path: "testdata/bad/" + name})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "fake-key", name)
+	}
+	for _, text := range []string{
+		"{\"apiKey\": \"fake-key-1\", \"bogus\": 1, \"apiKy\": \"fake-key-2\", \"headers\": {\"A\": \"fake-key-3\"}",
+		"{\"headers\": {\"A\": \"fake-key-3\", \"B\": 4}, \"agents\": [{\"apiKey\": [\"fake-key-5\"]}]}",
+		"apiKey: fake-key-1\n  bad: - x\n",
+		"orchestrator: {defaultApiKey: fake-key-1, x: y}\n",
+		"apiKey: >\n  fake-key-1\n  fake-key-2\nbogus: 3\n",
+		"apiKey: \"${A:-fake-key-1}${B}\"\n",
+		"headers: [fake-key-1]\n",
+		"headers: {A: \"${fake-key-1}\", Authorization: fake-key-2}\n",
+	} {
+		_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+		require.Error(t, err, text)
+		require.NotContains(t, strings.ReplaceAll(err.Error(), `"fake-key-1" is no name of a variable`, ""), "fake-key", text)
+	}
+}

@@ -1,0 +1,149 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Build calls connect for each agent and makes the team. What [team.New] finds
+// wrong comes back as an [*Error], with places, and with it what is wrong with
+// names and references of the tasks. If agents cannot be connected the error
+// joins why, each reason once. connect must not be nil.
+func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
+	cfg := f.Config
+	cfg.Agents = make([]team.Member, len(f.Agents))
+	var errs []error
+	seen := make(map[string]bool)
+	for i, a := range f.Agents {
+		does, err := connect(a)
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			errs = append(errs, fmt.Errorf("agent %q: %w", a.Member.Name, err))
+		}
+		cfg.Agents[i] = a.Member
+		cfg.Agents[i].Agent = does
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	t, err := team.New(cfg)
+	if err == nil {
+		return t, nil
+	}
+	if problems, ok := errors.AsType[task.Problems](err); ok {
+		err = append(problems, f.graph(f.Tasks)...)
+	}
+	return nil, f.Locate(err)
+}
+
+// standIn takes an agent's place in a team that only checks. It cannot run.
+type standIn struct{ team.Agent }
+
+// graph returns what a team says of tasks, whatever is wrong with the roster:
+// it is asked about the agents that have a name, and if there are others,
+// unknown agents are not held against the tasks.
+func (f *File) graph(tasks []task.Spec) task.Problems {
+	if len(tasks) == 0 {
+		return nil
+	}
+	cfg := team.Config{Name: f.Name}
+	nameless := false
+	for _, a := range f.Agents {
+		name := a.Member.Name
+		if task.CheckName(name) != nil {
+			nameless = true
+			continue
+		}
+		if !slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) }) {
+			cfg.Agents = append(cfg.Agents, team.Member{Name: name, Agent: standIn{}, Accepts: label.Secret})
+		}
+	}
+	if len(cfg.Agents) == 0 {
+		cfg.Agents, nameless = []team.Member{{Name: "x", Agent: standIn{}, Accepts: label.Secret}}, true
+	}
+	t, err := team.New(cfg)
+	if err != nil {
+		return nil
+	}
+	_, err = t.Plan(tasks, &f.Run)
+	problems, _ := errors.AsType[task.Problems](err)
+	return slices.DeleteFunc(problems, func(p task.Problem) bool {
+		return nameless && errors.Is(p, team.ErrUnknownAgent)
+	})
+}
+
+// names returns what a team says of the names of agents.
+func (f *File) names() task.Problems {
+	cfg := team.Config{Name: f.Name}
+	for _, a := range f.Agents {
+		cfg.Agents = append(cfg.Agents, team.Member{Name: a.Member.Name, Agent: standIn{}})
+	}
+	_, err := team.New(cfg)
+	problems, _ := errors.AsType[task.Problems](err)
+	return problems
+}
+
+// follow returns what a team says of the names and references of a file that
+// has other problems already, so that all are reported together. It leaves out
+// what only follows from those.
+func (f *File) follow(found []finding) []finding {
+	if f.places.main.spec == nil || len(found) >= tooMany {
+		return nil
+	}
+	p := f.places
+	tasks := slices.Clone(f.Tasks)
+	untitled := false
+	for i := range tasks {
+		// Labels, tags and forms depend on values that may not have been read.
+		s := &tasks[i]
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout = label.Public, nil, nil, 0
+		s.DependsOn = slices.Clone(s.DependsOn)
+		for k := range s.DependsOn {
+			s.DependsOn[k].As = task.Output
+		}
+		untitled = untitled || strings.TrimSpace(s.Title) == ""
+	}
+	run := f.Run
+	run.Inputs = slices.Clone(run.Inputs)
+	for i := range run.Inputs {
+		run.Inputs[i].Classification, run.Inputs[i].Text = label.Public, "x"
+	}
+	unread := p.main.node.get("inputs").len() != len(run.Inputs)
+	plain := &File{Name: f.Name, Agents: f.Agents, Run: run, places: p}
+	var out []finding
+	for _, problem := range append(plain.names(), plain.graph(tasks)...) {
+		switch {
+		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, team.ErrUnknownInput):
+			continue
+		case !p.written(tokens(problem.Pointer)):
+			continue
+		}
+		out = append(out, p.find(problem))
+	}
+	return slices.DeleteFunc(out, func(one finding) bool {
+		return slices.ContainsFunc(found, func(f finding) bool { return f.src == one.src && f.at == one.at })
+	})
+}
+
+// written reports whether the value that a pointer names was read: problems of
+// one that is missing or of the wrong type are reported as that.
+func (p *places) written(parts []string) bool {
+	switch {
+	case len(parts) == 0:
+		return false
+	case parts[0] == "tasks" && len(parts) > 2:
+		f := pick(p.tasks, parts)
+		return f != nil && f.get(parts[2]) != nil
+	case parts[0] == "agents" && len(parts) > 2:
+		return pick(p.agents, parts).own(parts[2]) != nil
+	case parts[0] == "tasks", parts[0] == "agents":
+		return false
+	}
+	return true
+}
