@@ -131,6 +131,10 @@ func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 // opening is how every placeholder begins.
 var opening = strings.TrimSuffix(redact.Kind("").Placeholder(), "]")
 
+// longestPlaceholder is more than a placeholder can have; what is longer and
+// unclosed is none, and does not decide where to cut.
+const longestPlaceholder = 128
+
 // cutText shortens the text to at most limit bytes, on a rune's boundary and
 // never inside a placeholder.
 func cutText(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
@@ -142,7 +146,7 @@ func cutText(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	if at := strings.LastIndex(text[:min(end+len(opening), len(text))], opening); at >= 0 && at < end && !strings.Contains(text[at:end], "]") {
+	if at := strings.LastIndex(text[:min(end+len(opening), len(text))], opening); at >= 0 && at < end && at > end-longestPlaceholder && !strings.Contains(text[at:end], "]") {
 		end = at
 	}
 	return p.WithText(text[:end]), len(text)

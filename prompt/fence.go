@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"strings"
 
 	"github.com/runteam/runteam/label"
 )
@@ -24,18 +23,19 @@ type block struct {
 }
 
 // fences gives each block a fence that no other block has and that stands in
-// no payload and no instruction. A fence is the first 128 bits of SHA-256 over
+// no payload and no instruction. inlined are the payloads that get none. A
+// fence is the first 128 bits of SHA-256 over
 // runteam/fence/1, a counter, the task's title, the block's position, heading,
 // producer and label, and the SHA-256 of all payloads, each with its length
 // before it. The counter rises from 0 until the check holds, so equal prompts
 // get equal fences.
-func fences(title, description string, blocks []block) {
+func fences(title, description string, inlined []string, blocks []block) {
 	if len(blocks) == 0 {
 		return
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	all := payloadDigest(s.text[:0], blocks)
+	all := payloadDigest(s.text[:0], inlined, blocks)
 	for n := uint64(0); ; n++ {
 		hexed := make([]byte, 0, 2*fenceBytes*len(blocks))
 		for i := range blocks {
@@ -56,15 +56,15 @@ func fences(title, description string, blocks []block) {
 		for i := range blocks {
 			blocks[i].fence = text[2*fenceBytes*i : 2*fenceBytes*(i+1)]
 		}
-		if distinct(description, blocks) {
+		if distinct(description, inlined, blocks) {
 			return
 		}
 	}
 }
 
 // payloadDigest hashes all payloads, each with its length before it.
-func payloadDigest(b []byte, blocks []block) [sha256.Size]byte {
-	if len(blocks) == 1 {
+func payloadDigest(b []byte, inlined []string, blocks []block) [sha256.Size]byte {
+	if len(blocks) == 1 && len(inlined) == 0 {
 		b = appendString(b, blocks[0].payload)
 		return sha256.Sum256(b)
 	}
@@ -73,25 +73,62 @@ func payloadDigest(b []byte, blocks []block) [sha256.Size]byte {
 		b = appendString(b[:0], blocks[i].payload)
 		h.Write(b)
 	}
+	for _, text := range inlined {
+		b = appendString(b[:0], text)
+		h.Write(b)
+	}
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
 	return sum
 }
 
-func distinct(description string, blocks []block) bool {
+// distinct reports whether all fences differ and none stands in a text.
+func distinct(description string, inlined []string, blocks []block) bool {
+	known := make(map[string]bool, len(blocks))
 	for i := range blocks {
-		fence := blocks[i].fence
-		if strings.Contains(description, fence) {
+		known[blocks[i].fence] = true
+	}
+	if len(known) < len(blocks) || quotes(description, known) {
+		return false
+	}
+	for _, text := range inlined {
+		if quotes(text, known) {
 			return false
 		}
-		for j := range blocks {
-			if strings.Contains(blocks[j].payload, fence) || (j < i && blocks[j].fence == fence) {
-				return false
-			}
+	}
+	for i := range blocks {
+		if quotes(blocks[i].payload, known) {
+			return false
 		}
 	}
 	return true
 }
+
+// quotes reports whether one of the fences stands in text. Where there is no
+// run of hex digits it looks at every 32nd byte only, and many fences cost no
+// more than one.
+func quotes(text string, fences map[string]bool) bool {
+	const length = 2 * fenceBytes
+	hexed := 0 // between start and here are hex digits only
+	for start := 0; start+length <= len(text); start++ {
+		hexed = max(hexed, start)
+		i := start + length - 1
+		for i >= hexed && isHex(text[i]) {
+			i--
+		}
+		if i >= hexed {
+			start = i // the next run begins behind it
+			continue
+		}
+		hexed = start + length
+		if fences[text[start:hexed]] {
+			return true
+		}
+	}
+	return false
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
 
 func appendString(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...)

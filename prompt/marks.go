@@ -9,8 +9,9 @@ import (
 )
 
 // marks returns what a fence's first line says about the gate's work on its
-// payload, each mark after a comma, or "".
-func marks(d *handoff.Decision) string {
+// payload, each mark after a comma, or "". After a cut, left is the length of
+// what is left of the text.
+func marks(d *handoff.Decision, left int) string {
 	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && d.Mode == handoff.Full {
 		return ""
 	}
@@ -25,7 +26,7 @@ func marks(d *handoff.Decision) string {
 		}
 	}
 	if d.CutFrom > 0 {
-		b.WriteString(", cut " + kib(d.BytesAfter) + " of " + kib(d.CutFrom) + " KiB")
+		b.WriteString(", cut " + kib(left) + " of " + kib(d.CutFrom) + " KiB")
 	}
 	if d.Mode == handoff.Scoped {
 		b.WriteString(", narrowed")

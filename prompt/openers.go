@@ -26,8 +26,8 @@ var openers = []string{"# task:", "## inputs", "## context from prerequisite tas
 	"## messages from team members", fenceOpen, fenceClose, withheldOpen}
 
 // Opener finds the first line of an instruction that begins as only the
-// builder's own lines may, after leading blanks and invisible characters and
-// whatever the case of its letters. It returns the line's number, from 1, and
+// builder's own lines may, after leading blanks, whatever the case of its
+// letters, and with invisible characters anywhere. It returns the line's number, from 1, and
 // the opener; line 0 means that there is none.
 func Opener(text string) (line int, opener string) {
 	if !strings.ContainsAny(text, "#[") {
@@ -39,9 +39,9 @@ func Opener(text string) (line int, opener string) {
 		if end >= 0 {
 			first = text[:end]
 		}
-		first = strings.TrimLeftFunc(first, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+		first = strings.TrimLeftFunc(first, func(r rune) bool { return unicode.IsSpace(r) || invisible(r) })
 		for _, o := range openers {
-			if len(first) >= len(o)-1 && foldPrefix(first, o) {
+			if foldPrefix(first, o) {
 				return line, o
 			}
 		}
@@ -65,14 +65,28 @@ func endsLine(r rune) bool {
 	return false
 }
 
-// foldPrefix reports whether text begins with prefix, letter case aside.
+// invisible reports whether r leaves no mark on a page: format and control
+// characters, variation selectors, fillers, the empty Braille pattern.
+func invisible(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == 0x2800) ||
+		unicode.IsControl(r)
+}
+
+// foldPrefix reports whether text begins with prefix: letter case, the kind of
+// blank and invisible characters aside.
 func foldPrefix(text, prefix string) bool {
-	for _, want := range prefix {
+	for len(prefix) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if size == 0 || !strings.EqualFold(string(r), string(want)) {
+		if size == 0 {
 			return false
 		}
 		text = text[size:]
+		switch want := prefix[:1]; {
+		case want == " " && unicode.IsSpace(r), r < utf8.RuneSelf && string(r) == want, strings.EqualFold(string(r), want):
+			prefix = prefix[1:]
+		case !invisible(r):
+			return false
+		}
 	}
 	return true
 }

@@ -14,6 +14,7 @@ type renderer struct {
 	brief   *Brief
 	pieces  []piece  // all context, in the order of the text
 	blocks  []block  // all fences, in the order of the text
+	inlined []string // payloads that stand in a line of the builder's, without a fence
 	next    int      // the block to write next
 	sources []Source // the task's text, the system prompt, the pieces, the parameters
 	text    []byte
@@ -30,7 +31,13 @@ type piece struct {
 }
 
 // silent reports whether there is nothing to show: the source completed without a word.
-func (p *piece) silent() bool { return !p.Withheld() && p.text == "" && p.canonical == "" }
+func (p *piece) silent() bool {
+	return !p.Withheld() && p.text == "" && p.canonical == "" && p.Decision().CutFrom == 0
+}
+
+// worded reports whether a piece that passed has a block for its text, were it
+// only to say that all of the text was cut.
+func (p *piece) worded() bool { return p.text != "" || p.canonical == "" }
 
 // scratch is what one prompt is written into before its parts are kept.
 type scratch struct {
@@ -45,7 +52,7 @@ func render(b *Brief) *built {
 	n := len(b.Inputs) + len(b.Dependencies) + len(b.Memory) + len(b.Messages)
 	r := renderer{brief: b, text: s.text[:0], ranges: s.ranges[:0]}
 	r.collect(n)
-	fences(b.Task.Title, b.Task.Description, r.blocks)
+	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
 	out := &built{schema: b.Schema, sections: r.sections()}
 	r.system()
@@ -116,20 +123,28 @@ func split(s *handoff.Sealed) (text, canonical string) {
 
 // fence adds the blocks of an input or a dependency.
 func (r *renderer) fence(p *piece) {
-	if k := p.Source().Kind; k != handoff.Input && k != handoff.Dependency {
+	if k := p.Source().Kind; k != handoff.Input && k != handoff.Dependency || p.Withheld() || p.silent() {
 		return
 	}
-	if p.text != "" {
+	if p.worded() {
 		r.blocks = append(r.blocks, p.block(p.text))
 	}
-	if p.canonical != "" {
-		r.blocks = append(r.blocks, p.block(p.canonical))
+	if p.canonical == "" {
+		return
 	}
+	b := p.block(p.canonical)
+	if d := *p.Decision(); d.CutFrom > 0 { // of the text: its own fence says so, if anything is left of it
+		if p.worded() {
+			d.CutFrom = 0
+		}
+		b.marks = marks(&d, 0)
+	}
+	r.blocks = append(r.blocks, b)
 }
 
 func (p *piece) block(payload string) block {
 	d := p.Decision()
-	return block{heading: p.Title(), producer: d.From, level: d.After, marks: marks(d), payload: payload}
+	return block{heading: p.Title(), producer: d.From, level: d.After, marks: marks(d, len(payload)), payload: payload}
 }
 
 // sections lists the context for agents written in Go.
@@ -253,12 +268,15 @@ func (r *renderer) open(opened *bool, heading string) {
 // body writes what stands under the heading of an input or a dependency.
 func (r *renderer) body(p *piece) {
 	if p.Withheld() {
-		d := p.Decision()
-		r.put(PartWithheld, p.source, "\n"+withheldOpen+": "+string(d.Reason)+"; status "+string(p.Status())+"]")
+		text := "\n" + withheldOpen + ": " + string(p.Decision().Reason)
+		if p.Status() != "" { // only tasks have one
+			text += "; status " + string(p.Status())
+		}
+		r.put(PartWithheld, p.source, text+"]")
 		return
 	}
 	both := p.As() == task.Both
-	if p.text != "" {
+	if p.worded() {
 		if both {
 			r.frame("\n" + headRaw)
 		}
@@ -267,7 +285,7 @@ func (r *renderer) body(p *piece) {
 	if p.canonical == "" {
 		return
 	}
-	if both && p.text != "" {
+	if both && p.worded() {
 		r.frame("\n")
 	}
 	r.frame("\n" + headStructured)

@@ -27,12 +27,15 @@ func (r *renderer) entries(kind handoff.SourceKind) []piece {
 	return r.pieces[first : first+n]
 }
 
+// sender returns who made the piece: its envelope says so, not whoever offered it.
+func (p *piece) sender() string { return p.Decision().From }
+
 // byAgent cuts memory entries into runs of one agent each.
 func byAgent(pieces []piece) [][]piece {
 	var runs [][]piece
 	for start := 0; start < len(pieces); {
 		end := start + 1
-		for end < len(pieces) && pieces[end].Assignee() == pieces[start].Assignee() {
+		for end < len(pieces) && pieces[end].sender() == pieces[start].sender() {
 			end++
 		}
 		runs = append(runs, pieces[start:end])
@@ -50,6 +53,9 @@ func (r *renderer) fenceMemory() {
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)
 			whole.Broken += d.Broken
+			if d.CutFrom > 0 {
+				whole.CutFrom += d.CutFrom - d.BytesAfter
+			}
 			for kind, n := range d.Redacted {
 				whole.Redacted[kind] += n
 			}
@@ -57,8 +63,12 @@ func (r *renderer) fenceMemory() {
 				lines = append(lines, text)
 			}
 		}
-		if agent := run[0].Assignee(); len(lines) > 0 {
-			r.blocks = append(r.blocks, block{heading: agent, producer: agent, level: whole.After, marks: marks(&whole), payload: strings.Join(lines, "\n")})
+		if agent := run[0].sender(); len(lines) > 0 {
+			payload := strings.Join(lines, "\n")
+			if whole.CutFrom > 0 {
+				whole.CutFrom += len(payload)
+			}
+			r.blocks = append(r.blocks, block{heading: agent, producer: agent, level: whole.After, marks: marks(&whole, len(payload)), payload: payload})
 		}
 	}
 }
@@ -85,7 +95,7 @@ func (r *renderer) memory(pieces []piece) {
 		}
 		r.open(&opened, headMemory+"\n")
 		r.frame("\n### ")
-		r.put(PartHeading, run[0].source, run[0].Assignee())
+		r.put(PartHeading, run[0].source, run[0].sender())
 		fence, first := r.openFence(), len(r.text)
 		for i := range run {
 			text := line(&run[i])
@@ -101,17 +111,26 @@ func (r *renderer) memory(pieces []piece) {
 // fenceMessages adds a block for each message that is not one clean line.
 func (r *renderer) fenceMessages() {
 	for _, p := range r.entries(handoff.Message) {
-		if !p.silent() && !p.Withheld() && !inline(p.text) {
+		switch {
+		case p.silent() || p.Withheld():
+		case p.inline():
+			r.inlined = append(r.inlined, p.text)
+		default:
 			r.blocks = append(r.blocks, p.block(p.text))
 		}
 	}
 }
 
 // inline reports whether a message may stand in the line of its sender: one
-// line, without control or invisible characters, and no structure of the builder's.
-func inline(text string) bool {
+// line, without control or invisible characters, and no structure of the
+// builder's; and nothing to say about it, for which only a fence has room.
+func (p *piece) inline() bool {
+	return marks(p.Decision(), 0) == "" && clean(p.text)
+}
+
+func clean(text string) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
-		return endsLine(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar
+		return endsLine(r) || invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}
@@ -128,8 +147,8 @@ func (r *renderer) messages(pieces []piece) {
 		}
 		r.open(&opened, headMessages)
 		r.frame("\n- **")
-		r.put(PartHeading, p.source, p.Assignee())
-		if inline(p.text) {
+		r.put(PartHeading, p.source, p.sender())
+		if p.inline() {
 			r.frame("**: ")
 			r.put(PartPayload, p.source, p.text)
 			continue
