@@ -103,7 +103,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		return c.reply, nil
 	}
 	c.say(llm.Assistant, c.reply.Text)
-	c.say(llm.User, "That answer cannot be used: "+problem.Error()+". Answer again with one JSON value that matches the schema, and with nothing else.")
+	c.say(llm.User, "That answer cannot be used: "+explain(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
@@ -160,6 +160,14 @@ func (c *conversation) read(s *Schema) error {
 	}
 	c.reply.JSON = v
 	return nil
+}
+
+// explain words what was wrong with an answer for the model that wrote it.
+func explain(problem error) string {
+	if m, ok := errors.AsType[*mismatch](problem); ok {
+		return m.explain()
+	}
+	return problem.Error()
 }
 
 // bounded gives each call of m a time limit.

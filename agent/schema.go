@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -43,14 +44,35 @@ func ParseSchema(raw string) (*Schema, error) {
 // String returns the schema as canonical JSON.
 func (s *Schema) String() string { return s.canonical }
 
-// Validate returns nil if the value matches, and an error that says in one
-// line where it does not. The line may quote the value.
+// Validate returns nil if the value matches, and an error that says where it
+// does not and by which keyword. The error quotes neither the value nor its keys.
 func (s *Schema) Validate(v envelope.JSON) error {
 	if err := s.resolved.Validate(v.Value()); err != nil {
-		return errors.New(llm.OneLine(err.Error()))
+		return &mismatch{text: err.Error()}
 	}
 	return nil
 }
+
+// A mismatch is a value that does not match a schema.
+type mismatch struct{ text string } // as the validator wrote it: with pieces of the value
+
+// where finds the innermost place and keyword in the text of a validator.
+var where = regexp.MustCompile(`^(?:validating (\S+): )+(?:(\w+): )?`)
+
+// Error says where and by which keyword, in words of the schema alone.
+func (m *mismatch) Error() string {
+	found := where.FindStringSubmatch(m.text)
+	if found == nil {
+		return "it does not match the schema"
+	}
+	if found[2] == "" {
+		return "it does not match the schema at " + found[1]
+	}
+	return "it does not match the schema at " + found[1] + ": " + found[2]
+}
+
+// explain returns the whole text in one line, for the model that wrote the value.
+func (m *mismatch) explain() string { return llm.OneLine(m.text) }
 
 // schemaOf returns the schema that the prompt carries, or nil.
 func schemaOf(p prompt.Prompt) (*Schema, error) {
