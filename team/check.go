@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
@@ -41,9 +42,15 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 		}
 		c.found = append(c.found, problems...)
 	}
+	told := make(map[string]bool, len(c.found)) // one problem in one place is enough
+	for _, p := range c.found {
+		told[p.Pointer] = true
+	}
+	known := len(c.found)
 	for i := range specs {
 		c.checkSpec(i, &specs[i])
 	}
+	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return told[p.Pointer] }))
 	if len(specs) == 0 {
 		c.add(task.Problem{Pointer: "/tasks", Message: "there are no tasks", Hint: "add a task with a title and a description", Err: ErrNoTasks})
 	}
@@ -121,6 +128,9 @@ func (c *checker) checkOptions() {
 		c.inputs[folded] = i
 		if !in.Classification.Valid() {
 			c.add(task.Problem{Pointer: at + "/classification", Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+		}
+		if !utf8.ValidString(in.Text) {
+			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
 		}
 		if in.TTL < 0 {
 			c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})

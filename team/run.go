@@ -167,12 +167,21 @@ func (r *run) prepare() {
 			ids = append(ids, d.Task)
 		}
 		r.tasks[i] = TaskResult{
-			ID: t.ID, Key: t.Key, Title: t.Title, Description: t.Description, Assignee: t.Assignee, Role: t.Role,
+			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(t), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
 		}
 	}
 	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.TaskComplete) })
 	r.queue.On(queue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
+}
+
+// described returns the description of a task, unless the task's own text is
+// above the caller's clearance.
+func (r *run) described(t *task.Task) string {
+	if t.Classification > *r.options.UserAccepts {
+		return withheld(t.Classification)
+	}
+	return t.Description
 }
 
 // dispatch starts tasks as they become ready and slots free, and settles what

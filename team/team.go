@@ -111,12 +111,16 @@ func New(cfg Config) (*Team, error) {
 			found = append(found, task.Problem{Pointer: task.Pointer("endpoints", base, "accepts"), Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
 		}
 	}
-	return t, found.Err()
+	if len(found) > 0 {
+		return nil, found
+	}
+	return t, nil
 }
 
 // enroll checks one member and fills its place in the roster.
 func (t *Team) enroll(i int) (found task.Problems) {
 	m := &t.config.Agents[i]
+	m.SystemParams, m.OutputTags = slices.Clone(m.SystemParams), slices.Clone(m.OutputTags)
 	at := fmt.Sprintf("/agents/%d", i)
 	subject := fmt.Sprintf("agent %q", m.Name)
 	add := func(key, message, hint string, err error) {
@@ -174,12 +178,16 @@ func (t *Team) endpoints(m *Member) []handoff.Endpoint {
 		}
 		where = cmp.Or(told.Endpoint(), unknownEndpoint)
 	}
+	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
-		if sameBase(base, where) {
-			return []handoff.Endpoint{{URL: where, Accepts: level}}
+		if sameBase(base, where) { // of two spellings of one address the stricter counts
+			accepts, named = min(accepts, level), true
 		}
 	}
-	return []handoff.Endpoint{{URL: where, Accepts: DefaultAccepts(where)}}
+	if !named {
+		accepts = DefaultAccepts(where)
+	}
+	return []handoff.Endpoint{{URL: where, Accepts: accepts}}
 }
 
 // unknownEndpoint stands for a model that does not say where it is.
