@@ -47,10 +47,37 @@ func (s *Schema) String() string { return s.canonical }
 // Validate returns nil if the value matches, and an error that says where it
 // does not and by which keyword. The error quotes neither the value nor its keys.
 func (s *Schema) Validate(v envelope.JSON) error {
-	if err := s.resolved.Validate(v.Value()); err != nil {
+	if err := s.resolved.Validate(native(v.Value())); err != nil {
 		return &mismatch{text: err.Error()}
 	}
 	return nil
+}
+
+// native returns a decoded value with int64 and float64 in place of
+// json.Number, which the validator would take for a string. An integer beyond
+// int64 becomes a float64: it still is an integer, and near enough to any bound.
+func native(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			out[key] = native(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = native(item)
+		}
+		return out
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64()
+		return f
+	}
+	return v
 }
 
 // A mismatch is a value that does not match a schema.
