@@ -128,7 +128,8 @@ func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n i
 		n := 0
 		if strings.HasSuffix(r.URL.Path, "/chat/completions") {
 			n = int(s.calls.Add(1))
-			_, _ = io.Copy(io.Discard, r.Body) // so that the server notices a client that leaves
+			body, _ := io.ReadAll(r.Body) // all of it, so that the server notices a client that leaves
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		handle(w, r, n)
 	}))

@@ -44,10 +44,7 @@ func (a *app) check(s *source) error {
 		return err
 	}
 	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks)}
-	c.Warnings = append([]spec.Problem{}, file.Warnings...)
-	if plan != nil {
-		c.Warnings = append(c.Warnings, located(file, plan)...)
-	}
+	c.Warnings = warnings(file, plan)
 	if a.settings.json() {
 		return a.printJSON(c)
 	}

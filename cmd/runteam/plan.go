@@ -43,11 +43,11 @@ func (a *app) plan(s *source) error {
 	if plan == nil {
 		return &fault{kind: kindValidation, err: fmt.Errorf("%s: there are no tasks to plan: add tasks:", file.Path)}
 	}
-	warnings := append(slices.Clone(file.Warnings), located(file, plan)...)
+	found := warnings(file, plan)
 	if a.settings.json() {
-		return a.printJSON(planned{plan, append([]spec.Problem{}, warnings...)})
+		return a.printJSON(planned{plan, found})
 	}
-	a.warn(warnings)
+	a.warn(found)
 	var b strings.Builder
 	writePlan(&b, plan)
 	return a.printText(b.String())

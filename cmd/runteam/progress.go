@@ -30,7 +30,7 @@ func (a *app) checkProgress(mode string) error {
 
 // follow runs what start starts and shows its events while it goes on. An
 // interruption is said at once, since what runs may take a moment to end.
-func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, team.RunOptions) (*team.Result, error)) (*team.Result, error) {
+func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
 	mode := j.progress
 	if mode == "auto" {
 		mode = "plain"
@@ -38,13 +38,13 @@ func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(co
 			mode = "live"
 		}
 	}
-	var watch team.RunOptions
+	var watch []func(event.Event)
 	stop := func() {}
 	switch mode {
 	case "live":
-		watch.Subscribers, stop = a.live(plan)
+		watch, stop = a.live(plan)
 	case "plain":
-		watch.Subscribers, stop = a.plain(plan)
+		watch, stop = a.plain(plan)
 	}
 	said := make(chan struct{})
 	unsaid := context.AfterFunc(ctx, func() {

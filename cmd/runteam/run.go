@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/spec"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -141,10 +141,9 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return file.Locate(err)
 	}
-	a.warn(file.Warnings)
-	a.warn(located(file, plan))
-	res, err := a.follow(cmd.Context(), j, plan, func(ctx context.Context, watch team.RunOptions) (*team.Result, error) {
-		o.Subscribers = watch.Subscribers
+	a.warn(warnings(file, plan))
+	res, err := a.follow(cmd.Context(), j, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+		o.Subscribers = watch
 		return t.RunTasks(ctx, file.Tasks, &o)
 	})
 	if err != nil {
@@ -191,17 +190,6 @@ func (j *job) options(file *spec.File) team.RunOptions {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
 	return o
-}
-
-// located gives the warnings of a plan their places in the files.
-func located(file *spec.File, plan *team.Plan) []spec.Problem {
-	if len(plan.Warnings) == 0 {
-		return nil
-	}
-	if found, ok := errors.AsType[*spec.Error](file.Locate(task.Problems(plan.Warnings))); ok {
-		return found.Problems
-	}
-	return nil
 }
 
 // report prints the result on stdout, and on stderr what became of the run.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -72,7 +72,11 @@ func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
 
 func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) { reply(w, fmt.Sprintf("answer %d", n)) })
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		var asked struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		reply(w, "answer of "+asked.Model)
+	})
 	dir := folder(t, map[string]string{
 		"tasks.json": `{"team":{"name":"in the file","agents":[{"name":"designer","model":"m"}]},"tasks":[
 			{"title":"Design","description":"Design it.","assignee":"designer"},
@@ -84,10 +88,10 @@ func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
 	result := object(t, got.stdout)
 	require.Equal(t, "task", result["command"])
 	require.Equal(t, "in the file", result["name"])
-	require.Equal(t, "answer 2", result["output"])
+	require.Equal(t, "answer of m", result["output"])
 	got = call{dir: dir, args: []string{"task", "--file=tasks.json", "--team=team.json", "--pretty"}, env: server.env()}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	require.Equal(t, "beside it", object(t, got.stdout)["name"])
+	require.Equal(t, "answer of other", object(t, got.stdout)["output"])
 }
 
 func TestFlagsSetWhatTheSpecLeavesOpen(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 )
 
 // source is the spec that a command works on: where it stands, and what flags
@@ -69,6 +72,25 @@ func pairs(flag, form string, given []string) (map[string]string, error) {
 		all[name] = value
 	}
 	return all, nil
+}
+
+// warnings returns what is worth a look in a spec and its plan, which may be
+// nil, each place once.
+func warnings(file *spec.File, plan *team.Plan) []spec.Problem {
+	all := append([]spec.Problem{}, file.Warnings...)
+	if plan == nil || len(plan.Warnings) == 0 {
+		return all
+	}
+	found, ok := errors.AsType[*spec.Error](file.Locate(task.Problems(plan.Warnings)))
+	if !ok {
+		return all
+	}
+	for _, p := range found.Problems {
+		if !slices.ContainsFunc(all, func(known spec.Problem) bool { return p.Line > 0 && known.At() == p.At() }) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // warn prints what is worth a look in a spec, unless the log level hides it.

@@ -119,11 +119,11 @@ func (t *table) lines(width, height int, now time.Time, color bool) []line {
 	for _, i := range shown {
 		lines = append(lines, t.line(&t.rows[i], width-1, now, color))
 	}
-	text := t.counts.of(len(t.rows)) + ", " + seconds(now.Sub(t.start)) + tokens(t.input, t.output, ", ")
+	text := t.counts.of(len(t.rows)) + ", " + seconds(now.Sub(t.start))
 	if hidden > 0 {
-		text += fmt.Sprintf(" (%s not shown)", plural(hidden, "row"))
+		text += fmt.Sprintf(", %s not shown", plural(hidden, "row"))
 	}
-	return append(lines, line{text: clip(text, width-1)})
+	return append(lines, line{text: clip(text+tokens(t.input, t.output, ", "), width-1)})
 }
 
 // line renders a row in a number of cells.

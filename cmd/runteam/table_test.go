@@ -104,5 +104,5 @@ func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
 	t.Parallel()
 	lines := texts(newTable(planOf(10), noon).lines(80, 6, noon, false))
 	require.Len(t, lines, 5)
-	require.Equal(t, "0 of 10 tasks done, 0s (6 rows not shown)", lines[4])
+	require.Equal(t, "0 of 10 tasks done, 0s, 6 rows not shown", lines[4])
 }

@@ -172,7 +172,7 @@ func TestBadSpecsRunNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, map[string]string{"team.yaml": text})
-			got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
+			got := call{dir: dir, args: []string{"run", "team.yaml"}, env: server.env()}.run(t)
 			require.Equal(t, statusUsage, got.status, "%+v", got)
 			require.Empty(t, got.stdout)
 			require.Contains(t, got.stderr, "team.yaml")

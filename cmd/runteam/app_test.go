@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// here is an app in this process, away from every terminal.
+func here(args ...string) (a *app, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	return newApp(app{
+		args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: stderr,
+		lookup:     func(string) (string, bool) { return "", false },
+		now:        time.Now,
+		isTerminal: func(any) bool { return false },
+		size:       func(any) (int, int) { return 0, 0 },
+		signals:    make(chan os.Signal),
+		exit:       func(int) { panic("exit") },
+	}), stdout, stderr
+}
+
+func TestBugIsAMessageAndStatusOne(t *testing.T) {
+	t.Parallel()
+	a, stdout, stderr := here("version")
+	a.isTerminal = func(any) bool { panic("a bug of ours") }
+	require.Equal(t, statusFailed, a.run())
+	require.Contains(t, stderr.String(), "please report it: a bug of ours")
+	require.Empty(t, stdout.String())
+}
+
+func TestEveryCommandSaysWhatItDoes(t *testing.T) {
+	t.Parallel()
+	a, _, _ := here()
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	check(a.root())
+}
+
+func TestStatusOfARun(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give team.Result
+		want int
+	}{
+		{"all done", team.Result{Status: team.StatusOK, Answered: true}, statusOK},
+		{"a task failed", team.Result{Status: team.StatusError, Answered: true}, statusFailed},
+		{"nobody answered", team.Result{Status: team.StatusError}, statusNoRun},
+		{"interrupted", team.Result{Status: team.StatusCanceled, Cause: &interrupted{os.Interrupt}}, statusSIGINT},
+		{"out of time", team.Result{Status: team.StatusTimeout, Cause: team.ErrTimeout, Answered: true}, statusFailed},
+		{"canceled otherwise", team.Result{Status: team.StatusCanceled, Cause: errors.New("x"), Answered: true}, statusFailed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, statusOf(&tt.give))
+		})
+	}
+}
+
+func TestAnswerOfARunThatEndedEarly(t *testing.T) {
+	t.Parallel()
+	done := func(id, result string, on ...task.ID) team.TaskResult {
+		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Completed, Result: result, DependsOn: on}
+	}
+	failed := func(id string, on ...task.ID) team.TaskResult {
+		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Failed, DependsOn: on}
+	}
+	tests := []struct {
+		name   string
+		output []task.ID
+		give   team.Result
+		want   string
+	}{
+		{"success is the answer alone", []task.ID{"2"}, team.Result{Status: team.StatusOK, Output: "two", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "two"},
+		{"the answer is there, another branch is not", []task.ID{"2"}, team.Result{Status: team.StatusError, Output: "two", Tasks: []team.TaskResult{done("2", "two"), failed("3")}}, "two"},
+		{"finished work that nothing finished used", []task.ID{"3"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T2\n\ntwo"},
+		{"the answer and such work", []task.ID{"1", "3"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"nothing", []task.ID{"1"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{failed("1")}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, answer(&team.Plan{Output: tt.output}, &tt.give))
+		})
+	}
+}
+
+func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
+	t.Parallel()
+	a, _, stderr := here()
+	res := &team.Result{Status: team.StatusError, Answered: true}
+	for _, id := range []string{"1", "2", "3", "4"} {
+		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
+	}
+	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: team.CodeDependency, Task: "5", Root: "2"}})
+	a.summarize(res, false)
+	require.Equal(t, `runteam: 0 of 5 tasks done, 5 failed in 0.0s
+failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
+         really\x1b[2J
+         raise timeoutMs of the task or the agent, or use a faster model
+         not run because of it: T5
+`, stderr.String())
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		require.Equal(t, want, number(n))
+	}
+}

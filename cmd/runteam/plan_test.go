@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestPlanForPeople(t *testing.T) {
+	t.Parallel()
+	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Empty(t, got.stderr)
+	golden := filepath.Join(harvest, "plan.golden")
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got.stdout), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.stdout)
+}
+
+func TestPlanForPrograms(t *testing.T) {
+	t.Parallel()
+	got := call{dir: harvestPath(t), args: []string{"plan", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	plan := object(t, got.stdout)
+	require.Len(t, plan["tasks"], 4)
+	require.Len(t, plan["agents"], 3)
+	require.Equal(t, []any{}, plan["warnings"])
+	last := plan["tasks"].([]any)[3].(map[string]any)
+	require.Equal(t, "Write the letter", last["title"])
+	require.Equal(t, "https://api.openai.com/v1", last["leavesTo"], "no key is needed to know it")
+	require.Equal(t, "confidential", last["reads"].([]any)[0].(map[string]any)["label"])
+	require.Equal(t, []any{last["id"]}, plan["output"])
+}
+
+func TestCheckNamesWarningsAtTheirPlaces(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents:", "inputs: {spare: {text: unused}}\nagents:", 1)})
+	got := call{dir: dir, args: []string{"check"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, "team.yaml: ok: 1 task, 1 agent, 1 input; 1 warning\n", got.stdout)
+	require.Regexp(t, `^team\.yaml:4:\d+: warning: .*\n$`, got.stderr)
+	require.Contains(t, got.stderr, "spare")
+	require.Empty(t, call{dir: dir, args: []string{"check", "--log-level", "error"}}.run(t).stderr)
+	got = call{dir: dir, args: []string{"check", "-o", "json"}}.run(t)
+	require.Empty(t, got.stderr)
+	var c struct {
+		OK       bool
+		File     string
+		Tasks    int
+		Warnings []struct {
+			File string
+			Line int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &c))
+	require.True(t, c.OK)
+	require.Equal(t, "team.yaml", c.File)
+	require.Equal(t, 1, c.Tasks)
+	require.Len(t, c.Warnings, 1)
+	require.Equal(t, 4, c.Warnings[0].Line)
+	run := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, 1, strings.Count(run.stderr, "warning: "), "said once: %s", run.stderr)
+}
+
+func TestRosterCanBeCheckedButNotRun(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": "name: roster\nmodel: m\nagents: [{name: solo}]\n"})
+	got := call{dir: dir, args: []string{"check"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "0 tasks, 1 agent")
+	for _, command := range []string{"run", "plan"} {
+		got = call{dir: dir, args: []string{command}, env: map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "no tasks")
+	}
+}
