@@ -82,6 +82,12 @@ func spec(title string, after ...string) task.Spec {
 	return task.Spec{Title: title, Description: "Do " + title + ".", Assignee: title, DependsOn: task.On(after...)}
 }
 
+// by gives a task to another agent.
+func by(agent string, s task.Spec) task.Spec {
+	s.Assignee = agent
+	return s
+}
+
 func of(t testing.TB, res *team.Result, name string) *team.TaskResult {
 	t.Helper()
 	out, ok := res.Task(name)
