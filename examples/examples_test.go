@@ -1,0 +1,358 @@
+// Package examples_test runs every example as a user does, with the built
+// commands, and holds what they print to the golden text in testdata.
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	// What the commands are made of: without these imports a change there would
+	// be answered from the cache of test results.
+	_ "github.com/runteam/runteam/llm/openai"
+	_ "github.com/runteam/runteam/llm/scripted"
+	_ "github.com/runteam/runteam/spec"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden text")
+
+// bin is the folder of the commands that TestMain builds.
+var bin string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(build(m))
+}
+
+func build(m *testing.M) int {
+	var err error
+	if bin, err = os.MkdirTemp("", "examples"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(bin)
+	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library").CombinedOutput()
+	if err != nil {
+		panic("go build: " + err.Error() + "\n" + string(out))
+	}
+	return m.Run()
+}
+
+// run runs a command without the settings of the person who runs the test,
+// and returns stdout, stderr and the exit status.
+func run(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "OPENAI_") && !strings.HasPrefix(e, "RUNTEAM_") {
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return out.String(), log.String(), exit.ExitCode()
+	}
+	require.NoError(t, err)
+	return out.String(), log.String(), 0
+}
+
+// offline runs a spec without a model.
+func offline(t *testing.T, spec string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	return run(t, "runteam", append([]string{"run", spec, "--offline"}, args...)...)
+}
+
+// A result is what these tests read of the JSON that the command prints.
+type result struct {
+	Success bool
+	Tasks   []struct {
+		ID, Title, Status, Result, Label string
+	}
+	Errors []struct{ Code, Task, Root string }
+}
+
+// resultOf runs a spec without a model and returns its result by the titles of the tasks.
+func resultOf(t *testing.T, spec string) (r result, texts, statuses map[string]string) {
+	t.Helper()
+	stdout, stderr, _ := offline(t, spec, "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r), stderr)
+	texts, statuses = map[string]string{}, map[string]string{}
+	for _, task := range r.Tasks {
+		texts[task.Title], statuses[task.Title] = task.Result, task.Status
+	}
+	return r, texts, statuses
+}
+
+// An edit puts one text in the place of another in a file of an example.
+type edit struct{ file, old, new string }
+
+// delays make the scripts pleasant to watch; a test need not wait for them.
+var delays = regexp.MustCompile(`(?m)^ +delay: .*\n`)
+
+// edited returns a copy of an example without delays and with edits, each of
+// which must fit exactly once.
+func edited(t *testing.T, example string, edits ...edit) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(example)))
+	script := filepath.Join(dir, "script.yaml")
+	text, err := os.ReadFile(script)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(script, delays.ReplaceAll(text, nil), 0o600))
+	for _, e := range edits {
+		path := filepath.Join(dir, e.file)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), e.old), "%s: %q", e.file, e.old)
+		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600))
+	}
+	return dir
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		run    func(t *testing.T) (stdout, stderr string, status int)
+		status int
+	}{
+		{"claims", func(t *testing.T) (string, string, int) { return offline(t, "claims/team.yaml") }, 0},
+		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
+		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
+		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
+	}
+	for _, dir := range []string{"../cmd/runteam", "library"} { // for the cache, too
+		_, err := os.ReadDir(dir)
+		require.NoError(t, err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, status := tt.run(t)
+			require.Equal(t, tt.status, status, stderr)
+			golden := filepath.Join("testdata", tt.name+".golden")
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.WriteFile(golden, []byte(stdout), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), stdout)
+			require.NotContains(t, stdout, "(not in the prompt)")
+			require.NotContains(t, stdout, "OFFLINE", "a task without a reply in the script")
+		})
+	}
+}
+
+func TestAnswersFollowTheInputs(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, example string
+		edits         []edit
+		want, not     []string // in stdout
+	}{
+		{
+			"another customer", "claims",
+			[]edit{
+				{"claim.md", "| Policy holder | Ms Aoife Brennan |", "| Policy holder | Mr Tadhg Nolan |"},
+				{"claim.md", "| Address | 14 Quay Terrace, Dunmarra, Co. Wexford |", "| Address | 3 Mill Lane, Kilfenny |"},
+				{"claim.md", "IE30 TEST 9999 9904 5711 87", "IE30 TEST 9999 9904 0000 00"},
+			},
+			[]string{"Mr Tadhg Nolan\n3 Mill Lane\nKilfenny\n", "Dear Mr Nolan,", "your account IE30 TEST 9999 9904 0000 00 within"},
+			[]string{"Brennan", "Quay Terrace"},
+		},
+		{
+			"another sum", "claims",
+			[]edit{
+				{"claim.md", "| 500.00 | 12,455.00 |", "| 500.00 | 12,400.00 |"},
+				{"claim.md", "| Damage found on | 2026-03-12 |", "| Damage found on | 2026-03-02 |"},
+			},
+			[]string{"will pay you EUR 12,400.00", "Decision: pay, EUR 12,400.00", "found on 2 March 2026"},
+			[]string{"12,455.00", "12 March 2026"},
+		},
+		{
+			"the other estimate is lower", "claims",
+			[]edit{{"claim.md", "| B | Total of Ferncastle Restoration | 13,480.00 |", "| B | Total of Ferncastle Restoration | 9,480.00 |"}},
+			[]string{"we go by the estimate of Ferncastle Restoration (EUR 9,480.00)", "EUR 210.00: the hose"},
+			[]string{"EUR 185.00"},
+		},
+		{
+			"another deductible", "claims",
+			[]edit{{"policy.md", "| Escape of water | 500.00 |", "| Escape of water | 250.00 |"}},
+			[]string{"will pay you EUR 12,705.00", "-250.00", "What do I pay myself? EUR 250.00"},
+			[]string{"12,455.00", "-500.00"},
+		},
+		{
+			"reported too late", "claims",
+			[]edit{{"claim.md", "| 2026-03-13 09:12 | 1 |", "| 2026-04-01 09:12 | 20 |"}},
+			[]string{"cannot pay it", "Clause 5.1 (reported in time) is not met", "Decision: decline, EUR 0.00"},
+			[]string{"will pay you"},
+		},
+		{
+			"signs of fraud", "claims",
+			[]edit{
+				{"claim.md", "| Claims of the same household in the last five years | none |", "| Claims of the same household in the last five years | four |"},
+				{"claim.md", "| Differences between statement, log and site | none |", "| Differences between statement, log and site | the date |"},
+			},
+			[]string{"Before we decide", "Decision: refer, EUR 0.00", "The fraud score is 0.60"},
+			[]string{"will pay you", "If you do not agree"},
+		},
+		{
+			"another limit", "contract-review",
+			[]edit{{"contract.md", "the 3 months before the event", "the 24 months before the event"}},
+			[]string{"1 serious findings", "Clause 3.2"},
+			[]string{"Clause 9.2:"},
+		},
+		{
+			"another position", "contract-review",
+			[]edit{{"team.yaml", `increase: "5"`, `increase: "2"`}},
+			[]string{`Replace "7 %" by "2 %"`},
+			[]string{"our position is 5 %"},
+		},
+		{
+			"another register", "contract-review",
+			[]edit{{"register.md", "| Shannon Cloud Services | 2025 | 12 | 60 |", "| Errigal Hosting | 2026 | 18 | 30 |"}},
+			[]string{"Errigal Hosting agreed in 2026 to a limit of 18 months of charges, 30 days' notice"},
+			[]string{"Shannon"},
+		},
+		{
+			"nothing fails", "failure",
+			[]edit{{"script.yaml", "    status: 400\n", "    status: 503\n    times: 1\n"}},
+			[]string{"# Report to the board", "Returns: 48 articles, together EUR 1,902.75."},
+			[]string{"not known yet"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, status := offline(t, edited(t, tt.example, tt.edits...))
+			require.Zero(t, status, stderr)
+			for _, text := range tt.want {
+				require.Contains(t, stdout, text)
+			}
+			for _, text := range append(tt.not, "(not in the prompt)") {
+				require.NotContains(t, stdout, text)
+			}
+		})
+	}
+}
+
+func TestAnswersShowWhatDidNotArrive(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		edit edit
+		want []string
+	}{
+		{
+			"without the facts", edit{"team.yaml", "dependsOn: [Extract the facts, Read the terms, Check the estimate, Decide", "dependsOn: [Read the terms, Check the estimate, Decide"},
+			[]string{"Dear (not in the prompt),", "your account (not in the prompt) within", "will pay you EUR 12,455.00"},
+		},
+		{
+			"without the decision", edit{"team.yaml", "Check the estimate, Decide the claim]", "Check the estimate]"},
+			[]string{"Dear Ms Brennan,", "What we decided: (not in the prompt)."},
+		},
+		{
+			"without the timeline", edit{"team.yaml", "Score the fraud risk, Build the timeline]", "Score the fraud risk]"},
+			[]string{"Course of events\n  (not in the prompt)\n"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, status := offline(t, edited(t, "claims", tt.edit))
+			require.Zero(t, status, stderr)
+			for _, text := range tt.want {
+				require.Contains(t, stdout, text)
+			}
+		})
+	}
+	t.Run("structured results fail", func(t *testing.T) {
+		t.Parallel()
+		dir := edited(t, "claims", edit{"team.yaml", "uses: [policy]", "uses: []"})
+		_, _, statuses := resultOf(t, dir)
+		require.Equal(t, "failed", statuses["Read the terms"], "an answer without the policy does not match its schema")
+		require.Equal(t, "completed", statuses["Build the timeline"])
+	})
+}
+
+func TestClaimsHaveTwoLabels(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, status := run(t, "runteam", "plan", "claims", "-o", "json")
+	require.Zero(t, status, stderr)
+	var plan struct {
+		Tasks []struct{ Title, Label string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &plan))
+	internal := map[string]bool{"Read the terms": true, "Page for the service desk": true}
+	require.Len(t, plan.Tasks, 10)
+	for _, task := range plan.Tasks {
+		want := "confidential"
+		if internal[task.Title] {
+			want = "internal"
+		}
+		require.Equal(t, want, task.Label, task.Title)
+	}
+
+	_, stderr, status = run(t, "runteam", "check", edited(t, "claims", edit{
+		"team.yaml", "assignee: service-desk\n    dependsOn: [Read the terms]", "assignee: service-desk\n    dependsOn: [Read the terms, Decide the claim]",
+	}))
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, `"service-desk" accepts internal`)
+}
+
+// TestNothingOfTheClaimReachesTheServiceDesk changes every line of the claim
+// that anything is quoted from, and finds the internal branch unchanged.
+func TestNothingOfTheClaimReachesTheServiceDesk(t *testing.T) {
+	t.Parallel()
+	_, before, _ := resultOf(t, edited(t, "claims"))
+	_, after, _ := resultOf(t, edited(t, "claims",
+		edit{"claim.md", "| Claim number | HL-2026-03-1187 |", "| Claim number | CANARY-1 |"},
+		edit{"claim.md", "| Policy number | HL-H-2291-0457 |", "| Policy number | CANARY-2 |"},
+		edit{"claim.md", "| Policy holder | Ms Aoife Brennan |", "| Policy holder | Ms Canary |"},
+	))
+	for _, title := range []string{"Read the terms", "Page for the service desk"} {
+		require.NotEmpty(t, before[title])
+		require.Equal(t, before[title], after[title], title)
+	}
+	require.Contains(t, after["Letter to the customer"], "Your claim CANARY-1, policy CANARY-2")
+}
+
+func TestSummaryWithoutTheOptionalComparison(t *testing.T) {
+	t.Parallel()
+	dir := edited(t, "contract-review", edit{"script.yaml", "  - task: Look up the last contract\n", "  - {task: Look up the last contract, status: 400}\n  - task: Look up the last contract\n"})
+	stdout, stderr, status := offline(t, dir)
+	require.Equal(t, 1, status, stderr)
+	require.Contains(t, stdout, "Recommendation: do not sign this draft.")
+	require.Contains(t, stdout, "No earlier contract: (not in the prompt).")
+}
+
+func TestFailureMarksDependentsWithTheirRoot(t *testing.T) {
+	t.Parallel()
+	r, texts, statuses := resultOf(t, edited(t, "failure"))
+	require.False(t, r.Success)
+	require.Equal(t, map[string]string{
+		"Read the tills": "completed", "Read the web shop": "completed", "Read the returns": "failed", "Compare the channels": "completed",
+		"Put the week together": "failed", "Report to the board": "failed", "Note to the branches": "completed",
+	}, statuses)
+	require.Contains(t, texts["Read the tills"], "Total: EUR 51,500.00", "finished work is returned")
+	ids := map[string]string{}
+	for _, task := range r.Tasks {
+		ids[task.ID] = task.Title
+	}
+	roots := map[string]string{}
+	for _, e := range r.Errors {
+		roots[ids[e.Task]] = ids[e.Root]
+	}
+	require.Equal(t, map[string]string{"Read the returns": "", "Put the week together": "Read the returns", "Report to the board": "Read the returns"}, roots)
+}
