@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,4 +180,22 @@ func importsOf(f *ast.File) []string {
 		list = append(list, name)
 	}
 	return list
+}
+
+// TestEveryCoreRequirementHasATest holds docs/gate.md to the tests: each id of
+// its table stands in the name of one at least, in each package that it names.
+func TestEveryCoreRequirementHasATest(t *testing.T) {
+	t.Parallel()
+	rows := regexp.MustCompile(`(?m)^\| (G\d+) \|.*\| ([^|]+) \|$`).FindAllStringSubmatch(read(t, "docs/gate.md"), -1)
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		id := strings.TrimPrefix(row[1], "G")
+		name := regexp.MustCompile(`func (Test|Fuzz)G0?` + id + `[A-Z]`)
+		for _, m := range regexp.MustCompile("`([a-z/]+)`").FindAllStringSubmatch(row[2], -1) {
+			tests, err := filepath.Glob(filepath.Join(m[1], "*_test.go"))
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(tests, func(file string) bool { return name.MatchString(read(t, file)) }),
+				"%s: no test or fuzz target in %s is named by it", row[1], m[1])
+		}
+	}
 }

@@ -42,11 +42,11 @@ type Event struct {
 	Agent   string    `json:"agent,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // from 1
 
-	Status   task.Status     `json:"status,omitempty"`   // TaskComplete, TaskSkipped
-	Root     task.ID         `json:"root,omitempty"`     // the task whose end caused this one's
-	Code     string          `json:"code,omitempty"`     // of the error
-	Message  string          `json:"message,omitempty"`  // the error or warning, gated for the user
-	Wait     time.Duration   `json:"waitNs,omitempty"`   // TaskRetry: until the next attempt
+	Status   task.Status     `json:"status,omitempty"`  // TaskComplete, TaskSkipped
+	Root     task.ID         `json:"root,omitempty"`    // the task whose end caused this one's
+	Code     string          `json:"code,omitempty"`    // of the error
+	Message  string          `json:"message,omitempty"` // the error or warning, gated for the user
+	Wait     time.Duration   `json:"waitNs,omitempty"`  // TaskRetry: until the next attempt
 	Duration time.Duration   `json:"durationNs,omitempty"`
 	Input    int             `json:"input_tokens,omitempty"`
 	Output   int             `json:"output_tokens,omitempty"`
