@@ -124,10 +124,26 @@ func (r *reader) connection(f *fields) Connection {
 	c.Model, _ = r.expand("model", cmp.Or(r.pick(f, "model"), r.setting("model")))
 	c.Model = strings.TrimSpace(c.Model)
 	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
-	c.BaseURL, _ = r.expand("baseURL", base)
-	c.BaseURL = strings.TrimSpace(c.BaseURL)
+	if value, ok := r.expand("baseURL", base); ok {
+		c.BaseURL = r.baseURL(base, value)
+	}
 	c.APIKey = r.apiKey(f, base, c.BaseURL)
 	return c
+}
+
+// baseURL checks a base URL as far as a file can be wrong about it. What the
+// environment put into it is not shown.
+func (r *reader) baseURL(n *node, value string) string {
+	value = strings.TrimSpace(value)
+	u, err := url.Parse(value)
+	switch {
+	case value == "":
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
+	case u.User != nil:
+		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
+	}
+	return value
 }
 
 // apiKey returns the key that goes to an agent's endpoint: its own, else its

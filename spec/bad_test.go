@@ -111,10 +111,13 @@ func TestG42NoErrorShowsAKey(t *testing.T) {
 		"apiKey: >\n  fake-key-1\n  fake-key-2\nbogus: 3\n",
 		"apiKey: \"${A:-fake-key-1}${B}\"\n",
 		"headers: [fake-key-1]\n",
+		"bogus: 1\nbaseURL: http://me:fake-key-1@localhost/v1\nagents: [{name: a}]\n",
+		"bogus: 1\nbaseURL: http://fake-key-1@localhost/v1\n bad\n",
+		"mcp: {env: {GITHUB_TOKEN: fake-key-1}, x: [{password: fake-key-2}]}\n",
 		"headers: {A: \"${fake-key-1}\", Authorization: fake-key-2}\n",
 	} {
 		_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
 		require.Error(t, err, text)
-		require.NotContains(t, strings.ReplaceAll(err.Error(), `"fake-key-1" is no name of a variable`, ""), "fake-key", text)
+		require.NotContains(t, err.Error(), "fake-key", text)
 	}
 }

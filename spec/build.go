@@ -46,18 +46,24 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 type standIn struct{ team.Agent }
 
 // graph returns what a team says of tasks, whatever is wrong with the roster:
-// it is asked about the agents that have a name, and if there are others,
-// unknown agents are not held against the tasks.
+// it is asked about the agents whose names can be names, and what names the
+// others is not held against the tasks.
 func (f *File) graph(tasks []task.Spec) task.Problems {
 	if len(tasks) == 0 {
 		return nil
 	}
 	cfg := team.Config{Name: f.Name}
 	nameless := false
+	tasks = slices.Clone(tasks)
 	for _, a := range f.Agents {
 		name := a.Member.Name
 		if task.CheckName(name) != nil {
-			nameless = true
+			nameless = nameless || name == ""
+			for i := range tasks {
+				if tasks[i].Assignee == name {
+					tasks[i].Assignee = ""
+				}
+			}
 			continue
 		}
 		if !slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) }) {

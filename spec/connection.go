@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -27,7 +28,17 @@ type Connection struct {
 
 // String names the model, the endpoint and the headers, and shows no value of a header.
 func (c Connection) String() string {
-	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.Model, c.BaseURL, c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
+	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.Model, safeURL(c.BaseURL), c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
+}
+
+// safeURL returns a URL without what may be a credential: user, password, query.
+func safeURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "[unreadable]"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
 }
 
 // Format prints String, whatever the verb.

@@ -129,12 +129,18 @@ func (s *source) hiddenIn(start, end int) []span {
 			spans = append(spans, span{max(p.start, start), min(p.end, end)})
 		}
 	}
-	if s.prose || s.tree != nil {
+	if s.prose {
+		return nil
+	}
+	for _, at := range userInfo.FindAllStringSubmatchIndex(s.text[start:end], -1) {
+		spans = append(spans, span{start + at[2], start + at[3]})
+	}
+	if s.tree != nil {
 		return merge(spans)
 	}
 	if at, ok := credentialIn(s.text[start:end]); ok {
 		if variable.MatchString(s.text[start+at : end]) {
-			return spans
+			return merge(spans)
 		}
 		spans = append(spans, span{start + at, end})
 	} else if s.underHeaders(start) {
@@ -222,6 +228,9 @@ func soundsSecret(key string) bool {
 // variable matches the rest of a line that holds nothing but ${NAME}: the name
 // of a variable is no secret.
 var variable = regexp.MustCompile(`^\s*["']?\$\{[A-Za-z_][A-Za-z0-9_]*\}["']?[\s,}\]]*$`)
+
+// userInfo matches what stands before the host of a URL.
+var userInfo = regexp.MustCompile(`://([^\s/"'@]+)@`)
 
 // clip cuts a long line to a window around the column.
 func clip(text string, column int) (string, int) {

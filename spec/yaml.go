@@ -154,6 +154,8 @@ func (c *yamlConverter) syntax(err error) *fault {
 		f := &fault{at: c.at(at.GetToken().Position), message: strings.Map(printable, at.GetMessage())}
 		if strings.HasPrefix(c.src.text[f.at:], "\t") {
 			f.message, f.hint = "a tab where blanks belong", "indent with blanks"
+		} else if start, end := c.src.extent(f.at); strings.ContainsAny(c.src.text[start:end], "{[") && (strings.Contains(c.src.text[start:end], "://") || strings.Contains(c.src.text[start:end], "${")) {
+			f.hint = "between braces and brackets, put URLs and ${…} in quotes"
 		}
 		return f
 	}

@@ -1,0 +1,327 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+)
+
+// samples holds a value for each key that works, other than its default.
+var samples = map[string]string{
+	"spec.name": "claims", "spec.model": "m", "spec.provider": "openai", "spec.baseURL": "http://localhost:1/v1", "spec.apiKey": "\"${KEY}\"",
+	"spec.headers": "{X-A: b}", "spec.maxConcurrency": "3", "spec.timeoutMs": "1000", "spec.offline": "script.yaml",
+	"spec.inputs": "{claim: {text: other}}", "spec.params": "{p: v}", "spec.schemas": "{s: {type: object}}",
+	"spec.agentDefaults": "{model: d}", "spec.taskDefaults": "{maxRetries: 3}", "spec.agents": "[{name: a}, {name: b}]",
+	"spec.tasks": "[{title: X, description: x}]", "spec.output": "First", "spec.endpoints": "{\"http://localhost:1/v1\": {accepts: public}}",
+	"spec.sharedMemory": "true", "spec.schedulingStrategy": "round-robin", "spec.strictAssignees": "true",
+	"spec.team": "{agents: [{name: a}]}", "spec.orchestrator": "{defaultModel: o}",
+	"team.name": "other", "team.agents": "[{name: a}, {name: b}]", "team.sharedMemory": "true", "team.maxConcurrency": "2",
+	"orchestrator.defaultModel": "m", "orchestrator.defaultProvider": "openai", "orchestrator.defaultBaseURL": "http://localhost:1/v1",
+	"orchestrator.defaultApiKey": "\"${KEY}\"", "orchestrator.maxConcurrency": "3", "orchestrator.schedulingStrategy": "round-robin",
+	"orchestrator.strictAssignees": "true",
+	"agent.name":                   "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
+	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
+	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
+	"agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
+	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
+	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
+	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "dependencies", "task.classification": "public",
+	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
+	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.priority": "high", "task.metadata": "{a: 1}",
+	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
+	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
+	"use.name": "other", "endpoint.accepts": "public",
+}
+
+// silent are the keys that change nothing by themselves, on purpose: what they
+// say is so in any case, or only others make use of it.
+var silent = []string{
+	"spec.team", "spec.provider", "spec.sharedMemory", "spec.schedulingStrategy", "spec.strictAssignees", "spec.params", "spec.schemas",
+	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.schedulingStrategy", "orchestrator.strictAssignees",
+	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
+}
+
+// specWith writes a spec with one more key; an empty key gives the spec without it.
+func specWith(place, key, value string) string {
+	extra := map[string]string{}
+	if key != "" {
+		extra[place] = ", " + key + ": " + value
+		if place == "spec" || place == "team" || place == "orchestrator" {
+			extra[place] = key + ": " + value + "\n"
+		}
+	}
+	entry := func(in, start string) string {
+		if in == place && strings.HasPrefix(start, key+":") {
+			return key + ": " + value // in the place of the one that is there
+		}
+		return start + extra[in]
+	}
+	strip := func(s string) string { return strings.TrimPrefix(s, ", ") }
+	top := map[string]string{
+		"agents": "agents: [{" + entry("agent", "name: a") + "}]\n",
+		"tasks": "tasks:\n  - {title: First, description: First., outputSchema: {type: object}}\n" +
+			"  - title: Second\n    dependsOn: [{" + entry("dependency", "task: First") + "}]\n    uses: [{" + entry("use", "name: claim") + "}]\n    description: Second.\n" +
+			"  - {" + task3(place, key, value) + "}\n",
+		"inputs":    "inputs: {claim: {" + entry("input", "text: claim") + "}}\n",
+		"endpoints": "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
+		"defaults":  "agentDefaults: {" + strip(extra["agentDefaults"]) + "}\ntaskDefaults: {" + strip(extra["taskDefaults"]) + "}\n",
+	}
+	if place == "input" && key == "file" {
+		top["inputs"] = "inputs: {claim: {file: " + value + "}}\n"
+	}
+	switch {
+	case place == "spec" && key == "agentDefaults", place == "spec" && key == "taskDefaults":
+		top["defaults"] = ""
+	case place == "spec" && key == "team":
+		top["agents"] = ""
+	case place == "team":
+		top["agents"] = "team:\n  agents: [{name: a}]\n  " + extra["team"]
+		if key == "agents" {
+			top["agents"] = "team:\n  " + extra["team"]
+		}
+	case place == "orchestrator":
+		top["endpoints"] += "orchestrator:\n  " + extra["orchestrator"]
+	}
+	if place == "spec" {
+		delete(top, key)
+	}
+	text := extra["spec"]
+	for _, part := range []string{"agents", "tasks", "inputs", "endpoints", "defaults"} {
+		text += top[part]
+	}
+	return text
+}
+
+// task3 is the task to which keys are added.
+func task3(place, key, value string) string {
+	words := []string{"title: Third", "description: Third."}
+	if place == "task" {
+		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, key+":") })
+		words = append(words, key+": "+value)
+		if key == "dependencyPayload" {
+			words = append(words, "dependsOn: [First]")
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// fingerprint is everything that a file says, as text.
+func fingerprint(t *testing.T, f *spec.File) string {
+	t.Helper()
+	var b strings.Builder
+	for _, a := range f.Agents {
+		a.Member.Origin = task.Position{}
+		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout})
+		produces := "-"
+		if a.Member.Produces != nil {
+			produces = a.Member.Produces.String()
+		}
+		a.Member.Produces = nil
+		fmt.Fprintf(&b, "%+v %s\n", a.Member, produces)
+	}
+	for _, s := range f.Tasks {
+		s.Origin = task.Position{}
+		fmt.Fprintf(&b, "%+v\n", s)
+	}
+	for i := range f.Run.Inputs {
+		f.Run.Inputs[i].Origin = task.Position{}
+	}
+	fmt.Fprintf(&b, "%+v %v %+v %s %s %v", f.Run.Inputs, f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints)
+	return b.String()
+}
+
+func deref(f *float64) any {
+	if f == nil {
+		return nil
+	}
+	return *f
+}
+
+// TestEveryKey holds the table to its word: what works changes the outcome,
+// what is not built yet or refused is an error at its line and by its name,
+// and what is idle is a warning that changes nothing.
+func TestEveryKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`)
+	base := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
+	for _, w := range spec.Vocabulary() {
+		id := w.Place + "." + w.Key
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			require.NotEmpty(t, w.Says)
+			sample := samples[id]
+			if sample == "" {
+				sample = samples[strings.Replace(id, "Defaults.", ".", 1)]
+			}
+			switch w.Status {
+			case spec.Works:
+				require.NotEmpty(t, sample, "give this key a sample")
+				text := specWith(w.Place, w.Key, sample)
+				got := must(t, dir, id, text)
+				for _, warning := range got.Warnings {
+					require.Regexp(t, "no task uses it|nothing uses", warning.Message)
+				}
+				if slices.Contains(silent, id) {
+					require.Equal(t, base, fingerprint(t, got))
+					return
+				}
+				require.NotEqual(t, base, fingerprint(t, got), "it works, so it must change something:\n%s", text)
+			case spec.NotBuilt, spec.Refused:
+				_, err := spec.Load(at(t, dir, id, specWith(w.Place, w.Key, "5")))
+				condition := spec.ErrNotBuilt
+				if w.Status == spec.Refused {
+					condition = spec.ErrRefused
+				}
+				require.ErrorIs(t, err, condition)
+				require.Regexp(t, `\d: .*`+w.Key+": not (built yet|taken)", strings.Join(messages(t, err), "\n"))
+				got := must(t, dir, id+"-null", specWith(w.Place, w.Key, "null"))
+				require.Equal(t, base, fingerprint(t, got), "nothing asks for nothing")
+			case spec.Idle:
+				got := must(t, dir, id, specWith(w.Place, w.Key, "5"))
+				require.Len(t, got.Warnings, 1)
+				require.Contains(t, got.Warnings[0].Message, w.Key+": no effect here")
+				require.Equal(t, base, fingerprint(t, got))
+			default:
+				t.Fatalf("status %q", w.Status)
+			}
+		})
+	}
+}
+
+// at writes a spec and returns the options that load it.
+func at(t *testing.T, dir, name, text string) spec.Options {
+	t.Helper()
+	write(t, dir, name+".yaml", text)
+	return spec.Options{Path: filepath.Join(dir, name+".yaml"), Lookup: env(map[string]string{"KEY": "k"})}
+}
+
+func must(t *testing.T, dir, name, text string) *spec.File {
+	t.Helper()
+	f, err := spec.Load(at(t, dir, name, text))
+	require.NoError(t, err, text)
+	if f.Name == name {
+		f.Name = "base"
+	}
+	return f
+}
+
+// TestWrongTypesOfEveryKey holds that no key takes a value of any type, and
+// that nothing panics on one.
+func TestWrongTypesOfEveryKey(t *testing.T) {
+	t.Parallel()
+	for _, w := range spec.Vocabulary() {
+		if w.Status != spec.Works {
+			continue
+		}
+		wrong := 0
+		for _, value := range []string{"5", "-1.5", "word", "\"\"", "true", "[]", "[5]", "[[]]", "{}", "{a: 5}", "{a: {}}", "{file: 5}", "null", ".inf", "99999999999999999999"} {
+			text := specWith(w.Place, w.Key, value)
+			_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+			if err != nil {
+				wrong++
+				require.NotEmpty(t, messages(t, err))
+			}
+		}
+		require.Positive(t, wrong, "%s.%s takes anything", w.Place, w.Key)
+	}
+}
+
+// TestReferenceNamesEveryKey holds docs/spec-file.md to the table.
+func TestReferenceNamesEveryKey(t *testing.T) {
+	const file = "../docs/spec-file.md"
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	doc := string(data)
+	places := map[string][]spec.Word{}
+	for _, w := range spec.Vocabulary() {
+		places[w.Place] = append(places[w.Place], w)
+	}
+	table := regexp.MustCompile(`(?s)<!-- keys: (\w+) -->\n(.*?)<!-- end -->`)
+	seen := map[string]bool{}
+	fresh := table.ReplaceAllStringFunc(doc, func(part string) string {
+		place := table.FindStringSubmatch(part)[1]
+		seen[place] = true
+		require.NotEmpty(t, places[place], "no such place: %s", place)
+		return "<!-- keys: " + place + " -->\n" + render(places[place]) + "<!-- end -->"
+	})
+	for place := range places {
+		require.True(t, seen[place], "docs/spec-file.md has no table of %s", place)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))
+		return
+	}
+	require.Equal(t, fresh, doc, "run go test ./spec -update")
+}
+
+// render writes the rows of a place: what works, then the rest.
+func render(words []spec.Word) string {
+	var b strings.Builder
+	b.WriteString("| key | what may be written | |\n| --- | --- | --- |\n")
+	for _, w := range words {
+		if w.Status == spec.Works {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Key, w.Kind, w.Says)
+		}
+	}
+	for _, group := range []struct {
+		status spec.Status
+		title  string
+	}{
+		{spec.NotBuilt, "Not built yet, so an error"}, {spec.Refused, "Not taken, so an error"}, {spec.Idle, "Without effect, so a warning"},
+	} {
+		var keys []string
+		for _, w := range words {
+			if w.Status == group.status {
+				keys = append(keys, fmt.Sprintf("`%s` (%s)", w.Key, w.Says))
+			}
+		}
+		if len(keys) > 0 {
+			fmt.Fprintf(&b, "\n%s: %s.\n", group.title, strings.Join(keys, "; "))
+		}
+	}
+	return b.String()
+}
+
+// TestNotBuiltKeysThatAskForNothing are fine: no one loses anything by them.
+func TestNotBuiltKeysThatAskForNothing(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, `
+policy: {}
+assert: []
+mcp: {}
+tools: []
+sharedMemory: true
+schedulingStrategy: composite
+agents: [{name: a, tools: [], mcp: [], customTools: [], frequencyPenalty: 0, extraBody: {}, disallowedTools: [bash]}]
+tasks:
+  - {title: A, description: a, assignee: a, memoryScope: dependencies, requires: {}, status: pending}
+  - {title: B, description: b, assignee: a, dependsOn: [{task: A, need: [""]}], uses: []}
+`, spec.Options{})
+	require.NoError(t, err)
+	require.Empty(t, f.Warnings)
+	_, err = load(t, "agents: [{name: a, toolPreset: readonly, frequencyPenalty: 0.1}]", spec.Options{})
+	require.ErrorIs(t, err, spec.ErrNotBuilt)
+	require.ErrorIs(t, err, spec.ErrRefused)
+}
+
+func TestProblemsAsJSON(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "agnets: []", spec.Options{})
+	bad := err.(*spec.Error)
+	data, jsonErr := json.Marshal(bad.Problems)
+	require.NoError(t, jsonErr)
+	var got []map[string]any
+	require.NoError(t, json.Unmarshal(data, &got))
+	require.Equal(t, []map[string]any{{"file": bad.Problems[0].File, "line": 1.0, "column": 1.0, "message": `unknown key "agnets" in the file`, "hint": "did you mean agents?"}}, got)
+}
