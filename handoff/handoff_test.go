@@ -1,0 +1,127 @@
+package handoff_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// Credentials that were never valid, in pieces so that scanners of
+// repositories do not take them for real ones.
+var (
+	fakeToken = "gh" + "p_" + "9fKq2LmZ7RtXv4Nc8BwYp1HsDj6GaEu3Wo5T"
+	fakePEM   = "-----BEGIN " + "PRIVATE KEY-----\n" + strings.Repeat("MIIBVgIBADANBgkqhkiG9w0BAQEFAASCAUAwggE8AgEAAkEAq7BFUpkGp3+LQmlQ\n", 40) + "-----END " + "PRIVATE KEY-----"
+)
+
+var upstream = handoff.Source{Kind: handoff.Dependency, Name: "t-up"}
+
+// request asks "writer" to take the result of t-up.
+func request() handoff.Request {
+	return handoff.Request{
+		Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down",
+		Classification: label.Confidential,
+		Grants:         []handoff.Grant{handoff.WholeOf(upstream, "team.yaml:12 dependsOn")},
+	}
+}
+
+func writer() handoff.Capabilities {
+	return handoff.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential, OutputTags: []string{"summary", "score"}}
+}
+
+func negotiate(t require.TestingT, r handoff.Request, c handoff.Capabilities) handoff.Contract {
+	k, err := handoff.Negotiate(r, &c, noon)
+	require.NoError(t, err)
+	return k
+}
+
+// compartment returns a gate whose contract was changed after it was made.
+func compartment(t require.TestingT, changes ...func(*handoff.Contract)) *handoff.Compartment {
+	c := &handoff.Compartment{Contract: negotiate(t, request(), writer())}
+	for _, change := range changes {
+		change(&c.Contract)
+	}
+	return c
+}
+
+func header() envelope.Header {
+	return envelope.Header{ID: "e-up", Producer: "analyst", Task: "t-up", Run: "r1", Classification: label.Confidential, CreatedAt: noon}
+}
+
+func envelopeOf(t require.TestingT, p envelope.Payload, changes ...func(*envelope.Header)) *envelope.Envelope {
+	h := header()
+	for _, change := range changes {
+		change(&h)
+	}
+	e, err := envelope.New(h, p)
+	require.NoError(t, err)
+	return e
+}
+
+func structured(t require.TestingT, raw string) envelope.Payload {
+	p, err := envelope.Structured(raw)
+	require.NoError(t, err)
+	return p
+}
+
+// offer returns an offer that crosses the gate of [compartment].
+func offer(t require.TestingT, p envelope.Payload, changes ...func(*envelope.Header)) *handoff.Offer {
+	return &handoff.Offer{Source: upstream, Title: "Analyse", Assignee: "analyst", Status: task.Completed, Envelope: envelopeOf(t, p, changes...)}
+}
+
+func decide(t require.TestingT, c *handoff.Compartment, o *handoff.Offer) handoff.Ruling {
+	r, err := c.Decide(o, noon)
+	require.NoError(t, err)
+	return r
+}
+
+// seal gates an offer that must pass.
+func seal(t require.TestingT, c *handoff.Compartment, o *handoff.Offer) handoff.Sealed {
+	s, err := c.GateOutbound(o, noon)
+	require.NoError(t, err)
+	require.False(t, s.Withheld())
+	return s
+}
+
+// sealed is seal for calls of methods.
+func sealed(t require.TestingT, c *handoff.Compartment, o *handoff.Offer) *handoff.Sealed {
+	s := seal(t, c, o)
+	return &s
+}
+
+// text gates a text and returns what crosses.
+func text(t require.TestingT, give string) *handoff.Sealed {
+	return sealed(t, compartment(t), offer(t, envelope.Text(give)))
+}
+
+// tampered returns e with another text under its old digest.
+func tampered(t require.TestingT, e *envelope.Envelope) *envelope.Envelope {
+	r := e.Record()
+	r.Text += "!"
+	e, err := r.Envelope()
+	require.NoError(t, err)
+	return e
+}
+
+func TestBaseOfferPasses(t *testing.T) {
+	t.Parallel() // what the other tests change one thing about
+	r := decide(t, compartment(t), offer(t, envelope.Text("numbers")))
+	require.Equal(t, handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Full, Rule: handoff.RuleDependsOn, Line: "team.yaml:12 dependsOn", Source: upstream,
+		Envelope: "e-up", From: "analyst", To: "writer", Task: "t-down", Before: label.Confidential, After: label.Confidential, BytesBefore: 7, BytesAfter: 7,
+	}, r.Decision)
+	require.NoError(t, r.Err())
+	s := seal(t, compartment(t), offer(t, envelope.Text("numbers")))
+	require.Equal(t, envelope.Text("numbers"), s.Payload())
+	require.Equal(t, "Analyse", s.Title())
+	require.Equal(t, "analyst", s.Assignee())
+	require.Equal(t, task.Completed, s.Status())
+	require.Equal(t, upstream, s.Source())
+}

@@ -1,0 +1,259 @@
+package handoff_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*handoff.Request, *handoff.Capabilities)
+		rule   handoff.Rule
+		says   string
+	}{
+		{"label above the agent's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
+			c.Accepts = label.Internal
+		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: set accepts: confidential there`},
+		{"label above an endpoint's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
+			c.Endpoints = []handoff.Endpoint{{URL: "http://127.0.0.1/v1", Accepts: label.Secret}, {URL: "https://api.example/v1", Accepts: label.Internal}}
+		}, handoff.RuleClearance, "endpoint https://api.example/v1 accepts internal"},
+		{"an agent that may not produce what it reads", func(r *handoff.Request, c *handoff.Capabilities) {
+			c.Produces = label.Internal
+		}, handoff.RuleProduces, `the result will be confidential, and "writer" produces at most internal`},
+		{"a required tag that is not declared", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.RequiredTags = []string{"score", "risk", "Score"}
+		}, handoff.RuleTags, "risk, Score"},
+		{"a session longer than the longest", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Duration, c.MaxSession = time.Minute+1, time.Minute
+		}, handoff.RuleSession, `"writer" keeps one for 1m0s`},
+		{"a grant of no kind", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Grants = append(r.Grants, handoff.WholeOf(handoff.Source{Name: "x"}, ""))
+		}, handoff.RuleGrant, "names no source"},
+		{"a grant of no name", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Grants = append(r.Grants, handoff.WholeOf(handoff.Source{Kind: handoff.Input}, ""))
+		}, handoff.RuleGrant, "names no source"},
+		{"a grant of a path that nothing enforces", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Grants = append(r.Grants, handoff.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{task.Whole, "/score"}})
+		}, handoff.RuleGrant, `"/score"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, c := request(), writer()
+			tt.change(&r, &c)
+			k, err := handoff.Negotiate(r, &c, noon)
+			refusal, ok := errors.AsType[*handoff.Refusal](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, tt.rule, refusal.Rule)
+			require.Contains(t, refusal.Error(), tt.says)
+			require.NotEmpty(t, refusal.Hint)
+			require.Zero(t, k)
+		})
+	}
+}
+
+func TestNegotiateAcceptsTheEdges(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*handoff.Request, *handoff.Capabilities)
+	}{
+		{"label at the clearance", func(r *handoff.Request, c *handoff.Capabilities) {}},
+		{"label at an endpoint's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
+			c.Endpoints = []handoff.Endpoint{{Accepts: label.Confidential}}
+		}},
+		{"every required tag declared", func(r *handoff.Request, c *handoff.Capabilities) { r.RequiredTags = []string{"score", "summary"} }},
+		{"the longest session", func(r *handoff.Request, c *handoff.Capabilities) { r.Duration, c.MaxSession = time.Minute, time.Minute }},
+		{"any session where none is too long", func(r *handoff.Request, c *handoff.Capabilities) { r.Duration = 1000 * time.Hour }},
+		{"no grants", func(r *handoff.Request, c *handoff.Capabilities) { r.Grants = nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, c := request(), writer()
+			tt.change(&r, &c)
+			_, err := handoff.Negotiate(r, &c, noon)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestContractSaysWhatWasAgreed(t *testing.T) {
+	t.Parallel()
+	r, c := request(), writer()
+	r.Classification, r.RequiredTags, r.Duration = label.Internal, []string{"score"}, time.Minute
+	k := negotiate(t, r, c)
+	require.Equal(t, handoff.Contract{
+		Session: "r1/t-down/1", Caller: "user", Callee: "writer", Run: "r1", Task: "t-down",
+		MaxInput: label.Internal, MaxOutput: label.Internal, // not what the agent could take or give
+		Grants: r.Grants, RequiredTags: []string{"score"}, DeclaredTags: []string{"summary", "score"}, ExpiresAt: noon.Add(time.Minute),
+	}, k)
+}
+
+func TestG16ContractExpiry(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		asked, most time.Duration
+		want        time.Time
+	}{
+		{"nobody bounds it", 0, 0, time.Time{}},
+		{"the task does", time.Minute, 0, noon.Add(time.Minute)},
+		{"the agent does", 0, time.Hour, noon.Add(time.Hour)},
+		{"the task asks for less", time.Minute, time.Hour, noon.Add(time.Minute)},
+	}
+	for _, tt := range tests {
+		r, c := request(), writer()
+		r.Duration, c.MaxSession = tt.asked, tt.most
+		require.Equal(t, tt.want, negotiate(t, r, c).ExpiresAt, tt.name)
+	}
+}
+
+func TestG11ContractSharesNothingWithTheRequest(t *testing.T) {
+	t.Parallel()
+	r, c := request(), writer()
+	r.Grants[0].Paths = []task.Path{task.Whole}
+	r.Grants[0].Translate = &handoff.Translation{MaxTokens: 5}
+	r.RequiredTags = []string{"score"}
+	k, again := negotiate(t, r, c), negotiate(t, r, c)
+	r.Grants[0].Paths[0], r.Grants[0].Translate.MaxTokens, r.RequiredTags[0], c.OutputTags[0] = "/x", 9, "x", "x"
+	r.Grants[0].Source.Name = "t-other"
+	require.Equal(t, again, k)
+	require.Equal(t, []task.Path{task.Whole}, k.Grants[0].Paths)
+	require.Equal(t, 5, k.Grants[0].Translate.MaxTokens)
+	require.Equal(t, upstream, k.Grants[0].Source)
+}
+
+func TestG15DefaultsOfAnAgent(t *testing.T) {
+	t.Parallel()
+	c := handoff.Capabilities{Agent: "plain"}
+	require.Equal(t, label.Internal, c.Clearance())
+	r := request()
+	_, err := handoff.Negotiate(r, &c, noon)
+	require.Error(t, err, "it does not accept confidential")
+	r.Classification = label.Internal
+	require.Equal(t, label.Internal, negotiate(t, r, c).MaxOutput)
+}
+
+var levels = rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential, label.Secret})
+
+var parts = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) handoff.Part {
+	return handoff.Part{Classification: levels.Draw(t, "level"), Optional: rapid.Bool().Draw(t, "optional")}
+}), 0, 5)
+
+func TestG51ClearanceIsTheLowest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := handoff.Capabilities{Agent: "a", Accepts: levels.Draw(t, "accepts")}
+		lowest := c.Accepts
+		for _, level := range rapid.SliceOfN(levels, 0, 3).Draw(t, "endpoints") {
+			c.Endpoints = append(c.Endpoints, handoff.Endpoint{Accepts: level})
+			lowest = min(lowest, level)
+		}
+		require.Equal(t, lowest, c.Clearance())
+	})
+}
+
+func TestG13LabelIsTheJoin(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		own, clearance, ps := levels.Draw(t, "own"), levels.Draw(t, "clearance"), parts.Draw(t, "parts")
+		got := handoff.Label(own, clearance, ps)
+		require.GreaterOrEqual(t, got, own)
+		highest := own
+		for _, p := range ps {
+			if !p.Optional {
+				require.GreaterOrEqual(t, got, p.Classification, "what is required always counts")
+			}
+			if !p.Optional || p.Classification <= clearance && p.Classification != label.Secret {
+				highest = highest.Join(p.Classification)
+			}
+		}
+		require.Equal(t, highest, got, "and nothing else does")
+		for range ps { // the order does not matter
+			ps = append(ps[1:], ps[0])
+			require.Equal(t, got, handoff.Label(own, clearance, ps))
+		}
+	})
+}
+
+// TestG48DynamicLabelsStayBelowTheStaticOne draws what a plan knows of a task, lets
+// each part arrive with a label that is at most as high, or not at all, and
+// holds the handshake and the gate to the plan.
+func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		own, clearance, static := levels.Draw(t, "own"), levels.Draw(t, "clearance"), parts.Draw(t, "parts")
+		bound := handoff.Label(own, clearance, static)
+		var arrived []handoff.Part
+		for _, p := range static {
+			if p.Optional && rapid.Bool().Draw(t, "missing") {
+				continue
+			}
+			p.Classification = min(p.Classification, levels.Draw(t, "dynamic"))
+			arrived = append(arrived, p)
+		}
+		got := handoff.Label(own, clearance, arrived)
+		require.LessOrEqual(t, got, bound)
+
+		agent := handoff.Capabilities{Agent: "a", Accepts: clearance, Produces: clearance}
+		ask := func(level label.Classification) (handoff.Contract, error) {
+			return handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Classification: level}, &agent, noon)
+		}
+		planned, err := ask(bound)
+		if err != nil {
+			return // the plan is refused before it runs
+		}
+		k, err := ask(got)
+		require.NoError(t, err, "what a plan admits, the dispatch admits")
+		for _, p := range static {
+			rule, _, _ := planned.Admits(p.Classification)
+			require.Equal(t, p.Classification > bound || p.Classification == label.Secret, rule != "")
+		}
+		for _, p := range arrived {
+			if rule, _, _ := k.Admits(p.Classification); !p.Optional && p.Classification != label.Secret {
+				require.Empty(t, rule, "required and not secret: it crosses")
+			}
+		}
+	})
+}
+
+func TestAdmits(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		callee string
+		most   label.Classification
+		level  label.Classification
+		rule   handoff.Rule
+		why    handoff.Reason
+	}{
+		{"writer", label.Internal, label.Public, "", ""},
+		{"writer", label.Internal, label.Internal, "", ""},
+		{"writer", label.Internal, label.Confidential, handoff.RuleClearance, handoff.ReasonClearance},
+		{"writer", label.Confidential, label.Secret, handoff.RuleClearance, handoff.ReasonClearance},
+		{"writer", label.Secret, label.Confidential, "", ""},
+		{"writer", label.Secret, label.Secret, handoff.RuleSecret, handoff.ReasonRule},
+		{"coordinator", label.Secret, label.Secret, handoff.RuleSecret, handoff.ReasonRule},
+		{"", label.Secret, label.Secret, handoff.RuleSecret, handoff.ReasonRule},
+		{handoff.User, label.Secret, label.Secret, "", ""},
+		{handoff.User, label.Confidential, label.Secret, handoff.RuleClearance, handoff.ReasonClearance},
+		{"writer", label.Secret, label.Secret + 1, handoff.RuleClearance, handoff.ReasonClearance},
+		{"writer", label.Public - 1, label.Public, handoff.RuleClearance, handoff.ReasonClearance},
+	}
+	for _, tt := range tests {
+		k := handoff.Contract{Callee: tt.callee, MaxInput: tt.most}
+		rule, why, detail := k.Admits(tt.level)
+		require.Equal(t, tt.rule, rule, "%v", tt)
+		require.Equal(t, tt.why, why, "%v", tt)
+		require.Equal(t, tt.rule == "", detail == "")
+	}
+}

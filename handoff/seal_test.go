@@ -1,0 +1,312 @@
+package handoff_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+func TestG04SealedComesFromTheGateOnly(t *testing.T) {
+	t.Parallel()
+	for _, made := range []reflect.Type{reflect.TypeFor[handoff.Sealed]()} {
+		for i := range made.NumField() {
+			require.False(t, made.Field(i).IsExported(), made.Field(i).Name)
+		}
+	}
+	var zero handoff.Sealed
+	require.True(t, zero.Withheld())
+	require.True(t, zero.Payload().Empty())
+	k := negotiate(t, request(), writer())
+	require.ErrorIs(t, zero.For(&k), handoff.ErrUnsealed)
+	require.ErrorIs(t, zero.For(&handoff.Contract{}), handoff.ErrUnsealed, "nor does it belong to the zero contract")
+
+	e, d, err := compartment(t).GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{zero}, nil, noon)
+	require.ErrorIs(t, err, handoff.ErrUnsealed)
+	require.Nil(t, e)
+	require.Equal(t, handoff.Held, d.Verdict)
+}
+
+func TestG04ZeroRulingSealsNothing(t *testing.T) {
+	t.Parallel()
+	s, err := compartment(t).Seal(offer(t, envelope.Text("x")), &handoff.Ruling{})
+	require.Error(t, err)
+	require.Zero(t, s)
+	// A ruling that somebody wrote by hand carries nothing.
+	o := offer(t, envelope.Text("x"))
+	forged := handoff.Ruling{Decision: decide(t, compartment(t), o).Decision}
+	s, err = compartment(t).Seal(o, &forged)
+	require.Error(t, err)
+	require.Zero(t, s)
+}
+
+func TestG18RulingBelongsToItsOffer(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*testing.T, *handoff.Offer)
+	}{
+		{"another source", func(_ *testing.T, o *handoff.Offer) { o.Source.Name = "t-other" }},
+		{"another kind of source", func(_ *testing.T, o *handoff.Offer) { o.Source.Kind = handoff.Input }},
+		{"no envelope", func(_ *testing.T, o *handoff.Offer) { o.Envelope = nil }},
+		{"another envelope", func(t *testing.T, o *handoff.Offer) {
+			o.Envelope = envelopeOf(t, envelope.Text("numbers"), func(h *envelope.Header) { h.ID = "e-2" })
+		}},
+		{"an envelope of the same id that is endorsed", func(t *testing.T, o *handoff.Offer) {
+			o.Envelope = envelopeOf(t, envelope.Text("numbers"), func(h *envelope.Header) { h.Trust = label.Endorsed })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, o := compartment(t), offer(t, envelope.Text("numbers"))
+			r := decide(t, c, o)
+			_, err := c.Seal(o, &r)
+			require.NoError(t, err, "for its own offer it does")
+			tt.change(t, o)
+			s, err := c.Seal(o, &r)
+			require.ErrorContains(t, err, "about something else")
+			require.Zero(t, s)
+		})
+	}
+}
+
+func TestG18RulingBelongsToItsContract(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*handoff.Contract){
+		"another reader":      func(k *handoff.Contract) { k.Callee = "critic" },
+		"another task":        func(k *handoff.Contract) { k.Task = "t-other" },
+		"the next attempt":    func(k *handoff.Contract) { k.Session = "r1/t-down/2" },
+		"another run":         func(k *handoff.Contract) { k.Session = "r2/t-down/1" },
+		"one with no session": func(k *handoff.Contract) { k.Session = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := offer(t, envelope.Text("numbers"))
+			r := decide(t, compartment(t), o)
+			s, err := compartment(t, change).Seal(o, &r)
+			require.Error(t, err)
+			require.Zero(t, s)
+		})
+	}
+}
+
+func TestG18ContractWithoutASessionSealsNothing(t *testing.T) {
+	t.Parallel()
+	c := compartment(t, func(k *handoff.Contract) { k.Session = "" })
+	s, err := c.GateOutbound(offer(t, envelope.Text("x")), noon)
+	require.ErrorContains(t, err, "no session")
+	require.Zero(t, s)
+}
+
+func TestG18SealedBelongsToItsContract(t *testing.T) {
+	t.Parallel()
+	c := compartment(t)
+	for _, s := range []handoff.Sealed{seal(t, c, offer(t, envelope.Text("x"))), withheld(t, c)} {
+		require.NoError(t, s.For(&c.Contract))
+		for name, change := range map[string]func(*handoff.Contract){
+			"another reader":   func(k *handoff.Contract) { k.Callee = "critic" },
+			"another task":     func(k *handoff.Contract) { k.Task = "t-other" },
+			"another session":  func(k *handoff.Contract) { k.Session = "r1/t-down/2" },
+			"no session":       func(k *handoff.Contract) { k.Session = "" },
+			"the zero of them": func(k *handoff.Contract) { *k = handoff.Contract{} },
+		} {
+			k := c.Contract
+			change(&k)
+			require.ErrorIs(t, s.For(&k), handoff.ErrUnsealed, name)
+			_, _, err := (&handoff.Compartment{Contract: k}).GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{s}, nil, noon)
+			require.Error(t, err, name)
+		}
+	}
+}
+
+// withheld returns the line of an optional dependency that failed.
+func withheld(t require.TestingT, c *handoff.Compartment) handoff.Sealed {
+	s, err := c.GateOutbound(&handoff.Offer{Source: upstream, Title: "Analyse", Assignee: "analyst", Status: task.Failed, Optional: true}, noon)
+	require.NoError(t, err)
+	return s
+}
+
+func TestG33OptionalBecomesALineWithTheRightWord(t *testing.T) {
+	t.Parallel()
+	tests := map[handoff.Reason]func(*testing.T, *handoff.Compartment, *handoff.Offer){
+		handoff.ReasonRule:      func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil },
+		handoff.ReasonClearance: func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) { c.Contract.MaxInput = label.Public },
+		handoff.ReasonExpired: func(t *testing.T, _ *handoff.Compartment, o *handoff.Offer) {
+			remake(t, o, func(r *envelope.Record) { r.CreatedAt = noon.Add(1) })
+		},
+		handoff.ReasonTampered: func(t *testing.T, _ *handoff.Compartment, o *handoff.Offer) { o.Envelope = tampered(t, o.Envelope) },
+		handoff.ReasonFailed:   func(_ *testing.T, _ *handoff.Compartment, o *handoff.Offer) { o.Envelope, o.Status = nil, task.Failed },
+		handoff.ReasonSkipped:  func(_ *testing.T, _ *handoff.Compartment, o *handoff.Offer) { o.Envelope, o.Status = nil, task.Skipped },
+	}
+	for word, change := range tests {
+		t.Run(string(word), func(t *testing.T) {
+			t.Parallel()
+			c, o := compartment(t), offer(t, envelope.Text("x"))
+			o.Optional = true
+			change(t, c, o)
+			s, err := c.GateOutbound(o, noon)
+			require.NoError(t, err)
+			require.True(t, s.Withheld())
+			require.Equal(t, word, s.Decision().Reason)
+			require.Equal(t, o.Status, s.Status())
+			require.Equal(t, "Analyse", s.Title())
+		})
+	}
+}
+
+func TestG11SealedOutlivesItsOffer(t *testing.T) {
+	t.Parallel()
+	c, o := compartment(t), offer(t, envelope.Text("numbers "+fakeToken))
+	r := decide(t, c, o)
+	s, err := c.Seal(o, &r)
+	require.NoError(t, err)
+	o.Title, o.Assignee, o.Status, o.Envelope = "changed", "changed", task.Failed, nil
+	r.Verdict, r.After = handoff.Held, label.Public
+	c.Contract.Session = "changed"
+	require.Equal(t, "Analyse", s.Title())
+	require.Equal(t, "numbers [REDACTED:token]", s.Payload().Text())
+	require.Equal(t, label.Confidential, s.Decision().After)
+	require.False(t, s.Withheld())
+}
+
+func TestG42NoVerbPrintsWhatCrosses(t *testing.T) {
+	t.Parallel()
+	const canary = "CANARY-51c"
+	c, o := compartment(t), offer(t, structured(t, `["`+canary+`"]`).WithText(canary))
+	o.As = task.Both
+	r := decide(t, c, o)
+	s := seal(t, c, o)
+	for _, value := range []any{r, &r, s, &s, []handoff.Sealed{s}, []handoff.Ruling{r}, r.Decision, s.Decision()} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			require.NotContains(t, fmt.Sprintf(verb, value), canary, verb)
+		}
+		raw, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), canary)
+	}
+	require.Equal(t, `dependency "Analyse" for "writer", passed`, s.String())
+	require.Equal(t, "not sealed", handoff.Sealed{}.String())
+}
+
+func TestHeldErrorsAreFound(t *testing.T) {
+	t.Parallel()
+	_, err := compartment(t, func(k *handoff.Contract) { k.Grants = nil }).GateOutbound(offer(t, envelope.Text("x")), noon)
+	held, ok := errors.AsType[*handoff.HeldError](fmt.Errorf("task: %w", err))
+	require.True(t, ok)
+	require.Equal(t, handoff.CodeHeld, held.Code())
+}
+
+// Translation: the gate asks, a fake model retells, the gate rules again.
+
+// translating returns a gate that lets nothing cross as it is.
+func translating(t require.TestingT, changes ...func(*handoff.Contract)) *handoff.Compartment {
+	return compartment(t, append(changes, func(k *handoff.Contract) { k.Grants[0].Translate = &handoff.Translation{MaxTokens: 10} })...)
+}
+
+// retell is a translator: it answers what the ruling asked for.
+func retell(t require.TestingT, o *handoff.Offer, text string, changes ...func(*envelope.Header)) *envelope.Envelope {
+	derive := func(h *envelope.Header) {
+		h.ID, h.Producer, h.DerivedFrom = "e-up/short", "translator", []envelope.ID{o.Envelope.ID()}
+	}
+	return envelopeOf(t, envelope.Text(text), append([]func(*envelope.Header){derive}, changes...)...)
+}
+
+func TestTranslationRound(t *testing.T) {
+	t.Parallel()
+	c, o := translating(t), offer(t, envelope.Text("a long story"))
+	r := decide(t, c, o)
+	require.Equal(t, handoff.NeedsTranslation, r.Verdict)
+	require.Equal(t, 10, r.Translate.MaxTokens)
+	s, err := c.Seal(o, &r)
+	require.ErrorContains(t, err, "translation")
+	require.Zero(t, s)
+	require.Error(t, r.Err(), "it has not passed")
+	o.Optional = true
+	_, err = c.GateOutbound(o, noon)
+	require.Error(t, err, "optional does not stand in for a translation")
+
+	o.Translated = retell(t, o, "short "+fakeToken)
+	s = seal(t, c, o)
+	require.Equal(t, "short [REDACTED:token]", s.Payload().Text(), "and it is redacted like anything else")
+	require.Equal(t, envelope.ID("e-up"), s.Decision().Envelope)
+}
+
+func TestTranslationOfferedUnaskedIsIgnored(t *testing.T) {
+	t.Parallel()
+	o := offer(t, envelope.Text("numbers"))
+	o.Translated = retell(t, o, "something else")
+	require.Equal(t, "numbers", sealed(t, compartment(t), o).Payload().Text())
+}
+
+func TestTranslationIsRuledOn(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		give   func(*testing.T, *handoff.Offer) *envelope.Envelope
+		rule   handoff.Rule
+		reason handoff.Reason
+	}{
+		{"not derived from the original", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = []envelope.ID{"e-other"} })
+		}, handoff.RuleDigest, handoff.ReasonTampered},
+		{"derived from nothing", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = nil })
+		}, handoff.RuleDigest, handoff.ReasonTampered},
+		{"altered", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return tampered(t, retell(t, o, "x"))
+		}, handoff.RuleDigest, handoff.ReasonTampered},
+		{"of a lower label", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Internal })
+		}, handoff.RuleDigest, handoff.ReasonTampered},
+		{"above the contract", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
+		}, handoff.RuleClearance, handoff.ReasonClearance},
+		{"expired", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(-2), noon })
+		}, handoff.RuleExpiry, handoff.ReasonExpired},
+		{"from the future", func(t *testing.T, o *handoff.Offer) *envelope.Envelope {
+			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt = noon.Add(1) })
+		}, handoff.RuleExpiry, handoff.ReasonExpired},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := offer(t, envelope.Text("a long story"))
+			o.Translated = tt.give(t, o)
+			requireHeld(t, translating(t), o, tt.rule, tt.reason, handoff.CodeHeld)
+		})
+	}
+	t.Run("secret without a rule", func(t *testing.T) {
+		t.Parallel()
+		o := offer(t, envelope.Text("a long story"))
+		o.Translated = retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
+		c := translating(t, func(k *handoff.Contract) { k.MaxInput = label.Secret })
+		requireHeld(t, c, o, handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
+	})
+}
+
+func TestG13TranslationLowersTrustAndLife(t *testing.T) {
+	t.Parallel()
+	endorsed := func(h *envelope.Header) { h.Trust, h.ExpiresAt = label.Endorsed, noon.Add(time.Hour) }
+	c, o := translating(t), offer(t, envelope.Text("a long story"), endorsed)
+	o.Translated = retell(t, o, "short", func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Minute) })
+	e, _, err := c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{seal(t, c, o)}, nil, noon)
+	require.NoError(t, err)
+	require.Equal(t, label.Untrusted, e.Trust(), "a model retold it")
+	require.Equal(t, noon.Add(time.Minute), e.ExpiresAt())
+
+	plain := compartment(t)
+	e, _, err = plain.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{seal(t, plain, offer(t, envelope.Text("x"), endorsed))}, nil, noon)
+	require.NoError(t, err)
+	require.Equal(t, label.Endorsed, e.Trust())
+	require.Equal(t, noon.Add(time.Hour), e.ExpiresAt())
+}
