@@ -210,7 +210,7 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 		{
 			"another limit", "contract-review",
 			[]edit{{"contract.md", "the 3 months before the event", "the 24 months before the event"}},
-			[]string{"1 serious findings", "Clause 3.2"},
+			[]string{"One serious finding has to be settled first; 6 more", "Clause 3.2"},
 			[]string{"Clause 9.2:"},
 		},
 		{
