@@ -27,8 +27,12 @@ func addUp(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 	for _, item := range invoice.Items {
 		sum += item.Quantity * item.Cents
 	}
-	return agent.Reply{Text: fmt.Sprintf("%d items come to %s, the invoice asks for %s, which is %s more",
-		len(invoice.Items), euro(sum), euro(invoice.TotalCents), euro(invoice.TotalCents-sum))}, nil
+	word, off := "more", invoice.TotalCents-sum
+	if off < 0 {
+		word, off = "less", -off
+	}
+	return agent.Reply{Text: fmt.Sprintf("%d items come to %s, the invoice asks for %s, which is %s %s",
+		len(invoice.Items), euro(sum), euro(invoice.TotalCents), euro(off), word)}, nil
 }
 
 func euro(cents int) string { return fmt.Sprintf("EUR %d.%02d", cents/100, cents%100) }
