@@ -245,9 +245,10 @@ func order(s *source) int {
 	return s.order
 }
 
-// place fills in file, line, column and excerpt.
+// place fills in file, line, column and excerpt, and makes the texts fit for a terminal.
 func (f *finding) place() Problem {
 	p := f.Problem
+	p.Message, p.Hint = strings.Map(printable, p.Message), strings.Map(printable, p.Hint)
 	if f.src == nil {
 		return p
 	}

@@ -1,11 +1,9 @@
 package spec
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -193,39 +191,6 @@ func (p *jsonParser) object(n *node, depth int) {
 	p.twice = append(p.twice, duplicates(p.src, n.kids)...)
 }
 
-// duplicates finds the keys that stand in an object more than once.
-func duplicates(s *source, k *kids) (found []fault) {
-	report := func(i, first int) {
-		line, column := s.place(k.keyAt[first])
-		found = append(found, fault{
-			at: k.keyAt[i], message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(k.keys[i]), line, column),
-			hint: "keep one of them",
-		})
-	}
-	if len(k.keys) <= 16 {
-		for i := range k.keys {
-			for j := range i {
-				if k.keys[i] == k.keys[j] {
-					report(i, j)
-					break
-				}
-			}
-		}
-		return found
-	}
-	seen := make(map[string]int, len(k.keys))
-	for i, key := range k.keys {
-		if first, twice := seen[key]; twice {
-			if len(found) < maxProblems {
-				report(i, first)
-			}
-			continue
-		}
-		seen[key] = i
-	}
-	return found
-}
-
 func (p *jsonParser) number() string {
 	start := p.i
 	digits := func() {
@@ -305,35 +270,4 @@ func (p *jsonParser) escaped(start int) string {
 	}
 	p.failAt(start, "a string without an end")
 	return ""
-}
-
-// unescape reads the escape that s begins with, and says how many bytes it is.
-func unescape(s string) (text string, size int, err error) {
-	if len(s) < 2 {
-		return "", 0, errors.New("a string without an end")
-	}
-	if i := strings.IndexByte(`"\/bfnrt`, s[1]); i >= 0 {
-		return "\"\\/\b\f\n\r\t"[i : i+1], 2, nil
-	}
-	first, ok := hex4(s)
-	if !ok {
-		return "", 0, errors.New("no escape of JSON: write \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits")
-	}
-	if !utf16.IsSurrogate(first) {
-		return string(first), 6, nil
-	}
-	second, ok := hex4(s[6:])
-	r := utf16.DecodeRune(first, second)
-	if !ok || r == utf8.RuneError {
-		return "", 0, errors.New("one half of a surrogate pair, without the other")
-	}
-	return string(r), 12, nil
-}
-
-func hex4(s string) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(s[2:6], 16, 32)
-	return rune(v), err == nil
 }

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // Status says what becomes of a key.
 type Status string
 
@@ -64,20 +66,11 @@ func newPlace(name, a string, keys ...key) *place {
 func (p *place) without(name, a string, keys ...string) *place {
 	var rest []key
 	for _, k := range p.keys {
-		if !contains(keys, k.name) {
+		if !slices.Contains(keys, k.name) {
 			rest = append(rest, k)
 		}
 	}
 	return newPlace(name, a, rest...)
-}
-
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 var allPlaces = []*place{

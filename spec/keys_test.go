@@ -95,11 +95,12 @@ func specWith(place, key, value string) string {
 	if place == "spec" {
 		delete(top, key)
 	}
-	text := extra["spec"]
+	var text strings.Builder
+	text.WriteString(extra["spec"])
 	for _, part := range []string{"agents", "tasks", "inputs", "endpoints", "defaults"} {
-		text += top[part]
+		text.WriteString(top[part])
 	}
-	return text
+	return text.String()
 }
 
 // task3 is the task to which keys are added.

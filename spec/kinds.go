@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,12 +24,7 @@ type kind struct {
 
 func is(shapes ...shape) func(*node) bool {
 	return func(n *node) bool {
-		for _, s := range shapes {
-			if n.is == s {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(shapes, n.is)
 	}
 }
 
@@ -64,7 +60,7 @@ func words(known ...string) kind {
 		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
 		fits: is(isText),
 		parts: func(l *loader, key string, n *node) bool {
-			if contains(known, n.text) {
+			if slices.Contains(known, n.text) {
 				return true
 			}
 			hint := "write one of " + choice

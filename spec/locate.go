@@ -1,11 +1,10 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/runteam/runteam/task"
 )
@@ -135,19 +134,10 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 			return nil, in.src, in.key
 		}
 	}
-	if n := cmpNode(p.main.spec.own(parts[0]), p.main.team.own(parts[0]), p.main.orch.own(parts[0])); n != nil {
+	if n := cmp.Or(p.main.spec.own(parts[0]), p.main.team.own(parts[0]), p.main.orch.own(parts[0])); n != nil {
 		return walk(n, parts[1:])
 	}
 	return nil, root.src, root.at
-}
-
-func cmpNode(nodes ...*node) *node {
-	for _, n := range nodes {
-		if n != nil {
-			return n
-		}
-	}
-	return nil
 }
 
 // pick returns the element that the second part of a pointer counts to.
@@ -218,129 +208,4 @@ func walk(n *node, parts []string) (*node, *source, int) {
 		n = next
 	}
 	return n, n.src, n.at
-}
-
-// lineOffset returns where a line of a text begins, by the ends of lines that
-// a prompt knows: LF, CR, CR LF, VT, FF, FS to RS, NEL, LS and PS.
-func lineOffset(text string, line int) int {
-	for i, r := range text {
-		if line <= 1 {
-			return i
-		}
-		switch r {
-		case '\r':
-			if !strings.HasPrefix(text[i+1:], "\n") {
-				line--
-			}
-		case '\n', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
-			line--
-		}
-	}
-	return len(text)
-}
-
-// skipBlanks moves an offset to the first visible character of its line.
-func skipBlanks(text string, offset int) int {
-	for i, r := range text[offset:] {
-		if r == '\n' || r == '\r' || !unicode.IsSpace(r) {
-			return offset + i
-		}
-	}
-	return offset
-}
-
-// placeIn returns where a byte of a text stands: in the file that the text
-// came from, else in the spec.
-func (l *loader) placeIn(n *node, from *source, _ string, offset int) (*source, int) {
-	if from != nil {
-		return from, offset
-	}
-	return placeInText(n, offset)
-}
-
-// placeInText returns where a byte of a text that is written in a spec stands
-// there, as well as that can be told: exactly for JSON and for block scalars,
-// else by looking for the same letters, else where the text begins.
-func placeInText(n *node, offset int) (*source, int) {
-	offset = max(0, min(offset, len(n.text)))
-	switch n.form {
-	case quoted:
-		return n.src, n.at + 1 + escapedLen(n.src.text[n.at+1:], offset)
-	case literal:
-		first, _ := n.src.place(n.at)
-		start := n.src.lineStart(first + 1 + strings.Count(n.text[:offset], "\n"))
-		_, end := n.src.extent(start)
-		line := n.text[strings.LastIndexByte(n.text[:offset], '\n')+1:]
-		line, _, _ = strings.Cut(line, "\n")
-		line = strings.TrimSuffix(line, "\r")
-		depth := max(0, end-start-len(line))
-		if !strings.HasSuffix(n.src.text[start:end], line) {
-			depth = 0
-		}
-		into := offset - (strings.LastIndexByte(n.text[:offset], '\n') + 1)
-		return n.src, min(start+depth+into, end)
-	}
-	return n.src, search(n, offset)
-}
-
-// search looks for the letters at an offset of a text behind the place at
-// which the text begins; what occurs before in the text is counted.
-func search(n *node, offset int) int {
-	const most = 24
-	letters := n.text[offset:]
-	if i := strings.IndexAny(letters, "\n\r"); i >= 0 {
-		letters = letters[:i]
-	}
-	if len(letters) > most {
-		letters = letters[:most]
-		for len(letters) > 0 && !utf8.ValidString(letters) {
-			letters = letters[:len(letters)-1]
-		}
-	}
-	if strings.TrimSpace(letters) == "" {
-		return n.at
-	}
-	before := 0
-	for i := 0; i < offset && before < 1000; before++ {
-		k := strings.Index(n.text[i:], letters)
-		if k < 0 || i+k >= offset {
-			break
-		}
-		i += k + 1
-	}
-	at := n.at
-	for ; ; before-- {
-		k := strings.Index(n.src.text[at:], letters)
-		if k < 0 {
-			return n.at
-		}
-		if at += k; before == 0 {
-			break
-		}
-		at++
-	}
-	if at > n.at+len(n.text)*4+4096 {
-		return n.at
-	}
-	return at
-}
-
-// escapedLen returns how many bytes of a JSON string stand for the first n
-// bytes of its value.
-func escapedLen(raw string, n int) int {
-	i := 0
-	for n > 0 && i < len(raw) && raw[i] != '"' {
-		if raw[i] != '\\' {
-			i++
-			n--
-			continue
-		}
-		text, size, err := unescape(raw[i:])
-		if err != nil {
-			return i
-		}
-		i += size
-		n -= len(text)
-	}
-	return i
 }

@@ -190,3 +190,36 @@ func appendText(dst []byte, text string) []byte {
 	}
 	return append(dst, quoted...)
 }
+
+// duplicates finds the keys that stand in an object more than once.
+func duplicates(s *source, k *kids) (found []fault) {
+	report := func(i, first int) {
+		line, column := s.place(k.keyAt[first])
+		found = append(found, fault{
+			at: k.keyAt[i], message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(k.keys[i]), line, column),
+			hint: "keep one of them",
+		})
+	}
+	if len(k.keys) <= 16 {
+		for i := range k.keys {
+			for j := range i {
+				if k.keys[i] == k.keys[j] {
+					report(i, j)
+					break
+				}
+			}
+		}
+		return found
+	}
+	seen := make(map[string]int, len(k.keys))
+	for i, key := range k.keys {
+		if first, twice := seen[key]; twice {
+			if len(found) < maxProblems {
+				report(i, first)
+			}
+			continue
+		}
+		seen[key] = i
+	}
+	return found
+}

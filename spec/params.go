@@ -100,7 +100,10 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 		}
 		b.WriteString(text[offset : offset+i])
 		offset += i
-		src, at := l.placeIn(n, from, text, offset)
+		src, at := from, offset
+		if from == nil {
+			src, at = placeInText(n, offset)
+		}
 		name, _, closed := strings.Cut(text[offset+len(paramOpen):], "}")
 		if !closed || !isParamName(name) {
 			l.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
