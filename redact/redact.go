@@ -1,43 +1,247 @@
 // Package redact answers one question: which spans of a text are personal data or secrets?
+//
+// [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
+// URLs or beside secret-like names. [Redactor.Text] and [Redactor.JSON] put a placeholder such as [REDACTED:token] in
+// the place of each span. There is no option, and no mark in a text, that switches a kind off.
+//
+// All detectors share one pass over the bytes, work is linear in the text, and a text in which nothing is found costs
+// no allocation. docs/redaction.md says what each kind means, what is not found, and what was measured.
 package redact
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // Kind says what a span is.
 type Kind string
 
-// The kinds of [Secrets].
+// The kinds that [Secrets] finds.
 const (
-	Key      Kind = "key"
-	Token    Kind = "token"
-	JWT      Kind = "jwt"
-	Password Kind = "password"
+	Key      Kind = "key"      // private key: PEM, OpenSSH, PGP, PuTTY or age
+	Token    Kind = "token"    // token of a cloud or an API, known by its own format or by the header that carries it
+	JWT      Kind = "jwt"      // JSON Web Token with a decodable header
+	Password Kind = "password" // user and password in a URL, or the value of a secret-like name
 )
 
-// Placeholder returns the text that takes the place of a span of this kind.
-func (k Kind) Placeholder() string { return "[REDACTED:" + string(k) + "]" }
+// Placeholder returns the text that takes the place of a span of this kind, such as "[REDACTED:token]".
+func (k Kind) Placeholder() string {
+	switch k { // the built-in kinds cost no concatenation
+	case Key:
+		return "[REDACTED:key]"
+	case Token:
+		return "[REDACTED:token]"
+	case JWT:
+		return "[REDACTED:jwt]"
+	case Password:
+		return "[REDACTED:password]"
+	}
+	return "[REDACTED:" + string(k) + "]"
+}
 
-// A Span is a range of bytes of a text.
+// rank orders kinds where spans overlap: the more specific one names the union.
+func (k Kind) rank() int { return slices.Index([]Kind{Password, Token, JWT, Key}, k) }
+
+// A Span is a range of bytes of a text, with what it holds. Start is inclusive, End exclusive.
 type Span struct {
 	Start, End int
 	Kind       Kind
 }
 
-// Counts says how many spans of each kind were replaced; nil when none was.
+// Counts says how many spans of each kind were replaced. It is nil when none was.
 type Counts map[Kind]int
 
-// Kinds returns the kinds found, in a stable order.
-func (c Counts) Kinds() []Kind { return nil }
+// Kinds returns the kinds found, sorted by name: the order in which to print or compare counts.
+func (c Counts) Kinds() []Kind { return slices.Sorted(maps.Keys(c)) }
 
-// A Redactor finds and replaces. It is immutable and safe for concurrent use.
-type Redactor struct{}
+// Total returns the number of spans of all kinds.
+func (c Counts) Total() (n int) {
+	for _, of := range c {
+		n += of
+	}
+	return n
+}
 
-// Secrets returns the redactor of the kinds that are always on.
-func Secrets() *Redactor { return &Redactor{} }
+// Errors of [Redactor.Text] and [Redactor.JSON]. Each means that the redactor could not decide; the caller holds the value.
+var (
+	// ErrEncoding reports a text that is not valid UTF-8. Encoders down the road would change its bytes after they were
+	// looked at, so nothing found in it would be worth anything. Clean such a text first (strings.ToValidUTF8).
+	ErrEncoding = errors.New("not valid UTF-8")
+	// ErrSyntax reports a value that is not one strict JSON value.
+	ErrSyntax = errors.New("not one strict JSON value")
+	// ErrDetector reports a detector that panicked.
+	ErrDetector = errors.New("detector failed")
+	// ErrUnsettled reports a text whose redacted form keeps matching: each replacement uncovers a new span. Only texts
+	// made for it do this.
+	ErrUnsettled = errors.New("redaction does not settle")
+)
 
-// Find appends the spans of text to dst.
-func (r *Redactor) Find(text string, dst []Span) []Span { return dst }
+// A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
+// [Secrets]. The nil *Redactor and the zero value are refused with [ErrDetector]: the absence of a configuration must
+// not pass for a clean text.
+type Redactor struct {
+	prefilter prefilter
+	detectors []detector
+}
 
-// Text returns text with every span replaced, and what was replaced.
-func (r *Redactor) Text(text string) (string, Counts, error) { return text, nil, nil }
+// Secrets returns the redactor of the kinds that are always on. All calls return the same one.
+func Secrets() *Redactor { return secrets }
 
-// JSON does for one strict JSON value what Text does for a text.
-func (r *Redactor) JSON(canonical string) (string, Counts, error) { return canonical, nil, nil }
+// Find appends the spans of text to dst, sorted and without overlap, and returns the extended slice. Replacing them
+// gives what [Redactor.Text] gives. A text that cannot be decided on is one span of kind [Password] over its whole
+// length: Find has no error to hold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
+func (r *Redactor) Find(text string, dst []Span) []Span {
+	s := newScan()
+	if err := r.guard(func() error { return r.settle(s, text) }); err != nil {
+		return append(dst, Span{0, len(text), Password})
+	}
+	dst = append(dst, s.found...)
+	s.free()
+	return dst
+}
+
+// Text returns text with a placeholder in the place of each span, and the number of spans of each kind. When nothing
+// is found it returns the same string and nil, without an allocation. Redacting the result again changes nothing, and
+// it is at most five times as long as text. An error is one of the Err values of this package, without any of the text.
+func (r *Redactor) Text(text string) (string, Counts, error) {
+	if at := invalidUTF8(text); at >= 0 {
+		return "", nil, fmt.Errorf("redact text: %w at byte %d of %d", ErrEncoding, at, len(text))
+	}
+	s := newScan()
+	if err := r.guard(func() error { return r.settle(s, text) }); err != nil {
+		return "", nil, fmt.Errorf("redact text of %d bytes: %w", len(text), err)
+	}
+	defer s.free()
+	if len(s.found) == 0 {
+		return text, nil, nil
+	}
+	return s.settled, count(nil, s.found), nil
+}
+
+// guard runs decide and turns a panic of a detector into an error, as well as having none. A scan whose decision
+// failed is in an unknown state and must not be reused.
+func (r *Redactor) guard(decide func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %T", ErrDetector, p) // the value of p may quote the text
+		}
+	}()
+	if r == nil || len(r.detectors) == 0 {
+		return fmt.Errorf("%w: this redactor has none; use redact.Secrets()", ErrDetector)
+	}
+	return decide()
+}
+
+// settle leaves in s the spans of text and the text without them, which has no further span.
+func (r *Redactor) settle(s *scan, text string) error {
+	s.found, s.settled = s.found[:0], text
+	for range maxRounds {
+		r.pass(s, s.settled)
+		if len(s.hits) == 0 {
+			return nil
+		}
+		s.found = union(s.found, s.hits)
+		s.settled = replace(text, s.found)
+	}
+	return ErrUnsettled
+}
+
+// maxRounds bounds the passes over one text. Texts that were not made to defeat it need two.
+const maxRounds = 8
+
+// union adds hits, whose offsets count in the text with found replaced, to found, whose offsets count in the original.
+// Overlapping spans become one, named by the highest rank.
+func union(found, hits []Span) []Span {
+	shift, next := 0, 0 // original offset = offset + shift, for what lies behind found[:next]
+	before := len(found)
+	origin := func(at int, end bool) int {
+		for next < before {
+			f := found[next]
+			start := f.Start - shift
+			stop := start + len(f.Kind.Placeholder())
+			if at < start || at == start && end {
+				break
+			}
+			if at < stop || at == stop && end {
+				if end {
+					return f.End
+				}
+				return f.Start
+			}
+			shift = f.End - stop
+			next++
+		}
+		return at + shift
+	}
+	for _, h := range hits {
+		found = append(found, Span{origin(h.Start, false), origin(h.End, true), h.Kind})
+	}
+	return merge(found)
+}
+
+// merge sorts spans in place and joins those that overlap.
+func merge(spans []Span) []Span {
+	slices.SortFunc(spans, func(a, b Span) int {
+		if a.Start != b.Start {
+			return a.Start - b.Start
+		}
+		return b.End - a.End
+	})
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.Start < out[n-1].End {
+			last := &out[n-1]
+			last.End = max(last.End, s.End)
+			if s.Kind.rank() > last.Kind.rank() {
+				last.Kind = s.Kind
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// replace returns text with each span's placeholder in its place.
+func replace(text string, spans []Span) string {
+	var b strings.Builder
+	b.Grow(len(text) + 8*len(spans))
+	at := 0
+	for _, s := range spans {
+		b.WriteString(text[at:s.Start])
+		b.WriteString(s.Kind.Placeholder())
+		at = s.End
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// count adds spans to c, which may be nil.
+func count(c Counts, spans []Span) Counts {
+	if c == nil && len(spans) > 0 {
+		c = Counts{}
+	}
+	for _, s := range spans {
+		c[s.Kind]++
+	}
+	return c
+}
+
+// invalidUTF8 returns the offset of the first byte of text that is not UTF-8, or -1.
+func invalidUTF8(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,51 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/redact"
+)
+
+// sample returns n bytes or a little less of a text repeated, cut at a rune.
+func sample(text string, n int) string {
+	text = strings.Repeat(text, n/len(text)+1)[:n]
+	return strings.ToValidUTF8(text, "")
+}
+
+const (
+	english = "The insured noticed the leak on Sunday morning; by noon the ceiling of the hall had come down. A plumber (invoice " +
+		"2024-0117, 412.50 EUR) replaced the joint. Photographs are attached as claim-7731.zip: please confirm receipt.\n\n"
+	hebrew = "הצוות בדק את התביעה ביום ראשון, ומצא שהנזק נגרם בצינור ישן. הסכום המבוקש: 1,250 ש״ח. נא לאשר עד סוף החודש.\n"
+	nihon  = "チームは日曜日に請求書を確認し、古い配管が原因であると判断しました。金額：１２５０円。月末までにご確認ください。\n"
+	code   = "func (q *Queue) Next(now time.Time) (task.ID, bool) {\n\tfor i, t := range q.ready {\n\t\tif t.After(now) {\n\t\t\tcontinue\n\t\t}\n" +
+		"\t\tq.ready = append(q.ready[:i], q.ready[i+1:]...)\n\t\treturn t.ID, true\n\t}\n\treturn task.ID{}, false\n}\n\n"
+	logs = "2024-05-17T09:12:44.123Z INFO queue: task=9f1c2d3e status=completed took=1.284s agent=\"intake\" tokens=1841 retries=0\n"
+)
+
+func dirty() string {
+	return strings.Join(seeds(), "\n") + strings.Repeat(english, 8)
+}
+
+func BenchmarkText(b *testing.B) {
+	texts := []struct{ name, text string }{
+		{"english", english}, {"hebrew", hebrew}, {"japanese", nihon}, {"code", code}, {"logs", logs}, {"hits", strings.ToValidUTF8(dirty(), "")},
+	}
+	for _, t := range texts {
+		for _, size := range []struct {
+			name string
+			n    int
+		}{{"4KiB", 4 << 10}, {"64KiB", 64 << 10}} {
+			b.Run(t.name+"/"+size.name, func(b *testing.B) {
+				text := sample(t.text, size.n)
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := redact.Secrets().Text(text); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Sets of bytes, as anchors name them.
+const (
+	digits  = "0123456789"
+	lowers  = "abcdefghijklmnopqrstuvwxyz"
+	uppers  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alnums  = digits + lowers + uppers
+	hexes   = digits + "abcdefABCDEF"
+	spaces  = " \t"
+	url64   = alnums + "-_"
+	nameSet = alnums + "_-.$"
+)
+
+// class is a set of bytes that can be asked for membership; several share one table.
+type class uint32
+
+const (
+	digitChar class = 1 << iota
+	lowerChar
+	upperChar
+	hexChar
+	wordChar   // letters, digits and _
+	urlChar    // base64url
+	base64Char // base64, with padding
+	nameChar   // what names of variables, keys and flags are made of; bytes beyond ASCII included
+	blankChar  // space and tab
+	spaceChar  // blank, line ends and other controls
+	quoteChar  // " ' `
+	dashChar
+	dotChar
+	awsChar    // what AWS secret access keys are made of
+	slashChar  // base64url and slashes: the path of a webhook
+	closerChar // what may stand between a name and its operator: quotes, closing brackets, emphasis, a line of code cut by \
+	maskChar   // what hides a value that is shown in part
+	symbolChar // what people put into passwords, and identifiers and words do not have
+	azureChar  // client secrets of Entra ID
+	schemeChar // token68 of RFC 7235
+	letterChar = lowerChar | upperChar
+	alnumChar  = letterChar | digitChar
+	baseChar   = upperChar | digitChar
+)
+
+var classes = func() (t [256]class) {
+	for c, set := range map[class]string{
+		digitChar: digits, lowerChar: lowers, upperChar: uppers, hexChar: hexes, wordChar: alnums + "_", urlChar: url64,
+		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", slashChar: url64 + "/+",
+		closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=", quoteChar: "\"'`",
+	} {
+		for i := range len(set) {
+			t[set[i]] |= c
+		}
+	}
+	for b := range 256 {
+		if b <= ' ' || b == 0x7f {
+			t[b] |= spaceChar
+		}
+		if b >= utf8.RuneSelf {
+			t[b] |= nameChar
+		}
+	}
+	return t
+}()
+
+func is(b byte, c class) bool { return classes[b]&c != 0 }
+
+// at reports whether text has a byte of class c at i; any i may be asked for.
+func at(text string, i int, c class) bool { return i >= 0 && i < len(text) && is(text[i], c) }
+
+// runEnd returns the end of the run of class c that begins at i, or limit if it is longer.
+func (s *scan) runEnd(i int, c class, limit int) int {
+	limit = min(limit, len(s.text))
+	start := i
+	for i < limit && is(s.text[i], c) {
+		i++
+	}
+	s.work += i - start + 1
+	return i
+}
+
+// runStart returns the start of the run of class c that ends before i, going back to floor at most.
+func (s *scan) runStart(i int, c class, floor int) int {
+	floor = max(floor, 0)
+	end := i
+	for i > floor && is(s.text[i-1], c) {
+		i--
+	}
+	s.work += end - i + 1
+	return i
+}
+
+func toLower(b byte) byte {
+	if is(b, upperChar) {
+		return b + 'a' - 'A'
+	}
+	return b
+}
+
+// oneOf reports whether v is one of words, in any case.
+func oneOf(v string, words ...string) bool {
+	for _, word := range words {
+		if strings.EqualFold(v, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// capital reports letters of ASCII without a lower-case one.
+func capital(name string) bool {
+	uppers := 0
+	for i := range len(name) {
+		if is(name[i], lowerChar) {
+			return false
+		}
+		if is(name[i], upperChar) {
+			uppers++
+		}
+	}
+	return uppers > 0
+}
+
+// hasFold reports whether text has the lower-case ASCII word at i, in any case.
+func hasFold(text string, i int, word string) bool {
+	if i < 0 || len(text)-i < len(word) {
+		return false
+	}
+	for k := range len(word) {
+		if toLower(text[i+k]) != word[k] {
+			return false
+		}
+	}
+	return true
+}
+
+func has(text string, i int, word string) bool {
+	return i >= 0 && i <= len(text) && strings.HasPrefix(text[i:], word)
+}
+
+// ends reports whether an unquoted value ends before r, a rune beyond ASCII: a space, a closing quote, punctuation of
+// CJK, or a letter of a script that is written without spaces.
+func ends(r rune) bool {
+	switch {
+	case r < 0x2000:
+		return r == 0x85 || r == 0xa0 || r == 0x1680 || r == '«' || r == '»'
+	case r < 0x2e80:
+		return r <= 0x200a || r >= 0x2018 && r <= 0x201f || r == 0x2028 || r == 0x2029 || r == 0x202f || r == 0x205f || r == '‹' || r == '›'
+	}
+	return r <= 0x9fff || r >= 0xac00 && r <= 0xd7a3 || r >= 0xff00 && r <= 0xffef || r >= 0x20000 && r <= 0x3ffff
+}
+
+// placeholderEnd returns the end of the placeholder that begins at i, or i if none does.
+func placeholderEnd(text string, i int) int {
+	const open = "[REDACTED:"
+	if !has(text, i, open) {
+		return i
+	}
+	k := i + len(open)
+	for k < len(text) && k < i+64 && (is(text[k], alnumChar) || text[k] == '-' || text[k] == '_') {
+		k++
+	}
+	if k > i+len(open) && k < len(text) && text[k] == ']' {
+		return k + 1
+	}
+	return i
+}

@@ -1,0 +1,29 @@
+package redact_test
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/redact"
+)
+
+func ExampleRedactor_Text() {
+	text, counts, err := redact.Secrets().Text("The database is postgres://app:hunter2@db.example/claims; password: Xk9#mP2q.")
+	if err != nil {
+		fmt.Println("held:", err)
+		return
+	}
+	fmt.Println(text)
+	for _, kind := range counts.Kinds() {
+		fmt.Println(kind, counts[kind])
+	}
+	// Output:
+	// The database is postgres://[REDACTED:password]@db.example/claims; password: [REDACTED:password].
+	// password 2
+}
+
+func ExampleRedactor_JSON() {
+	value, _, _ := redact.Secrets().JSON(`{"attempts":3,"db":{"password":12345678,"user":"app"}}`)
+	fmt.Println(value)
+	// Output:
+	// {"attempts":3,"db":{"password":"[REDACTED:password]","user":"app"}}
+}

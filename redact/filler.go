@@ -1,0 +1,137 @@
+package redact
+
+import "strings"
+
+// filler reports a value that obviously is no secret: a reference to one (${VAR}, {{ .Token }}, env names), a gap to
+// fill in (<your-key>, changeme), a mask (xxxx, ****), or the name of a type.
+//
+// It looks at the value alone. No comment beside a value and no word elsewhere in the text has a say, so a secret is
+// not hidden by calling it an example.
+func filler(h shape) bool {
+	return h.masked() || h.elided || reference(h.text) || idle(h)
+}
+
+// reference reports a template or a variable in the place of the value.
+func reference(v string) bool {
+	if v == "" {
+		return true
+	}
+	for _, open := range [...]string{"${", "$(", "$[", "{{", "<%", "%(", "#{", "@{", "!{", "&lt;", "&#x3C;", "&#60;"} {
+		if strings.HasPrefix(v, open) {
+			return referenced(v[len(open):])
+		}
+	}
+	switch v[0] {
+	case '$':
+		return variable(v[1:])
+	case '<', '{', '[', '(':
+		return referenced(v[1:])
+	case '%':
+		return len(v) > 2 && v[len(v)-1] == '%' && variable(v[1:len(v)-1])
+	}
+	if strings.HasPrefix(v, "__") && strings.HasSuffix(v, "__") {
+		return len(v) < 5 || variable(v[2:len(v)-2])
+	}
+	return strings.HasPrefix(v, "ENC[") || strings.HasPrefix(v, "process.env.") || strings.HasPrefix(v, "os.environ") ||
+		strings.HasPrefix(v, "@Microsoft.KeyVault")
+}
+
+// referenced reports whether inner, what follows an opening bracket, names something rather than being it. A default
+// (${VAR:-value}) is a value.
+func referenced(inner string) bool {
+	if _, value, ok := strings.Cut(inner, ":-"); ok {
+		inner = value
+	}
+	inner = strings.TrimRight(inner, "}])>% ")
+	if inner == "" {
+		return true
+	}
+	h := shapeOf(inner)
+	return !h.random(8) && (h.symbols == 0 || h.blanks > 0 || h.digits == 0)
+}
+
+// variable reports a name as programs and shells write them.
+func variable(v string) bool {
+	if v == "" || is(v[0], digitChar) {
+		return false
+	}
+	for i := range len(v) {
+		if !is(v[i], wordChar) && v[i] != '.' && v[i] != ':' {
+			return false
+		}
+	}
+	h := shapeOf(v)
+	return h.lowers == 0 || h.digits <= 1 && !h.random(12)
+}
+
+// idle reports a value that says of itself that it is none.
+func idle(h shape) bool {
+	v := h.text
+	var buf [48]byte
+	n := 0
+	for i := 0; i < len(v) && n < len(buf); i++ { // lower case, without what stands between words
+		if is(v[i], alnumChar) {
+			buf[n] = toLower(v[i])
+			n++
+		}
+	}
+	flat := buf[:n]
+	switch string(flat) {
+	case "", "none", "null", "nil", "undefined", "true", "false", "yes", "no", "na", "tbd", "todo", "any", "empty", "unset", "unknown",
+		"default", "same", "required", "mandatory", "optional", "hidden", "redacted", "masked", "withheld", "secretstr", "string", "str", "text",
+		"varchar", "char", "bytes", "byte", "bool", "boolean", "int", "integer", "number", "object", "array", "password", "passwort", "passwd",
+		"passphrase", "pass", "pwd", "secret", "token", "apikey", "key", "credential", "credentials", "changeme", "changeit", "changethis",
+		"replaceme", "placeholder", "example", "sample", "dummy", "foo", "bar", "foobar", "test", "abc", "auto", "prompt", "file", "env",
+		"stdin", "bearer", "basic", "oauth2", "jwt", "http", "https", "username", "usernamepassword", "userpass":
+		return true
+	}
+	for _, word := range [...]string{"your", "insert", "replace", "enteryour", "placeholder", "changeme", "example"} {
+		if strings.HasPrefix(string(flat), word) {
+			return h.digits < 3
+		}
+	}
+	return named(h)
+}
+
+// named reports a value without digits that is itself a secret-like name of several words (db_password, userPassword):
+// a reference by name.
+func named(h shape) bool {
+	v := h.text
+	if h.digits+h.symbols+h.blanks > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
+		return false
+	}
+	for i := range len(v) {
+		if !is(v[i], nameChar) {
+			return false
+		}
+	}
+	return classify(v) != noName
+}
+
+// specimen reports the body of a token that was written to show a format: masks, or words such as EXAMPLE in a place
+// where a generator has none.
+func (s *scan) specimen(body string) bool {
+	h := s.shape(body)
+	if h.masked() || h.distinct < 5 {
+		return true
+	}
+	for i := range len(body) {
+		var words []string
+		switch body[i] | 0x20 {
+		case 'e':
+			words = specimenWords[0:1]
+		case 'p', 'y', 'd':
+			words = specimenWords[1:4]
+		case 'c', 'r', 'i':
+			words = specimenWords[4:]
+		}
+		for _, word := range words {
+			if hasFold(body, i, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var specimenWords = []string{"example", "placehold", "your", "dummy", "changeme", "replace", "redacted", "insert"}

@@ -1,0 +1,136 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/redact"
+)
+
+// FuzzG27Idempotent holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
+// the same result, nothing left to find, bounded growth.
+func FuzzG27Idempotent(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := redact.Secrets()
+		out, counts, err := r.Text(text)
+		if !utf8.ValidString(text) {
+			require.ErrorIs(t, err, redact.ErrEncoding)
+			r.Find(text, nil) // must return
+			return
+		}
+		if err != nil {
+			require.ErrorIs(t, err, redact.ErrUnsettled)
+			t.Skip("a text made not to settle is held")
+		}
+		spans := r.Find(text, nil)
+		requireSpans(t, text, spans)
+		require.Equal(t, out, replaced(text, spans), "Find and Text agree")
+		require.Equal(t, len(spans), counts.Total())
+		require.True(t, utf8.ValidString(out))
+		require.LessOrEqual(t, len(out), 5*len(text)+19)
+		again, more, err := r.Text(out)
+		require.NoError(t, err)
+		require.Nil(t, more, "found in %q of %q", out, text)
+		require.Equal(t, out, again)
+	})
+}
+
+// FuzzG27JSON holds what redaction of a JSON value promises: strict JSON of the same shape, nothing left to find.
+func FuzzG27JSON(f *testing.F) {
+	for _, seed := range seeds() {
+		quoted, err := json.Marshal(seed)
+		require.NoError(f, err)
+		f.Add(string(quoted))
+		f.Add(`{"password":` + string(quoted) + `,"list":[1,` + string(quoted) + `]}`)
+		f.Add(`{` + string(quoted) + `:{"token":` + string(quoted) + `,"n":-12345.5e3}}`)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		r := redact.Secrets()
+		out, counts, err := r.JSON(in)
+		if err != nil {
+			if utf8.ValidString(in) && json.Valid([]byte(in)) && !strings.Contains(in, `\u`) { // lone surrogates are refused here
+				require.ErrorIs(t, err, redact.ErrUnsettled)
+			}
+			return
+		}
+		require.True(t, json.Valid([]byte(in)), "took %q", in)
+		require.True(t, utf8.ValidString(out))
+		requireSameShape(t, in, out)
+		if counts == nil {
+			require.Equal(t, in, out)
+		}
+		again, more, err := r.JSON(out)
+		require.NoError(t, err)
+		require.Nil(t, more, "found in %q of %q", out, in)
+		require.Equal(t, out, again)
+	})
+}
+
+// FuzzFindLinear repeats a pattern and holds the work of all detectors to a multiple of the length.
+func FuzzFindLinear(f *testing.F) {
+	for _, p := range hostile() {
+		f.Add(p.repeat, p.head)
+	}
+	for _, seed := range seeds() {
+		f.Add(seed, "")
+	}
+	f.Fuzz(func(t *testing.T, repeat, head string) {
+		if repeat == "" || len(repeat)+len(head) > 4096 {
+			t.Skip()
+		}
+		const size = 64 << 10
+		text := head + strings.Repeat(repeat, size/len(repeat)+1)
+		require.Less(t, redact.Work(text), maxWork*len(text))
+	})
+}
+
+// requireSpans checks order, overlap and bounds.
+func requireSpans(t *testing.T, text string, spans []redact.Span) {
+	t.Helper()
+	last := 0
+	for _, s := range spans {
+		require.GreaterOrEqual(t, s.Start, last)
+		require.Less(t, s.Start, s.End)
+		require.LessOrEqual(t, s.End, len(text))
+		require.NotEmpty(t, s.Kind)
+		last = s.End
+	}
+}
+
+// replaced is what Text must give, written from the documentation.
+func replaced(text string, spans []redact.Span) string {
+	for i := len(spans) - 1; i >= 0; i-- {
+		text = text[:spans[i].Start] + spans[i].Kind.Placeholder() + text[spans[i].End:]
+	}
+	return text
+}
+
+// requireSameShape checks that both values have the same containers in the same order and equal literals, but for
+// strings, and numbers that became placeholders.
+func requireSameShape(t *testing.T, in, out string) {
+	t.Helper()
+	a, b := json.NewDecoder(strings.NewReader(in)), json.NewDecoder(strings.NewReader(out))
+	a.UseNumber()
+	b.UseNumber()
+	for {
+		x, errA := a.Token()
+		y, errB := b.Token()
+		if errA != nil || errB != nil {
+			require.Equal(t, errA, errB)
+			return
+		}
+		_, number := x.(json.Number)
+		_, text := y.(string)
+		if _, both := x.(string); both && text || number && text {
+			continue
+		}
+		require.Equal(t, x, y)
+	}
+}

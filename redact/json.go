@@ -1,0 +1,555 @@
+package redact
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// JSON does for one strict JSON value what [Redactor.Text] does for a text: in every string and every key, at any
+// depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
+// structure says that it is one; a number there becomes the placeholder string. Booleans and null stay.
+//
+// Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
+// equal get " 2", " 3", … behind them. Because order is kept, the keys of a result whose keys were redacted may no longer
+// be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
+//
+// Duplicate keys are not looked for; decode strictly first. An error is one of the Err values of this package.
+func (r *Redactor) JSON(canonical string) (string, Counts, error) {
+	if at := invalidUTF8(canonical); at >= 0 {
+		return "", nil, fmt.Errorf("redact JSON: %w at byte %d of %d", ErrEncoding, at, len(canonical))
+	}
+	w := walks.Get().(*walk)
+	w.r, w.s, w.in = r, newScan(), canonical
+	err := r.guard(func() error { return w.run(false) })
+	if err == nil && w.dirty { // again, now keeping what is found: most values are clean and pay nothing for it
+		err = r.guard(func() error { return w.run(true) })
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("redact JSON of %d bytes: %w", len(canonical), err)
+	}
+	defer w.free()
+	if !w.dirty {
+		return canonical, nil, nil
+	}
+	return w.apply(), w.counts, nil
+}
+
+var walks = sync.Pool{New: func() any { return new(walk) }}
+
+// free gives w back without its texts.
+func (w *walk) free() {
+	w.s.free()
+	clear(w.edits)
+	clear(w.keys[:cap(w.keys)])
+	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0]}
+	walks.Put(w)
+}
+
+// maxDepth bounds the nesting of a JSON value, as encoding/json does.
+const maxDepth = 10_000
+
+// A walk goes through one JSON value.
+type walk struct {
+	r      *Redactor
+	s      *scan
+	in     string
+	at     int
+	keep   bool // record edits; otherwise stop at the first need for one
+	dirty  bool // an edit is needed
+	frames []frame
+	edits  []edit
+	counts Counts
+
+	keys    []string // clean keys of the open objects, the innermost last
+	renames []int    // edits of keys of the open objects, the innermost last
+}
+
+// A frame is an open container.
+type frame struct {
+	object bool
+	class  nameClass // promised by the names around the container
+	member nameClass // promised to the next value
+	named  bool      // the next value is the name of a pair
+	pair   nameClass // promised to the value of a pair: {"name": "DB_PASSWORD", "value": …}
+	keys   int       // where its keys begin in walk.keys
+	rename int       // where its edited keys begin in walk.renames
+}
+
+// An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// run walks to the end of the value, or to the first need for an edit when none are kept.
+func (w *walk) run(keep bool) error {
+	w.keep, w.dirty, w.at, w.frames = keep, false, 0, w.frames[:0]
+	w.blanks()
+	for {
+		opened, err := w.value()
+		if err != nil || w.stop() {
+			return err
+		}
+		if opened {
+			continue
+		}
+		for { // behind a value
+			w.blanks()
+			if len(w.frames) == 0 {
+				if w.at < len(w.in) {
+					return w.wrong("the end of the value")
+				}
+				return nil
+			}
+			f := &w.frames[len(w.frames)-1]
+			if w.take(',') {
+				w.blanks()
+				if f.object {
+					if err := w.key(f); err != nil || w.stop() {
+						return err
+					}
+				}
+				break
+			}
+			if !w.close(f) {
+				return w.wrong("a comma or the end of the container")
+			}
+		}
+	}
+}
+
+func (w *walk) stop() bool { return w.dirty && !w.keep }
+
+// value reads one value, or opens a container and reads up to its first value; opened says that a value must follow.
+func (w *walk) value() (opened bool, err error) {
+	class := noName
+	if n := len(w.frames); n > 0 {
+		class = w.frames[n-1].member
+	}
+	switch {
+	case w.take('{'):
+		return w.open(frame{object: true, class: class})
+	case w.take('['):
+		return w.open(frame{class: class, member: class})
+	case w.has('"'):
+		return false, w.text(class)
+	case w.has('-'), at(w.in, w.at, digitChar):
+		return false, w.number(class)
+	}
+	for _, literal := range [...]string{"true", "false", "null"} {
+		if strings.HasPrefix(w.in[w.at:], literal) {
+			w.at += len(literal)
+			return false, nil
+		}
+	}
+	return false, w.wrong("a value")
+}
+
+// open enters a container.
+func (w *walk) open(f frame) (opened bool, err error) {
+	if len(w.frames) == maxDepth {
+		return false, fmt.Errorf("%w: nested deeper than %d at byte %d", ErrSyntax, maxDepth, w.at)
+	}
+	f.keys, f.rename = len(w.keys), len(w.renames)
+	w.frames = append(w.frames, f)
+	top := &w.frames[len(w.frames)-1]
+	w.blanks()
+	if w.close(top) {
+		return false, nil
+	}
+	if f.object {
+		return true, w.key(top)
+	}
+	return true, nil
+}
+
+// close leaves f if it ends here.
+func (w *walk) close(f *frame) bool {
+	if f.object && !w.take('}') || !f.object && !w.take(']') {
+		return false
+	}
+	if len(w.renames) > f.rename {
+		w.unique(f)
+	}
+	w.keys, w.renames = w.keys[:f.keys], w.renames[:f.rename]
+	w.frames = w.frames[:len(w.frames)-1]
+	return true
+}
+
+// key reads a key and its colon, and sets what it promises to the value.
+func (w *walk) key(f *frame) error {
+	from := w.at
+	key, err := w.str()
+	if err != nil {
+		return err
+	}
+	if err := w.r.settle(w.s, key); err != nil {
+		return err
+	}
+	clean := w.s.settled
+	f.member, f.named = w.promise(f, key), false
+	if len(w.s.found) > 0 {
+		w.dirty = true
+		if w.keep {
+			f.member = max(f.member, w.promise(f, clean))
+			w.counts = count(w.counts, w.s.found)
+			w.renames = append(w.renames, len(w.edits))
+			w.edits = append(w.edits, edit{from, w.at, clean})
+		}
+	} else if w.keep {
+		w.keys = append(w.keys, strings.Clone(key))
+	}
+	switch clean {
+	case "name", "key", "variable", "header", "field":
+		f.named = f.member == noName
+	case "value", "val", "defaultValue":
+		f.member = max(f.member, f.pair)
+	}
+	w.blanks()
+	if !w.take(':') {
+		return w.wrong("a colon")
+	}
+	w.blanks()
+	return nil
+}
+
+// promise returns the class of the value behind key: by the key itself, or by what stands around the object.
+func (w *walk) promise(f *frame, key string) nameClass {
+	key = strings.TrimRight(key, " 0123456789") // what unique may have added
+	key = withoutPlaceholders(key[max(0, len(key)-2*maxName):])
+	c := classify(key)
+	if c == noName && f.class != noName && !disarmed(key) {
+		c = f.class.lower()
+	}
+	return c
+}
+
+// text rules on a string value.
+func (w *walk) text(class nameClass) error {
+	from := w.at
+	text, err := w.str()
+	if err != nil {
+		return err
+	}
+	if err := w.r.settle(w.s, text); err != nil {
+		return err
+	}
+	clean := w.s.settled
+	if n := len(w.frames); n > 0 && w.frames[n-1].named {
+		w.frames[n-1].pair = classify(withoutPlaceholders(clean[:min(len(clean), 2*maxName)]))
+	}
+	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))
+	if !whole && len(w.s.found) == 0 {
+		return nil
+	}
+	w.dirty = true
+	if !w.keep {
+		return nil
+	}
+	if whole {
+		kind := Password
+		for _, f := range w.s.found {
+			if f.Kind.rank() > kind.rank() {
+				kind = f.Kind
+			}
+		}
+		w.s.found, clean = append(w.s.found[:0], Span{Kind: kind}), kind.Placeholder()
+	}
+	w.counts = count(w.counts, w.s.found)
+	w.edits = append(w.edits, edit{from, w.at, strings.Clone(clean)})
+	return nil
+}
+
+// number rules on a number: as a text, and by the name beside it.
+func (w *walk) number(class nameClass) error {
+	from := w.at
+	if err := w.digits(); err != nil {
+		return err
+	}
+	literal := w.in[from:w.at]
+	if err := w.r.settle(w.s, literal); err != nil {
+		return err
+	}
+	kind := Password
+	switch n := shapeOf(literal).digits; {
+	case len(w.s.found) > 0:
+		kind = w.s.found[0].Kind
+	case class == wordName && n >= 4, class == firmName && n >= 6:
+	default:
+		return nil
+	}
+	w.dirty = true
+	if w.keep {
+		w.counts = count(w.counts, []Span{{Kind: kind}})
+		w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
+	}
+	return nil
+}
+
+// secretLeaf reports whether text is a secret as the whole value of a member whose key is of class c.
+func secretLeaf(text string, c nameClass) bool {
+	text = strings.TrimSpace(withoutPlaceholders(text[:min(len(text), maxLook)]))
+	h := shapeOf(text)
+	if h.letters+h.digits+h.foreign+h.symbols == 0 || filler(h) || h.located() {
+		return false
+	}
+	switch {
+	case c == wordName && h.blanks > 0:
+		return !label(text, h)
+	case c == wordName:
+		return true
+	case c == firmName:
+		return h.random(8) || h.mixed(6) && !compound(text, h)
+	}
+	return h.random(10) && !address(text)
+}
+
+// label reports a sentence about a secret rather than a pass phrase: it has no digit and names what it is about.
+func label(text string, h shape) bool {
+	if h.digits > 0 {
+		return false
+	}
+	for word := range strings.FieldsSeq(text) {
+		word = strings.Trim(word, ".,:;!?()\"'")
+		if classify(word) != noName || oneOf(word, "your", "enter", "required", "must", "should", "not", "none", "please", "forgot", "minimum", "invalid") {
+			return true
+		}
+	}
+	return false
+}
+
+// disarmed reports a key that says itself what its value is: the length of a password, the type of a token.
+func disarmed(key string) bool {
+	end := len(key)
+	for end > 0 && !is(key[end-1], letterChar) {
+		end--
+	}
+	start := end
+	for start > 0 && is(key[start-1], lowerChar) {
+		start--
+	}
+	if start > 0 && is(key[start-1], upperChar) {
+		start--
+	}
+	var word [maxName]byte
+	n := 0
+	for _, b := range []byte(key[start:min(end, start+maxName)]) {
+		word[n], n = toLower(b), n+1
+	}
+	return disarmsBehind(word[:n])
+}
+
+// withoutPlaceholders returns text, a short one, without the placeholders in it.
+func withoutPlaceholders(text string) string {
+	k := strings.Index(text, "[REDACTED:")
+	if k < 0 {
+		return text
+	}
+	out := []byte(text[:k])
+	for k < len(text) {
+		if end := placeholderEnd(text, k); end > k {
+			k = end
+			continue
+		}
+		out = append(out, text[k])
+		k++
+	}
+	return string(out)
+}
+
+// unique names the edited keys of f apart from one another and from the clean ones.
+func (w *walk) unique(f *frame) {
+	taken := make(map[string]bool, len(w.keys)-f.keys)
+	for _, key := range w.keys[f.keys:] {
+		taken[key] = true
+	}
+	last := map[string]int{}
+	for _, i := range w.renames[f.rename:] {
+		e := &w.edits[i]
+		base := e.text
+		for n := max(last[base], 1); taken[e.text]; {
+			n++
+			e.text = base + " " + strconv.Itoa(n)
+			last[base] = n
+		}
+		taken[e.text] = true
+	}
+}
+
+// apply returns the value with the edits made.
+func (w *walk) apply() string {
+	out := make([]byte, 0, len(w.in)+16*len(w.edits))
+	at := 0
+	for _, e := range w.edits {
+		out = append(out, w.in[at:e.from]...)
+		out = appendString(out, e.text)
+		at = e.to
+	}
+	return string(append(out, w.in[at:]...))
+}
+
+// str reads a string and returns its text, which is valid until the next call.
+func (w *walk) str() (string, error) {
+	if !w.take('"') {
+		return "", w.wrong("a string")
+	}
+	for from, k := w.at, w.at; k < len(w.in); k++ {
+		switch b := w.in[k]; {
+		case b == '"':
+			w.at = k + 1
+			return w.in[from:k], nil
+		case b == '\\':
+			return w.unescape(from, k)
+		case b < ' ':
+			w.at = k
+			return "", w.wrong("no control character in a string")
+		}
+	}
+	w.at = len(w.in)
+	return "", w.wrong("the end of a string")
+}
+
+// unescape reads the rest of the string that begins at from and has its first escape at k.
+func (w *walk) unescape(from, k int) (string, error) {
+	buf := append(w.s.buf[:0], w.in[from:k]...)
+	for k < len(w.in) {
+		b := w.in[k]
+		switch {
+		case b == '"':
+			w.at, w.s.buf = k+1, buf
+			// buf is not written to before the text is done with: the next str comes after that.
+			return unsafe.String(unsafe.SliceData(buf), len(buf)), nil
+		case b < ' ':
+			w.at = k
+			return "", w.wrong("no control character in a string")
+		case b != '\\':
+			buf = append(buf, b)
+			k++
+			continue
+		}
+		r, n := escaped(w.in[k:])
+		if n == 0 {
+			w.at = k
+			return "", w.wrong("a known escape")
+		}
+		buf = utf8.AppendRune(buf, r)
+		k += n
+	}
+	w.at = len(w.in)
+	return "", w.wrong("the end of a string")
+}
+
+// escaped decodes the escape at the beginning of in, and returns how long it is: 0 for none.
+func escaped(in string) (r rune, n int) {
+	if len(in) < 2 {
+		return 0, 0
+	}
+	if i := strings.IndexByte(`"\/bfnrt`, in[1]); i >= 0 {
+		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	}
+	high, ok := unit(in)
+	switch {
+	case !ok, high >= 0xdc00 && high < 0xe000:
+		return 0, 0
+	case high < 0xd800 || high >= 0xe000:
+		return high, 6
+	}
+	low, ok := unit(in[6:])
+	if !ok || low < 0xdc00 || low >= 0xe000 {
+		return 0, 0
+	}
+	return (high-0xd800)<<10 | (low - 0xdc00) + 0x10000, 12
+}
+
+// unit decodes \uXXXX.
+func unit(in string) (rune, bool) {
+	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(in[2:6], 16, 16)
+	return rune(n), err == nil && is(in[2], hexChar)
+}
+
+// digits reads a number.
+func (w *walk) digits() error {
+	run := func() bool {
+		from := w.at
+		for at(w.in, w.at, digitChar) {
+			w.at++
+		}
+		return w.at > from
+	}
+	w.take('-')
+	if !w.take('0') && !run() {
+		return w.wrong("a digit")
+	}
+	if w.take('.') && !run() {
+		return w.wrong("a digit behind the point")
+	}
+	if w.take('e') || w.take('E') {
+		if !w.take('+') {
+			w.take('-')
+		}
+		if !run() {
+			return w.wrong("a digit in the exponent")
+		}
+	}
+	return nil
+}
+
+func (w *walk) has(b byte) bool { return w.at < len(w.in) && w.in[w.at] == b }
+
+func (w *walk) take(b byte) bool {
+	if w.has(b) {
+		w.at++
+		return true
+	}
+	return false
+}
+
+func (w *walk) blanks() {
+	for w.at < len(w.in) {
+		switch w.in[w.at] {
+		case ' ', '\t', '\n', '\r':
+			w.at++
+		default:
+			return
+		}
+	}
+}
+
+func (w *walk) wrong(want string) error {
+	return fmt.Errorf("%w: want %s at byte %d", ErrSyntax, want, w.at)
+}
+
+// appendString appends text as a JSON string in the form of RFC 8785.
+func appendString(out []byte, text string) []byte {
+	out = append(out, '"')
+	for i := range len(text) {
+		switch b := text[i]; b {
+		case '"', '\\':
+			out = append(out, '\\', b)
+		case '\b':
+			out = append(out, `\b`...)
+		case '\f':
+			out = append(out, `\f`...)
+		case '\n':
+			out = append(out, `\n`...)
+		case '\r':
+			out = append(out, `\r`...)
+		case '\t':
+			out = append(out, `\t`...)
+		default:
+			if b < ' ' {
+				out = fmt.Appendf(out, `\u%04x`, b)
+				continue
+			}
+			out = append(out, b)
+		}
+	}
+	return append(out, '"')
+}

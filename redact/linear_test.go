@@ -1,0 +1,96 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/redact"
+)
+
+// maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst. Clean prose takes
+// less than one.
+const maxWork = 600
+
+// A pattern is repeated to make a text that invites a scanner to read the same bytes again and again.
+type pattern struct{ name, head, repeat string }
+
+func hostile() []pattern {
+	return []pattern{
+		{"begins without end", "", "-----BEGIN RSA PRIVATE KEY-----\n"},
+		{"begins on one line", "", "-----BEGIN PRIVATE KEY----- "},
+		{"begins and a word", "", "-----BEGIN PRIVATE KEY-----word"},
+		{"ends", "-----BEGIN PRIVATE KEY-----", "-----END "},
+		{"dashes", "", "-"},
+		{"assignments", "", "password="},
+		{"assignments with blanks", "", "password = "},
+		{"colons", "", "token:"},
+		{"equal signs", "", "="},
+		{"quotes", "password=", "\""},
+		{"open quotes", "", "password=\"a1"},
+		{"escaped quotes", "", `password=\"`},
+		{"backslashes", "password=\"", `\`},
+		{"one long value", "password=", "a1B2"},
+		{"one long word", "password=", "word"},
+		{"long name", "", "password_"},
+		{"words", "", "pass word "},
+		{"lists", "", `passwords=["a1B2c3D4",`},
+		{"values of values", "", "key=\"password\" value="},
+		{"userinfo", "", "a://b:c"},
+		{"at signs", "https://", "a:b@"},
+		{"schemes", "", "Bearer "},
+		{"long scheme", "Bearer ", "a1B2"},
+		{"headers", "", "eyJhbGciOiJ"},
+		{"header with end", "", "eyJ."},
+		{"long header", "eyJ", "hbGciOiJI"},
+		{"prefixes", "", "ghp_"},
+		{"dashed prefixes", "", "glpat-"},
+		{"slack", "", "xoxb-"},
+		{"specimen", "glpat-", "example-"},
+		{"key ids", "", "AKIAQ2W3E4R5T6Y7U8I9 "},
+		{"parts", "glpat-a1B2c3D4e5F6g7H8i9J0", ".a1B2c3D4e5"},
+		{"dots", "", "a.bcdefg."},
+		{"azure", "", "abc1Q~"},
+		{"telegram", "", "1234567:AA"},
+		{"terraform", "", ".atlasv1."},
+		{"mailchimp", "", "0123456789abcdef-us1"},
+		{"facebook", "", "123456789012345|a"},
+		{"manifests", "", "kind: Secret\n"},
+		{"manifest data", "kind: Secret\ndata:\n", "  a: YWJjZGVmZ2hpamts\n"},
+		{"curl", "curl", " -u a:bcdef"},
+		{"flags", "", "--password "},
+		{"elements", "", "<password>"},
+		{"arguments", "", `"password", `},
+		{"sentences", "", "password is "},
+		{"keyword", "", "password 'a"},
+		{"cells", "", "| password "},
+		{"data source names", "", "a:b@tcp("},
+		{"placeholders", "", "[REDACTED:token]"},
+		{"values behind placeholders", "", "password=[REDACTED:token]"},
+		{"placeholders as value", "password=", "[REDACTED:token]"},
+		{"brackets", "", "[REDACTED:"},
+		{"full width", "", "密码："},
+		{"topics", "", "密码是"},
+		{"japanese", "パスワード：", "あ"},
+		{"no-break spaces", "password=", "\u00a0"},
+		{"newlines", "password:", "\n"},
+		{"openssh", "", "b3BlbnNzaC1rZXktdjE"},
+		{"putty", "", "Private-Lines: 1\n"},
+		{"urls with keys", "", "?sig=a1B2c3D4e5F6"},
+	}
+}
+
+func TestG29WorkIsLinear(t *testing.T) {
+	t.Parallel()
+	for _, p := range hostile() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			sized := func(n int) string { return p.head + strings.Repeat(p.repeat, n/len(p.repeat)+1) }
+			small, large := redact.Work(sized(64<<10)), redact.Work(sized(1<<20))
+			require.LessOrEqual(t, large, 17*small+1<<16, "sixteen times the text, %d times the work", large/max(small, 1))
+			require.Less(t, large, maxWork<<20)
+			t.Logf("%d bytes of work for each byte", large>>20)
+		})
+	}
+}

@@ -1,0 +1,230 @@
+package redact
+
+import "strings"
+
+// A nameClass says what the name beside a value promises.
+type nameClass uint8
+
+const (
+	noName   nameClass = iota
+	weakName           // token, credential, some_key: secret if the value looks random
+	firmName           // api key, client secret: secret if the value is anything but words
+	wordName           // password: secret unless the value is a word of prose or code
+)
+
+// lower returns the class of what stands below a name of class c, or at some distance from it.
+func (c nameClass) lower() nameClass {
+	if c > weakName {
+		return c - 1
+	}
+	return c
+}
+
+// maxName bounds how far before a value its name may begin.
+const maxName = 64
+
+// classify returns the class of a name, which may be several words in any of the usual spellings: dbPassword,
+// DB_PASSWORD, "client secret", x-api-key.
+func classify(name string) nameClass {
+	if len(name) > maxName {
+		name = name[len(name)-maxName:]
+	}
+	if c := foreignName(name); c != noName {
+		return c
+	}
+	var flat [maxName]byte
+	var ends [maxName / 2]int
+	words, n := 0, 0
+	open := false // a word has begun at flat[ends[words-1]]
+	for i := 0; i < len(name) && words < len(ends); i++ {
+		b := name[i]
+		if !is(b, letterChar) {
+			if open {
+				ends[words], words, open = n, words+1, false
+			}
+			continue
+		}
+		if open && is(b, upperChar) && (is(name[i-1], lowerChar) || at(name, i+1, lowerChar) && is(name[i-1], upperChar)) {
+			ends[words], words = n, words+1
+		}
+		if words == len(ends) {
+			break
+		}
+		flat[n], n, open = toLower(b), n+1, true
+	}
+	if open && words < len(ends) {
+		ends[words], words = n, words+1
+	}
+	return classifyWords(flat[:n], ends[:words], strings.IndexByte(name, '_') > 0 && capital(name))
+}
+
+// classifyWords looks for the last secret-like word; those behind it may take the meaning away (password_hint), and so
+// may those before it (next_page_token). constant says that the name is written like an environment variable.
+func classifyWords(flat []byte, ends []int, constant bool) nameClass {
+	start := func(k int) int {
+		if k == 0 {
+			return 0
+		}
+		return ends[k-1]
+	}
+	for k := len(ends) - 1; k >= 0; k-- {
+		w := flat[start(k):ends[k]]
+		c := classifyWord(w)
+		if c == noName && string(w) == "key" {
+			c = keyClass(flat, ends[:k+1], constant)
+		}
+		if c == noName && k > 0 && string(w) == "phrase" && string(flat[start(k-1):ends[k-1]]) == "pass" {
+			c = wordName
+		}
+		if c != noName {
+			for q := range k {
+				if disarmsBefore(flat[start(q):ends[q]], q == k-1) {
+					return noName
+				}
+			}
+			if k < len(ends)-1 {
+				return c.lower()
+			}
+			return c
+		}
+		if disarmsBehind(w) {
+			return noName
+		}
+	}
+	return noName
+}
+
+// classifyWord returns the class of one word, in lower case.
+func classifyWord(w []byte) nameClass {
+	if len(w) < 2 {
+		return noName
+	}
+	switch string(w) {
+	case "password", "passwords", "passwd", "passwort", "kennwort", "passphrase", "passcode", "pwd", "pswd", "senha", "wachtwoord", "passord",
+		"motdepasse", "psk":
+		return wordName
+	case "pass", "pw", "secret", "apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "accesskey", "privatekey", "clientsecret":
+		return firmName
+	case "token", "secrets", "credential", "credentials", "creds", "cred", "auth", "authorization", "apikeys", "authkey", "jsessionid", "phpsessid",
+		"otp", "totp":
+		return weakName
+	}
+	if len(w) < 6 {
+		return noName
+	}
+	switch w[len(w)-1] { // words written together: dbpassword, mysqlpwd, bottoken
+	case 'd':
+		if suffix(w, "password") || suffix(w, "passwd") || suffix(w, "pwd") {
+			return wordName
+		}
+	case 't':
+		if suffix(w, "secret") {
+			return firmName
+		}
+	case 'e':
+		if suffix(w, "passphrase") {
+			return wordName
+		}
+	case 'n':
+		if suffix(w, "token") {
+			return weakName
+		}
+	case 'y':
+		if suffix(w, "apikey") || suffix(w, "secretkey") || suffix(w, "accesskey") || suffix(w, "privatekey") || suffix(w, "accountkey") ||
+			suffix(w, "encryptionkey") || suffix(w, "signingkey") || suffix(w, "masterkey") || suffix(w, "subscriptionkey") {
+			return firmName
+		}
+	}
+	return noName
+}
+
+func suffix(w []byte, s string) bool { return len(w) >= len(s) && string(w[len(w)-len(s):]) == s }
+
+// keyClass returns the class of the word "key" by the word before it: a key alone is a place in a map.
+func keyClass(flat []byte, ends []int, constant bool) nameClass {
+	k := len(ends) - 1
+	if k == 0 {
+		return noName
+	}
+	start := 0
+	if k > 1 {
+		start = ends[k-2]
+	}
+	switch string(flat[start:ends[k-1]]) {
+	case "api", "access", "secret", "private", "encryption", "signing", "master", "account", "shared", "subscription", "auth", "admin", "root",
+		"security", "crypto", "aes", "hmac", "jwt", "recovery", "encrypt", "decryption", "signature", "symmetric", "license", "client", "consumer",
+		"service", "storage", "app", "application", "integration", "webhook", "session", "cookie", "authentication", "authorization":
+		return firmName
+	}
+	if constant {
+		return weakName
+	}
+	return noName
+}
+
+// disarmsBefore reports a word before a secret-like one that takes its meaning away; next says that nothing stands between.
+func disarmsBefore(w []byte, next bool) bool {
+	switch string(w) {
+	case "public", "publishable", "pubkey":
+		return true
+	case "page", "continuation", "sync", "delta", "cursor", "cancel", "cancellation", "pagination", "resume", "max", "min", "num", "total",
+		"completion", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "stop", "primary", "foreign", "partition", "sort", "cache", "idempotency",
+		"object", "row", "hash", "map", "lookup", "index", "group", "unique", "composite", "routing", "dedup", "dedupe", "site", "host", "forgot",
+		"forgotten", "invalid", "wrong", "missing", "no", "has", "is", "show", "hide", "toggle", "requires", "require", "needs", "use", "uses",
+		"validate", "without", "get", "fetch", "load", "read", "find", "delete", "remove", "getenv", "translation", "message", "i18n", "next":
+		return next
+	}
+	return false
+}
+
+// disarmsBehind reports a word behind a secret-like one that names something else about it: token_count, password-hint.
+func disarmsBehind(w []byte) bool {
+	switch string(w) {
+	case "hint", "hints", "policy", "policies", "length", "len", "size", "min", "max", "count", "counts", "file", "files", "filename", "path", "paths",
+		"dir", "directory", "url", "urls", "uri", "endpoint", "href", "link", "type", "types", "kind", "name", "names", "id", "ids", "identifier",
+		"expiry", "expires", "expire", "expiration", "expired", "exp", "ttl", "age", "lifetime", "timeout", "field", "fields", "label", "title",
+		"header", "prefix", "reset", "strength", "error", "errors", "required", "require", "requirements", "validity", "valid", "invalid",
+		"enabled", "disabled", "version", "algorithm", "alg", "rotation", "manager", "provider", "store", "source", "ref", "reference", "arn", "vault",
+		"limit", "limits", "usage", "used", "cost", "price", "budget", "rate", "index", "position", "pos", "offset", "start", "end", "stream",
+		"parser", "generator", "class", "function", "func", "callback", "handler", "method", "validator", "encoder", "decoder", "placeholder",
+		"description", "desc", "help", "prompt", "question", "input", "button", "form", "page", "column", "table", "scope", "scopes", "status",
+		"state", "created", "updated", "at", "date", "time", "changed", "attempts", "retry", "retries", "mismatch", "matches", "match", "contract",
+		"address", "symbol", "supply", "bucket", "buckets", "spec", "schema", "properties", "options", "option", "settings", "mode", "style",
+		"format", "model", "username", "user", "login", "email", "domain", "host", "port", "region", "realm", "owner", "issuer", "audience", "on", "in", "of", "by", "is", "was", "or", "and", "to", "be":
+		return true
+	}
+	return false
+}
+
+// foreignNames are names in scripts without letters of ASCII, or with some beyond it; each stands at the end of a name.
+var foreignNames = [...]struct {
+	text  string
+	class nameClass
+}{
+	{"пароль", wordName}, {"Пароль", wordName}, {"ПАРОЛЬ", wordName}, {"密码", wordName}, {"密碼", wordName}, {"口令", wordName},
+	{"パスワード", wordName}, {"비밀번호", wordName}, {"암호", wordName}, {"סיסמה", wordName}, {"סיסמא", wordName}, {"ססמה", wordName},
+	{"كلمة المرور", wordName}, {"كلمة السر", wordName}, {"contraseña", wordName}, {"Contraseña", wordName}, {"mật khẩu", wordName},
+	{"hasło", wordName}, {"Hasło", wordName}, {"şifre", wordName}, {"Şifre", wordName}, {"รหัสผ่าน", wordName}, {"κωδικός", wordName},
+	{"токен", weakName}, {"Токен", weakName}, {"トークン", weakName}, {"令牌", weakName}, {"秘钥", firmName}, {"密钥", firmName}, {"密鑰", firmName},
+}
+
+// foreignName returns the class of a name that ends in one of foreignNames.
+func foreignName(name string) nameClass {
+	if name == "" || !foreignLast[name[len(name)-1]] {
+		return noName
+	}
+	for _, f := range foreignNames {
+		if strings.HasSuffix(name, f.text) {
+			return f.class
+		}
+	}
+	return noName
+}
+
+// foreignLast has the last bytes of foreignNames.
+var foreignLast = func() (t [256]bool) {
+	for _, f := range foreignNames {
+		t[f.text[len(f.text)-1]] = true
+	}
+	return t
+}()

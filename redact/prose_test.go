@@ -1,0 +1,45 @@
+package redact_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/redact"
+)
+
+// prose reads the texts in which nothing is a secret: letters, invoices, check sums, code, configuration, logs, tables,
+// and scripts other than Latin.
+func prose(t testing.TB) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	require.NoError(t, filepath.WalkDir("testdata/prose", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		texts[d.Name()] = string(text)
+		return err
+	}))
+	require.GreaterOrEqual(t, len(texts), 8)
+	return texts
+}
+
+func TestG23ProseStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	for name, text := range prose(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, s := range redact.Secrets().Find(text, nil) {
+				t.Errorf("%s at %d: %q in %q", s.Kind, s.Start, text[s.Start:s.End], text[max(0, s.Start-40):min(len(text), s.End+10)])
+			}
+			out, counts, err := redact.Secrets().Text(text)
+			require.NoError(t, err)
+			require.Nil(t, counts)
+			require.Equal(t, text, out)
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package redact
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// A detector finds the spans of one sort. The pass stops for it where one of its anchors stands.
+//
+// A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may it read on to the
+// end of the span, and then it says where the pass goes on. That is what keeps the whole pass linear.
+type detector struct {
+	name    string
+	anchors []anchor
+	// find rules on the anchor at i, records hits with s.hit, and returns where this detector is next of interest:
+	// i or less for the next byte. The pass resumes at the furthest that a detector asks for.
+	find func(s *scan, i int) int
+}
+
+// An anchor is three sets of bytes that must stand next to each other. An empty set admits every byte.
+type anchor [3]string
+
+// prefilter has one bit for each detector, in three tables: the detectors that admit a byte in first, second and third place.
+type prefilter struct{ first, second, third [256]uint64 }
+
+// build returns a redactor of detectors, at most 64 of them.
+func build(detectors ...detector) *Redactor {
+	r := &Redactor{detectors: detectors}
+	for bit, d := range detectors {
+		for _, a := range d.anchors {
+			mark(&r.prefilter.first, a[0], bit)
+			mark(&r.prefilter.second, a[1], bit)
+			mark(&r.prefilter.third, a[2], bit)
+		}
+	}
+	return r
+}
+
+func mark(table *[256]uint64, set string, bit int) {
+	for b := range table {
+		if set == "" {
+			table[b] |= 1 << bit
+		}
+	}
+	for i := range len(set) {
+		table[set[i]] |= 1 << bit
+	}
+}
+
+// A scan is the state of one pass. Its slices are reused by later passes.
+type scan struct {
+	text string // what this pass reads
+	hits []Span // what this pass has found, in any order, overlapping
+
+	found   []Span // the spans of all passes over one text, see settle
+	settled string // the text with found replaced
+
+	valueEnd int // assignments before this offset have been ruled on
+	armorEnd endMark
+	beside   int // AWS secrets before this offset have been looked for
+	manifest int // the Kubernetes document that ends here has been ruled on
+	work     int // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
+
+	buf []byte // unescaped JSON string
+}
+
+var scans = sync.Pool{New: func() any { return new(scan) }}
+
+func newScan() *scan { return scans.Get().(*scan) }
+
+// free gives s back without its texts.
+func (s *scan) free() {
+	s.text, s.settled = "", ""
+	scans.Put(s)
+}
+
+func (s *scan) reset(text string) {
+	s.text, s.hits = text, s.hits[:0]
+	s.valueEnd, s.beside, s.manifest, s.work = 0, 0, 0, 0
+	s.armorEnd = endMark{}
+}
+
+// hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.
+func (s *scan) hit(kind Kind, start, end int) {
+	if start < 0 || end <= start || end > len(s.text) {
+		panic("redact: span out of bounds")
+	}
+	s.hits = append(s.hits, Span{start, end, kind})
+}
+
+// pass leaves the hits of text in s.hits.
+func (r *Redactor) pass(s *scan, text string) {
+	s.reset(text)
+	p := &r.prefilter
+	for i := 0; i+2 < len(text); i++ {
+		m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]
+		if m == 0 {
+			continue
+		}
+		next := i
+		for ; m != 0; m &= m - 1 {
+			next = max(next, r.detectors[bits.TrailingZeros64(m)].find(s, i)-1)
+		}
+		i = next
+	}
+}

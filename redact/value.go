@@ -1,0 +1,220 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A value is what stands behind a name: text[from:to], of which at most maxLook bytes are looked at.
+type value struct {
+	from, to int
+	closing  string // for a quoted value, the bytes that may close it
+	escapes  int    // backslashes before its opening quote, when the whole is a string inside a string
+	long     bool   // goes on behind to
+	nextLine bool   // stands on the line below its name
+}
+
+func (v value) quoted() bool { return v.closing != "" }
+
+// maxLook bounds how much of a value is judged. What follows has no say, and is taken with it.
+const maxLook = 256
+
+// opening returns where the value behind an operator at k begins, and how it is quoted. It looks past emphasis,
+// placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
+func (s *scan) opening(k int) (v value, ok bool) {
+	t := s.text
+	k = s.runEnd(k, blankChar, k+64)
+	for n := 0; n < 3 && has(t, k, "*"); n++ {
+		k++
+	}
+	k = s.runEnd(k, blankChar, k+8)
+	if k+1 < len(t) && (t[k] == '|' || t[k] == '>') && strings.IndexByte("\n\r+-", t[k+1]) >= 0 {
+		k++
+		if !is(t[k], spaceChar) {
+			k++
+		}
+	}
+	if has(t, k, "\r") {
+		k++
+	}
+	if has(t, k, "\n") {
+		k = s.runEnd(k+1, blankChar, k+64)
+		v.nextLine = true
+	}
+	for {
+		end := placeholderEnd(t, k)
+		if end == k {
+			break
+		}
+		s.work += end - k
+		k = s.runEnd(end, blankChar, end+8)
+	}
+	if k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
+		k++
+	}
+	if k >= len(t) || t[k] == '\n' || t[k] == '\r' {
+		return v, false
+	}
+	slashes := 0
+	for slashes < 8 && has(t, k+slashes, "\\") {
+		slashes++
+	}
+	switch {
+	case at(t, k+slashes, quoteChar):
+		v.escapes = slashes
+		k += slashes
+		v.closing = t[k : k+1]
+		for n := 0; n < 3 && at(t, k, quoteChar); n++ {
+			k++
+		}
+	case t[k] >= utf8.RuneSelf:
+		r, n := utf8.DecodeRuneInString(t[k:])
+		if strings.ContainsRune("“”„«‹‘‚「『", r) {
+			v.closing, k = "“”’‘»›」』", k+n
+		}
+	}
+	v.from = k
+	return v, true
+}
+
+// extent sets v.to: where the value ends, or maxLook bytes behind its beginning.
+func (s *scan) extent(v value) value {
+	limit := min(v.from+maxLook, len(s.text))
+	v.to = s.closes(v, v.from, limit)
+	v.long = v.to == limit && limit < len(s.text) && !s.stops(v, limit)
+	for v.long && v.to > v.from && !utf8.RuneStart(s.text[v.to]) {
+		v.to--
+	}
+	s.work += v.to - v.from
+	if !v.quoted() && !v.long {
+		v.to = v.from + len(trimEnd(s.text[v.from:v.to]))
+	}
+	return v
+}
+
+// rest returns the end of a value that is known to be a secret.
+func (s *scan) rest(v value) int {
+	if !v.long {
+		return v.to
+	}
+	end := s.closes(v, v.to, len(s.text))
+	s.work += end - v.to
+	if v.quoted() {
+		return end
+	}
+	return v.to + len(trimEnd(s.text[v.to:end]))
+}
+
+// closes returns the first offset from k to limit at which v ends.
+func (s *scan) closes(v value, k, limit int) int {
+	for k < limit && (is(s.text[k], wordChar) || !s.stops(v, k)) {
+		if v.quoted() && v.escapes == 0 && s.text[k] == '\\' && k+1 < limit && s.text[k+1] != '\n' {
+			k++
+		}
+		k++
+	}
+	return min(k, limit)
+}
+
+// stops reports whether v ends before the byte at k.
+func (s *scan) stops(v value, k int) bool {
+	t, b := s.text, s.text[k]
+	if v.quoted() {
+		switch {
+		case b == '\n' || b == '\r':
+			return true
+		case b == '\\' && v.escapes > 0: // at or below the level of the opening quote
+			n := k
+			for n < len(t) && n-k <= v.escapes && t[n] == '\\' {
+				n++
+			}
+			return n-k <= v.escapes && n < len(t) && strings.IndexByte(v.closing, t[n]) >= 0
+		case b < utf8.RuneSelf:
+			return strings.IndexByte(v.closing, b) >= 0
+		case len(v.closing) > 1:
+			r, _ := utf8.DecodeRuneInString(t[k:])
+			return r != utf8.RuneError && strings.ContainsRune(v.closing, r)
+		}
+		return false
+	}
+	switch {
+	case is(b, spaceChar|quoteChar), b == '<':
+		return true
+	case b == '>':
+		return k == v.from || t[k-1] != '-'
+
+	case b == '\\':
+		return k+1 < len(t) && strings.IndexByte("nrt\"'", t[k+1]) >= 0
+	case b == '&', b == ',', b == ';', b == '?':
+		return b != '?' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || s.assigns(k+1)
+	case b == ')':
+		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
+	case b == '[':
+		return placeholderEnd(t, k) > k
+	case b >= utf8.RuneSelf:
+		if !utf8.RuneStart(b) {
+			return false
+		}
+		r, _ := utf8.DecodeRuneInString(t[k:])
+		return r != utf8.RuneError && ends(r)
+	}
+	return false
+}
+
+// assigns reports a name with an operator behind it at k: the next pair of a list.
+func (s *scan) assigns(k int) bool {
+	end := k
+	for end < len(s.text) && end < k+40 && is(s.text[end], nameChar|blankChar) {
+		end++
+	}
+	return end > k && end < len(s.text) && (s.text[end] == '=' || s.text[end] == ':' || s.text[end] == ';')
+}
+
+// trimEnd cuts what belongs to the sentence or the line of code around a value.
+func trimEnd(v string) string {
+	for len(v) > 0 {
+		switch b := v[len(v)-1]; {
+		case strings.IndexByte(".,;:*\\", b) >= 0,
+			b == ')' && strings.Count(v, "(") < strings.Count(v, ")"),
+			b == ']' && strings.Count(v, "[") < strings.Count(v, "]"),
+			b == '}' && strings.Count(v, "{") < strings.Count(v, "}"):
+			v = v[:len(v)-1]
+		default:
+			return v
+		}
+	}
+	return v
+}
+
+// coded reports an unquoted value that is an expression of a program: a call, an index, a path of names.
+func (s *scan) coded(v value, h shape) bool {
+	t := s.text[v.from:v.to]
+	for _, operator := range [...]string{"this.", "=>", "+=", "&&", "||", "){"} {
+		if strings.Contains(t, operator) {
+			return true
+		}
+	}
+	if strings.HasPrefix(t, "[]") {
+		return true
+	}
+	if !is(t[0], letterChar) && t[0] != '_' && t[0] != '&' && t[0] != '*' && t[0] != '@' && t[0] != '!' && t[0] != '$' {
+		return false
+	}
+	dots, k := 0, 1
+	for k < len(t) && (is(t[k], wordChar) || t[k] == '.' || t[k] == ':' || t[k] == '-' && k+1 < len(t) && t[k+1] == '>' || t[k] == '>') {
+		if t[k] == '.' || t[k] == '>' {
+			dots++
+		}
+		k++
+	}
+	if k == len(t)-1 && t[k] == '=' && len(t)%4 != 0 && h.digits == 0 { // the next name= of a list
+		return true
+	}
+	if k < len(t) {
+		return t[k] == '(' || t[k] == '[' || t[k] == '{'
+	}
+	if has(s.text, v.to, "(") || has(s.text, v.to, "[") {
+		return true
+	}
+	return dots > 0 && !h.random(16) || h.digits <= 2 && h.symbols == 0 && len(t) <= maxName && classify(t) != noName
+}
