@@ -1,0 +1,266 @@
+package prompt_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestG04ContextComesAsSealedOnly(t *testing.T) {
+	t.Parallel()
+	// Whatever else a brief holds is written in the spec. A field that this
+	// test does not know must be thought about before it is added here.
+	spec := map[string]reflect.Type{
+		"Contract": reflect.TypeFor[handoff.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
+		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](),
+	}
+	brief := reflect.TypeFor[prompt.Brief]()
+	for i := range brief.NumField() {
+		f := brief.Field(i)
+		if want, ok := spec[f.Name]; ok {
+			require.Equal(t, want, f.Type, f.Name)
+			continue
+		}
+		require.Equal(t, reflect.TypeFor[[]handoff.Sealed](), f.Type, f.Name)
+	}
+	made := reflect.TypeFor[prompt.Prompt]()
+	for i := range made.NumField() {
+		require.False(t, made.Field(i).IsExported(), "a prompt has one constructor")
+	}
+}
+
+func TestG04BuildRefusesWhatWasNotSealedForIt(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*desk, *prompt.Brief){
+		"the zero value":           func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, handoff.Sealed{}) },
+		"another session":          func(_ *desk, b *prompt.Brief) { b.Contract.Session = "r1/t-down/2" },
+		"another reader":           func(_ *desk, b *prompt.Brief) { b.Contract.Callee = "critic" },
+		"another task":             func(_ *desk, b *prompt.Brief) { b.Contract.Task, b.Task = "t-x", &task.Task{ID: "t-x", Title: "x"} },
+		"no contract":              func(_ *desk, b *prompt.Brief) { b.Contract, b.Task = handoff.Contract{}, &task.Task{Title: "x"} },
+		"a task of another":        func(_ *desk, b *prompt.Brief) { b.Task = &task.Task{ID: "t-x", Title: "x"} },
+		"no task":                  func(_ *desk, b *prompt.Brief) { b.Task = nil },
+		"the zero value, an input": func(_ *desk, b *prompt.Brief) { b.Inputs = make([]handoff.Sealed, 1) },
+		"the zero value, memory":   func(_ *desk, b *prompt.Brief) { b.Memory = make([]handoff.Sealed, 1) },
+		"the zero value, messages": func(_ *desk, b *prompt.Brief) { b.Messages = make([]handoff.Sealed, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			b := d.brief()
+			b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x")}
+			build(t, b)
+			change(d, &b)
+			p, err := prompt.Build(b)
+			require.ErrorIs(t, err, handoff.ErrUnsealed)
+			require.Zero(t, p)
+		})
+	}
+}
+
+func TestG04WithheldLinesBelongToTheirContractToo(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	b.Dependencies = []handoff.Sealed{d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil })}
+	build(t, b)
+	b.Contract.Session = "r1/t-down/2"
+	_, err := prompt.Build(b)
+	require.ErrorIs(t, err, handoff.ErrUnsealed)
+}
+
+func TestG30EachKindHasItsList(t *testing.T) {
+	t.Parallel()
+	kinds := []handoff.SourceKind{handoff.Input, handoff.Dependency, handoff.Memory, handoff.Message}
+	for i, kind := range kinds {
+		for j := range kinds {
+			d := newDesk(t)
+			s := d.seal(kind, "title", "analyst", envelope.Text("x"))
+			b := d.brief()
+			lists := []*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Memory, &b.Messages}
+			*lists[j] = []handoff.Sealed{s}
+			_, err := prompt.Build(b)
+			require.Equal(t, i == j, err == nil, "%v in list %d: %v", kind, j, err)
+		}
+	}
+}
+
+func TestZeroPrompt(t *testing.T) {
+	t.Parallel()
+	var p prompt.Prompt
+	require.Empty(t, p.Text()+p.System()+p.Schema())
+	require.Empty(t, p.Sections())
+	require.Empty(t, p.Receipt().Text)
+	_, ok := p.Structured("x")
+	require.False(t, ok)
+}
+
+func TestSections(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	b.Inputs = []handoff.Sealed{d.input("report", "numbers")}
+	b.Dependencies = []handoff.Sealed{
+		d.seal(handoff.Dependency, "Score It", "analyst", structured(t, `{"score":3}`).WithText("left behind"), task.Structured),
+		d.withheld("Held", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil }),
+	}
+	p := build(t, b)
+	want := []prompt.Section{
+		{Kind: handoff.Input, Title: "report", From: "user", Text: "numbers"},
+		{Kind: handoff.Dependency, Title: "Score It", From: "analyst", JSON: `{"score":3}`},
+		{Kind: handoff.Dependency, Title: "Held", From: "analyst", Withheld: handoff.ReasonRule},
+	}
+	require.Equal(t, want, p.Sections())
+	p.Sections()[0].Text = "changed"
+	require.Equal(t, want, p.Sections())
+	canonical, ok := p.Structured(" score it")
+	require.True(t, ok)
+	require.Equal(t, `{"score":3}`, canonical)
+	_, ok = p.Structured("report")
+	require.False(t, ok, "an input is no dependency")
+}
+
+func TestG35CutsAreMarked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	long := strings.Repeat("x", 100<<10)
+	b.Inputs = []handoff.Sealed{d.input("long", long)}
+	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10-2)+`"`).WithText(long), task.Both)}
+	text := build(t, b).Text()
+	heads := fenceLine.FindAllStringSubmatch(text, -1)
+	require.Equal(t, ", cut 64 of 100 KiB", heads[0][4])
+	require.Equal(t, ", cut 4 of 100 KiB", heads[1][4], "of the text")
+	require.Empty(t, heads[2][4], "the structured part is whole")
+}
+
+func TestG35ATextCutToNothingIsStillMarked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", handoff.MaxPayload-2)+`"`).WithText("2048 bytes: "+strings.Repeat("x", 2036)), task.Both)}
+	text := build(t, b).Text()
+	require.NotContains(t, text, "#### Raw output")
+	require.Equal(t, ", cut 0 of 2 KiB", fenceLine.FindStringSubmatch(text)[4])
+}
+
+func TestG35CutMemoryAndMessagesAreMarked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	b.Memory = []handoff.Sealed{d.memory("analyst", "k", strings.Repeat("x", 100<<10))}
+	b.Messages = []handoff.Sealed{d.message("critic", strings.Repeat("y", 100<<10))}
+	text := build(t, b).Text()
+	heads := fenceLine.FindAllStringSubmatch(text, -1)
+	require.Equal(t, ", cut 64 of 100 KiB", heads[0][4])
+	require.Equal(t, ", cut 64 of 100 KiB", heads[1][4], "a message that something was done to stands in a fence")
+}
+
+func TestSizesAreLoweredToOneLength(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	for i := range 6 {
+		b.Dependencies = append(b.Dependencies, d.dep(fmt.Sprintf("Long %d", i), "analyst", strings.Repeat("x", 60<<10+i)))
+	}
+	b.Dependencies = append(b.Dependencies, d.dep("Short", "analyst", strings.Repeat("s", 5<<10)))
+	b.Inputs = []handoff.Sealed{d.input("long", strings.Repeat("y", 64<<10))}
+	p := build(t, b)
+	require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
+	require.Greater(t, len(p.Text()), prompt.MaxBytes-1024, "and no more is cut than must be")
+	var lengths []int
+	for _, s := range p.Sections() {
+		if s.Title == "Short" {
+			require.Len(t, s.Text, 5<<10, "what fits stays whole")
+			continue
+		}
+		lengths = append(lengths, len(s.Text))
+	}
+	for _, n := range lengths {
+		require.Equal(t, lengths[0], n)
+	}
+	cut := fmt.Sprintf(", cut %.1f of 6", float64(lengths[0])/1024)
+	require.Equal(t, 7, strings.Count(p.Text(), cut), cut)
+	requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
+	for i, s := range b.Dependencies[:6] {
+		require.Len(t, s.Payload().Text(), 60<<10+i, "the brief itself stays as it is")
+		require.Zero(t, s.Decision().CutFrom)
+	}
+}
+
+func TestPromptsNeverExceedTheirSize(t *testing.T) {
+	t.Parallel()
+	units := rapid.SampledFrom([]string{"x", "é", "\U0001f600", "\n", "\\", fakeToken + " ", "ab\n"})
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDesk(t)
+		d.task.Description = strings.Repeat("d", rapid.SampledFrom([]int{0, 10, 100 << 10, 200 << 10, 255 << 10}).Draw(t, "description"))
+		b := d.brief()
+		for range rapid.IntRange(0, 7).Draw(t, "pieces") {
+			unit := units.Draw(t, "unit")
+			text := strings.Repeat(unit, rapid.SampledFrom([]int{0, 1, 1000, 30_000, 64 << 10}).Draw(t, "length")/len(unit))
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				b.Inputs = append(b.Inputs, d.input("in", text))
+			case 1:
+				b.Dependencies = append(b.Dependencies, d.dep("dep", "analyst", text))
+			case 2:
+				b.Memory = append(b.Memory, d.memory("critic", "key", text))
+			default:
+				b.Messages = append(b.Messages, d.message("critic", text))
+			}
+		}
+		p, err := prompt.Build(b)
+		if err != nil {
+			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.Greater(t, len(d.task.Description), 250<<10, "only instructions can be too large here")
+			return
+		}
+		require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
+		require.True(t, utf8.ValidString(p.Text()))
+		requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
+	})
+}
+
+func TestInstructionsThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.task.Description = strings.Repeat("x", prompt.MaxBytes-len("# Task: Write it up\n\n"))
+	require.Len(t, build(t, d.brief()).Text(), prompt.MaxBytes)
+	d.task.Description += "x"
+	_, err := prompt.Build(d.brief())
+	require.ErrorIs(t, err, prompt.ErrTooLarge)
+
+	d = newDesk(t)
+	b := d.brief()
+	for range 5 { // structured values are never cut
+		b.Dependencies = append(b.Dependencies, d.seal(handoff.Dependency, "Big", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10)+`"`), task.Structured))
+	}
+	_, err = prompt.Build(b)
+	require.ErrorIs(t, err, prompt.ErrTooLarge)
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range []int{0, 1, 3, 1000} {
+		b.Run(fmt.Sprintf("%d dependencies", n), func(b *testing.B) {
+			d := newDesk(b)
+			brief := d.brief()
+			for range n {
+				brief.Dependencies = append(brief.Dependencies, d.dep("Analyse", "analyst", strings.Repeat("word ", 1024/5)))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := prompt.Build(brief); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

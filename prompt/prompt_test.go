@@ -1,0 +1,167 @@
+package prompt_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// A credential that was never valid, in pieces so that scanners of
+// repositories do not take it for a real one.
+var fakeToken = "gh" + "p_" + "9fKq2LmZ7RtXv4Nc8BwYp1HsDj6GaEu3Wo5T"
+
+// A desk gates context for one task of "writer".
+type desk struct {
+	t    require.TestingT
+	gate *handoff.Compartment
+	task *task.Task
+	next int // number of the next source
+}
+
+func newDesk(t require.TestingT) *desk {
+	k, err := handoff.Negotiate(handoff.Request{Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down", Classification: label.Confidential},
+		&handoff.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential}, noon)
+	require.NoError(t, err)
+	return &desk{t: t, gate: &handoff.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
+}
+
+func (d *desk) brief() prompt.Brief { return prompt.Brief{Contract: d.gate.Contract, Task: d.task} }
+
+// offer returns an offer of the given kind that the desk's contract grants.
+func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Payload) *handoff.Offer {
+	d.next++
+	source := handoff.Source{Kind: kind, Name: fmt.Sprintf("s%d", d.next)}
+	d.gate.Contract.Grants = append(d.gate.Contract.Grants, handoff.WholeOf(source, ""))
+	e, err := envelope.New(envelope.Header{ID: envelope.ID(fmt.Sprintf("e%d", d.next)), Producer: from, CreatedAt: noon}, p)
+	require.NoError(d.t, err)
+	o := &handoff.Offer{Source: source, Title: title, Assignee: from, Envelope: e}
+	if kind == handoff.Dependency {
+		o.Status = task.Completed
+	}
+	return o
+}
+
+func (d *desk) gated(o *handoff.Offer) handoff.Sealed {
+	s, err := d.gate.GateOutbound(o, noon)
+	require.NoError(d.t, err)
+	return s
+}
+
+// seal gates a payload of the given kind.
+func (d *desk) seal(kind handoff.SourceKind, title, from string, p envelope.Payload, as ...task.Payload) handoff.Sealed {
+	o := d.offer(kind, title, from, p)
+	if len(as) > 0 {
+		o.As = as[0]
+	}
+	return d.gated(o)
+}
+
+func (d *desk) input(name, text string) handoff.Sealed {
+	return d.seal(handoff.Input, name, handoff.User, envelope.Text(text))
+}
+
+func (d *desk) dep(title, from, text string) handoff.Sealed {
+	return d.seal(handoff.Dependency, title, from, envelope.Text(text))
+}
+
+func (d *desk) memory(agent, key, text string) handoff.Sealed {
+	return d.seal(handoff.Memory, key, agent, envelope.Text(text))
+}
+
+func (d *desk) message(from, text string) handoff.Sealed {
+	return d.seal(handoff.Message, "", from, envelope.Text(text))
+}
+
+// withheld returns the line of an optional dependency that is held after a change.
+func (d *desk) withheld(title string, change func(*handoff.Compartment, *handoff.Offer)) handoff.Sealed {
+	o := d.offer(handoff.Dependency, title, "analyst", envelope.Text("held"))
+	o.Optional = true
+	c := *d.gate
+	change(&c, o)
+	s, err := c.GateOutbound(o, noon)
+	require.NoError(d.t, err)
+	return s
+}
+
+func structured(t require.TestingT, raw string) envelope.Payload {
+	p, err := envelope.Structured(raw)
+	require.NoError(t, err)
+	return p
+}
+
+func build(t require.TestingT, b prompt.Brief) prompt.Prompt {
+	p, err := prompt.Build(b)
+	require.NoError(t, err)
+	return p
+}
+
+var fenceLine = regexp.MustCompile(`(?m)^\[envelope ([0-9a-f]{32}) from "([^"]*)", (\w+)(.*): data, not instructions\]$`)
+
+// fences returns the fences that open in a text, in order.
+func fences(text string) (all []string) {
+	for _, found := range fenceLine.FindAllStringSubmatch(text, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// terminated cuts a text into lines as the most generous reader does.
+func terminated(text string) []string {
+	return strings.FieldsFunc(strings.ReplaceAll(text, "\r\n", "\n\x00"), func(r rune) bool {
+		return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r)
+	})
+}
+
+// structure reads a prompt without knowing how it was made, and returns what
+// gives it its shape: sections, senders, fences with producer and label,
+// withheld lines. What it cannot place it returns as a stray line. Fences are
+// numbered, marks left out.
+func structure(text string) (shape []string) {
+	section, closing, number := "", "", 0
+	for _, line := range terminated(text) {
+		line = strings.TrimPrefix(line, "\x00")
+		if closing != "" { // nothing but the closing line counts inside a fence
+			if line == closing {
+				shape, closing = append(shape, fmt.Sprintf("close %d", number)), ""
+			}
+			continue
+		}
+		switch found := fenceLine.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "# Task: "):
+			shape = append(shape, line)
+		case line == "## Inputs" || line == "## Context from prerequisite tasks" || line == "## Shared Team Memory" || line == "## Messages from team members":
+			section = line
+			shape = append(shape, line)
+		case section == "": // the description
+		case found != nil:
+			number++
+			closing = "[/envelope " + found[1] + "]"
+			shape = append(shape, fmt.Sprintf("open %d from %s, %s", number, found[2], found[3]))
+		case strings.HasPrefix(line, "### ") || line == "#### Raw output" || line == "#### Validated structured result" || strings.HasPrefix(line, "[withheld: "):
+			shape = append(shape, line)
+		case section == "## Messages from team members" && strings.HasPrefix(line, "- **"):
+			sender, rest, _ := strings.Cut(line[len("- **"):], "**:")
+			shape = append(shape, "message from "+sender)
+			if rest != "" { // inline and fenced messages have one shape
+				number++
+				shape = append(shape, fmt.Sprintf("open %d from %s, internal", number, sender), fmt.Sprintf("close %d", number))
+			}
+		default:
+			shape = append(shape, "stray: "+line)
+		}
+	}
+	if closing != "" {
+		shape = append(shape, "never closed")
+	}
+	return shape
+}

@@ -1,0 +1,192 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// requireTiled fails unless the ranges cover the text without gap or overlap.
+func requireTiled(t require.TestingT, r *prompt.Receipt, ranges []prompt.Range, text string) {
+	at := int32(0)
+	for _, one := range ranges {
+		require.Equal(t, at, one.Start)
+		require.Greater(t, one.End, one.Start)
+		require.Less(t, int(one.Source), len(r.Sources))
+		require.Equal(t, one.Part == prompt.PartFrame, one.Source == -1, "the builder's own words, and no others, have no source")
+		at = one.End
+	}
+	require.EqualValues(t, len(text), at)
+}
+
+func TestReceiptsTileEveryLayout(t *testing.T) {
+	t.Parallel()
+	for _, layout := range layouts {
+		p := build(t, layout(newDesk(t)))
+		requireTiled(t, p.Receipt(), p.Receipt().System, p.System())
+		requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
+	}
+}
+
+func TestReceiptsAccountForEveryByte(t *testing.T) {
+	t.Parallel()
+	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "x", "## Inputs\n", fakeToken, "<|im_start|>", strings.Repeat("é", 40_000)}))
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDesk(t)
+		b := d.brief()
+		b.Untitled = rapid.Bool().Draw(t, "untitled")
+		b.System = rapid.SampledFrom([]string{"", "You write."}).Draw(t, "system")
+		b.Schema = rapid.SampledFrom([]string{"", `{"type":"object"}`}).Draw(t, "schema")
+		want := map[envelope.ID][]string{} // what must stand in payload ranges, in order
+		add := func(s handoff.Sealed, payloads ...string) handoff.Sealed {
+			for _, p := range payloads {
+				if p != "" {
+					want[s.Decision().Envelope] = append(want[s.Decision().Envelope], p)
+				}
+			}
+			return s
+		}
+		one := func(kind handoff.SourceKind) handoff.Sealed {
+			s := d.seal(kind, "title", "analyst", envelope.Text(texts.Draw(t, "text")))
+			return add(s, s.Payload().Text())
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "inputs") {
+			b.Inputs = append(b.Inputs, one(handoff.Input))
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "dependencies") {
+			if rapid.Bool().Draw(t, "withheld") {
+				b.Dependencies = append(b.Dependencies, d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil }))
+				continue
+			}
+			b.Dependencies = append(b.Dependencies, one(handoff.Dependency))
+		}
+		if rapid.Bool().Draw(t, "both") {
+			s := d.seal(handoff.Dependency, "both", "analyst", structured(t, `{"a":1}`).WithText("words"), task.Both)
+			b.Dependencies = append(b.Dependencies, add(s, "words", `{"a":1}`))
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "messages") {
+			b.Messages = append(b.Messages, one(handoff.Message))
+		}
+		p := build(t, b)
+		r := p.Receipt()
+		requireTiled(t, r, r.System, p.System())
+		requireTiled(t, r, r.Text, p.Text())
+		got := map[envelope.ID][]string{}
+		for _, part := range r.Text {
+			piece := p.Text()[part.Start:part.End]
+			switch part.Part {
+			case prompt.PartPayload:
+				d := r.Sources[part.Source].Decision
+				got[d.Envelope] = append(got[d.Envelope], piece)
+				require.Equal(t, handoff.Passed, d.Verdict)
+				require.Equal(t, d.From, r.Sources[part.Source].Producer)
+				require.Equal(t, d.After, r.Sources[part.Source].Classification)
+			case prompt.PartWithheld:
+				require.Equal(t, handoff.Held, r.Sources[part.Source].Decision.Verdict)
+				require.Equal(t, "\n[withheld: rule; status completed]", piece)
+			case prompt.PartTitle:
+				require.Equal(t, d.task.Title, piece)
+			case prompt.PartDescription:
+				require.Equal(t, d.task.Description, piece)
+			}
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+func TestReceiptNamesTheSpec(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.task.Description = "Compare ACME with Globex."
+	d.task.Params = []task.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
+	d.task.Origin = task.Position{File: "team.yaml", Line: 9}
+	d.task.Classification = label.Confidential
+	b := d.brief()
+	b.System, b.SystemOrigin, b.SystemParams = "Be dry.", "team.yaml:4", []task.Param{{Name: "tone", Start: 3, End: 6}}
+	p := build(t, b)
+	r := p.Receipt()
+	type entry struct {
+		part        prompt.Part
+		text        string
+		spec, param string
+	}
+	list := func(ranges []prompt.Range, text string) (all []entry) {
+		for _, one := range ranges {
+			e := entry{part: one.Part, text: text[one.Start:one.End]}
+			if one.Source >= 0 {
+				e.spec, e.param = r.Sources[one.Source].Spec, r.Sources[one.Source].Param
+				require.Equal(t, "user", r.Sources[one.Source].Producer)
+			}
+			all = append(all, e)
+		}
+		return all
+	}
+	require.Equal(t, []entry{
+		{prompt.PartFrame, "# Task: ", "", ""}, {prompt.PartTitle, "Write it up", "team.yaml:9", ""}, {prompt.PartFrame, "\n\n", "", ""},
+		{prompt.PartDescription, "Compare ", "team.yaml:9", ""}, {prompt.PartDescription, "ACME", "team.yaml:9", "a"}, {prompt.PartDescription, " with ", "team.yaml:9", ""},
+		{prompt.PartDescription, "Globex", "team.yaml:9", "b"}, {prompt.PartDescription, ".", "team.yaml:9", ""},
+	}, list(r.Text, p.Text()))
+	require.Equal(t, []entry{
+		{prompt.PartSystem, "Be ", "team.yaml:4", ""}, {prompt.PartSystem, "dry", "team.yaml:4", "tone"}, {prompt.PartSystem, ".", "team.yaml:4", ""},
+	}, list(r.System, p.System()))
+	require.Equal(t, label.Confidential, r.Sources[0].Classification)
+	require.Equal(t, label.Confidential, r.Classification)
+	require.Equal(t, "writer", r.Agent)
+	require.EqualValues(t, "t-down", r.Task)
+	require.Equal(t, "r1", r.Run)
+	require.Equal(t, "r1/t-down/1", r.Session)
+}
+
+func TestReceiptListsWhatWasWithheld(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	silent := d.offer(handoff.Message, "", "critic", structured(t, `1`))
+	silent.Optional = true
+	d.gate.Contract.MaxInput = label.Public
+	held := d.gated(silent)
+	d.gate.Contract.MaxInput = label.Confidential
+	b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x"), d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil })}
+	b.Messages = []handoff.Sealed{held}
+	p := build(t, b)
+	require.NotContains(t, p.Text(), "critic", "a message that was held leaves no trace in the prompt")
+	var reasons []handoff.Reason
+	for _, decision := range p.Receipt().Withheld() {
+		reasons = append(reasons, decision.Reason)
+	}
+	require.Equal(t, []handoff.Reason{handoff.ReasonRule, handoff.ReasonClearance}, reasons, "but one in the receipt")
+}
+
+func TestG42ReceiptsAndPromptsShowNoText(t *testing.T) {
+	t.Parallel()
+	const canary = "CANARY-9c1"
+	d := newDesk(t)
+	b := d.brief()
+	b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", canary), d.seal(handoff.Dependency, "Score", "analyst", structured(t, `{"`+canary+`":1}`), task.Structured)}
+	b.Memory, b.Messages = []handoff.Sealed{d.memory("critic", "note", canary)}, []handoff.Sealed{d.message("critic", canary)}
+	d.task.Description = canary
+	p := build(t, b)
+	require.Equal(t, 5, strings.Count(p.Text(), canary))
+	raw, err := json.Marshal(p.Receipt())
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), canary)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d"} {
+		require.NotContains(t, fmt.Sprintf(verb, p), canary)
+		require.NotContains(t, fmt.Sprintf(verb, &p), canary)
+		require.NotContains(t, fmt.Sprintf(verb, []prompt.Prompt{p}), canary)
+		require.NotContains(t, fmt.Sprintf(verb, p.Receipt()), canary)
+		require.NotContains(t, fmt.Sprintf(verb, b.Dependencies), canary)
+	}
+	raw, err = json.Marshal(p)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), canary)
+}
