@@ -48,6 +48,19 @@ func TestRunOfflineWithoutAScript(t *testing.T) {
 	require.Contains(t, got.stdout, "OFFLINE")
 }
 
+// The scripted endpoint is on this machine, where what is secret may go. The
+// endpoint that it stands in for may not have it, and that is what counts.
+func TestG51OfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	local := strings.Replace(one, "{name: solo,", "{name: solo, accepts: secret,", 1)
+	local = strings.Replace(local, "tasks: [", "baseURL: http://127.0.0.1:1/v1\ntasks: [{title: Closed, assignee: solo, classification: secret, description: Say.}, ", 1)
+	got := call{args: []string{"run", "-", "--offline"}, stdin: local}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{args: []string{"run", "-", "--offline"}, stdin: strings.Replace(local, "baseURL: http://127.0.0.1:1/v1\n", "", 1)}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "Closed")
+}
+
 func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json"}}.run(t)

@@ -57,8 +57,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	if !bytes.HasSuffix(p, []byte("\n")) {
 		s.out.WriteByte('\n')
 	}
-	s.drawn, s.last = nil, frame{}
-	s.paint(s.table(s.measure()))
+	w, h := s.measure()
+	s.paint(w, h, s.table(w, h))
 	return len(p), s.flush()
 }
 
@@ -86,10 +86,10 @@ func (s *screen) leave() {
 	if s.table == nil {
 		return
 	}
-	w, _ := s.measure()
+	w, h := s.measure()
 	s.out.Reset()
 	s.home()
-	s.paint(s.table(w, 0))
+	s.paint(w, h, s.table(w, 0))
 	_ = s.flush()
 	s.table, s.drawn, s.last = nil, nil, frame{}
 }
@@ -97,21 +97,21 @@ func (s *screen) leave() {
 func (s *screen) redraw() {
 	w, h := s.measure()
 	lines := s.table(w, h)
-	if now := (frame{w, h, joinLines(lines)}); now != s.last {
-		s.out.Reset()
-		s.home()
-		s.paint(lines)
-		s.last = now
-		_ = s.flush() // a table that nobody can see is not worth an error
+	if newFrame(w, h, lines) == s.last {
+		return
 	}
+	s.out.Reset()
+	s.home()
+	s.paint(w, h, lines)
+	_ = s.flush() // a table that nobody can see is not worth an error
 }
 
-func joinLines(lines []line) string {
+func newFrame(width, height int, lines []line) frame {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.text + "\n")
 	}
-	return b.String()
+	return frame{width, height, b.String()}
 }
 
 // measure returns the size of the terminal, or what is usual if it does not say.
@@ -141,8 +141,8 @@ func (s *screen) home() {
 }
 
 // paint writes the lines from where the cursor is.
-func (s *screen) paint(lines []line) {
-	s.drawn = s.drawn[:0]
+func (s *screen) paint(width, height int, lines []line) {
+	s.drawn, s.last = s.drawn[:0], newFrame(width, height, lines)
 	s.out.WriteString("\x1b[?7l")
 	for _, l := range lines {
 		text := l.text

@@ -166,12 +166,18 @@ func TestBadSpecsRunNothing(t *testing.T) {
 		"an alias":                "a: &a [1]\nb: *a\n",
 		"unknown input":           bad("assignee: solo", "assignee: solo, uses: [nothing]"),
 		"no tasks":                bad("tasks: [{title: Answer, assignee: solo, description: Say something.}]", ""),
+		"a cycle":                 bad("tasks: [", "tasks: [{title: Other, assignee: solo, dependsOn: [Answer], description: x}, ", "title: Answer,", "title: Answer, dependsOn: [Other],"),
+		"two tasks of one title":  bad("tasks: [", "tasks: [{title: answer, assignee: solo, description: x}, "),
+		"a missing input":         bad("agents:", "inputs: {a: {file: nowhere.md}}\nagents:"),
+		"a folder as an input":    bad("agents:", "inputs: {a: {file: sub}}\nagents:"),
+		"a path outside":          bad("agents:", "inputs: {a: {file: ../x.md}}\nagents:"),
+		"a goal":                  bad("name: one", "name: one\ngoal: Be happy."),
 		"2 MiB":                   one + "#" + strings.Repeat("x", 2<<20),
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{"team.yaml": text})
+			dir := folder(t, map[string]string{"team.yaml": text, "sub/file": ""})
 			got := call{dir: dir, args: []string{"run", "team.yaml"}, env: server.env()}.run(t)
 			require.Equal(t, statusUsage, got.status, "%+v", got)
 			require.Empty(t, got.stdout)
