@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -386,4 +388,51 @@ func TestUnusedIsAWarning(t *testing.T) {
 	f, err = load(t, "params: {p: 1}\ninputs: {i: {text: x}}\nagents: [{name: a}]", spec.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings, "a roster has no tasks that could use them")
+}
+
+func TestTheSmallerConcurrencyCounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		want int
+	}{
+		{"maxConcurrency: 3\nteam: {agents: [{name: a}], maxConcurrency: 7}", 3},
+		{"maxConcurrency: 7\nteam: {agents: [{name: a}], maxConcurrency: 3}", 3},
+		{"team: {agents: [{name: a}], maxConcurrency: 7}", 7},
+		{"orchestrator: {maxConcurrency: 2}\nagents: [{name: a}]", 2},
+		{"agents: [{name: a}]", 0},
+	} {
+		f, err := load(t, tt.text, spec.Options{})
+		require.NoError(t, err)
+		require.Equal(t, tt.want, f.Run.MaxConcurrency, tt.text)
+	}
+}
+
+// TestPipesAreNotOpened: a spec that names one would wait for ever.
+func TestPipesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	write(t, dir, "team.yaml", "inputs: {i: {file: pipe}}\nagents: [{name: a}]")
+	_, err := spec.Load(spec.Options{Path: dir})
+	require.Equal(t, []string{`1:20: input "i": file: "pipe": cannot read: it is no regular file`}, messages(t, err))
+}
+
+func TestMessagesAreFitForATerminal(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"{\"\\u001b[31mname\": 1, \"params\": {\"\\u202e\": 1}, \"agents\": [{\"name\": \"a\\u0007\"}], \"inputs\": {\"\\u001b\": 5}}",
+		"{\"inputs\": {\"\\u001b[31m\": null}}",
+		"agents: [{name: \"\\e[2J\"}]\ntasks: [{title: \"\\u202ex\", description: d}]\n",
+		"name: \x1b[2J\n  bad: : :\n",
+		"agents: [{name: a}]\ntasks: [{title: T, description: \"\u009b\", dependsOn: [\"\u2028\u202e\"]}]\n",
+	} {
+		_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+		require.Error(t, err)
+		for _, r := range err.Error() {
+			require.False(t, r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028, "%q", err.Error())
+		}
+	}
 }
