@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -58,15 +59,10 @@ func (b *bus) close() {
 	for _, s := range b.subs {
 		s.end()
 	}
-	late := time.NewTimer(drainTime)
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
 	for _, s := range b.subs {
-		select {
-		case <-s.done:
-		case <-late.C:
-			s.log.Warn("a subscriber did not take its events in time", "limit", drainTime)
-			return
-		}
+		s.wait(ctx)
 	}
 }
 
@@ -95,6 +91,22 @@ func (s *subscriber) end() {
 	s.ended = true
 	s.mu.Unlock()
 	s.more.Signal()
+}
+
+// wait returns when the subscriber has taken everything, or when ctx ends. Also
+// then it looks, so that the caller may read what a quick subscriber wrote
+// beside one that is stuck.
+func (s *subscriber) wait(ctx context.Context) {
+	select {
+	case <-s.done:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-s.done:
+	default:
+		s.log.Warn("a subscriber did not take its events in time", "limit", drainTime)
+	}
 }
 
 func (s *subscriber) deliver() {
