@@ -1,0 +1,127 @@
+package team_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Agents may be models (agent.New) or functions. Each sees its task and the
+// results of its direct dependencies, and nothing else.
+func Example() {
+	count := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: fmt.Sprint(len(strings.Fields(p.Sections()[0].Text)), " words")}, nil
+	}
+	report := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: "The claim has " + p.Sections()[0].Text + "."}, nil
+	}
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "counter", Agent: team.AgentFunc(count), Accepts: label.Confidential},
+		{Name: "reporter", Agent: team.AgentFunc(report), Accepts: label.Confidential},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTasks(context.Background(), []task.Spec{
+		{Title: "Count", Description: "Count the words.", Assignee: "counter", Uses: []task.Use{{Name: "claim"}}},
+		{Title: "Report", Description: "Report them.", Assignee: "reporter", DependsOn: task.On("Count")},
+	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "A pipe burst in the kitchen.", Classification: label.Confidential}}})
+	if err != nil { // the run could not start
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Status, res.Tasks[1].Label)
+	fmt.Println(res.Output)
+	// Output:
+	// ok confidential
+	// The claim has 6 words.
+}
+
+// A plan is the static check: who reads what at which label, or everything
+// that is wrong, before anything runs.
+func ExampleTeam_Plan() {
+	nobody := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "intake", Agent: nobody, Accepts: label.Confidential},
+		{Name: "letters", Agent: nobody},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = tm.Plan([]task.Spec{
+		{Title: "Read", Description: "List the facts.", Assignee: "intake", Uses: []task.Use{{Name: "claim"}}},
+		{Title: "Write", Description: "Write a letter.", Assignee: "letters", DependsOn: task.On("Raed")},
+	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}})
+	fmt.Println(err)
+
+	_, err = tm.Plan([]task.Spec{
+		{Title: "Read", Description: "List the facts.", Assignee: "intake", Uses: []task.Use{{Name: "claim"}}},
+		{Title: "Write", Description: "Write a letter.", Assignee: "letters", DependsOn: task.On("Read")},
+	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}})
+	fmt.Println(err)
+	// Output:
+	// task "Write": dependsOn[0]: no task "Raed": did you mean "Read"?
+	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): set accepts: confidential there, or take the confidential context away
+}
+
+// A failed task fails what depends on it; everything else goes on, and
+// finished work is always returned.
+func ExampleResult_Err() {
+	errNoPaper := errors.New("out of paper")
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "printer", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, errNoPaper })},
+		{Name: "clerk", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "filed"}, nil })},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTasks(context.Background(), []task.Spec{
+		{Title: "Print", Description: "Print it.", Assignee: "printer"},
+		{Title: "Send", Description: "Send it.", Assignee: "clerk", DependsOn: task.On("Print")},
+		{Title: "File", Description: "File it.", Assignee: "clerk"},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range res.Tasks {
+		fmt.Println(t.Title, t.Status)
+	}
+	fmt.Println(res.Err())
+	fmt.Println(errors.Is(res.Err(), errNoPaper))
+	// Output:
+	// Print failed
+	// Send failed
+	// File completed
+	// task "Print": out of paper
+	// true
+}
+
+// One agent, one prompt.
+func ExampleTeam_RunAgent() {
+	shout := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: strings.ToUpper(p.Text())}, nil
+	})
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "crier", Agent: shout}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunAgent(context.Background(), "crier", "Hear ye.", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Output)
+	// Output: HEAR YE.
+}
