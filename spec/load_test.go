@@ -331,6 +331,7 @@ func TestKeysGoOnlyToTheirHost(t *testing.T) {
 		{"without a base beside it, as in the original", "apiKey: ${KEY}\nagents: [{name: a, baseURL: http://two.example}]", "spec-key", 0},
 		{"same host", "baseURL: ${BASE}\napiKey: ${KEY}\nagents: [{name: a, baseURL: https://ONE.example/v2}]", "spec-key", 0},
 		{"another host", "baseURL: ${BASE}\napiKey: ${KEY}\nagents: [{name: a, baseURL: https://two.example/v1}]", "", 1},
+		{"the port that is meant anyway", "baseURL: https://one.example:443/v1\napiKey: ${KEY}\nagents: [{name: a, baseURL: https://one.example/v1}]", "spec-key", 0},
 		{"another port", "baseURL: ${BASE}\napiKey: ${KEY}\nagents: [{name: a, baseURL: https://one.example:8443/v1}]", "", 1},
 		{"its own", "baseURL: ${BASE}\napiKey: ${KEY}\nagents: [{name: a, baseURL: https://two.example/v1, apiKey: '${OWN}'}]", "own-key", 0},
 		{"defaults", "baseURL: ${BASE}\nagentDefaults: {apiKey: '${OWN}', baseURL: https://d.example}\nagents: [{name: a, baseURL: https://two.example/v1}]", "", 1},
@@ -341,6 +342,16 @@ func TestKeysGoOnlyToTheirHost(t *testing.T) {
 		require.Equal(t, tt.want, got, tt.name)
 		require.Len(t, warned, tt.warns, tt.name)
 	}
+}
+
+func TestHeadersGoOnlyToTheirHost(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, "baseURL: https://one.example/v1\nheaders: {Authorization: '${KEY}'}\nagents: [{name: a}, {name: b, baseURL: https://two.example/v1, headers: {X: y}}]",
+		spec.Options{Lookup: env(map[string]string{"KEY": "fake"})})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"Authorization": "fake"}, f.Agents[0].Headers)
+	require.Equal(t, map[string]string{"X": "y"}, f.Agents[1].Headers)
+	require.Equal(t, []string{`3:40: agent "b": headers of line 2: for another host, so not sent to this one`}, warnings(f))
 }
 
 func TestHeadersAdd(t *testing.T) {
