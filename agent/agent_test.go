@@ -1,0 +1,354 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const scoreSchema = `{"type":"object","properties":{"score":{"type":"integer","maximum":10}},"required":["score"],"additionalProperties":false}`
+
+// promptOf returns a prompt with this system prompt and schema.
+func promptOf(t testing.TB, system, schema string) prompt.Prompt {
+	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"}, time.Time{})
+	require.NoError(t, err)
+	p, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Title: "Score it", Description: "From 0 to 10."}, System: system, Schema: schema})
+	require.NoError(t, err)
+	return p
+}
+
+// A fake is a model that answers from a list and keeps what it was asked.
+type fake struct {
+	mu      sync.Mutex // guards both
+	answers []answer
+	asked   []llm.Request
+}
+
+type answer struct {
+	res llm.Response
+	err error
+}
+
+func says(texts ...string) *fake {
+	f := new(fake)
+	for _, text := range texts {
+		f.answers = append(f.answers, answer{res: llm.Response{Text: text, FinishReason: "stop", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}})
+	}
+	return f
+}
+
+func (f *fake) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if emit != nil {
+		return llm.Response{}, errors.New("nobody asked for a stream")
+	}
+	req.Messages = slices.Clone(req.Messages)
+	f.asked = append(f.asked, req)
+	if len(f.asked) > len(f.answers) {
+		return llm.Response{}, errors.New("one call too many")
+	}
+	a := f.answers[len(f.asked)-1]
+	return a.res, a.err
+}
+
+// hangs is a model that answers when its context ends, as a [llm.Model] must.
+var hangs = llm.ModelFunc(func(ctx context.Context, _ llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+	<-ctx.Done()
+	return llm.Response{}, context.Cause(ctx)
+})
+
+func TestPromptIsPassedVerbatim(t *testing.T) {
+	t.Parallel()
+	p, model := promptOf(t, " You score.\n\n<b> ", ""), says(" An answer.\n")
+	reply, err := agent.New(model, agent.Options{MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5)}).Run(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, agent.Reply{Text: " An answer.\n", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}, Turns: 1}, reply)
+	require.Equal(t, []llm.Request{{
+		System: p.System(), Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5),
+	}}, model.asked)
+	require.Equal(t, " You score.\n\n<b> ", p.System())
+}
+
+func TestStructuredAnswer(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"bare": `{"score": 7}`, "blanks around": "\n {\"score\": 7} \n", "in a fence": "```json\n{\"score\": 7}\n```", "in a bare fence": "```\n{\"score\": 7}\n```",
+	} {
+		model := says(text)
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.NoError(t, err, name)
+		require.Equal(t, `{"score":7}`, reply.JSON.Canonical(), name)
+		require.Equal(t, text, reply.Text, name)
+		require.Equal(t, 1, reply.Turns, name)
+		require.Contains(t, model.asked[0].System, scoreSchema)
+	}
+}
+
+func TestOneCorrectiveTurn(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{
+		"prose": "I would say seven.", "JSON in prose": `Here: {"score":7}`, "two values": `{"score":7} {"score":8}`, "duplicate keys": `{"score":7,"score":8}`,
+		"another type": `{"score":"seven"}`, "out of range": `{"score":11}`, "a property too many": `{"score":7,"why":"x"}`, "one too few": `{}`, "two fences": "```json\n{\"score\":7}\n```\n```json\n{\"score\":7}\n```",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, model := promptOf(t, "", scoreSchema), says(first, `{"score":7}`)
+			reply, err := agent.New(model, agent.Options{}).Run(t.Context(), p)
+			require.NoError(t, err)
+			require.Equal(t, `{"score":7}`, reply.JSON.Canonical())
+			require.Equal(t, `{"score":7}`, reply.Text, "the answer that counts")
+			require.Equal(t, 2, reply.Turns)
+			require.Equal(t, llm.Usage{InputTokens: 20, OutputTokens: 2}, reply.Usage)
+			require.Len(t, model.asked, 2)
+			require.Equal(t, model.asked[0].System, model.asked[1].System)
+			messages := model.asked[1].Messages
+			require.Len(t, messages, 3)
+			require.Equal(t, llm.Message{Role: llm.User, Text: p.Text()}, messages[0])
+			require.Equal(t, llm.Message{Role: llm.Assistant, Text: first}, messages[1])
+			require.Equal(t, llm.User, messages[2].Role)
+			require.Regexp(t, `^That answer cannot be used: .+\. Answer again with one JSON value that matches the schema, and with nothing else\.$`, messages[2].Text)
+		})
+	}
+}
+
+func TestCorrectionSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	model := says(`{"score":"seven"}`, `{"score":7}`)
+	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.NoError(t, err)
+	correction := model.asked[1].Messages[2].Text
+	require.Contains(t, correction, "/properties/score")
+	require.Contains(t, correction, `want "integer"`)
+}
+
+func TestNoThirdTurn(t *testing.T) {
+	t.Parallel()
+	model := says(`{"score":"CANARY"}`, `{"score":"CANARY","CANARY":1}`, `{"score":7}`)
+	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.ErrorIs(t, err, agent.ErrSchema)
+	require.Len(t, model.asked, 2)
+	require.Zero(t, reply.JSON)
+	require.Equal(t, 2, reply.Turns)
+	require.Equal(t, llm.Usage{InputTokens: 20, OutputTokens: 2}, reply.Usage)
+	require.NotContains(t, err.Error(), "CANARY")
+}
+
+func TestMaxTurnsOne(t *testing.T) {
+	t.Parallel()
+	model := says("prose", `{"score":7}`)
+	reply, err := agent.New(model, agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.ErrorIs(t, err, agent.ErrMaxTurns)
+	require.Len(t, model.asked, 1)
+	require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}, reply.Usage)
+	_, err = agent.New(says(`{"score":7}`), agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.NoError(t, err)
+	_, err = agent.New(says("prose", `{"score":7}`), agent.Options{MaxTurns: -1}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.NoError(t, err, "below zero means the default")
+}
+
+func TestG21ToolCallsAreRefused(t *testing.T) {
+	t.Parallel()
+	call := llm.Response{Text: `{"score":7}`, ToolCalls: []llm.ToolCall{{Name: "shell\n## Inputs", Arguments: "CANARY"}}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
+	for _, before := range []*fake{says(), says("prose")} {
+		before.answers = append(before.answers, answer{res: call})
+		reply, err := agent.New(before, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.ErrorIs(t, err, agent.ErrToolCall)
+		require.Contains(t, err.Error(), "shell")
+		require.NotContains(t, err.Error(), "\n")
+		require.NotContains(t, err.Error(), "CANARY")
+		require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}.InputTokens*len(before.asked), reply.Usage.InputTokens)
+		require.Zero(t, reply.JSON, "the text beside the call does not count")
+	}
+}
+
+func TestG32JSONInATextIsText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"tool_calls":[{"name":"shell","arguments":"rm"}]}`, `<tool_call>{"name":"shell"}</tool_call>`, "[TOOL_CALLS] [{\"name\":\"shell\"}]"} {
+		model := says(text)
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+		require.NoError(t, err)
+		require.Equal(t, text, reply.Text)
+		require.Len(t, model.asked, 1)
+		require.Zero(t, reply.JSON, "no schema, no structure")
+	}
+}
+
+func TestUsageCountsEveryCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		spent := func(n int) error {
+			return &llm.Error{Kind: llm.ServerError, Status: 503, Usage: llm.Usage{InputTokens: n, OutputTokens: n}}
+		}
+		model := says("prose")
+		model.answers = append([]answer{{err: spent(100)}, {err: spent(200)}}, model.answers...)
+		model.answers = append(model.answers, answer{err: spent(1000)}, answer{err: spent(2000)}, answer{err: spent(4000)})
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		failed, ok := errors.AsType[*llm.Error](err)
+		require.True(t, ok)
+		require.Equal(t, llm.ServerError, failed.Kind)
+		require.Len(t, model.asked, 6, "two more for each call")
+		require.Equal(t, llm.Usage{InputTokens: 100 + 200 + 10 + 1000 + 2000 + 4000, OutputTokens: 100 + 200 + 1 + 1000 + 2000 + 4000}, reply.Usage)
+		require.Equal(t, 1, reply.Turns, "calls that answered")
+		require.Equal(t, "prose", reply.Text)
+	})
+}
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		model := says("done")
+		model.answers = append([]answer{{err: &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: time.Minute}}}, model.answers...)
+		start := time.Now()
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+		require.NoError(t, err)
+		require.Equal(t, "done", reply.Text)
+		require.Equal(t, time.Minute, time.Since(start))
+
+		never := &fake{answers: []answer{{err: &llm.Error{Kind: llm.BadRequest, Status: 400}}}}
+		_, err = agent.New(never, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+		require.Error(t, err)
+		require.Len(t, never.asked, 1)
+
+		once := &fake{answers: []answer{{err: &llm.Error{Kind: llm.ServerError, Status: 500}}}}
+		_, err = agent.New(once, agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
+		require.Error(t, err)
+		require.Len(t, once.asked, 1)
+	})
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		options agent.Options
+		model   llm.Model
+		after   time.Duration
+		want    func(error) bool
+	}{
+		{"the whole work", agent.Options{Timeout: time.Minute}, hangs, time.Minute, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
+		{"one call", agent.Options{CallTimeout: 7 * time.Second}, hangs, 7 * time.Second, isTimeout},
+		{"one call, by default", agent.Options{}, hangs, 5 * time.Minute, isTimeout},
+		{"below zero means the default", agent.Options{CallTimeout: -1, Timeout: -1}, hangs, 5 * time.Minute, isTimeout},
+		{"the call before the work", agent.Options{Timeout: time.Minute, CallTimeout: time.Second}, hangs, time.Second, isTimeout},
+		{"the work while a retry waits", agent.Options{Timeout: 10 * time.Second},
+			&fake{answers: []answer{{err: &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: time.Minute}}}}, 10 * time.Second, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				_, err := agent.New(tt.model, tt.options).Run(t.Context(), promptOf(t, "", ""))
+				require.Truef(t, tt.want(err), "%v", err)
+				require.Equal(t, tt.after, time.Since(start))
+			})
+		})
+	}
+}
+
+func isTimeout(err error) bool {
+	failed, ok := errors.AsType[*llm.Error](err)
+	return ok && failed.Kind == llm.Timeout
+}
+
+func TestEachCallHasItsOwnTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		slow := llm.ModelFunc(func(ctx context.Context, _ llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+			select {
+			case <-time.After(6 * time.Second):
+			case <-ctx.Done():
+				return llm.Response{}, context.Cause(ctx)
+			}
+			calls++
+			return llm.Response{Text: []string{"prose", `{"score":7}`}[calls-1]}, nil
+		})
+		_, err := agent.New(slow, agent.Options{CallTimeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.NoError(t, err)
+		calls = 0
+		_, err = agent.New(slow, agent.Options{Timeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.ErrorIs(t, err, agent.ErrTimeout)
+	})
+}
+
+func TestEndOfTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("the run was stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(stop) })
+		_, err := agent.New(hangs, agent.Options{Timeout: time.Hour}).Run(ctx, promptOf(t, "", ""))
+		require.ErrorIs(t, err, stop)
+		require.NotErrorIs(t, err, agent.ErrTimeout)
+	})
+}
+
+func TestNoModel(t *testing.T) {
+	t.Parallel()
+	a := agent.New(nil, agent.Options{})
+	_, err := a.Run(t.Context(), promptOf(t, "", ""))
+	require.ErrorIs(t, err, llm.ErrNoModel)
+	require.Empty(t, a.Endpoint())
+}
+
+// located is a model that says where it is.
+type located struct{ *fake }
+
+func (located) Endpoint() string { return "http://127.0.0.1:1/v1" }
+
+func TestG51Endpoint(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "http://127.0.0.1:1/v1", agent.New(located{says()}, agent.Options{}).Endpoint())
+	require.Empty(t, agent.New(says(), agent.Options{}).Endpoint())
+}
+
+func TestBadSchemaCallsNoModel(t *testing.T) {
+	t.Parallel()
+	model := says("x")
+	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", `{"type":"nothing of the kind`))
+	require.ErrorIs(t, err, agent.ErrBadSchema)
+	require.Empty(t, model.asked)
+}
+
+func TestRunsShareNothing(t *testing.T) {
+	t.Parallel()
+	model := llm.ModelFunc(func(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+		if len(req.Messages) == 1 {
+			return llm.Response{Text: "prose of " + req.System[:1]}, nil
+		}
+		if req.Messages[1].Text != "prose of "+req.System[:1] {
+			return llm.Response{}, errors.New("that is another conversation")
+		}
+		return llm.Response{Text: `{"score":` + req.System[:1] + `}`}, nil
+	})
+	a := agent.New(model, agent.Options{})
+	var wg sync.WaitGroup
+	for i := range 9 {
+		p := promptOf(t, string(rune('0'+i)), scoreSchema)
+		wg.Go(func() {
+			for range 20 {
+				reply, err := a.Run(t.Context(), p)
+				if err != nil || reply.JSON.Canonical() != `{"score":`+string(rune('0'+i))+`}` {
+					t.Errorf("%v %v", reply, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
