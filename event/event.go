@@ -44,6 +44,7 @@ type Event struct {
 
 	Status   task.Status     `json:"status,omitempty"`  // TaskComplete, TaskSkipped
 	Root     task.ID         `json:"root,omitempty"`    // the task whose end caused this one's
+	Because  string          `json:"because,omitempty"` // the title of Root
 	Code     string          `json:"code,omitempty"`    // of the error
 	Message  string          `json:"message,omitempty"` // the error or warning, gated for the user
 	Wait     time.Duration   `json:"waitNs,omitempty"`  // TaskRetry: until the next attempt

@@ -292,7 +292,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 	out.Status, out.Result = t.Status, r.queue.Reason(t.ID)
 	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
 	if root, ok := r.queue.RootIndex(i); ok && root != i {
-		ev.Root = r.tasks[root].ID
+		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {
 			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, err: ErrDependency}
 		}

@@ -32,11 +32,11 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	}
 	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.lookup)
 	if err != nil {
-		return nil, connectionError(ag, err)
+		return nil, connectionError(err)
 	}
 	m, err := openai.New(openai.Config{Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout})
 	if err != nil {
-		return nil, connectionError(ag, err)
+		return nil, connectionError(err)
 	}
 	c.open = append(c.open, m)
 	return c.agent(ag, m), nil
@@ -47,14 +47,14 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
-		return nil, connectionError(ag, err)
+		return nil, connectionError(err)
 	}
 	m, err := openai.New(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
 	if err != nil {
-		return nil, connectionError(ag, err)
+		return nil, connectionError(err)
 	}
 	c.open = append(c.open, m)
-	return elsewhere{c.agent(ag, m), base}, nil
+	return elsewhere{c.agent(ag, fromScript(m)), base}, nil
 }
 
 func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
@@ -62,7 +62,7 @@ func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout,
 		Retry: llm.RetryOptions{OnRetry: func(attempt int, err error, wait time.Duration) {
-			c.log.Info("model call failed, trying again", "agent", ag.Member.Name, "attempt", attempt, "wait", wait.Round(time.Millisecond), "err", cleanLine(err.Error()))
+			c.log.Warn("model call failed, trying again", "agent", ag.Member.Name, "attempt", attempt, "wait", wait.Round(time.Millisecond), "err", cleanLine(err.Error()))
 		}},
 	})
 }
@@ -85,6 +85,20 @@ func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error)
 	return base, err
 }
 
+// fromScript words the errors of a model for people who never saw the port
+// that the script answers at.
+func fromScript(m llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		res, err := m.Call(ctx, req, emit)
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			named := *failed
+			named.Endpoint = "the offline script"
+			err = &named
+		}
+		return res, err
+	})
+}
+
 // elsewhere is an agent whose prompts count as sent to another endpoint than they are.
 type elsewhere struct {
 	team.Agent
@@ -99,7 +113,7 @@ func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, e
 	return func(ag spec.Agent) (team.Agent, error) {
 		base, err := endpoint(ag, lookup)
 		if err != nil {
-			return nil, connectionError(ag, err)
+			return nil, connectionError(err)
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nothing is run")
@@ -107,9 +121,8 @@ func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, e
 	}
 }
 
-// connectionError says for which agent no connection is possible, and what to do.
-func connectionError(ag spec.Agent, err error) error {
-	err = fmt.Errorf("agent %q: %w", ag.Member.Name, err)
+// connectionError says why no connection is possible, and what to do.
+func connectionError(err error) error {
 	if errors.Is(err, llm.ErrNoKey) {
 		err = fmt.Errorf("%w; or add --offline, which needs no key and no network", err)
 	}

@@ -104,7 +104,7 @@ func sentence(e event.Event) string {
 	if e.Agent != "" {
 		who += " (" + cleanLine(e.Agent) + ")"
 	}
-	message := cleanLine(e.Message)
+	message := reason(e)
 	switch e.Type {
 	case event.TaskStart:
 		return "start     " + who
@@ -123,6 +123,18 @@ func sentence(e event.Event) string {
 		return "error     " + strings.TrimPrefix(who+": ", ": ") + message
 	}
 	return "" // warnings were printed with their places before the run
+}
+
+// reason says why a task ended without a result: because of another task, by
+// its title, or what went wrong with it.
+func reason(e event.Event) string {
+	switch {
+	case e.Because == "":
+		return cleanLine(e.Message)
+	case e.Status == task.Skipped:
+		return fmt.Sprintf("not run, because %q was skipped", cleanLine(e.Because))
+	}
+	return fmt.Sprintf("not run, because %q failed", cleanLine(e.Because))
 }
 
 // listed names the first few of a list.

@@ -102,9 +102,9 @@ func (t *table) end(r *row, e event.Event) {
 	r.ended, r.took, r.reason = t.counts.done+t.counts.failed+t.counts.skipped, e.Duration, ""
 	switch e.Status {
 	case task.Failed:
-		r.state, r.reason = failed, cleanLine(e.Message)
+		r.state, r.reason = failed, reason(e)
 	case task.Skipped:
-		r.state, r.reason = skipped, cleanLine(e.Message)
+		r.state, r.reason = skipped, reason(e)
 	default:
 		r.state = done
 	}
