@@ -68,9 +68,10 @@ func New(h Header, p Payload) (*Envelope, error) {
 		return nil, err
 	}
 	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
-	// Without the monotonic reading, which stands still while a machine sleeps:
-	// expiry is a matter of the wall clock.
-	h.CreatedAt, h.ExpiresAt = h.CreatedAt.Round(0), h.ExpiresAt.Round(0)
+	// Expiry is a matter of the wall clock: a monotonic reading stands still while
+	// a machine sleeps. CreatedAt keeps its own, so that a clock that is set back
+	// during a run does not put what was made before into the future.
+	h.ExpiresAt = h.ExpiresAt.Round(0)
 	made := &struct { // one allocation for both
 		envelope Envelope
 		payload  Payload
