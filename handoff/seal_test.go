@@ -178,6 +178,21 @@ func TestG11SealedOutlivesItsOffer(t *testing.T) {
 	require.False(t, s.Withheld())
 }
 
+func TestG11WhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
+	t.Parallel()
+	c := compartment(t)
+	s := seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Hour) }))
+	s.Decision().Verdict = handoff.Held // receipts share it, and agents get receipts
+	line := withheld(t, c)
+	line.Decision().Verdict = handoff.Passed
+	require.False(t, s.Withheld())
+	require.True(t, line.Withheld())
+	e, _, err := c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{s, line}, nil, noon)
+	require.NoError(t, err)
+	require.Equal(t, noon.Add(time.Hour), e.ExpiresAt())
+	require.Equal(t, []envelope.ID{"e-up"}, e.Header().DerivedFrom)
+}
+
 func TestG42NoVerbPrintsWhatCrosses(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-51c"

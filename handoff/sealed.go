@@ -21,6 +21,7 @@ type Sealed struct {
 	title     string
 	assignee  string
 	status    task.Status
+	passed    bool // not read from the decision, which receipts share
 	as        task.Payload
 	trust     label.Trust
 	expiresAt time.Time // zero means never
@@ -47,8 +48,8 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, d.Err()
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept}
-	if d.about != nil && d.Verdict == Passed {
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept, passed: d.Verdict == Passed}
+	if d.about != nil && s.passed {
 		s.trust, s.expiresAt = d.about.Trust(), d.about.ExpiresAt()
 		if t := d.retold; t != nil {
 			s.trust, s.expiresAt = s.trust.Join(t.Trust()), envelope.Earliest(s.expiresAt, t.ExpiresAt())
@@ -77,7 +78,7 @@ func (s Sealed) String() string {
 func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // Withheld reports whether s is a line instead of a payload.
-func (s *Sealed) Withheld() bool { return s.decision == nil || s.decision.Verdict != Passed }
+func (s *Sealed) Withheld() bool { return !s.passed }
 
 // Decision returns what the gate ruled. It is shared and must not be changed.
 func (s *Sealed) Decision() *Decision { return s.decision }
