@@ -219,6 +219,10 @@ func TestRetries(t *testing.T) {
 		require.Equal(t, "done", reply.Text)
 		require.Equal(t, time.Minute, time.Since(start))
 
+		model.asked = nil
+		_, err = agent.New(model, agent.Options{CallTimeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", ""))
+		require.NoError(t, err, "the wait between two calls is no part of either")
+
 		never := &fake{answers: []answer{{err: &llm.Error{Kind: llm.BadRequest, Status: 400}}}}
 		_, err = agent.New(never, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err)
