@@ -28,7 +28,7 @@ var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 func (l *loader) open(given, flag string) *node {
 	text, path, dir, err := l.fetch(given)
 	if err != nil {
-		p := Problem{File: given, Message: err.Error(), Err: err}
+		p := Problem{File: path, Message: err.Error(), Err: err}
 		if flag != "" {
 			p.Message = flag + ": " + p.Message
 		}
@@ -37,7 +37,7 @@ func (l *loader) open(given, flag string) *node {
 			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
 		case !errors.Is(err, ErrNotFound):
 		case given == "":
-			p.File, p.Hint = ".", "name the file or its folder, or write team.yaml"
+			p.Hint = "name the file or its folder, or write team.yaml"
 		default:
 			p.Hint = "name a file, or a folder with " + strings.Join(fileNames, ", ")
 		}
