@@ -19,13 +19,10 @@ func Build(b Brief) (Prompt, error) {
 		return Prompt{}, err
 	}
 	p := render(&b)
-	if excess := len(p.text) - MaxBytes; excess > 0 {
-		lowered, err := lower(b, len(p.text))
-		if err != nil {
+	if len(p.text) > MaxBytes {
+		var err error
+		if p, err = fit(&b, len(p.text)); err != nil {
 			return Prompt{}, err
-		}
-		if p = render(&lowered); len(p.text) > MaxBytes {
-			return Prompt{}, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(p.text), MaxBytes)
 		}
 	}
 	return Prompt{p}, nil
@@ -76,33 +73,42 @@ func checkSealed(s *handoff.Sealed, kind handoff.SourceKind, k *handoff.Contract
 	return nil
 }
 
-// lower cuts every text of b to one common length so that the whole fits.
-func lower(b Brief, size int) (Brief, error) {
-	groups := []*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Memory, &b.Messages}
-	var sizes []int
-	for _, g := range groups {
-		for _, s := range *g {
-			sizes = append(sizes, len(s.Payload().Text()))
+// fit writes the prompt, which had this size, with every text cut to one
+// common length under which the whole fits.
+func fit(b *Brief, size int) (*built, error) {
+	const mark, fence = 32, 256 // bytes that the mark of a cut may add, and the fence that a marked message needs
+	texts, sizes := 0, []int(nil)
+	for _, group := range [...][]handoff.Sealed{b.Inputs, b.Dependencies, b.Memory, b.Messages} {
+		for i := range group {
+			n := len(group[i].Payload().Text())
+			if group[i].Source().Kind == handoff.Memory {
+				n = len(oneLine.Replace(group[i].Payload().Text()))
+			}
+			texts, sizes = texts+n, append(sizes, n)
 		}
 	}
-	const mark, fence = 32, 256 // bytes that the mark of a cut may add, and the fence that a marked message needs
-	texts := 0
-	for _, n := range sizes {
-		texts += n
+	if room := MaxBytes - (size - texts) - mark*len(sizes) - fence*len(b.Messages); room >= 0 {
+		// The first limit holds, but for memory, whose line breaks grow.
+		for limit := common(sizes, room); limit > 0; limit /= 2 {
+			lowered := lower(*b, limit)
+			if p := render(&lowered); len(p.text) <= MaxBytes {
+				return p, nil
+			}
+		}
 	}
-	room := MaxBytes - (size - texts) - mark*len(sizes) - fence*len(b.Messages)
-	if room < 0 {
-		return b, fmt.Errorf("%w: instructions and structured values have %d bytes, at most %d", ErrTooLarge, size-texts, MaxBytes)
-	}
-	limit := common(sizes, room)
-	for _, g := range groups {
-		cut := slices.Clone(*g)
+	return nil, fmt.Errorf("%w: instructions, headings and structured values have %d bytes, at most %d", ErrTooLarge, size-texts, MaxBytes)
+}
+
+// lower cuts every text of b to the limit.
+func lower(b Brief, limit int) Brief {
+	for _, group := range [...]*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Memory, &b.Messages} {
+		cut := slices.Clone(*group)
 		for i := range cut {
 			cut[i] = cut[i].Lower(limit)
 		}
-		*g = cut
+		*group = cut
 	}
-	return b, nil
+	return b
 }
 
 // common returns the largest limit under which the sizes, each cut to it, fit into room.

@@ -24,8 +24,7 @@ func TestG04ContextComesAsSealedOnly(t *testing.T) {
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](),
 	}
 	brief := reflect.TypeFor[prompt.Brief]()
-	for i := range brief.NumField() {
-		f := brief.Field(i)
+	for f := range brief.Fields() {
 		if want, ok := spec[f.Name]; ok {
 			require.Equal(t, want, f.Type, f.Name)
 			continue
@@ -33,8 +32,8 @@ func TestG04ContextComesAsSealedOnly(t *testing.T) {
 		require.Equal(t, reflect.TypeFor[[]handoff.Sealed](), f.Type, f.Name)
 	}
 	made := reflect.TypeFor[prompt.Prompt]()
-	for i := range made.NumField() {
-		require.False(t, made.Field(i).IsExported(), "a prompt has one constructor")
+	for f := range made.Fields() {
+		require.False(t, f.IsExported(), "a prompt has one constructor")
 	}
 }
 
@@ -227,6 +226,17 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 		require.True(t, utf8.ValidString(p.Text()))
 		requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
 	})
+}
+
+func TestMemoryThatGrowsWhenWrittenStillFits(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.task.Description = strings.Repeat("d", 200<<10)
+	b := d.brief()
+	b.Memory = []handoff.Sealed{d.memory("critic", "a", strings.Repeat("\n", 64<<10)), d.memory("critic", "b", strings.Repeat("\x1c", 64<<10))}
+	p := build(t, b)
+	require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
+	require.Greater(t, len(p.Text()), 210<<10, "and something of it is left")
 }
 
 func TestInstructionsThatAreTooLarge(t *testing.T) {
