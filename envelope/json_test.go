@@ -94,6 +94,7 @@ func TestG19StrictJSONRefuses(t *testing.T) {
 		{"too deep", nested(envelope.MaxJSONDepth + 2)},
 		{"too deep by objects", strings.Repeat(`{"a":`, envelope.MaxJSONDepth+1) + "1" + strings.Repeat("}", envelope.MaxJSONDepth+1)},
 		{"too long", `"` + strings.Repeat("x", envelope.MaxJSONBytes) + `"`},
+		{"too long by its blanks", strings.Repeat(" ", envelope.MaxJSONBytes) + "1"},
 		{"too long in its canonical form", "[" + repeat("1e15", ",", envelope.MaxJSONBytes/16) + "]"},
 	}
 	for _, tt := range tests {

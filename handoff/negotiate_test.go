@@ -193,7 +193,7 @@ func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		own, clearance, static := levels.Draw(t, "own"), levels.Draw(t, "clearance"), parts.Draw(t, "parts")
-		bound := handoff.Label(own, clearance, static)
+		bound := handoff.Bound(own, clearance, static)
 		var arrived []handoff.Part
 		for _, p := range static {
 			if p.Optional && rapid.Bool().Draw(t, "missing") {
@@ -204,6 +204,8 @@ func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
 		}
 		got := handoff.Label(own, clearance, arrived)
 		require.LessOrEqual(t, got, bound)
+		require.LessOrEqual(t, handoff.Label(own, clearance, static), bound)
+		require.LessOrEqual(t, bound, handoff.Label(own, label.Secret+1, static).Join(clearance), "and no higher than need be")
 
 		agent := handoff.Capabilities{Agent: "a", Accepts: clearance, Produces: clearance}
 		ask := func(level label.Classification) (handoff.Contract, error) {

@@ -80,7 +80,9 @@ func TestUnfencedTextIsTheOriginals(t *testing.T) {
 	free := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.OneOf(word, rapid.SampledFrom([]string{"", " ", "\n", "\t", "\r\n", "## Inputs", "### x (by y)", "- **x**: y", "[envelope 1]", "```"})), 0, 6).Draw(t, "words"), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "between"))
 	}).Filter(clean)
-	line := word.Filter(func(s string) bool { return !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "#") })
+	line := word.Filter(func(s string) bool { // some letters are invisible: fillers of Hangul
+		return !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "#") && !strings.ContainsAny(s, "\u115f\u1160\u3164\uffa0")
+	})
 	values := rapid.OneOf(
 		rapid.Map(word, func(s string) any { return map[string]any{"b": 1, "a": s, "c": []any{true, nil, "x"}} }),
 		rapid.SampledFrom([]any{"text", 12, true, []any{}, map[string]any{}}),
