@@ -31,8 +31,27 @@ type JSON struct {
 func (v JSON) Canonical() string { return v.canonical }
 
 // Value returns the decoded value: map[string]any, []any, string, bool, nil,
-// and json.Number for numbers, as they were written. The caller must not change it.
-func (v JSON) Value() any { return v.value }
+// and json.Number for numbers, as they were written. It is a copy.
+func (v JSON) Value() any { return copied(v.value) }
+
+// copied returns v with maps and slices of its own.
+func copied(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			out[key] = copied(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = copied(item)
+		}
+		return out
+	}
+	return v
+}
 
 // ParseJSON reads one JSON value strictly: valid UTF-8 and escapes, no
 // duplicate keys (compared after decoding), nothing after the value, at most

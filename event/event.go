@@ -20,14 +20,14 @@ const (
 	RunStart      Type = "run_start"
 	RunComplete   Type = "run_complete"
 	TaskStart     Type = "task_start"     // first attempt of a task
-	TaskComplete  Type = "task_complete"  // a task ended: completed or failed
+	TaskComplete  Type = "task_complete"  // a task completed
 	TaskSkipped   Type = "task_skipped"   // a task will not run
 	TaskRetry     Type = "task_retry"     // an attempt failed; another follows after Wait
 	AgentStart    Type = "agent_start"    // an attempt begins; Receipt says what the agent sees
 	AgentComplete Type = "agent_complete" // an attempt ended
 	Reveal        Type = "reveal"         // the user asked to see above the user's clearance
 	Warning       Type = "warning"
-	Error         Type = "error"
+	Error         Type = "error" // a task failed, by itself or because of Root
 )
 
 // An Event is one thing that happened. Fields that do not belong to its type
@@ -42,7 +42,7 @@ type Event struct {
 	Agent   string    `json:"agent,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // from 1
 
-	Status   task.Status     `json:"status,omitempty"`  // TaskComplete, TaskSkipped
+	Status   task.Status     `json:"status,omitempty"`  // TaskComplete, TaskSkipped, Error
 	Root     task.ID         `json:"root,omitempty"`    // the task whose end caused this one's
 	Because  string          `json:"because,omitempty"` // the title of Root
 	Code     string          `json:"code,omitempty"`    // of the error

@@ -37,9 +37,9 @@ func TestEventsOfARun(t *testing.T) {
 		{"a retry", []task.Spec{retried},
 			[]string{"run_start", "task_start flaky", "agent_start flaky", "agent_complete flaky", "task_retry flaky", "agent_start flaky", "agent_complete flaky", "task_complete flaky", "run_complete"}},
 		{"a failure and its cascade", []task.Spec{spec("broken"), spec("next", "broken"), spec("last", "next")},
-			[]string{"run_start", "task_start broken", "agent_start broken", "agent_complete broken", "task_complete broken", "task_complete next", "task_complete last", "run_complete"}},
+			[]string{"run_start", "task_start broken", "agent_start broken", "agent_complete broken", "error broken", "error next", "error last", "run_complete"}},
 		{"held before its agent starts", []task.Spec{brief, spec("reader", "plain")},
-			[]string{"run_start", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "task_start reader", "task_complete reader", "run_complete"}},
+			[]string{"run_start", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "task_start reader", "error reader", "run_complete"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,9 +83,9 @@ func TestEventsSayWhatHappened(t *testing.T) {
 				require.Equal(t, task.Completed, e.Status)
 				require.Equal(t, []int{7, 3, 4}, []int{e.Input, e.Output, e.Bytes}, e.Type)
 				require.Equal(t, time.Second, e.Duration)
-			case e.Type == event.TaskComplete && e.Task == broken:
+			case e.Type == event.Error && e.Task == broken:
 				require.Equal(t, []string{"AGENT_ERROR", errBroken.Error(), ""}, []string{e.Code, e.Message, string(e.Root)})
-			case e.Type == event.TaskComplete:
+			case e.Type == event.Error:
 				require.Equal(t, task.Failed, e.Status)
 				require.Equal(t, team.CodeDependency, e.Code)
 				require.Equal(t, broken, e.Root, "not the direct dependency, but where it began")

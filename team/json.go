@@ -89,11 +89,11 @@ func (r *Result) writeAgents(out *jsonWriter) {
 		out.value(name)
 		out.raw(":{")
 		success, usage := true, llm.Usage{}
-		var last *TaskResult
+		var last *TaskResult // with a structured result
 		for _, t := range tasks[name] {
 			success = success && t.Status == task.Completed
 			usage = usage.Add(t.Metrics.Usage)
-			if t.Status == task.Completed {
+			if t.Status == task.Completed && t.Structured != "" {
 				last = t
 			}
 		}
@@ -115,7 +115,7 @@ func (r *Result) writeAgents(out *jsonWriter) {
 		out.raw(`"`)
 		out.member("tokenUsage", usage)
 		out.member("toolCalls", []string{})
-		if last != nil && last.Structured != "" {
+		if last != nil {
 			out.member("structured", json.RawMessage(last.Structured))
 		}
 		out.raw("}")

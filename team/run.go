@@ -171,7 +171,7 @@ func (r *run) prepare() {
 			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
 		}
 	}
-	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.TaskComplete) })
+	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
 	r.queue.On(queue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
 }
 

@@ -68,7 +68,7 @@ func (p *plain) count(e event.Event) {
 	switch e.Type {
 	case event.TaskStart:
 		p.running = append(p.running, e.Title)
-	case event.TaskComplete, event.TaskSkipped:
+	case event.TaskComplete, event.TaskSkipped, event.Error:
 		p.counts.take(e.Status)
 		for i, title := range p.running {
 			if title == e.Title {
@@ -111,16 +111,13 @@ func sentence(e event.Event) string {
 	case event.TaskRetry:
 		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, elapsed(e.Wait))
 	case event.TaskComplete:
-		if e.Status == task.Failed {
-			return "failed    " + who + ": " + message
-		}
 		return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "))
 	case event.TaskSkipped:
 		return "skipped   " + who + ": " + message
 	case event.Reveal:
 		return "reveal    " + message
 	case event.Error:
-		return "error     " + strings.TrimPrefix(who+": ", ": ") + message
+		return "failed    " + who + ": " + message
 	}
 	return "" // warnings were printed with their places before the run
 }

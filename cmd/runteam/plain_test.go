@@ -26,7 +26,7 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 		{Type: event.AgentStart, Task: "0", Title: "Task 0", Agent: "a", Time: at(100), Attempt: 1},
 		{Type: event.TaskRetry, Task: "0", Title: "Task 0", Agent: "a", Time: at(1300), Attempt: 1, Message: "server error (500)\nand more", Wait: 1500 * time.Millisecond},
 		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2},
-		{Type: event.TaskComplete, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
+		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
 		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "Skipped: run aborted."},
 	} {
 		p.take(e)

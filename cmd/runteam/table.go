@@ -91,7 +91,7 @@ func (t *table) take(e event.Event) {
 		r.attempt = e.Attempt
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), cleanLine(e.Message)
-	case event.TaskComplete, event.TaskSkipped:
+	case event.TaskComplete, event.TaskSkipped, event.Error:
 		t.end(r, e)
 	}
 }

@@ -41,7 +41,7 @@ func TestTableShowsEachState(t *testing.T) {
 		{Type: event.TaskStart, Task: "0", Time: at(0), Attempt: 1},
 		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Duration: 2 * time.Second, Input: 1200, Output: 30},
 		{Type: event.TaskStart, Task: "1", Time: at(2), Attempt: 1},
-		{Type: event.TaskComplete, Task: "1", Time: at(3), Status: task.Failed, Message: "model \"m\":\x1b[2J gone"},
+		{Type: event.Error, Task: "1", Time: at(3), Status: task.Failed, Message: "model \"m\":\x1b[2J gone"},
 		{Type: event.TaskStart, Task: "2", Time: at(2), Attempt: 1},
 		{Type: event.TaskRetry, Task: "2", Time: at(3), Wait: 4 * time.Second, Message: "server error (500)"},
 		{Type: event.TaskStart, Task: "3", Time: at(2), Attempt: 1},
@@ -79,7 +79,7 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 			case 2:
 				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: noon, Status: task.Completed})
 			case 3:
-				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: noon, Status: task.Failed, Message: strings.Repeat("世 long ", 20)})
+				tb.take(event.Event{Type: event.Error, Task: id, Time: noon, Status: task.Failed, Message: strings.Repeat("世 long ", 20)})
 				failures++
 			}
 		}

@@ -101,7 +101,7 @@ func show(w io.Writer, e event.Event) {
 	switch e.Type {
 	case event.TaskStart:
 		fmt.Fprintf(w, "%-6s started   %s\n", e.Agent, e.Title)
-	case event.TaskComplete:
+	case event.TaskComplete, event.Error:
 		fmt.Fprintf(w, "%-6s %-9s %s\n", e.Agent, e.Status, e.Title)
 	}
 }
