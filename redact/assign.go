@@ -11,6 +11,9 @@ var assignDetectors = []detector{
 	{name: "argument", anchors: []anchor{{",", "\"'` ", ""}, {"(", "\"'`", ""}}, find: findArgument},
 	{name: "flag", anchors: []anchor{{"-", "-", lowers + uppers}}, find: findFlag},
 	{name: "keyword", anchors: []anchor{{" ", "\"'", ""}}, find: findKeyword},
+	{name: "juxtaposition", anchors: []anchor{{"RWrw", "Dd", " "}}, find: findJuxtaposed},   // passwoRD …, pWD …
+	{name: "juxtaposition", anchors: []anchor{{"Pp", "Ww", " "}}, find: findJuxtaposed},     // PW …
+	{name: "juxtaposition", anchors: []anchor{{"Ee", "YNTynt", " "}}, find: findJuxtaposed}, // kEY …, tokEN …, secrET …
 	{name: "sentence", anchors: []anchor{{" ", "iwel", "sa"}}, find: findSentence},
 	{name: "topic", anchors: []anchor{{"\xe3", "\x81", "\xaf"}, {"\xe6", "\x98", "\xaf"}}, find: findTopic}, // は and 是
 	{name: "cell", anchors: []anchor{{"|", " ", ""}}, find: findCell},
@@ -31,6 +34,9 @@ func findAssignment(s *scan, i int) int {
 	if i < s.valueEnd || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
 		return i
 	}
+	if t[i] == ':' && is(t[i+1], digitChar) && at(t, i-1, digitChar) && !at(t, i-2, letterChar) { // a time, a port
+		return i
+	}
 	after := i + 1
 	for n := 0; n < 2 && after < len(t) && (t[after] == '=' || t[after] == '>' || t[after] == '~'); n++ {
 		after++
@@ -40,7 +46,7 @@ func findAssignment(s *scan, i int) int {
 		name--
 	}
 	how := assigned
-	if t[i] == '=' && after == i+1 && at(t, i-1, nameChar) && at(t, after, alnumChar) {
+	if t[i] == '=' && after == i+1 && at(t, i-1, nameChar) && after < len(t) && !is(t[after], spaceChar|quoteChar) {
 		how = tight
 	}
 	s.rule(name, after, how)
@@ -63,12 +69,16 @@ func (s *scan) rule(op, after int, how manner) {
 	if !ok {
 		return
 	}
+	v.query = how == tight
 	if !v.quoted() && !s.worth(v, how) { // most of what stands behind a colon is prose: look at the value first
 		return
 	}
 	n := s.nameBefore(op)
 	if n.class == noName {
 		return
+	}
+	if n.bare && !v.quoted() {
+		n.class = weakName
 	}
 	if how == tight && !n.constant {
 		how = assigned
@@ -108,7 +118,7 @@ func (s *scan) worth(v value, how manner) bool {
 		return oneOf(t, "basic", "token") || strings.HasPrefix(t, "[")
 	}
 	for i := range len(t) {
-		if !is(t[i], letterChar) {
+		if !is(t[i], letterChar) || i > 0 && is(t[i], upperChar) {
 			return true
 		}
 	}
@@ -179,10 +189,13 @@ func (s *scan) behindScheme(v value) value {
 func (s *scan) secret(v value, c nameClass, how manner) bool {
 	t := s.text[v.from:v.to]
 	h := s.shape(t)
-	if len(t) < 4 || h.blanks > 0 || h.letters+h.digits == 0 || filler(h) || h.placed() {
+	if len(t) < 4 || h.letters+h.digits == 0 || filler(h) || h.placed() {
 		return false
 	}
-	if !v.quoted() && s.coded(v, h) || v.quoted() && joined(h) {
+	if h.blanks > 0 {
+		return v.quoted() && c == wordName && how == assigned && phrase(t, h)
+	}
+	if !v.quoted() && s.coded(v, h, c) || v.quoted() && joined(h) {
 		return false
 	}
 	switch {
@@ -196,8 +209,8 @@ func (s *scan) secret(v value, c nameClass, how manner) bool {
 		return h.mixed(6) && !compound(t, h) || h.numeric(6)
 	case c == weakName && how != spoken:
 		return h.random(10) && !address(t)
-	case c == firmName && v.quoted() && how != spoken:
-		return h.random(8) || h.mixed(8) && !compound(t, h) && (h.symbols > 0 || len(t) > maxName || classify(t) == noName)
+	case c == firmName && how != spoken:
+		return h.random(8) || h.mixed(6) && !compound(t, h) && (h.symbols > 0 || len(t) > maxName || classify(t) == noName)
 	case c == firmName:
 		return h.random(8)
 	}

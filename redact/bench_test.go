@@ -49,3 +49,33 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkJSON(b *testing.B) {
+	clean := `{"items":[` + strings.Repeat(`{"id":"550e8400-e29b-41d4-a716-446655440000","note":"The joint \"was\" replaced.\nPaid.","price":412.5,"tags":["leak","hall"]},`, 20)
+	texts := map[string]string{"clean": strings.TrimSuffix(clean, ",") + "]}", "hits": strings.TrimSuffix(clean, ",") + `],"password":"swordfish","url":"https://u:p@h"}`}
+	for _, name := range []string{"clean", "hits"} {
+		b.Run(name, func(b *testing.B) {
+			text := texts[name]
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := redact.Secrets().JSON(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHostile reports the slowest that a text can make the pass, for each way of trying.
+func BenchmarkHostile(b *testing.B) {
+	for _, p := range hostile() {
+		b.Run(p.name, func(b *testing.B) {
+			text := p.head + strings.Repeat(p.repeat, (256<<10)/len(p.repeat)+1)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				redact.Secrets().Find(text, nil)
+			}
+		})
+	}
+}

@@ -41,6 +41,7 @@ const (
 	symbolChar // what people put into passwords, and identifiers and words do not have
 	azureChar  // client secrets of Entra ID
 	schemeChar // token68 of RFC 7235
+	cookieChar // values of cookies, RFC 6265 4.1.1, but for =
 	letterChar = lowerChar | upperChar
 	alnumChar  = letterChar | digitChar
 	baseChar   = upperChar | digitChar
@@ -50,7 +51,8 @@ var classes = func() (t [256]class) {
 	for c, set := range map[class]string{
 		digitChar: digits, lowerChar: lowers, upperChar: uppers, hexChar: hexes, wordChar: alnums + "_", urlChar: url64,
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", slashChar: url64 + "/+",
-		closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=", quoteChar: "\"'`",
+		closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
+		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c

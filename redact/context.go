@@ -10,13 +10,14 @@ type neighbour struct {
 	class    nameClass
 	constant bool // stands where NAME=value stands: an environment, a query, a connection string
 	distant  bool // words stand between the secret-like one and the value
+	bare     bool // "pass", which is also what a test does
 }
 
-// hints has, for each first letter, the second letters of pairs of which every name that means something here has one:
-// paSSword, kennWOrt, pWD, PW, PSk, seNHa, secRet and cRed, tokEn, kEY, aUTh, oTP, sIG, VAlue.
-var hints = func() (t [26]uint32) {
-	for _, pair := range [...]string{"ss", "wo", "wd", "pw", "sk", "nh", "cr", "ok", "ey", "ut", "tp", "ig", "va"} {
-		t[pair[0]-'a'] |= 1 << (pair[1] - 'a')
+// hints are three letters of every name that means something here: PASsword, PASSphrase, PWD, PSWd, PSK, keNNWort, SENha,
+// wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue, x-JFRog-art-api, phpseSSId. PW alone has two.
+var hints = func() (t [26][26]uint32) {
+	for _, h := range [...]string{"pas", "pwd", "psw", "psk", "nnw", "sen", "two", "ecr", "cre", "tok", "key", "uth", "otp", "sig", "val", "jfr", "ssi"} {
+		t[h[0]-'a'][h[1]-'a'] |= 1 << (h[2] - 'a')
 	}
 	return t
 }()
@@ -28,14 +29,16 @@ func (s *scan) hinted(op int) bool {
 	for k > floor && is(t[k], blankChar|closerChar) {
 		k--
 	}
-	if k >= 0 && t[k] >= utf8.RuneSelf && (foreignLast[t[k]] || closingQuote(t[:k+1])) {
+	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
 		return true
 	}
-	for ; k > floor && (is(t[k], nameChar|blankChar|closerChar) || t[k] == '(' || t[k] == ':'); k-- {
-		a, b := t[k-1]|0x20-'a', t[k]|0x20-'a'
-		if a < 26 && b < 26 && hints[a]&(1<<b) != 0 {
+	b, c := byte(0xff), byte(0xff)
+	for ; k >= floor && k >= 0 && (is(t[k], nameChar|blankChar|closerChar) || t[k] == '(' || t[k] == ':'); k-- {
+		a := t[k] | 0x20 - 'a'
+		if a < 26 && b < 26 && (c < 26 && hints[a][b]&(1<<c) != 0 || a == 'p'-'a' && b == 'w'-'a') {
 			return true
 		}
+		b, c = a, b
 	}
 	s.work += op - k
 	return false
@@ -70,6 +73,9 @@ func (s *scan) nameBefore(op int) neighbour {
 		return neighbour{}
 	}
 	last := t[from:k]
+	if b := t[k-1]; b == '.' || b == '$' || b == '-' {
+		return neighbour{}
+	}
 	s.work += 2 * len(last)
 	if k == op && at(t, op+1, quoteChar) && from > 0 && t[from-1] == t[op+1] { // "password=" + x: the quote closes
 		return neighbour{}
@@ -78,7 +84,7 @@ func (s *scan) nameBefore(op int) neighbour {
 		if len(last) >= 20 && s.shape(last).random(20) { // a digest or a key, not a name
 			return neighbour{}
 		}
-		return neighbour{class: c, constant: s.constant(from, last)}
+		return neighbour{class: c, constant: s.constant(from, last), bare: strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
 	}
 	if sibling(last) {
 		return neighbour{class: s.siblingName(from)}
@@ -278,6 +284,30 @@ func findSentence(s *scan, i int) int {
 			s.rule(i, after, spoken)
 		}
 	}
+	return i
+}
+
+// findJuxtaposed rules on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
+func findJuxtaposed(s *scan, i int) int {
+	op := i + 2
+	if op < s.valueEnd || !s.hinted(op) {
+		return i
+	}
+	v, ok := s.opening(op)
+	if !ok || v.quoted() || v.nextLine || !s.worth(v, spoken) {
+		return i
+	}
+	n := s.nameBefore(op)
+	from := s.runStart(op, alnumChar, op-maxName)
+	if n.class == noName || n.distant || from > 0 && strings.IndexByte("/\\._-$", s.text[from-1]) >= 0 || strings.ContainsAny(s.text[from:op], digits) {
+		return i
+	}
+	v = s.extent(v)
+	h := s.shape(s.text[v.from:v.to])
+	if h.digits == 0 || n.class != wordName && !h.random(12) {
+		return i
+	}
+	s.settleValue(v, n.class, spoken)
 	return i
 }
 

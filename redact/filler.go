@@ -78,15 +78,15 @@ func idle(h shape) bool {
 	flat := buf[:n]
 	switch string(flat) {
 	case "", "none", "null", "nil", "undefined", "true", "false", "yes", "no", "na", "tbd", "todo", "any", "empty", "unset", "unknown",
-		"default", "same", "required", "mandatory", "optional", "hidden", "redacted", "masked", "withheld", "secretstr", "string", "str", "text",
+		"default", "required", "mandatory", "optional", "hidden", "redacted", "masked", "withheld", "secretstr", "string", "str", "text",
 		"varchar", "char", "bytes", "byte", "bool", "boolean", "int", "integer", "number", "object", "array", "password", "passwort", "passwd",
-		"passphrase", "pass", "pwd", "secret", "token", "apikey", "key", "credential", "credentials", "changeme", "changeit", "changethis",
-		"replaceme", "placeholder", "example", "sample", "dummy", "foo", "bar", "foobar", "test", "abc", "auto", "prompt", "file", "env",
+		"passphrase", "pass", "pwd", "token", "apikey", "key", "credential", "credentials", "changeme", "changeit", "changethis",
+		"replaceme", "placeholder", "example", "sample", "dummy", "auto", "prompt", "file", "env",
 		"stdin", "bearer", "basic", "oauth2", "jwt", "http", "https", "username", "usernamepassword", "userpass":
 		return true
 	}
 	for _, word := range [...]string{"your", "insert", "replace", "enteryour", "placeholder", "changeme", "example"} {
-		if strings.HasPrefix(string(flat), word) {
+		if n >= len(word) && string(flat[:len(word)]) == word {
 			return h.digits < 3
 		}
 	}

@@ -13,6 +13,7 @@ type shape struct {
 	foreign        int  // bytes beyond ASCII
 	islands        int  // runs of digits
 	pairs, common  int  // neighbouring letters, and how many of them are frequent in prose
+	flips          int  // changes between lower case, upper case and digits; the capital of a word is one change
 	number         int  // the longest run of digits
 	masks          int  // bytes in runs of four or more of one masking character
 	longest        int  // the longest run of one byte
@@ -30,7 +31,7 @@ func (s *scan) shape(v string) shape {
 func shapeOf(v string) shape {
 	h := shape{text: v, hex: true}
 	var seen [256]bool
-	prev, number, run := byte(0), 0, 0
+	prev, number, run, capitals := byte(0), 0, 0, 0
 	for i := range len(v) {
 		b := v[i]
 		if run++; b != prev {
@@ -51,6 +52,16 @@ func shapeOf(v string) shape {
 		}
 		c := classes[b]
 		h.hex = h.hex && (c&hexChar != 0 || b == '-')
+		if kind := c & (lowerChar | upperChar | digitChar); kind != 0 && is(prev, alnumChar) && classes[prev]&kind == 0 {
+			if kind != lowerChar || capitals != 1 {
+				h.flips++
+			}
+		}
+		if c&upperChar != 0 {
+			capitals++
+		} else {
+			capitals = 0
+		}
 		switch {
 		case c&letterChar != 0:
 			h.letters++
@@ -93,8 +104,11 @@ func (h shape) masked() bool {
 	return h.distinct < 2 || h.distinct == 2 && n > 3 || h.masks*4 >= n || h.longest >= 4 && h.longest*2 >= n
 }
 
-// wordy reports letters that follow one another as they do in words.
-func (h shape) wordy() bool { return h.pairs >= 4 && h.common*4 >= h.pairs*3 }
+// wordy reports letters that follow one another as they do in words, in the case and with the digits of identifiers.
+func (h shape) wordy() bool { return h.pairs >= 4 && h.common*4 >= h.pairs*3 && !h.restless() }
+
+// restless reports letters and digits that change from one sort to the other as they do in no identifier.
+func (h shape) restless() bool { return h.flips*10 >= 3*len(h.text) }
 
 // random reports a value of at least n bytes that nobody would read aloud: what generators of keys put out.
 func (h shape) random(n int) bool {
@@ -104,16 +118,17 @@ func (h shape) random(n int) bool {
 	case h.hex:
 		return len(h.text) >= max(n, 12) && h.digits > 0 && h.distinct >= 6
 	case h.digits == 0:
-		return len(h.text) >= max(n, 16) && h.uppers > 1 && h.lowers > 1 && h.pairs >= 8 && h.common*5 < h.pairs*3
+		return len(h.text) >= max(n, 12) && (h.restless() || h.pairs >= 8 && h.common*2 < h.pairs || h.pairs >= 12 && h.common*5 < h.pairs*3)
 	case h.wordy(), h.number >= 8 && len(h.text)-h.number < 12: // words; a number with a name before it
 		return false
 	}
 	return true
 }
 
-// mixed reports a value of at least n bytes in which letters stand beside digits or marks: what people make up.
+// mixed reports a value of at least n bytes in which letters stand beside digits or marks, or capitals in no order: what
+// people make up.
 func (h shape) mixed(n int) bool {
-	return len(h.text) >= n && h.blanks == 0 && h.letters > 0 && h.digits+h.symbols > 0 && h.distinct >= 3 && !h.placed()
+	return len(h.text) >= n && h.blanks == 0 && h.letters > 0 && (h.digits+h.symbols > 0 || h.restless() || h.random(n)) && h.distinct >= 3 && !h.placed()
 }
 
 // numeric reports a value of at least n digits and nothing else.
@@ -179,7 +194,8 @@ func versioned(v string) bool {
 	return k > i && k-i <= 4 && at(v, k+1, digitChar) && v[k] == '.'
 }
 
-// algorithm reports the name of an encoding or a hash, alone or with a word behind it: sha256, base64-encoded.
+// algorithm reports the name of an encoding or a hash, alone or with a word behind it (sha256, base64-encoded), or of a
+// type of numbers.
 func algorithm(v string) bool {
 	for _, a := range [...]string{
 		"sha1", "sha2", "sha3", "sha5", "sha-", "md5", "base64", "base32", "utf8", "utf-", "aes1", "aes2", "aes-", "rsa-", "rsa2", "rsa4",
@@ -189,7 +205,7 @@ func algorithm(v string) bool {
 			return len(v) < len(a)+12 && shapeOf(v[len(a):]).islands <= 1
 		}
 	}
-	return false
+	return oneOf(strings.TrimRight(v, digits), "uint", "int", "float", "varchar", "nvarchar", "char", "decimal", "binary", "complex", "timestamp")
 }
 
 // frequent reports whether two letters, in any case, often follow one another in prose.

@@ -72,7 +72,7 @@ func (s *scan) armored(body int) (end int, ok bool) {
 	stop := s.nextEnd(body)
 	if stop >= 0 {
 		again := strings.Index(s.text[body:stop], "-----"+armorBegin)
-		if again < 0 && s.material(body, stop) {
+		if again < 0 && (s.material(body, stop) || s.block(body, stop)) {
 			line := stop + len(armorEnd)
 			label := s.text[line:min(line+maxLabel, len(s.text))]
 			if dashes := strings.Index(label, "-----"); dashes >= 0 && !strings.ContainsAny(label[:dashes], "\r\n") {
@@ -95,6 +95,26 @@ func (s *scan) material(from, to int) bool {
 		k = end
 	}
 	return false
+}
+
+// block reports a short body in lines of its own, each one run of base64: too short for a key, but in the place of one.
+func (s *scan) block(from, to int) bool {
+	if to-from > 16*solid || !has(s.text, from, "\n") && !has(s.text, from, "\r") && !has(s.text, from, `\n`) {
+		return false
+	}
+	found := false
+	for k := from; k < to; {
+		start, end, next := s.line(k)
+		start, end = min(start, to), min(end, to)
+		if start < end && s.runEnd(start, base64Char, end) != end {
+			return false
+		}
+		if h := s.shape(s.text[start:end]); start < end && h.uppers+h.digits > 0 && !filler(h) {
+			found = true
+		}
+		k = next
+	}
+	return found
 }
 
 // keyLike reports a run of base64 that is neither a word nor a mask.

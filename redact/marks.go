@@ -6,6 +6,8 @@ import "strings"
 // of Kubernetes secrets.
 var markDetectors = []detector{
 	{name: "telegram", anchors: []anchor{{":", "A", "A"}}, find: findTelegram},
+	{name: "sendgrid", anchors: []anchor{{"S", "G", "."}}, find: findSendGrid},
+	{name: "cookie", anchors: []anchor{{"Cc", "Oo", "Oo"}}, find: findCookie},
 	{name: "discord", anchors: []anchor{{".", url64, url64}}, find: findDiscord},
 	{name: "azure", anchors: []anchor{{"Q", "~", url64 + ".~"}}, find: findAzure},
 	{name: "terraform", anchors: []anchor{{".", "a", "t"}}, find: findTerraform},
@@ -25,6 +27,46 @@ func findTelegram(s *scan, i int) int {
 	end = s.runEnd(end, urlChar, len(s.text))
 	s.hit(Token, from, end)
 	return end
+}
+
+// findSendGrid finds SG., 22 characters, a dot, 43.
+func findSendGrid(s *scan, i int) int {
+	const first, second = 22, 43
+	dot := i + len("SG.") + first
+	if s.runEnd(i+3, urlChar, dot) != dot || !at(s.text, dot, dotChar) || s.runEnd(dot+1, urlChar, dot+1+second) != dot+1+second {
+		return i
+	}
+	if s.specimen(s.text[dot+1 : dot+1+second]) {
+		return i
+	}
+	end := s.runEnd(dot+1, urlChar, len(s.text))
+	s.hit(Token, i, end)
+	return end
+}
+
+// findCookie finds values in a Cookie or Set-Cookie header that look random: session ids.
+func findCookie(s *scan, i int) int {
+	const reach = 4096
+	if !hasFold(s.text, i, "cookie:") || at(s.text, i-1, alnumChar) {
+		return i
+	}
+	for k := i + len("cookie:"); k < len(s.text) && k < i+reach; k++ {
+		k = s.runEnd(k, blankChar, k+8)
+		k = s.runEnd(k, nameChar, k+maxName)
+		if !has(s.text, k, "=") {
+			break
+		}
+		from := k + 1
+		k = s.runEnd(from, cookieChar, from+maxLook)
+		if h := s.shape(s.text[from:k]); h.random(16) && !filler(h) {
+			k = s.runEnd(k, cookieChar, len(s.text))
+			s.hit(Token, from, k)
+		}
+		if !has(s.text, k, ";") {
+			break
+		}
+	}
+	return i
 }
 
 // findDiscord finds a bot token: 23 to 28 characters, a dot, 6, a dot, 27 or more. The first part is a number in base64.
@@ -194,8 +236,8 @@ func (s *scan) manifestData(from, to int) {
 func (s *scan) manifestValue(from, to int) {
 	line := s.text[from:to]
 	value := line
-	if colon := strings.Index(line, ":"); colon >= 0 {
-		value = line[colon+1:]
+	if _, after, ok := strings.Cut(line, ":"); ok {
+		value = after
 	}
 	value = strings.Trim(value, " \t\r\"'")
 	h := s.shape(value[:min(len(value), 256)])

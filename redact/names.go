@@ -73,8 +73,8 @@ func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 		if c == noName && string(w) == "key" {
 			c = keyClass(flat, ends[:k+1], constant)
 		}
-		if c == noName && k > 0 && string(w) == "phrase" && string(flat[start(k-1):ends[k-1]]) == "pass" {
-			c = wordName
+		if k > 0 && c < wordName {
+			c = max(c, classifyPair(flat[start(k-1):ends[k-1]], w))
 		}
 		if c != noName {
 			for q := range k {
@@ -90,6 +90,19 @@ func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 		if disarmsBehind(w) {
 			return noName
 		}
+	}
+	return noName
+}
+
+// classifyPair returns the class of two words that mean more together.
+func classifyPair(first, second []byte) nameClass {
+	switch {
+	case string(second) == "phrase" && string(first) == "pass":
+		return wordName
+	case string(second) == "pass" || string(second) == "pw": // DB_PASS
+		return wordName
+	case string(second) == "api" && string(first) == "art": // X-JFrog-Art-Api
+		return firmName
 	}
 	return noName
 }
@@ -210,21 +223,22 @@ var foreignNames = [...]struct {
 
 // foreignName returns the class of a name that ends in one of foreignNames.
 func foreignName(name string) nameClass {
-	if name == "" || !foreignLast[name[len(name)-1]] {
+	if name == "" {
 		return noName
 	}
-	for _, f := range foreignNames {
-		if strings.HasSuffix(name, f.text) {
-			return f.class
+	for _, i := range foreignByLast[name[len(name)-1]] {
+		if strings.HasSuffix(name, foreignNames[i].text) {
+			return foreignNames[i].class
 		}
 	}
 	return noName
 }
 
-// foreignLast has the last bytes of foreignNames.
-var foreignLast = func() (t [256]bool) {
-	for _, f := range foreignNames {
-		t[f.text[len(f.text)-1]] = true
+// foreignByLast has the indices of foreignNames by their last byte.
+var foreignByLast = func() (t [256][]int) {
+	for i, f := range foreignNames {
+		last := f.text[len(f.text)-1]
+		t[last] = append(t[last], i)
 	}
 	return t
 }()

@@ -83,8 +83,10 @@ func TestG25PlaceholdersHideNothing(t *testing.T) {
 }
 
 func TestCleanTextCostsNoAllocation(t *testing.T) { // AllocsPerRun does not allow parallel tests
-	texts := prose(t)
-	for name, text := range texts {
+	if raceEnabled {
+		t.Skip("the race detector empties pools at random")
+	}
+	for name, text := range prose(t) {
 		quoted := `{"a":[{"b":"` + strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`, "\t", `\t`).Replace(text) + `"},1.5,true,null]}`
 		_, _, err := redact.Secrets().JSON(quoted)
 		require.NoError(t, err, name)

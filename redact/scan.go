@@ -23,8 +23,11 @@ type anchor [3]string
 // prefilter has one bit for each detector, in three tables: the detectors that admit a byte in first, second and third place.
 type prefilter struct{ first, second, third [256]uint64 }
 
-// build returns a redactor of detectors, at most 64 of them.
+// build returns a redactor of detectors. There is room for 64.
 func build(detectors ...detector) *Redactor {
+	if len(detectors) > 64 {
+		panic("redact: more detectors than bits")
+	}
 	r := &Redactor{detectors: detectors}
 	for bit, d := range detectors {
 		for _, a := range d.anchors {

@@ -54,6 +54,8 @@ func keys() (out []find) {
 	add("openssh without its begin", "the key is\n"+body+"\n", body)
 	lines := fake(base64, 64) + "\n" + fake(base64, 40)
 	add("putty", "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n"+lines+"\nPrivate-MAC: 00", "\n"+lines)
+	short := "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIfake\n-----END RSA " + "PRIVATE KEY-----"
+	add("short", short, short)
 	age := "AGE-SECRET-" + "KEY-1" + fake(uppers+digits, 58)
 	add("age", "# public key: age1x\n"+age+"\n", age)
 	two := pem("PRIVATE KEY", "\n", 2) + "\n" + pem("EC PRIVATE KEY", "\n", 2)
@@ -129,6 +131,8 @@ func tokens() (out []find) {
 	add("planetscale", "pscale"+"_tkn_"+fake(alnums, 43))
 	add("brevo", "xkey"+"sib-"+fake(hexes, 64)+"-"+fake(alnums, 16))
 	add("facebook", "EA"+"AC"+fake(alnums, 160))
+	cookie := fake(alnums, 32)
+	out = append(out, find{"cookie", "Cookie: theme=dark; session=" + cookie + "; lang=en\r\nHost: a", redact.Token, []string{cookie}})
 	bearer := fake(url64, 40)
 	out = append(out,
 		find{"bearer", "curl -H 'Authorization: Bearer " + bearer + "' https://a.example", redact.Token, []string{bearer}},
@@ -219,7 +223,17 @@ func passwords() (out []find) {
 	add("_gitlab_cookie; PHPSESSID="+fake(digits+lowers, 26)+"; a=b", fake(digits+lowers, 26))
 	add("kind: Secret\ndata:\n  anything: "+fake(base64, 24)+"\nmetadata:\n  name: abcdefghijklmn0", fake(base64, 24))
 	add("secret="+strings.Repeat(fake(alnums, 32), 20), strings.Repeat(fake(alnums, 32), 20))
+	add("DB_PASS=hunter2\n", "hunter2")
+	add("api_key: abc123\n", "abc123")
+	add("secret: s3cr3t", "s3cr3t")
+	add("password: \"correct horse battery staple\"", "correct horse battery staple")
+	add("mysql -u root -phunter2 claims", "hunter2")
+	add("sshpass -p 'hunter2' ssh host -p 2222", "hunter2")
+	add("const apiKey = \"\"; const password = \"x9kQ2z\"", "x9kQ2z")
 	// Letters and tables.
+	add("user anna, password hunter2, port 5432", "hunter2")
+	add("machine api.example\n  login anna\n  password c4ed6c21-9dd5\n", "c4ed6c21-9dd5")
+	add("the api key "+fake(alnums, 32)+" is new", fake(alnums, 32))
 	add("Your temporary password is Xk9#mP2q. Please change it.", "Xk9#mP2q")
 	add("The password for the guest wifi is: Xk9#mP2q", "Xk9#mP2q")
 	add("**Password:** `Xk9#mP2q`", "Xk9#mP2q")

@@ -62,7 +62,7 @@ var formats = []format{
 	{"hooks.slack.com/services/", slashChar, 20, anywhere}, {"hooks.slack.com/workflows/", slashChar, 20, anywhere},
 	{"hooks.slack.com/triggers/", slashChar, 20, anywhere},
 	{"discord.com/api/webhooks/", slashChar, 40, anywhere}, {"discordapp.com/api/webhooks/", slashChar, 40, anywhere},
-	{"SG.", urlChar, 20, strict}, {"SK", hexChar, 32, exact | strict}, {"key-", hexChar, 32, exact | strict}, {"xkeysib-", urlChar, 64, 0}, {"xsmtpsib-", urlChar, 64, 0},
+	{"SK", hexChar, 32, exact | strict}, {"key-", hexChar, 32, exact | strict}, {"xkeysib-", urlChar, 64, 0}, {"xsmtpsib-", urlChar, 64, 0},
 	{"re_", wordChar, 30, strict}, {"EAAM", alnumChar, 100, 0}, {"EAAC", alnumChar, 100, 0}, {"EAAB", alnumChar, 100, 0}, {"EAAG", alnumChar, 100, 0},
 	// Payments and shops.
 	{"sk_live_", alnumChar, 10, anywhere}, {"sk_test_", alnumChar, 10, anywhere}, {"sk_prod_", alnumChar, 10, anywhere},
@@ -93,7 +93,7 @@ func formatDetectors() []detector {
 		}
 		groups[b] = append(groups[b], f)
 	}
-	const room = 40 // bits of the prefilter that formats may take
+	const room = 30 // bits of the prefilter that formats may take
 	buckets := make([][]format, min(room, len(order)))
 	for i, b := range order {
 		buckets[i%len(buckets)] = append(buckets[i%len(buckets)], groups[b]...)

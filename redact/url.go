@@ -7,6 +7,7 @@ var urlDetectors = []detector{
 	{name: "userinfo", anchors: []anchor{{":", "/", "/"}, {":", "\\", "/"}}, find: findUserinfo},
 	{name: "dsn", anchors: []anchor{{"@", "tu", "cdn"}}, find: findDSN},
 	{name: "curl user", anchors: []anchor{{" \t\n", "-", "u-"}}, find: findCurlUser},
+	{name: "-p", anchors: []anchor{{" \t\n", "-", "p"}}, find: findDashP},
 }
 
 const maxAuthority = 512
@@ -130,7 +131,7 @@ func findCurlUser(s *scan, i int) int {
 		}
 	}
 	s.work += end - from
-	if colon < 0 || end-colon < 4 || end == from+256 || !s.curlBefore(i) {
+	if colon < 0 || end-colon < 4 || end == from+256 || !s.commandBefore(i, "curl") {
 		return i
 	}
 	user, password := s.text[from:colon], strings.Trim(s.text[colon+1:end], "\"'`")
@@ -141,10 +142,38 @@ func findCurlUser(s *scan, i int) int {
 	return end
 }
 
-// curlBefore reports the word curl in the command before i.
-func (s *scan) curlBefore(i int) bool {
+// findDashP finds the password in sshpass -p … and mysql -p….
+func findDashP(s *scan, i int) int {
+	from := i + len(" -p")
+	apart := at(s.text, from, blankChar)
+	if apart {
+		from = s.runEnd(from, blankChar, from+4)
+	}
+	if at(s.text, from, quoteChar) {
+		from++
+	}
+	end := from
+	for end < len(s.text) && end < from+128 && !is(s.text[end], spaceChar|quoteChar) {
+		end++
+	}
+	h := s.shape(s.text[from:end])
+	if len(h.text) < 4 || h.letters == 0 || end == from+128 || filler(h) {
+		return i
+	}
+	if apart && s.commandBefore(i, "sshpass") || !apart && (s.commandBefore(i, "mysql") || s.commandBefore(i, "mariadb")) {
+		s.hit(Password, from, end)
+		return end
+	}
+	return i
+}
+
+// commandBefore reports a program in the command before i.
+func (s *scan) commandBefore(i int, program string) bool {
 	const reach = 512
 	before := s.text[max(i-reach, 0):i]
+	if line := strings.LastIndexByte(before, '\n'); line > 0 && before[line-1] != '\\' && program != "curl" {
+		before = before[line:]
+	}
 	s.work += len(before)
-	return strings.Contains(before, "curl")
+	return strings.Contains(before, program)
 }

@@ -11,6 +11,7 @@ type value struct {
 	closing  string // for a quoted value, the bytes that may close it
 	escapes  int    // backslashes before its opening quote, when the whole is a string inside a string
 	long     bool   // goes on behind to
+	query    bool   // one of several name=value, which & and ? end
 	nextLine bool   // stands on the line below its name
 }
 
@@ -64,9 +65,14 @@ func (s *scan) opening(k int) (v value, ok bool) {
 		v.escapes = slashes
 		k += slashes
 		v.closing = t[k : k+1]
-		for n := 0; n < 3 && at(t, k, quoteChar); n++ {
-			k++
+		quotes := 1
+		for quotes < 3 && has(t, k+quotes, v.closing) {
+			quotes++
 		}
+		if quotes == 2 { // an empty value
+			return v, false
+		}
+		k += quotes
 	case t[k] >= utf8.RuneSelf:
 		r, n := utf8.DecodeRuneInString(t[k:])
 		if strings.ContainsRune("“”„«‹‘‚「『", r) {
@@ -145,8 +151,12 @@ func (s *scan) stops(v value, k int) bool {
 
 	case b == '\\':
 		return k+1 < len(t) && strings.IndexByte("nrt\"'", t[k+1]) >= 0
-	case b == '&', b == ',', b == ';', b == '?':
-		return b != '?' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || s.assigns(k+1)
+	case b == '&' && entity(t[k:]):
+		return true
+	case b == '&' || b == '?':
+		return v.query && (b == '&' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || s.assigns(k+1))
+	case b == ',', b == ';':
+		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || s.assigns(k+1)
 	case b == ')':
 		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
 	case b == '[':
@@ -159,6 +169,15 @@ func (s *scan) stops(v value, k int) bool {
 		return r != utf8.RuneError && ends(r)
 	}
 	return false
+}
+
+// entity reports a character reference of HTML: &quot; &#39;
+func entity(t string) bool {
+	end := 1
+	for end < len(t) && end < 8 && (is(t[end], alnumChar) || t[end] == '#') {
+		end++
+	}
+	return end > 2 && end < len(t) && t[end] == ';'
 }
 
 // assigns reports a name with an operator behind it at k: the next pair of a list.
@@ -187,11 +206,13 @@ func trimEnd(v string) string {
 }
 
 // coded reports an unquoted value that is an expression of a program: a call, an index, a path of names.
-func (s *scan) coded(v value, h shape) bool {
+func (s *scan) coded(v value, h shape, c nameClass) bool {
 	t := s.text[v.from:v.to]
-	for _, operator := range [...]string{"this.", "=>", "+=", "&&", "||", "){"} {
-		if strings.Contains(t, operator) {
-			return true
+	if !h.restless() {
+		for _, operator := range [...]string{"this.", "=>", "->", "+=", "&&", "||", "){"} {
+			if strings.Contains(t, operator) {
+				return true
+			}
 		}
 	}
 	if strings.HasPrefix(t, "[]") {
@@ -216,5 +237,9 @@ func (s *scan) coded(v value, h shape) bool {
 	if has(s.text, v.to, "(") || has(s.text, v.to, "[") {
 		return true
 	}
-	return dots > 0 && !h.random(16) || h.digits <= 2 && h.symbols == 0 && len(t) <= maxName && classify(t) != noName
+	if !is(t[0], wordChar) && h.digits == 0 && h.symbols == 1 { // &key, *key, !key
+		return true
+	}
+	few := h.digits <= 2 || c != wordName && h.digits <= 4
+	return dots > 0 && !h.random(16) || few && h.symbols == 0 && len(t) <= maxName && (classify(t) != noName || hasFold(t, len(t)-3, "key"))
 }

@@ -1,0 +1,65 @@
+package redact
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// unique names the edited keys of f apart from one another and from the clean ones.
+func (w *walk) unique(f *frame) {
+	taken := make(map[string]bool, len(w.keys)-f.keys)
+	for _, key := range w.keys[f.keys:] {
+		taken[key] = true
+	}
+	last := map[string]int{}
+	for _, i := range w.renames[f.rename:] {
+		e := &w.edits[i]
+		base := e.text
+		for n := max(last[base], 1); taken[e.text]; {
+			n++
+			e.text = base + " " + strconv.Itoa(n)
+			last[base] = n
+		}
+		taken[e.text] = true
+	}
+}
+
+// apply returns the value with the edits made.
+func (w *walk) apply() string {
+	out := make([]byte, 0, len(w.in)+16*len(w.edits))
+	at := 0
+	for _, e := range w.edits {
+		out = append(out, w.in[at:e.from]...)
+		out = appendString(out, e.text)
+		at = e.to
+	}
+	return string(append(out, w.in[at:]...))
+}
+
+// appendString appends text as a JSON string in the form of RFC 8785.
+func appendString(out []byte, text string) []byte {
+	out = append(out, '"')
+	for i := range len(text) {
+		switch b := text[i]; b {
+		case '"', '\\':
+			out = append(out, '\\', b)
+		case '\b':
+			out = append(out, `\b`...)
+		case '\f':
+			out = append(out, `\f`...)
+		case '\n':
+			out = append(out, `\n`...)
+		case '\r':
+			out = append(out, `\r`...)
+		case '\t':
+			out = append(out, `\t`...)
+		default:
+			if b < ' ' {
+				out = fmt.Appendf(out, `\u%04x`, b)
+				continue
+			}
+			out = append(out, b)
+		}
+	}
+	return append(out, '"')
+}
