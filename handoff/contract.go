@@ -46,14 +46,14 @@ func (c *Capabilities) Clearance() label.Classification {
 	return level
 }
 
-// bound names who keeps the clearance as low as it is.
-func (c *Capabilities) bound() string {
+// bound names who keeps the clearance as low as it is, and what to write to raise it.
+func (c *Capabilities) bound(to label.Classification) (who, hint string) {
 	for _, e := range c.Endpoints {
 		if e.Accepts < c.Accepts && e.Accepts == c.Clearance() {
-			return "endpoint " + e.URL
+			return "its endpoint " + e.URL, fmt.Sprintf("write endpoints: {%q: {accepts: %v}}", e.URL, to)
 		}
 	}
-	return quote(c.Agent)
+	return quote(c.Agent), fmt.Sprintf("set accepts: %v on agent %q", to, c.Agent)
 }
 
 // A Request is what the runtime asks of an agent before any context moves.
@@ -84,8 +84,8 @@ type Translation struct {
 
 // A Source names where a piece of context comes from.
 type Source struct {
-	Kind SourceKind
-	Name string // the task's id, the input's name
+	Kind SourceKind `json:"kind"`
+	Name string     `json:"name"` // the task's id, the input's name
 }
 
 // SourceKind tells the carriers of context apart.
@@ -163,14 +163,15 @@ func (r *Refusal) Error() string {
 // bounded. And only what is granted, named and whole, will flow.
 func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 	if level := c.Clearance(); r.Classification > level {
+		who, hint := c.bound(r.Classification)
 		return Contract{}, &Refusal{RuleClearance,
-			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, c.bound(), level),
-			fmt.Sprintf("set accepts: %v there, or take the %v context away", r.Classification, r.Classification)}
+			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
+			fmt.Sprintf("%s, or take the %v context away", hint, r.Classification)}
 	}
 	if c.Produces < r.Classification {
 		return Contract{}, &Refusal{RuleProduces,
 			fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces),
-			fmt.Sprintf("set produces: %v, or take the %v context away", r.Classification, r.Classification)}
+			fmt.Sprintf("set produces: %v on agent %q, or take the %v context away", r.Classification, c.Agent, r.Classification)}
 	}
 	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
 		return Contract{}, &Refusal{RuleTags,
@@ -289,7 +290,7 @@ func (k *Contract) Admits(level label.Classification) (rule Rule, why Reason, de
 	case level > k.MaxInput:
 		return RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", level, k.Callee, k.MaxInput)
 	case level == label.Secret && k.toAgent():
-		return RuleSecret, ReasonRule, "secret flows only by a rule for the exact pair of agents"
+		return RuleSecret, ReasonRule, "it is secret, and secret flows only by a rule for the exact pair of agents; there are no such rules yet"
 	}
 	return "", "", ""
 }

@@ -22,7 +22,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 	}{
 		{"label above the agent's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Accepts = label.Internal
-		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: set accepts: confidential there`},
+		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: set accepts: confidential on agent "writer"`},
 		{"label above an endpoint's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Endpoints = []handoff.Endpoint{{URL: "http://127.0.0.1/v1", Accepts: label.Secret}, {URL: "https://api.example/v1", Accepts: label.Internal}}
 		}, handoff.RuleClearance, "endpoint https://api.example/v1 accepts internal"},
@@ -124,10 +124,11 @@ func TestG11ContractSharesNothingWithTheRequest(t *testing.T) {
 	r.Grants[0].Paths = []task.Path{task.Whole}
 	r.Grants[0].Translate = &handoff.Translation{MaxTokens: 5}
 	r.RequiredTags = []string{"score"}
-	k, again := negotiate(t, r, c), negotiate(t, r, c)
+	k := negotiate(t, r, c)
 	r.Grants[0].Paths[0], r.Grants[0].Translate.MaxTokens, r.RequiredTags[0], c.OutputTags[0] = "/x", 9, "x", "x"
 	r.Grants[0].Source.Name = "t-other"
-	require.Equal(t, again, k)
+	require.Equal(t, []string{"score"}, k.RequiredTags)
+	require.Equal(t, []string{"summary", "score"}, k.DeclaredTags)
 	require.Equal(t, []task.Path{task.Whole}, k.Grants[0].Paths)
 	require.Equal(t, 5, k.Grants[0].Translate.MaxTokens)
 	require.Equal(t, upstream, k.Grants[0].Source)
@@ -144,18 +145,25 @@ func TestG15DefaultsOfAnAgent(t *testing.T) {
 	require.Equal(t, label.Internal, negotiate(t, r, c).MaxOutput)
 }
 
-var levels = rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential, label.Secret})
+// Generators are made anew for each test: rapid's are not safe to share between parallel ones.
 
-var parts = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) handoff.Part {
-	return handoff.Part{Classification: levels.Draw(t, "level"), Optional: rapid.Bool().Draw(t, "optional")}
-}), 0, 5)
+func levels() *rapid.Generator[label.Classification] {
+	return rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential, label.Secret})
+}
+
+func parts() *rapid.Generator[[]handoff.Part] {
+	level := levels()
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) handoff.Part {
+		return handoff.Part{Classification: level.Draw(t, "level"), Optional: rapid.Bool().Draw(t, "optional")}
+	}), 0, 5)
+}
 
 func TestG51ClearanceIsTheLowest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := handoff.Capabilities{Agent: "a", Accepts: levels.Draw(t, "accepts")}
+		c := handoff.Capabilities{Agent: "a", Accepts: levels().Draw(t, "accepts")}
 		lowest := c.Accepts
-		for _, level := range rapid.SliceOfN(levels, 0, 3).Draw(t, "endpoints") {
+		for _, level := range rapid.SliceOfN(levels(), 0, 3).Draw(t, "endpoints") {
 			c.Endpoints = append(c.Endpoints, handoff.Endpoint{Accepts: level})
 			lowest = min(lowest, level)
 		}
@@ -166,7 +174,7 @@ func TestG51ClearanceIsTheLowest(t *testing.T) {
 func TestG13LabelIsTheJoin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		own, clearance, ps := levels.Draw(t, "own"), levels.Draw(t, "clearance"), parts.Draw(t, "parts")
+		own, clearance, ps := levels().Draw(t, "own"), levels().Draw(t, "clearance"), parts().Draw(t, "parts")
 		got := handoff.Label(own, clearance, ps)
 		require.GreaterOrEqual(t, got, own)
 		highest := own
@@ -192,14 +200,14 @@ func TestG13LabelIsTheJoin(t *testing.T) {
 func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		own, clearance, static := levels.Draw(t, "own"), levels.Draw(t, "clearance"), parts.Draw(t, "parts")
+		own, clearance, static := levels().Draw(t, "own"), levels().Draw(t, "clearance"), parts().Draw(t, "parts")
 		bound := handoff.Bound(own, clearance, static)
 		var arrived []handoff.Part
 		for _, p := range static {
 			if p.Optional && rapid.Bool().Draw(t, "missing") {
 				continue
 			}
-			p.Classification = min(p.Classification, levels.Draw(t, "dynamic"))
+			p.Classification = min(p.Classification, levels().Draw(t, "dynamic"))
 			arrived = append(arrived, p)
 		}
 		got := handoff.Label(own, clearance, arrived)
@@ -227,6 +235,18 @@ func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestG48Bound(t *testing.T) {
+	t.Parallel()
+	part := func(level label.Classification, optional bool) []handoff.Part {
+		return []handoff.Part{{Classification: level, Optional: optional}}
+	}
+	require.Equal(t, label.Public, handoff.Bound(label.Public, label.Secret, nil))
+	require.Equal(t, label.Secret, handoff.Bound(label.Public, label.Internal, part(label.Secret, false)), "what is required counts as it is")
+	require.Equal(t, label.Internal, handoff.Bound(label.Public, label.Internal, part(label.Secret, true)), "it may come as internal")
+	require.Equal(t, label.Confidential, handoff.Bound(label.Public, label.Secret, part(label.Secret, true)), "as secret it would be held")
+	require.Equal(t, label.Public, handoff.Bound(label.Public, label.Secret, part(label.Public, true)))
 }
 
 func TestAdmits(t *testing.T) {

@@ -79,7 +79,8 @@ type checker struct {
 	used     []bool         // of each input
 	plan     *Plan
 	found    task.Problems
-	assigned []bool // of each task; nil when the caller assigned all
+	assigned []bool  // of each task; nil when the caller assigned all
+	raised   []int32 // of each task, the part that gave it its label; see raiser
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
@@ -208,7 +209,7 @@ func (c *checker) checkFlow() {
 	p.labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
 	p.inputs = c.inputs
-	raised := make([]string, n) // what gave a task's prompt its label
+	c.raised = make([]int32, n)
 	var parts []handoff.Part
 	for _, at := range g.Order() {
 		i := int(at)
@@ -238,14 +239,16 @@ func (c *checker) checkFlow() {
 		}
 		level := handoff.Label(tk.Classification, clearance, parts)
 		p.labels[i] = level
-		raised[i] = c.raiser(i, level, parts, raised)
-
+		c.raised[i] = raiser(level, tk.Classification, parts)
+		if c.secret(i, parts) {
+			continue
+		}
 		contract, err := handoff.Negotiate(handoff.Request{
 			Session: "plan", Caller: handoff.User, Task: tk.ID,
 			Classification: level, RequiredTags: tk.RequiredTags, Duration: tk.Timeout,
 		}, caps, time.Time{})
 		if err != nil {
-			c.refused(i, err, raised[i])
+			c.refused(i, err)
 			continue
 		}
 		c.held(i, &contract, parts)
@@ -264,58 +267,96 @@ func (p *Plan) part(i int, optional bool, clearance label.Classification) handof
 	return handoff.Part{Classification: most, Optional: optional}
 }
 
+// secret reports the required context that is secret, which no clearance and
+// no rule lets through yet.
+func (c *checker) secret(i int, parts []handoff.Part) (found bool) {
+	k := handoff.Contract{Callee: c.plan.graph.Task(i).Assignee, MaxInput: label.Secret}
+	for j, part := range parts {
+		if rule, _, detail := k.Admits(part.Classification); rule != "" && !part.Optional {
+			c.part(i, j).say(detail, "write confidential where it is classified secret, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
+			found = true
+		}
+	}
+	return found
+}
+
 // held reports the required context that the gate is certain to hold.
 func (c *checker) held(i int, k *handoff.Contract, parts []handoff.Part) {
-	uses := len(c.plan.graph.Task(i).Uses)
 	for j, part := range parts {
-		rule, _, detail := k.Admits(part.Classification)
-		if rule == "" || part.Optional {
-			continue
-		}
-		if j < uses {
-			c.problem(i, "uses", j).say(detail, "lower its classification if it is none, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
-		} else {
-			c.problem(i, "dependsOn", j-uses).say(detail, "make it optional, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
+		if rule, _, detail := k.Admits(part.Classification); rule != "" && !part.Optional {
+			c.part(i, j).say(detail, "make it optional, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
 		}
 	}
 }
 
 // refused words a handshake's refusal and points at what it is about.
-func (c *checker) refused(i int, err error, raiser string) {
+func (c *checker) refused(i int, err error) {
 	r, ok := errors.AsType[*handoff.Refusal](err)
 	if !ok {
 		c.problem(i).say(err.Error(), "", err)
 		return
 	}
-	reason := r.Reason
 	switch r.Rule {
 	case handoff.RuleTags:
-		c.problem(i, "requiredTags").say(reason, r.Hint, r)
+		c.problem(i, "requiredTags").say(r.Reason, r.Hint, r)
 	case handoff.RuleSession:
-		c.problem(i, "timeoutMs").say(reason, r.Hint, r)
+		c.problem(i, "timeoutMs").say(r.Reason, r.Hint, r)
 	default:
-		c.problem(i, "assignee").say(reason+" ("+raiser+")", r.Hint, r)
+		c.part(i, int(c.raised[i])).say(r.Reason+" ("+c.path(i)+")", r.Hint, r)
 	}
 }
 
-// raiser says what made a task's label as high as it is, back to where it began.
-func (c *checker) raiser(i int, level label.Classification, parts []handoff.Part, raised []string) string {
-	g := c.plan.graph
-	tk := g.Task(i)
-	if tk.Classification == level {
-		return fmt.Sprintf("%v by its own classification", level)
-	}
-	for j, part := range parts {
-		if part.Classification != level {
-			continue
+// own stands for a task's own classification among what gives it its label.
+const own int32 = -1
+
+// raiser returns the part that makes a task's label as high as it is.
+func raiser(level, classification label.Classification, parts []handoff.Part) int32 {
+	if classification != level {
+		for j, part := range parts {
+			if part.Classification == level {
+				return int32(j)
+			}
 		}
-		if j < len(tk.Uses) {
-			return fmt.Sprintf("%v by input %q", level, tk.Uses[j].Name)
-		}
-		up := g.Upstream(i)[j-len(tk.Uses)]
-		return fmt.Sprintf("through %q, %s", g.Task(int(up)).Title, raised[up])
 	}
-	return level.String()
+	return own
+}
+
+// part is the place of a task's input or dependency, counted as checkFlow
+// lists them; own is the place of its classification.
+func (c *checker) part(i, j int) place {
+	uses := len(c.plan.graph.Task(i).Uses)
+	switch {
+	case j == int(own):
+		return c.problem(i, "classification")
+	case j < uses:
+		return c.problem(i, "uses", j)
+	}
+	return c.problem(i, "dependsOn", j-uses)
+}
+
+// longestPath is how many tasks of a path a message names.
+const longestPath = 8
+
+// path says what made a task's label as high as it is, back to where it began.
+func (c *checker) path(i int) string {
+	var b strings.Builder
+	for n := 0; ; n++ {
+		t, j := c.plan.graph.Task(i), int(c.raised[i])
+		level := c.plan.labels[i]
+		switch {
+		case j == int(own):
+			fmt.Fprintf(&b, "%v by its own classification", level)
+			return b.String()
+		case j < len(t.Uses):
+			fmt.Fprintf(&b, "%v by input %q", level, t.Uses[j].Name)
+			return b.String()
+		case n == longestPath:
+			b.WriteString("and others before it")
+			return b.String()
+		}
+		i = int(c.plan.graph.Upstream(i)[j-len(t.Uses)])
+		fmt.Fprintf(&b, "through %q, ", c.plan.graph.Task(i).Title)
+	}
 }
 
 // checkOutput finds whose results make the answer, and refuses a run whose

@@ -164,7 +164,7 @@ func mend(specs []task.Spec, members []team.Member, err error) []task.Spec {
 			out[i].DependsOn = deps
 		} else if n, _ := fmt.Sscanf(p.Pointer, "/tasks/%d/uses/%d", &i, &j); n == 2 {
 			out[i].Uses = nil
-		} else if n, _ := fmt.Sscanf(p.Pointer, "/tasks/%d/assignee", &i); n == 1 {
+		} else if n, _ := fmt.Sscanf(p.Pointer, "/tasks/%d/classification", &i); n == 1 {
 			out[i].Uses = nil
 			out[i].Classification = min(out[i].Classification, members[agentOf(members, out[i].Assignee)].Accepts)
 			deps := append([]task.Ref(nil), out[i].DependsOn...)

@@ -61,6 +61,9 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	out.raw("}")
 	out.member("totalTokenUsage", r.Usage)
 	out.member("errors", orEmpty(r.Errors))
+	if r.Cause != nil {
+		out.member("cause", r.Cause.Error())
+	}
 	if len(r.Warnings) > 0 {
 		out.member("warnings", r.Warnings)
 	}
@@ -138,6 +141,7 @@ type wireTask struct {
 	Label       label.Classification `json:"classification"`
 	Metrics     *wireMetrics         `json:"metrics,omitempty"`
 	Result      string               `json:"result,omitempty"`
+	Structured  json.RawMessage      `json:"structured,omitempty"`
 	Error       *TaskError           `json:"error,omitempty"`
 }
 
@@ -154,7 +158,7 @@ type wireMetrics struct {
 func (t *TaskResult) wire() wireTask {
 	w := wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Error: t.Error,
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Error: t.Error,
 	}
 	if m := t.Metrics; m.Attempts > 0 {
 		w.Metrics = &wireMetrics{StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(), TokenUsage: m.Usage, ToolCalls: []string{}, Retries: m.Attempts - 1}

@@ -187,14 +187,14 @@ func TestClearanceRule(t *testing.T) {
 		why   string
 	}{
 		{"by its own classification", []task.Spec{{Title: "t", Description: "x", Assignee: "low", Classification: label.Confidential}},
-			"/tasks/0/assignee", `"low" accepts internal (confidential by its own classification)`},
+			"/tasks/0/classification", `"low" accepts internal (confidential by its own classification)`},
 		{"by an input", []task.Spec{{Title: "t", Description: "x", Assignee: "low", Uses: []task.Use{{Name: "claim"}}}},
-			"/tasks/0/assignee", `(confidential by input "claim")`},
+			"/tasks/0/uses/0", `(confidential by input "claim")`},
 		{"through a chain", []task.Spec{
 			{Title: "read", Description: "x", Assignee: "high", Uses: []task.Use{{Name: "claim"}}},
 			{Title: "sum up", Description: "x", Assignee: "high", DependsOn: task.On("read")},
 			{Title: "write", Description: "x", Assignee: "low", DependsOn: task.On("sum up")},
-		}, "/tasks/2/assignee", `(through "sum up", through "read", confidential by input "claim")`},
+		}, "/tasks/2/dependsOn/0", `(through "sum up", through "read", confidential by input "claim")`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestProducesRule(t *testing.T) {
 	s.Uses = []task.Use{{Name: "claim"}}
 	o := &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}}
 	_, err := newTeam(t, m).Plan([]task.Spec{s}, o)
-	requireFaults(t, err, fault{"/tasks/0/assignee", `"a" produces at most internal (confidential by input "claim")`, nil})
+	requireFaults(t, err, fault{"/tasks/0/uses/0", `"a" produces at most internal (confidential by input "claim")`, nil})
 	requireRule(t, err, handoff.RuleProduces)
 	o.Inputs[0].Classification = label.Internal
 	_, err = newTeam(t, m).Plan([]task.Spec{s}, o)
@@ -233,7 +233,7 @@ func TestG15SecretIsHeld(t *testing.T) {
 	from := spec("a")
 	from.Classification = label.Secret
 	_, err := tm.Plan([]task.Spec{from, spec("b", "a")}, user)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents: make it optional", nil})
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents; there are no such rules yet: write confidential", nil})
 	requireRule(t, err, handoff.RuleSecret)
 
 	use := spec("a")

@@ -71,8 +71,8 @@ func TestJSONHasTheNamesOfTheOriginal(t *testing.T) {
 		require.Equal(t, map[string]any{"input_tokens": 10.0, "output_tokens": 4.0}, got["totalTokenUsage"])
 
 		first, second, cascaded := at(got, "tasks", 0), at(got, "tasks", 1), at(got, "tasks", 4)
-		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "key", "metadata", "metrics", "priority", "result", "role", "status", "title"}, keys(first))
-		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "metrics", "priority", "result", "status", "title"}, keys(second))
+		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "key", "metadata", "metrics", "priority", "result", "role", "status", "structured", "title"}, keys(first))
+		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "metrics", "priority", "result", "status", "structured", "title"}, keys(second))
 		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "error", "id", "priority", "result", "status", "title"}, keys(cascaded), "no metrics: it never ran")
 		require.Equal(t, []any{}, at(first, "dependsOn"), "never null")
 		require.Equal(t, []any{at(first, "id")}, at(second, "dependsOn"))
