@@ -62,7 +62,7 @@ func TestRecordRoundTrip(t *testing.T) {
 func TestRecordRoundTripOfAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := near.Draw(t, "record")
+		r := rapid.Custom(near).Draw(t, "record")
 		p := envelope.Text(rapid.String().Draw(t, "text"))
 		if rapid.Bool().Draw(t, "structured") {
 			raw, err := json.Marshal(anyJSON(3).Draw(t, "json"))

@@ -25,7 +25,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: set accepts: confidential on agent "writer"`},
 		{"label above an endpoint's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Endpoints = []handoff.Endpoint{{URL: "http://127.0.0.1/v1", Accepts: label.Secret}, {URL: "https://api.example/v1", Accepts: label.Internal}}
-		}, handoff.RuleClearance, "endpoint https://api.example/v1 accepts internal"},
+		}, handoff.RuleClearance, "endpoint https://api.example/v1 accepts internal: "},
 		{"an agent that may not produce what it reads", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Produces = label.Internal
 		}, handoff.RuleProduces, `the result will be confidential, and "writer" produces at most internal`},

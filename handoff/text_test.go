@@ -94,7 +94,7 @@ func TestLower(t *testing.T) {
 var controlTokens = []string{
 	"<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|begin_of_text|>", "<|start_header_id|>", "<|eot_id|>", "<|START_OF_TURN_TOKEN|>", "<|user|>", "<|python_tag|>",
 	"<｜begin▁of▁sentence｜>", "<｜User｜>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>", "</s>",
-	"[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
+	"<|" + strings.Repeat("x", 64) + "|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
 }
 
 func TestG30ControlTokensAreBroken(t *testing.T) {
@@ -130,7 +130,7 @@ func TestG30TokensInsideTokens(t *testing.T) {
 
 func TestG30WhatIsNoTokenStays(t *testing.T) {
 	t.Parallel()
-	for _, give := range []string{"a < b | c > d", "<||>", "<|two\nlines|>", "<|" + strings.Repeat("x", 65) + "|>", "list[INSTANCE]", "[inst]", "<start>", "x <| y", "|>", "<|", "<html>", "[1]", "a·b"} {
+	for _, give := range []string{"a < b | c > d", "<||>", "<|two\nlines|>", "<|" + strings.Repeat("x", 65) + "|>", "list[INSTANCE]", "<|a<b|>", "<|a>b|>", "[inst]", "<start>", "x <| y", "|>", "<|", "<html>", "[1]", "a·b"} {
 		s := text(t, give)
 		require.Equal(t, give, s.Payload().Text())
 		require.Zero(t, s.Decision().Broken)

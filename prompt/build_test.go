@@ -123,7 +123,8 @@ func TestSections(t *testing.T) {
 	canonical, ok := p.Structured(" score it")
 	require.True(t, ok)
 	require.Equal(t, `{"score":3}`, canonical)
-	_, ok = p.Structured("report")
+	b.Inputs = append(b.Inputs, d.seal(handoff.Input, "report", handoff.User, structured(t, `{"a":1}`)))
+	_, ok = build(t, b).Structured("report")
 	require.False(t, ok, "an input is no dependency")
 }
 
@@ -226,6 +227,38 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 		require.True(t, utf8.ValidString(p.Text()))
 		requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
 	})
+}
+
+func TestG35NothingIsCutWithoutATrace(t *testing.T) {
+	t.Parallel()
+	for room := range 60 { // down to less than the placeholder needs
+		d := newDesk(t)
+		b := d.brief()
+		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", fakeToken+" "+strings.Repeat("x", 50_000))}
+		whole := len(build(t, b).Text())
+		d.task.Description += strings.Repeat("d", prompt.MaxBytes-(whole-50_017)-32-room)
+		p, err := prompt.Build(b)
+		if err != nil {
+			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.Zero(t, room)
+			continue
+		}
+		require.Contains(t, p.Text(), "### Analyse (by analyst)\n[envelope ")
+		require.Contains(t, p.Text(), ", redacted 1, cut 0")
+	}
+}
+
+func TestMessagesThatACutFences(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	for range 6 {
+		b.Messages = append(b.Messages, d.message("critic", strings.Repeat("x", 60<<10)))
+	}
+	text := build(t, b).Text()
+	require.LessOrEqual(t, len(text), prompt.MaxBytes)
+	require.Greater(t, len(text), prompt.MaxBytes-2048, "room for the fences was kept, and little more")
+	require.Len(t, fences(text), 6)
 }
 
 func TestMemoryThatGrowsWhenWrittenStillFits(t *testing.T) {

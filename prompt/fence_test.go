@@ -77,7 +77,7 @@ func TestFenceThatStandsElsewhereIsPassedOver(t *testing.T) {
 		fence := fenceOf(n, "Write it up", "Analyse", "analyst", 0, "The margin is 3.")
 		require.Equal(t, []string{fence}, fences(text), "n is %d", n)
 		require.Equal(t, 2, strings.Count(text, fence))
-		quoted += " see" + fence + fence[:5]
+		quoted += " see" + fence + fence[:5*(n%2)] // also at the very end
 	}
 }
 

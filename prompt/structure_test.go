@@ -134,7 +134,9 @@ func TestG30HeadingsCannotCreateStructure(t *testing.T) {
 			case "sender":
 				b.Messages = []handoff.Sealed{d.message(name, "x")}
 			case "producer":
-				b.Dependencies = []handoff.Sealed{d.dep("Analyse", name, "x")}
+				o := d.offer(handoff.Dependency, "Analyse", name, structured(t, `1`))
+				o.Assignee = "analyst"
+				b.Dependencies = []handoff.Sealed{d.gated(o)}
 			}
 			_, err := prompt.Build(b)
 			require.Error(t, err, "%s %q", part, name)
