@@ -23,12 +23,16 @@ type Schema struct {
 	canonical string
 }
 
-// ParseSchema reads a JSON Schema. References to other documents are refused:
-// nothing is fetched.
+// ParseSchema reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
+// references to other documents are refused: a keyword without effect would
+// let everything through, and nothing is fetched. Errors wrap [ErrBadSchema].
 func ParseSchema(raw string) (*Schema, error) {
 	v, err := envelope.ParseJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+	}
+	if err := checkKeywords(v.Value(), ""); err != nil {
+		return nil, err
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(v.Canonical()), &s); err != nil {

@@ -1,0 +1,73 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSchemasThatWouldLetEverythingThroughAreRefused(t *testing.T) {
+	t.Parallel()
+	for give, want := range map[string]string{
+		`{"type":"objekt"}`:                                `"type" in the schema must be one of null, boolean`,
+		`{"type":["object","nul"]}`:                        `"type" in the schema must be`,
+		`{"propertys":{}}`:                                 `unknown keyword "propertys" in the schema: did you mean "properties"?`,
+		`{"properties":{"a":{"minimun":1}}}`:               `unknown keyword "minimun" in /properties/a: did you mean "minimum"?`,
+		`{"required":"name"}`:                              `"required" in the schema must be a list of texts`,
+		`{"type":"array","items":["x"]}`:                   `"items" in the schema must be a schema or a list of them`,
+		`{"properties":[]}`:                                `"properties" in the schema must be schemas by name`,
+		`{"minLength":-1}`:                                 `"minLength" in the schema must be a whole number from 0`,
+		`{"maximum":"3"}`:                                  `"maximum" in the schema must be a number`,
+		`{"anyOf":[{"type":"text"}]}`:                      `"type" in /anyOf/0 must be`,
+		`{"dependentRequired":{"a":"b"}}`:                  `"dependentRequired" in the schema must be lists of texts by name`,
+		`{"uniqueItems":"yes"}`:                            `"uniqueItems" in the schema must be true or false`,
+		`{"$defs":{"a":{"$ref":"https://example.com/s"}}}`: `"$ref" in /$defs/a leads out of the schema`,
+		`[]`:       `the schema must be a mapping`,
+		`"object"`: `the schema must be a mapping`,
+	} {
+		_, err := agent.ParseSchema(give)
+		require.ErrorIs(t, err, agent.ErrBadSchema, give)
+		require.ErrorContains(t, err, want, give)
+	}
+}
+
+func TestSchemasOfCommonFormsAreRead(t *testing.T) {
+	t.Parallel()
+	for _, give := range []string{
+		`true`, `{}`, `{"type":["string","null"],"x-note":{"any":1}}`,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"n":{"type":"number"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
+		`{"type":"array","items":{"type":"integer","minimum":0},"minItems":1,"uniqueItems":true}`,
+		`{"oneOf":[{"const":1},{"enum":["a",null]}],"default":{},"examples":[1],"format":"date","deprecated":false}`,
+		`{"if":{"required":["a"]},"then":false,"dependentRequired":{"a":["b"]},"additionalProperties":false}`,
+	} {
+		_, err := agent.ParseSchema(give)
+		require.NoError(t, err, give)
+	}
+}
+
+func TestNumbersMatchTheirTypes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		schema, value string
+		fits          bool
+	}{
+		{`{"type":"integer"}`, `3`, true},
+		{`{"type":"integer"}`, `3.0`, true},
+		{`{"type":"integer"}`, `3.5`, false},
+		{`{"type":"integer"}`, `12345678901234567890`, true},
+		{`{"type":"integer"}`, `"3"`, false},
+		{`{"type":"number","maximum":1}`, `0.25`, true},
+		{`{"type":"number","maximum":1}`, `1e3`, false},
+		{`{"type":"string"}`, `3`, false},
+		{`{"properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[1,2]}`, true},
+		{`{"properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[1,"2"]}`, false},
+	} {
+		s, err := agent.ParseSchema(tt.schema)
+		require.NoError(t, err)
+		v, err := envelope.ParseJSON(tt.value)
+		require.NoError(t, err)
+		require.Equal(t, tt.fits, s.Validate(v) == nil, "%s against %s", tt.value, tt.schema)
+	}
+}
