@@ -18,10 +18,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// Defaults of [Options].
-const (
-	DefaultMaxTurns = 10
-)
+// DefaultMaxTurns is how many model calls an agent makes for one prompt unless told otherwise.
+const DefaultMaxTurns = 10
 
 // Conditions that end an agent's work. Asking again would not help.
 var (
@@ -50,14 +48,18 @@ type Options struct {
 	TopP        *float64      // nil leaves it to the endpoint
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
-	Retry       llm.RetryOptions
+
+	// Retry tunes how often a failed model call is made again; zero means two
+	// more times. Each attempt at a task starts to count anew, so a task with
+	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
+	Retry llm.RetryOptions
 }
 
 // An LLM is an agent that asks a model. It keeps nothing between prompts and
 // is safe for concurrent use.
 type LLM struct {
 	model   llm.Model
-	asking  llm.Model // model, with a time limit and retries for each call
+	asking  llm.Model // model, with a time limit for each call
 	options Options
 }
 
@@ -69,16 +71,13 @@ func New(m llm.Model, o Options) *LLM {
 	if m == nil {
 		m = llm.ModelFunc(nil)
 	}
-	return &LLM{model: m, asking: llm.Retry(bounded(m, o.CallTimeout), o.Retry), options: o}
+	return &LLM{model: m, asking: bounded(m, o.CallTimeout), options: o}
 }
 
 // Endpoint returns the base URL that the model's calls go to, or "" if the
 // model does not say.
 func (a *LLM) Endpoint() string {
-	if m, ok := a.model.(interface{ Endpoint() string }); ok {
-		return m.Endpoint()
-	}
-	return ""
+	return llm.Endpoint(a.model)
 }
 
 // Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
@@ -131,7 +130,8 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, o.MaxTurns)
 	}
-	res, err := c.agent.asking.Call(ctx, llm.Request{
+	m := llm.Retry(c.agent.asking, noticing(ctx, o.Retry))
+	res, err := m.Call(ctx, llm.Request{
 		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 	}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)

@@ -5,6 +5,7 @@
 package event
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/runteam/runteam/prompt"
@@ -26,12 +27,15 @@ const (
 	AgentStart    Type = "agent_start"    // an attempt begins; Receipt says what the agent sees
 	AgentComplete Type = "agent_complete" // an attempt ended
 	Reveal        Type = "reveal"         // the user asked to see above the user's clearance
-	Warning       Type = "warning"
-	Error         Type = "error" // a task failed, by itself or because of Root
+	Warning       Type = "warning"        // with a Task: a model call failed and is made again after Wait
+	Error         Type = "error"          // a task failed, by itself or because of Root
 )
 
-// An Event is one thing that happened. Fields that do not belong to its type
-// are zero. Events are shared by all subscribers: nobody may change one.
+// An Event is one thing that happened. Seq, Type, Time and Run are always set;
+// the fields of a task are set for every type that begins with task_ or agent_,
+// for Error, and for a Warning about a model call. Others are zero where their
+// comment does not name the type. Events are shared by all subscribers: nobody
+// may change one.
 type Event struct {
 	Seq     int       `json:"seq"` // from 1, without a gap
 	Type    Type      `json:"type"`
@@ -40,18 +44,29 @@ type Event struct {
 	Task    task.ID   `json:"task,omitempty"`
 	Title   string    `json:"title,omitempty"`
 	Agent   string    `json:"agent,omitempty"`
-	Attempt int       `json:"attempt,omitempty"` // from 1
+	Attempt int       `json:"attempt,omitempty"` // from 1; of TaskRetry, the one that failed
 
-	Status   task.Status     `json:"status,omitempty"`  // TaskComplete, TaskSkipped, Error
-	Root     task.ID         `json:"root,omitempty"`    // the task whose end caused this one's
-	Because  string          `json:"because,omitempty"` // the title of Root
-	Code     string          `json:"code,omitempty"`    // of the error
-	Message  string          `json:"message,omitempty"` // the error or warning, gated for the user
-	Wait     time.Duration   `json:"waitNs,omitempty"`  // TaskRetry: until the next attempt
-	Duration time.Duration   `json:"durationNs,omitempty"`
-	Input    int             `json:"input_tokens,omitempty"`
-	Output   int             `json:"output_tokens,omitempty"`
-	Bytes    int             `json:"bytes,omitempty"` // of the prompt or of the reply
-	Tasks    int             `json:"tasks,omitempty"` // RunStart: how many
-	Receipt  *prompt.Receipt `json:"receipt,omitempty"`
+	Status  task.Status `json:"status,omitempty"`  // TaskComplete, TaskSkipped, Error, AgentComplete
+	Root    task.ID     `json:"root,omitempty"`    // Error, TaskSkipped: the task whose end caused this one's
+	Because string      `json:"because,omitempty"` // the title of Root
+	Code    string      `json:"code,omitempty"`    // of an error; RunComplete: the status of the run
+	Message string      `json:"message,omitempty"` // the error or warning, gated for the user
+
+	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning: until the next attempt or call; waitMs in JSON
+	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
+	Input    int             `json:"input_tokens,omitempty"`  // AgentComplete, TaskComplete, RunComplete
+	Output   int             `json:"output_tokens,omitempty"` // AgentComplete, TaskComplete, RunComplete
+	Bytes    int             `json:"bytes,omitempty"`         // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
+	Tasks    int             `json:"tasks,omitempty"`         // RunStart: how many
+	Receipt  *prompt.Receipt `json:"receipt,omitempty"`       // AgentStart
+}
+
+// MarshalJSON writes the event with its times in milliseconds, as results have them.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	return json.Marshal(struct {
+		plain
+		WaitMs     int64 `json:"waitMs,omitempty"`
+		DurationMs int64 `json:"durationMs,omitempty"`
+	}{plain(e), e.Wait.Milliseconds(), e.Duration.Milliseconds()})
 }

@@ -44,6 +44,17 @@ func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error
 	return f(ctx, req, emit)
 }
 
+// Endpoint returns the base URL that the calls of a model go to, if it has a
+// method Endpoint() string that says so, as those of llm/openai have; otherwise
+// "". A model that does not name its endpoint counts as one of unknown
+// clearance.
+func Endpoint(m Model) string {
+	if named, ok := m.(interface{ Endpoint() string }); ok {
+		return named.Endpoint()
+	}
+	return ""
+}
+
 // ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.
 var ErrNoModel = errors.New("no model")
 

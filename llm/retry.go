@@ -27,13 +27,29 @@ type RetryOptions struct {
 // is an [*Error] that is retryable. It waits as long as the endpoint asked, or
 // longer each time. The end of the context ends every wait. The usage of
 // failed attempts is part of the usage of the response, or of the last error.
+//
+// The model answers Endpoint as m does. A nil m makes every call fail with [ErrNoModel].
 func Retry(m Model, o RetryOptions) Model {
-	o = o.withDefaults()
-	return ModelFunc(func(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
-		c := &retries{model: m, options: o, req: req, emit: emit}
-		return c.call(ctx)
-	})
+	if m == nil {
+		m = ModelFunc(nil)
+	}
+	return &retrier{m, o.withDefaults()}
 }
+
+// retrier is a model whose calls are made again.
+type retrier struct {
+	model   Model
+	options RetryOptions
+}
+
+// Call makes a call with all its attempts.
+func (r *retrier) Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
+	c := &retries{model: r.model, options: r.options, req: req, emit: emit}
+	return c.call(ctx)
+}
+
+// Endpoint returns the base URL of the model that is called.
+func (r *retrier) Endpoint() string { return Endpoint(r.model) }
 
 func (o RetryOptions) withDefaults() RetryOptions {
 	if o.Extra == 0 {

@@ -124,11 +124,24 @@ func (a *attempt) try(ctx context.Context) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
 		defer cancel()
 	}
-	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(ctx, text)
+	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(a.noticing(ctx), text)
 	if err != nil {
 		return because(ctx, err)
 	}
 	return a.close(time.Now())
+}
+
+// noticing lets subscribers know of model calls that are made again.
+func (a *attempt) noticing(ctx context.Context) context.Context {
+	bus := a.run.bus
+	if !bus.live() {
+		return ctx
+	}
+	return agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
+		c := code(err)
+		bus.emit(event.Event{Type: event.Warning, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number,
+			Code: c, Message: a.run.explain(a, c, err.Error()), Wait: wait})
+	})
 }
 
 // because adds to an agent's error why its context ended, if it did.

@@ -5,7 +5,8 @@
 // against what servers and that client do: streams that end early, errors
 // inside a stream or under status 200, HTML in the place of JSON, replies
 // without end, settings that the client drops or refuses. Every failure is an
-// [*llm.Error]. A model makes one attempt; wrap it in [llm.Retry] for more.
+// [*llm.Error]. A model makes one attempt: agent.New makes more of it; who
+// calls a model directly wraps it in [llm.Retry].
 package openai
 
 import (

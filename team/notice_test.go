@@ -1,0 +1,43 @@
+package team_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/team"
+)
+
+// A wait between two model calls is told, in words that the caller is cleared for.
+func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		flaky := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+			if calls++; calls == 1 {
+				return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "busy"}
+			}
+			return llm.Response{Text: "done", FinishReason: "stop"}, nil
+		})
+		var heard audience
+		tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(flaky, agent.Options{})})
+		res := run(t, tm, heard.options(), spec("a"))
+		require.True(t, res.Success())
+		var warned []event.Event
+		for _, e := range heard.events {
+			if e.Type == event.Warning {
+				warned = append(warned, e)
+			}
+		}
+		require.Len(t, warned, 1)
+		require.Equal(t, of(t, res, "a").ID, warned[0].Task)
+		require.Equal(t, "MODEL_SERVER_ERROR", warned[0].Code)
+		require.Contains(t, warned[0].Message, "busy")
+		require.Positive(t, warned[0].Wait)
+	})
+}
