@@ -267,21 +267,6 @@ func Label(own, clearance label.Classification, parts []Part) label.Classificati
 	return level
 }
 
-// Bound returns the highest label that [Label] can give when each part arrives
-// with at most the level that is given for it here, or not at all. An optional
-// part that would be held at its highest may come lower, and then it counts.
-func Bound(own, clearance label.Classification, parts []Part) label.Classification {
-	level := own
-	for _, p := range parts {
-		most := p.Classification
-		if p.Optional {
-			most = min(most, clearance, label.Secret-1)
-		}
-		level = level.Join(most)
-	}
-	return level
-}
-
 // Admits reports whether a value of this level may cross under the contract,
 // and if not, which rule holds it and why. [Compartment.Decide] asks it about
 // each value; a static check asks it about the highest level that may come.

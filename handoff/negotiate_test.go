@@ -194,61 +194,6 @@ func TestG13LabelIsTheJoin(t *testing.T) {
 	})
 }
 
-// TestG48DynamicLabelsStayBelowTheStaticOne draws what a plan knows of a task, lets
-// each part arrive with a label that is at most as high, or not at all, and
-// holds the handshake and the gate to the plan.
-func TestG48DynamicLabelsStayBelowTheStaticOne(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		own, clearance, static := levels().Draw(t, "own"), levels().Draw(t, "clearance"), parts().Draw(t, "parts")
-		bound := handoff.Bound(own, clearance, static)
-		var arrived []handoff.Part
-		for _, p := range static {
-			if p.Optional && rapid.Bool().Draw(t, "missing") {
-				continue
-			}
-			p.Classification = min(p.Classification, levels().Draw(t, "dynamic"))
-			arrived = append(arrived, p)
-		}
-		got := handoff.Label(own, clearance, arrived)
-		require.LessOrEqual(t, got, bound)
-		require.LessOrEqual(t, handoff.Label(own, clearance, static), bound)
-		require.LessOrEqual(t, bound, handoff.Label(own, label.Secret+1, static).Join(clearance), "and no higher than need be")
-
-		agent := handoff.Capabilities{Agent: "a", Accepts: clearance, Produces: clearance}
-		ask := func(level label.Classification) (handoff.Contract, error) {
-			return handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Classification: level}, &agent, noon)
-		}
-		planned, err := ask(bound)
-		if err != nil {
-			return // the plan is refused before it runs
-		}
-		k, err := ask(got)
-		require.NoError(t, err, "what a plan admits, the dispatch admits")
-		for _, p := range static {
-			rule, _, _ := planned.Admits(p.Classification)
-			require.Equal(t, p.Classification > bound || p.Classification == label.Secret, rule != "")
-		}
-		for _, p := range arrived {
-			if rule, _, _ := k.Admits(p.Classification); !p.Optional && p.Classification != label.Secret {
-				require.Empty(t, rule, "required and not secret: it crosses")
-			}
-		}
-	})
-}
-
-func TestG48Bound(t *testing.T) {
-	t.Parallel()
-	part := func(level label.Classification, optional bool) []handoff.Part {
-		return []handoff.Part{{Classification: level, Optional: optional}}
-	}
-	require.Equal(t, label.Public, handoff.Bound(label.Public, label.Secret, nil))
-	require.Equal(t, label.Secret, handoff.Bound(label.Public, label.Internal, part(label.Secret, false)), "what is required counts as it is")
-	require.Equal(t, label.Internal, handoff.Bound(label.Public, label.Internal, part(label.Secret, true)), "it may come as internal")
-	require.Equal(t, label.Confidential, handoff.Bound(label.Public, label.Secret, part(label.Secret, true)), "as secret it would be held")
-	require.Equal(t, label.Public, handoff.Bound(label.Public, label.Secret, part(label.Public, true)))
-}
-
 func TestAdmits(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

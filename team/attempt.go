@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -73,7 +72,7 @@ func (r *run) attempt(i int) *attempt {
 		}
 	}
 	for _, u := range t.Uses {
-		k := p.inputs[lower(u.Name)]
+		k := p.inputs[strings.ToLower(u.Name)]
 		a.offers = append(a.offers, handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name, Envelope: r.inputs[k]})
 	}
 	for j, up := range p.graph.Upstream(i) {
@@ -248,44 +247,6 @@ func (a *attempt) report() {
 	bus.emit(ev)
 }
 
-// forUser takes a value through the gate to the caller, who reads results,
-// events and errors. Above the caller's clearance there is a line instead.
-func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
-	if e.Empty() {
-		return "", "", nil
-	}
-	source := handoff.Source{Kind: handoff.Dependency, Name: string(id)}
-	accepts := *r.options.UserAccepts
-	contract, err := handoff.Negotiate(handoff.Request{
-		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
-		Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
-	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
-	if err != nil {
-		return "", "", err
-	}
-	gate := handoff.Compartment{Contract: contract}
-	s, err := gate.GateOutbound(&handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
-	if err != nil {
-		return "", "", err
-	}
-	if s.Withheld() {
-		return withheld(s.Decision().Before), "", nil
-	}
-	structured, _ = s.Payload().JSON()
-	return s.Payload().Text(), structured, nil
-}
-
-// form asks for everything that there is.
-func form(e *envelope.Envelope) task.Payload {
-	if e.Structured() {
-		return task.Both
-	}
-	return task.Output
-}
-
-// withheld is what the caller reads in place of a value above the caller's clearance.
-func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
-
 // acquire returns an attempt with empty buffers.
 func (r *run) acquire() *attempt {
 	if n := len(r.free); n > 0 {
@@ -306,75 +267,4 @@ func (r *run) release(a *attempt) {
 	clear(a.sealed)
 	*a = attempt{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0]}
 	r.free = append(r.free, a)
-}
-
-// Conditions of an attempt.
-var (
-	ErrPanic          = errors.New("the agent panicked")
-	ErrAttemptTimeout = errors.New("the attempt took too long")
-	ErrDependency     = errors.New("a dependency failed")
-
-	errUnreadable = errors.New("the reply could not be checked")
-)
-
-// CodeDependency is the code of a task that failed because of a dependency.
-const CodeDependency = "DEPENDENCY_FAILED"
-
-// code names an error for results and events.
-func code(err error) string {
-	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
-		switch held.Decision.Rule {
-		case handoff.RuleSchema:
-			return "OUTPUT_SCHEMA_INVALID"
-		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleResult:
-			return "REPLY_REFUSED"
-		case handoff.RuleContract: // the reply came too late
-			return "TIMEOUT"
-		}
-		return held.Code()
-	}
-	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
-		return handoff.CodeHeld
-	}
-	switch {
-	case errors.Is(err, agent.ErrSchema):
-		return "OUTPUT_SCHEMA_INVALID"
-	case errors.Is(err, agent.ErrMaxTurns):
-		return "MAX_TURNS"
-	case errors.Is(err, agent.ErrToolCall):
-		return "TOOL_NOT_GRANTED"
-	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return "TIMEOUT"
-	case errors.Is(err, ErrPanic):
-		return "AGENT_PANIC"
-	case errors.Is(err, errUnreadable):
-		return "REPLY_REFUSED"
-	case errors.Is(err, prompt.ErrTooLarge):
-		return "PROMPT_TOO_LARGE"
-	case errors.Is(err, ErrCanceled), errors.Is(err, context.Canceled):
-		return "CANCELED"
-	}
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return "MODEL_" + upperSnake(cmp.Or(string(failed.Kind), "error"))
-	}
-	return "AGENT_ERROR"
-}
-
-// terminal reports whether another attempt at the same task would end the same way.
-func terminal(err error) bool {
-	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
-		return held.Decision.Rule != handoff.RuleContract // a late reply is a timeout, whether the agent minds its context or not
-	}
-	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
-		return true
-	}
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return failed.Terminal()
-	}
-	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, handoff.ErrUnsealed, llm.ErrNoModel} {
-		if errors.Is(err, condition) {
-			return true
-		}
-	}
-	return false
 }

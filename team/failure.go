@@ -1,0 +1,109 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// Conditions of an attempt.
+var (
+	ErrPanic          = errors.New("the agent panicked")
+	ErrAttemptTimeout = errors.New("the attempt took too long")
+	ErrDependency     = errors.New("a dependency failed")
+
+	errUnreadable = errors.New("the reply could not be checked")
+)
+
+// CodeDependency is the code of a task that failed because of a dependency.
+const CodeDependency = "DEPENDENCY_FAILED"
+
+// code names an error for results and events.
+func code(err error) string {
+	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+		switch held.Decision.Rule {
+		case handoff.RuleSchema:
+			return "OUTPUT_SCHEMA_INVALID"
+		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleResult:
+			return "REPLY_REFUSED"
+		case handoff.RuleContract: // the reply came too late
+			return "TIMEOUT"
+		}
+		return held.Code()
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return handoff.CodeHeld
+	}
+	switch {
+	case errors.Is(err, agent.ErrSchema):
+		return "OUTPUT_SCHEMA_INVALID"
+	case errors.Is(err, agent.ErrMaxTurns):
+		return "MAX_TURNS"
+	case errors.Is(err, agent.ErrToolCall):
+		return "TOOL_NOT_GRANTED"
+	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return "TIMEOUT"
+	case errors.Is(err, ErrPanic):
+		return "AGENT_PANIC"
+	case errors.Is(err, errUnreadable):
+		return "REPLY_REFUSED"
+	case errors.Is(err, prompt.ErrTooLarge):
+		return "PROMPT_TOO_LARGE"
+	case errors.Is(err, ErrCanceled), errors.Is(err, context.Canceled):
+		return "CANCELED"
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return "MODEL_" + upperSnake(cmp.Or(string(failed.Kind), "error"))
+	}
+	return "AGENT_ERROR"
+}
+
+// terminal reports whether another attempt at the same task would end the same way.
+func terminal(err error) bool {
+	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+		return held.Decision.Rule != handoff.RuleContract // a late reply is a timeout, whether the agent minds its context or not
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return true
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return failed.Terminal()
+	}
+	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, handoff.ErrUnsealed, llm.ErrNoModel} {
+		if errors.Is(err, condition) {
+			return true
+		}
+	}
+	return false
+}
+
+// What a failed attempt says about its endpoint.
+type reach uint8
+
+const (
+	noModel       reach = iota // no model was called
+	modelAnswered              // it answered, if only to refuse
+	modelMissing               // nobody answered, or nobody knows the model
+)
+
+// reached says whether the endpoint behind an error answered as one that knows the model.
+func reached(err error) reach {
+	failed, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case !ok:
+		return noModel
+	case failed.Kind == llm.UnknownModel || !failed.Answered():
+		return modelMissing
+	}
+	return modelAnswered
+}
+
+func upperSnake(words string) string {
+	return strings.ToUpper(strings.ReplaceAll(words, " ", "_"))
+}

@@ -1,0 +1,72 @@
+package team
+
+import (
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// forUser takes a value through the gate to the caller, who reads results,
+// events and errors. Above the caller's clearance there is a line instead.
+func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
+	if e.Empty() {
+		return "", "", nil
+	}
+	source := handoff.Source{Kind: handoff.Dependency, Name: string(id)}
+	accepts := *r.options.UserAccepts
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
+		Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
+	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
+	if err != nil {
+		return "", "", err
+	}
+	gate := handoff.Compartment{Contract: contract}
+	s, err := gate.GateOutbound(&handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
+	if err != nil {
+		return "", "", err
+	}
+	if s.Withheld() {
+		return withheld(s.Decision().Before), "", nil
+	}
+	structured, _ = s.Payload().JSON()
+	return s.Payload().Text(), structured, nil
+}
+
+// form asks for everything that there is.
+func form(e *envelope.Envelope) task.Payload {
+	if e.Structured() {
+		return task.Both
+	}
+	return task.Output
+}
+
+// withheld is what the caller reads in place of a value above the caller's clearance.
+func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
+
+// explain returns the text of an error in the form that the caller is cleared
+// for. What an agent or an endpoint said may quote the prompt, so the text is
+// as sensitive as the prompt was and takes the same road to the caller as a
+// result does. If that road fails, only the code is told.
+func (r *run) explain(a *attempt, code, said string) string {
+	if a.contract.Session == "" { // nothing was sent yet: the words are ours
+		return said
+	}
+	now := time.Now()
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID(a.contract.Session + "/error"), Producer: a.contract.Callee, Task: a.task.ID, Run: r.id,
+		Classification: a.contract.MaxInput, CreatedAt: now,
+	}, envelope.Text(strings.ToValidUTF8(said, "\uFFFD")))
+	if err != nil {
+		return code
+	}
+	text, _, err := r.forUser(e, a.task.ID, now)
+	if err != nil || text == "" {
+		return code
+	}
+	return text
+}
