@@ -42,7 +42,7 @@ func findAssignment(s *scan, i int) int {
 		after++
 	}
 	name := i
-	for n := 0; n < 2 && name > 0 && strings.IndexByte(":!?+", t[name-1]) >= 0; n++ {
+	for n := 0; n < 2 && name > 0 && is(t[name-1], operatorChar); n++ {
 		name--
 	}
 	how := assigned

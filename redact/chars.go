@@ -34,24 +34,25 @@ const (
 	quoteChar  // " ' `
 	dashChar
 	dotChar
-	awsChar    // what AWS secret access keys are made of
-	slashChar  // base64url and slashes: the path of a webhook
-	closerChar // what may stand between a name and its operator: quotes, closing brackets, emphasis, a line of code cut by \
-	maskChar   // what hides a value that is shown in part
-	symbolChar // what people put into passwords, and identifiers and words do not have
-	azureChar  // client secrets of Entra ID
-	schemeChar // token68 of RFC 7235
-	cookieChar // values of cookies, RFC 6265 4.1.1, but for =
-	letterChar = lowerChar | upperChar
-	alnumChar  = letterChar | digitChar
-	baseChar   = upperChar | digitChar
+	awsChar      // what AWS secret access keys are made of
+	slashChar    // base64url and slashes: the path of a webhook
+	operatorChar // what may stand before the = of an operator: := != ?= +=
+	closerChar   // what may stand between a name and its operator: quotes, closing brackets, emphasis, a line of code cut by \
+	maskChar     // what hides a value that is shown in part
+	symbolChar   // what people put into passwords, and identifiers and words do not have
+	azureChar    // client secrets of Entra ID
+	schemeChar   // token68 of RFC 7235
+	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
+	letterChar   = lowerChar | upperChar
+	alnumChar    = letterChar | digitChar
+	baseChar     = upperChar | digitChar
 )
 
 var classes = func() (t [256]class) {
 	for c, set := range map[class]string{
 		digitChar: digits, lowerChar: lowers, upperChar: uppers, hexChar: hexes, wordChar: alnums + "_", urlChar: url64,
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", slashChar: url64 + "/+",
-		closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
+		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
 	} {
 		for i := range len(set) {

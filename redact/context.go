@@ -22,6 +22,26 @@ var hints = func() (t [26][26]uint32) {
 	return t
 }()
 
+// hintLetters maps letters to 0 to 25, what else may stand in a name or about it to noLetter, and the rest to beyondName.
+var hintLetters = func() (t [256]byte) {
+	for b := range t {
+		switch c := byte(b); {
+		case is(c, letterChar):
+			t[b] = toLower(c) - 'a'
+		case is(c, nameChar|blankChar|closerChar) || c == '(' || c == ':':
+			t[b] = noLetter
+		default:
+			t[b] = beyondName
+		}
+	}
+	return t
+}()
+
+const (
+	noLetter = 26 + iota
+	beyondName
+)
+
 // hinted reports whether the name before op may mean something. It costs a fraction of nameBefore, and most names end here.
 func (s *scan) hinted(op int) bool {
 	t, floor := s.text, max(op-2*maxName, 0)

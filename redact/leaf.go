@@ -33,7 +33,7 @@ func label(text string) bool {
 	return false
 }
 
-// phrase reports a quoted value of several words that is a pass phrase: a word of it is made up, or there are three or
+// phrase reports a quoted value of several words that is a pass phrase: a word of it is made up, or there are four or
 // more and all in lower case.
 func phrase(text string, h shape) bool {
 	if h.foreign > 0 || is(text[0], spaceChar) || is(text[len(text)-1], spaceChar) || label(text) {
@@ -46,7 +46,7 @@ func phrase(text string, h shape) bool {
 		}
 		words++
 	}
-	return words >= 3 && h.uppers == 0 && h.letters+h.blanks == len(text)
+	return words >= 4 && h.uppers == 0 && h.letters+h.blanks == len(text)
 }
 
 // disarmed reports a key that says itself what its value is: the length of a password, the type of a token.

@@ -11,7 +11,7 @@ import (
 
 // maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst. Clean prose takes
 // less than one.
-const maxWork = 600
+const maxWork = 300
 
 // A pattern is repeated to make a text that invites a scanner to read the same bytes again and again.
 type pattern struct{ name, head, repeat string }

@@ -18,7 +18,7 @@ type value struct {
 func (v value) quoted() bool { return v.closing != "" }
 
 // maxLook bounds how much of a value is judged. What follows has no say, and is taken with it.
-const maxLook = 256
+const maxLook = 128
 
 // opening returns where the value behind an operator at k begins, and how it is quoted. It looks past emphasis,
 // placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
