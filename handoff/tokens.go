@@ -16,7 +16,7 @@ const breaker = "·"
 var tokens = []string{
 	"<start_of_turn>", "<end_of_turn>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]",
 	"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
-	"[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<s>", "</s>", "<bos>", "<eos>",
+	"[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<s>", "</s>", "<bos>", "<eos>", "<unk>", "<pad>", "[gMASK]", "<sop>", "<eop>",
 }
 
 // longestName bounds the name inside <|name|>.

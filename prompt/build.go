@@ -14,18 +14,21 @@ import (
 // headings that are not one clean line, and instructions that are too large
 // ([ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
 // equal bytes.
-func Build(b Brief) (Prompt, error) {
+//
+// The receipt is for whoever keeps the record: an agent that asks its prompt
+// for it gets a copy, and so cannot change what is said of it.
+func Build(b Brief) (Prompt, *Receipt, error) {
 	if err := check(&b); err != nil {
-		return Prompt{}, err
+		return Prompt{}, nil, err
 	}
 	p := render(&b)
 	if len(p.text) > MaxBytes {
 		var err error
 		if p, err = fit(&b, len(p.text)); err != nil {
-			return Prompt{}, err
+			return Prompt{}, nil, err
 		}
 	}
-	return Prompt{p}, nil
+	return Prompt{p}, p.receipt, nil
 }
 
 func check(b *Brief) error {

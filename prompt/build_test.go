@@ -58,7 +58,7 @@ func TestG04BuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 			b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x")}
 			build(t, b)
 			change(d, &b)
-			p, err := prompt.Build(b)
+			p, _, err := prompt.Build(b)
 			require.ErrorIs(t, err, handoff.ErrUnsealed)
 			require.Zero(t, p)
 		})
@@ -72,7 +72,7 @@ func TestG04WithheldLinesBelongToTheirContractToo(t *testing.T) {
 	b.Dependencies = []handoff.Sealed{d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil })}
 	build(t, b)
 	b.Contract.Session = "r1/t-down/2"
-	_, err := prompt.Build(b)
+	_, _, err := prompt.Build(b)
 	require.ErrorIs(t, err, handoff.ErrUnsealed)
 }
 
@@ -86,7 +86,7 @@ func TestG30EachKindHasItsList(t *testing.T) {
 			b := d.brief()
 			lists := []*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Memory, &b.Messages}
 			*lists[j] = []handoff.Sealed{s}
-			_, err := prompt.Build(b)
+			_, _, err := prompt.Build(b)
 			require.Equal(t, i == j, err == nil, "%v in list %d: %v", kind, j, err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 				b.Messages = append(b.Messages, d.message("critic", text))
 			}
 		}
-		p, err := prompt.Build(b)
+		p, _, err := prompt.Build(b)
 		if err != nil {
 			require.ErrorIs(t, err, prompt.ErrTooLarge)
 			require.Greater(t, len(d.task.Description), 250<<10, "only instructions can be too large here")
@@ -237,7 +237,7 @@ func TestG35NothingIsCutWithoutATrace(t *testing.T) {
 		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", fakeToken+" "+strings.Repeat("x", 50_000))}
 		whole := len(build(t, b).Text())
 		d.task.Description += strings.Repeat("d", prompt.MaxBytes-(whole-50_017)-32-room)
-		p, err := prompt.Build(b)
+		p, _, err := prompt.Build(b)
 		if err != nil {
 			require.ErrorIs(t, err, prompt.ErrTooLarge)
 			require.Zero(t, room)
@@ -278,7 +278,7 @@ func TestInstructionsThatAreTooLarge(t *testing.T) {
 	d.task.Description = strings.Repeat("x", prompt.MaxBytes-len("# Task: Write it up\n\n"))
 	require.Len(t, build(t, d.brief()).Text(), prompt.MaxBytes)
 	d.task.Description += "x"
-	_, err := prompt.Build(d.brief())
+	_, _, err := prompt.Build(d.brief())
 	require.ErrorIs(t, err, prompt.ErrTooLarge)
 
 	d = newDesk(t)
@@ -286,7 +286,7 @@ func TestInstructionsThatAreTooLarge(t *testing.T) {
 	for range 5 { // structured values are never cut
 		b.Dependencies = append(b.Dependencies, d.seal(handoff.Dependency, "Big", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10)+`"`), task.Structured))
 	}
-	_, err = prompt.Build(b)
+	_, _, err = prompt.Build(b)
 	require.ErrorIs(t, err, prompt.ErrTooLarge)
 }
 
@@ -300,7 +300,7 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := prompt.Build(brief); err != nil {
+				if _, _, err := prompt.Build(brief); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -91,12 +91,12 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 	return "", false
 }
 
-// Receipt returns the account of both texts. The caller must not change it.
-func (p Prompt) Receipt() *Receipt { return p.get().receipt }
+// Receipt returns a copy of the account of both texts.
+func (p Prompt) Receipt() *Receipt { return p.get().receipt.clone() }
 
 // String returns the sizes, never the texts.
 func (p Prompt) String() string {
-	return fmt.Sprintf("prompt of %d bytes for %q", len(p.Text()), p.Receipt().Agent)
+	return fmt.Sprintf("prompt of %d bytes for %q", len(p.Text()), p.get().receipt.Agent)
 }
 
 // Format writes [Prompt.String] for every verb, so that no verb prints a prompt.

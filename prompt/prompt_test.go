@@ -100,7 +100,7 @@ func structured(t require.TestingT, raw string) envelope.Payload {
 }
 
 func build(t require.TestingT, b prompt.Brief) prompt.Prompt {
-	p, err := prompt.Build(b)
+	p, _, err := prompt.Build(b)
 	require.NoError(t, err)
 	return p
 }

@@ -1,6 +1,9 @@
 package prompt
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -48,6 +51,20 @@ func (r *Receipt) Withheld() []*handoff.Decision {
 		}
 	}
 	return held
+}
+
+// clone returns a receipt that shares nothing with r that could be changed.
+func (r *Receipt) clone() *Receipt {
+	c := *r
+	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	for i := range c.Sources {
+		if d := c.Sources[i].Decision; d != nil {
+			own := *d
+			own.Dropped, own.Redacted, own.Revealed = slices.Clone(d.Dropped), maps.Clone(d.Redacted), maps.Clone(d.Revealed)
+			c.Sources[i].Decision = &own
+		}
+	}
+	return &c
 }
 
 // Part says what a range is for.

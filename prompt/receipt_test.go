@@ -190,3 +190,27 @@ func TestG42ReceiptsAndPromptsShowNoText(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), canary)
 }
+
+// TestG11AReceiptIsACopyForTheAgent lets an agent rewrite everything that it
+// can reach of its receipt and finds the record as it was.
+func TestG11AReceiptIsACopyForTheAgent(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Read", "analyst", envelope.Text("my key is "+fakeToken))}
+	p, record, err := prompt.Build(b)
+	require.NoError(t, err)
+	before, err := json.Marshal(record)
+	require.NoError(t, err)
+	mine := p.Receipt()
+	require.Equal(t, record, mine)
+	mine.Agent = "another"
+	mine.Text[0].End = 99
+	mine.Sources[1].Producer = "nobody"
+	mine.Sources[1].Decision.Verdict = handoff.Held
+	mine.Sources[1].Decision.Redacted["token"] = 99
+	after, err := json.Marshal(record)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+	require.NotEqual(t, mine, p.Receipt())
+}

@@ -203,10 +203,8 @@ func (a *attempt) open() (prompt.Prompt, error) {
 	if a.schema != nil {
 		b.Schema = a.schema.String()
 	}
-	text, err := prompt.Build(b)
-	if err == nil {
-		a.receipt = text.Receipt()
-	}
+	text, receipt, err := prompt.Build(b)
+	a.receipt = receipt
 	return text, err
 }
 
