@@ -36,10 +36,11 @@ var shapes = map[shape]string{
 var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
 
 // keywords are those of JSON Schema 2020-12 and of draft 7, which the
-// validator knows: https://json-schema.org/draft/2020-12/schema. A key that
-// begins with x- is a remark and may be anything.
+// validator knows: https://json-schema.org/draft/2020-12/schema. Anchors and
+// dynamic references are left out: paths do the same, and their recursion can
+// be checked. A key that begins with x- is a remark and may be anything.
 var keywords = map[string]shape{
-	"$id": aText, "$schema": aText, "$ref": aText, "$anchor": aText, "$dynamicRef": aText, "$dynamicAnchor": aText, "$comment": aText,
+	"$id": aText, "$schema": aText, "$ref": aText, "$comment": aText,
 	"$defs": schemaMap, "definitions": schemaMap, "$vocabulary": anything,
 	"title": aText, "description": aText, "default": anything, "examples": anything, "deprecated": aBool, "readOnly": aBool, "writeOnly": aBool,
 	"type": aType, "enum": anything, "const": anything,
@@ -77,10 +78,13 @@ func checkKeywords(v any, at string) error {
 		if !s.allows(members[key]) {
 			return fmt.Errorf("%w: %q in %s must be %s", ErrBadSchema, key, place(at), shapes[s])
 		}
-		if ref, _ := members[key].(string); key == "$ref" && !strings.HasPrefix(ref, "#") {
-			return fmt.Errorf("%w: \"$ref\" in %s leads out of the schema, and nothing is fetched: write what it means under $defs", ErrBadSchema, place(at))
+		if ref, _ := members[key].(string); key == "$ref" && ref != "#" && !strings.HasPrefix(ref, "#/") {
+			return fmt.Errorf("%w: \"$ref\" in %s must be # or begin with #/: nothing is fetched; write what it means under $defs", ErrBadSchema, place(at))
 		}
-		if err := s.descend(members[key], at+"/"+key); err != nil {
+		if key == "$id" && at != "" {
+			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
+		}
+		if err := s.descend(members[key], at+"/"+escape(key)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +137,7 @@ func (s shape) descend(v any, at string) error {
 	}
 	if members, ok := v.(map[string]any); ok && s == schemaMap {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			if err := checkKeywords(members[name], at+"/"+name); err != nil {
+			if err := checkKeywords(members[name], at+"/"+escape(name)); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/agent"
@@ -23,9 +25,15 @@ func TestSchemasThatWouldLetEverythingThroughAreRefused(t *testing.T) {
 		`{"anyOf":[{"type":"text"}]}`:                      `"type" in /anyOf/0 must be`,
 		`{"dependentRequired":{"a":"b"}}`:                  `"dependentRequired" in the schema must be lists of texts by name`,
 		`{"uniqueItems":"yes"}`:                            `"uniqueItems" in the schema must be true or false`,
-		`{"$defs":{"a":{"$ref":"https://example.com/s"}}}`: `"$ref" in /$defs/a leads out of the schema`,
-		`[]`:       `the schema must be a mapping`,
-		`"object"`: `the schema must be a mapping`,
+		`{"$defs":{"a":{"$ref":"https://example.com/s"}}}`: `"$ref" in /$defs/a must be # or begin with #/`,
+		`{"$ref":"#"}`:                                     `the schema refers to itself without going into the value`,
+		`{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}},"items":{"$ref":"#/$defs/a"}}`: `refers to itself without going into the value`,
+		`{"properties":{"a":{"$ref":"#/$defs/no"}}}`: `"$ref" in /properties/a leads nowhere: there is no "#/$defs/no"`,
+		`{"properties":{"a":{"$anchor":"x"}}}`:       `unknown keyword "$anchor"`,
+		`{"properties":{"a":{"$id":"x"}}}`:           `only the schema as a whole`,
+		doubling(24):                                 `applies to one value in more than 10000 ways`,
+		`[]`:                                         `the schema must be a mapping`,
+		`"object"`:                                   `the schema must be a mapping`,
 	} {
 		_, err := agent.ParseSchema(give)
 		require.ErrorIs(t, err, agent.ErrBadSchema, give)
@@ -33,9 +41,20 @@ func TestSchemasThatWouldLetEverythingThroughAreRefused(t *testing.T) {
 	}
 }
 
+// doubling returns a schema in which each of n definitions applies the next one twice.
+func doubling(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	return fmt.Sprintf(`{"$ref":"#/$defs/a0","$defs":{%s"a%d":true}}`, b.String(), n)
+}
+
 func TestSchemasOfCommonFormsAreRead(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{
+		`{"$ref":"#/$defs/tree","$defs":{"tree":{"properties":{"left":{"$ref":"#/$defs/tree"},"right":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/tree"}]}}}}}`,
+		doubling(8), `{"const":{"$ref":"nowhere","allOf":3}}`, `{"$defs":{"a/b":{"type":"null"}},"items":{"$ref":"#/$defs/a~1b"}}`,
 		`true`, `{}`, `{"type":["string","null"],"x-note":{"any":1}}`,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"n":{"type":"number"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
 		`{"type":"array","items":{"type":"integer","minimum":0},"minItems":1,"uniqueItems":true}`,

@@ -34,6 +34,9 @@ func ParseSchema(raw string) (*Schema, error) {
 	if err := checkKeywords(v.Value(), ""); err != nil {
 		return nil, err
 	}
+	if err := checkRecursion(v.Value()); err != nil {
+		return nil, err
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(v.Canonical()), &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
