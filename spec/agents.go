@@ -32,7 +32,7 @@ func (r *reader) readAgents() {
 			r.file.Agents = append(r.file.Agents, Agent{}) // keeps the numbers in step
 			continue
 		}
-		if item.get("name") == nil {
+		if item.get("name") == nil && !misspelled(item, "name", agentPlace) {
 			r.bad(item, ErrInvalid, "write name: …", "name: it is missing")
 		}
 		r.file.Agents = append(r.file.Agents, r.agent(f))

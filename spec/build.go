@@ -57,17 +57,16 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	tasks = slices.Clone(tasks)
 	for _, a := range f.Agents {
 		name := a.Member.Name
-		if task.CheckName(name) != nil {
-			nameless = nameless || name == ""
-			for i := range tasks {
-				if tasks[i].Assignee == name {
-					tasks[i].Assignee = ""
-				}
-			}
+		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })
+		if !twice && task.CheckName(name) == nil {
+			cfg.Agents = append(cfg.Agents, team.Member{Name: name, Agent: standIn{}, Accepts: label.Secret})
 			continue
 		}
-		if !slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) }) {
-			cfg.Agents = append(cfg.Agents, team.Member{Name: name, Agent: standIn{}, Accepts: label.Secret})
+		nameless = nameless || name == ""
+		for i := range tasks {
+			if tasks[i].Assignee == name {
+				tasks[i].Assignee = ""
+			}
 		}
 	}
 	if len(cfg.Agents) == 0 {
@@ -114,6 +113,9 @@ func (f *File) follow(found []finding) []finding {
 			s.DependsOn[k].As = task.Output
 		}
 		untitled = untitled || strings.TrimSpace(s.Title) == ""
+		if n := p.tasks[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
+			s.Description = "x" // its file is reported as what could not be read
+		}
 	}
 	run := f.Run
 	run.Inputs = slices.Clone(run.Inputs)
@@ -123,7 +125,7 @@ func (f *File) follow(found []finding) []finding {
 	unread := p.main.node.get("inputs").len() != len(run.Inputs)
 	plain := &File{Name: f.Name, Agents: f.Agents, Run: run, places: p}
 	var out []finding
-	for _, problem := range append(plain.names(), plain.graph(tasks)...) {
+	for _, problem := range sound(append(plain.names(), plain.graph(tasks)...), tasks, run.Inputs) {
 		switch {
 		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, team.ErrUnknownInput):
 			continue

@@ -61,15 +61,14 @@ func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
 	return f
 }
 
-// sample names the first keys of a place, for who wrote something else there.
+// sample names keys of a place, for who wrote something else there.
 func sample(p *place) string {
-	var names []string
-	for _, k := range p.keys {
-		if k.status == Works && len(names) < 3 {
-			names = append(names, k.name+": …")
-		}
+	shown := p.shows
+	if len(shown) == 0 {
+		shown = names(p, Works)
+		shown = shown[:min(len(shown), 3)]
 	}
-	return "{" + strings.Join(names, ", ") + "}"
+	return "{" + strings.Join(shown, ": …, ") + ": …}"
 }
 
 // takes rules on the value of a known key, reports what there is to report,
@@ -83,7 +82,7 @@ func (l *loader) takes(n *node, i int, k *key) bool {
 	switch k.status {
 	case NotBuilt:
 		if asks(value) {
-			l.badAt(n.src, at, ErrNotBuilt, "remove it ("+k.says+")", "%s: not built yet", k.name)
+			l.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
@@ -96,7 +95,7 @@ func (l *loader) takes(n *node, i int, k *key) bool {
 		return false
 	}
 	if !k.kind.fits(value) {
-		l.bad(value, ErrInvalid, k.kind.hint, "%s: %s where %s belongs", k.name, l.describe(value, k.name), k.kind.want)
+		l.bad(value, ErrInvalid, k.kind.instead(value), "%s: %s where %s belongs", k.name, l.describe(value, k.name), k.kind.want)
 		return false
 	}
 	return k.kind.parts == nil || k.kind.parts(l, k.name, value)
@@ -116,19 +115,44 @@ func (l *loader) unknown(n *node, i int, p *place) {
 		return
 	}
 	name := n.kids.keys[i]
-	hint := ""
-	if best := nearestOf(name, names(p, Works)...); best != "" {
-		hint = fmt.Sprintf("did you mean %s?", best)
-	} else if best := nearestOf(name, names(p)...); best != "" {
-		hint = fmt.Sprintf("did you mean %s?", best)
-	} else if home := homes(name); home != "" {
-		hint = fmt.Sprintf("%s is a key of %s", name, home)
-	} else if known := names(p, Works); len(known) <= 8 {
-		hint = "known here: " + strings.Join(known, ", ")
-	} else {
-		hint = "remove it"
+	l.badAt(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
+}
+
+// meant says what to write in the place of an unknown key: what its word
+// stands for, what is spelled nearly so, or else what there is.
+func meant(name string, p *place) string {
+	if best := synonym(name, p); best != "" {
+		return "did you mean " + best + "?"
 	}
-	l.badAt(n.src, n.kids.keyAt[i], ErrUnknown, hint, "unknown key %s in %s", quote(name), p.a)
+	if best := nearestOf(name, names(p, Works)...); best != "" {
+		return "did you mean " + best + "?"
+	}
+	if best := nearestOf(name, names(p)...); best != "" {
+		switch p.keys[p.index[best]].status {
+		case NotBuilt:
+			return "remove it; " + best + " is not built yet"
+		case Refused:
+			return "remove it; " + best + " is not taken"
+		}
+		return "remove it; " + best + " has no effect here"
+	}
+	if home := homes(name); home != "" {
+		return name + " is a key of " + home
+	}
+	const most = 10
+	known := names(p, Works)
+	if more := len(known) - most; more > 2 {
+		return fmt.Sprintf("known here: %s and %d more", strings.Join(known[:most], ", "), more)
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// misspelled reports whether an object has an unknown key of which a hint says that another is meant.
+func misspelled(n *node, key string, p *place) bool {
+	return slices.ContainsFunc(n.kids.keys, func(name string) bool {
+		_, known := p.index[name]
+		return !known && meant(name, p) == "did you mean "+key+"?"
+	})
 }
 
 // names returns the keys of a place with one of the statuses; with none given, all.

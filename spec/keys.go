@@ -1,6 +1,9 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Status says what becomes of a key.
 type Status string
@@ -46,12 +49,26 @@ type key struct {
 	says   string
 }
 
+// instead says what to write in the place of a key that is not built yet: what
+// stands behind the semicolon of its description.
+func (k *key) instead() string {
+	_, rest, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
+	switch {
+	case rest == "":
+		return "remove it"
+	case strings.HasPrefix(rest, "or "):
+		return "remove it, " + rest
+	}
+	return "remove it; " + rest
+}
+
 // A place is an object of a file and the keys that it may have.
 type place struct {
 	name  string
 	a     string // in messages: "an agent"
 	keys  []key
 	index map[string]int
+	shows []string // keys of a typical one, for who wrote something else there
 }
 
 func newPlace(name, a string, keys ...key) *place {
@@ -71,6 +88,12 @@ func (p *place) without(name, a string, keys ...string) *place {
 		}
 	}
 	return newPlace(name, a, rest...)
+}
+
+// like gives a place the keys of a typical one.
+func (p *place) like(keys ...string) *place {
+	p.shows = keys
+	return p
 }
 
 var allPlaces = []*place{
@@ -175,7 +198,7 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"callTimeoutMs", millis, Works, nil, "bound on one model call; 5 minutes unless set"},
 	key{"outputSchema", schema, Works, nil, "JSON Schema of its results, for tasks without one: inline, `{file: PATH}`, or a name of `schemas`"},
 	key{"disallowedTools", texts, Works, nil, "tools that it must not have; it has none"},
-	key{"tools", anything, NotBuilt, asksIfFilled, "tools that it may call; `[]` is fine"},
+	key{"tools", anything, NotBuilt, asksIfFilled, "tools that it may call; or write `tools: []`"},
 	key{"toolPreset", anything, NotBuilt, nil, "a set of tools"},
 	key{"customTools", anything, NotBuilt, asksIfFilled, "tools that a program brings"},
 	key{"mcp", anything, NotBuilt, asksIfFilled, "servers of tools"},
@@ -200,7 +223,7 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"preserveReasoningAsText", anything, Idle, nil, "reasoning is not kept"},
 	key{"compressReasoningText", anything, Idle, nil, "reasoning is not kept"},
 	key{"cwd", anything, Idle, nil, "folder of tools for files, of which it has none"},
-)
+).like("name", "systemPrompt", "model")
 
 var agentDefaultsPlace = agentPlace.without("agentDefaults", "agentDefaults", "name")
 
@@ -232,13 +255,13 @@ var taskPlace = newPlace("task", "a task",
 	key{"result", anything, Refused, nil, "results come from agents; give a text as an input"},
 	key{"createdAt", anything, Idle, nil, "set when a run starts"},
 	key{"updatedAt", anything, Idle, nil, "set during a run"},
-)
+).like("title", "assignee", "description")
 
 var taskDefaultsPlace = taskPlace.without("taskDefaults", "taskDefaults",
 	"title", "description", "key", "dependsOn", "id", "status", "result", "createdAt", "updatedAt")
 
 var inputPlace = newPlace("input", "an input",
-	key{"file", path, Works, nil, "file of at most 4 MiB, inside the folder of the spec; `--input NAME=FILE` takes its place"},
+	key{"file", inputFile, Works, nil, "file of at most 4 MiB, inside the folder of the spec; `--input NAME=FILE` takes its place"},
 	key{"text", anyText, Works, nil, "the text itself; without file and text `--input NAME=FILE` must give it"},
 	key{"classification", classification, Works, nil, "label; `internal` unless set; it stays when `--input` brings the text"},
 	key{"ttlMs", millis, Works, nil, "life from the start of the run; 0 means unlimited"},

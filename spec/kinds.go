@@ -15,11 +15,30 @@ type kind struct {
 	name string // in the reference
 	want string // in messages, after "where" and before "belongs"
 	hint string // what to write instead
+	many string // what to write instead of a list, where that is something else
 	// fits reports whether the value has the right type.
 	fits func(n *node) bool
 	// parts looks into a value of the right type, reports what is wrong there
 	// and says whether the value can be used; nil means that it can.
 	parts func(l *loader, key string, n *node) bool
+}
+
+// inQuotes is what to do about a number, true or false where a text belongs.
+const inQuotes = "put it in quotes"
+
+// instead says what to write in the place of a value that is not of the kind.
+func (k kind) instead(n *node) string {
+	switch f, number := n.float(); {
+	case n.is == isList && k.many != "":
+		return k.many
+	case k.hint == inQuotes && (n.is == isList || n.is == isObject):
+		return "write one text"
+	case k.hint == inQuotes && n.is == isNull:
+		return "write one, or leave the key out"
+	case k.name == millis.name && number && f < 0:
+		return "write 0 or more"
+	}
+	return k.hint
 }
 
 func is(shapes ...shape) func(*node) bool {
@@ -29,19 +48,20 @@ func is(shapes ...shape) func(*node) bool {
 }
 
 var (
-	anything = kind{name: "any", fits: func(*node) bool { return true }}
-	anyText  = kind{name: "text", want: "a text", hint: "put it in quotes", fits: is(isText)}
-	oneLine  = kind{name: "text", want: "a text", hint: "put it in quotes", fits: is(isText), parts: (*loader).notBlank}
-	envText  = kind{name: "text, `${ENV}`", want: "a text", hint: "put it in quotes", fits: is(isText)}
-	secret   = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", fits: is(isText)}
-	path     = kind{name: "path, `${ENV}`", want: "the path of a file", hint: "put it in quotes", fits: is(isText), parts: (*loader).notBlank}
-	boolean  = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", fits: is(isBool)}
-	mapping  = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", fits: is(isObject)}
-	list     = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", fits: is(isList)}
-	texts    = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", fits: is(isList), parts: (*loader).onlyTexts}
-	whole    = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", fits: isWhole(-math.MaxInt32)}
-	count    = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", fits: isWhole(1)}
-	millis   = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", fits: isMillis}
+	anything  = kind{name: "any", fits: func(*node) bool { return true }}
+	anyText   = kind{name: "text", want: "a text", hint: inQuotes, fits: is(isText)}
+	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, fits: is(isText), parts: (*loader).notBlank}
+	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, fits: is(isText)}
+	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", fits: is(isText)}
+	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", fits: is(isText), parts: (*loader).notBlank}
+	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", fits: path.fits, parts: path.parts}
+	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", fits: is(isBool)}
+	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", fits: is(isObject)}
+	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", fits: is(isList)}
+	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", fits: is(isList), parts: (*loader).onlyTexts}
+	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", fits: isWhole(-math.MaxInt32)}
+	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", fits: isWhole(1)}
+	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", fits: isMillis}
 
 	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
 	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", fits: is(isObject, isText, isBool)}

@@ -173,6 +173,7 @@ func (r *reader) read() {
 	r.readRun()
 	r.readModels()
 	r.checkStrategy()
+	r.checkTurns()
 	r.checkUnused()
 }
 

@@ -45,6 +45,9 @@ func (f *File) Locate(err error) error {
 	if len(problems) == 0 {
 		return err
 	}
+	if f.places.main.spec != nil {
+		problems = sound(problems, f.Tasks, f.Run.Inputs)
+	}
 	found := make([]finding, len(problems))
 	for i, p := range problems {
 		found[i] = f.places.find(p)
@@ -68,8 +71,9 @@ func (p *places) find(t task.Problem) finding {
 	if t.Subject != "" {
 		message = t.Subject + ": " + message
 	}
-	out := finding{Problem: Problem{Message: message, Hint: t.Hint, Err: t}}
-	n, src, at := p.resolve(tokens(t.Pointer))
+	parts := tokens(t.Pointer)
+	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
+	n, src, at := p.resolve(parts)
 	out.src, out.at = src, at
 	if n == nil {
 		return out
@@ -84,6 +88,19 @@ func (p *places) find(t task.Problem) finding {
 		out.src, out.at = placeInText(n, skipBlanks(n.text, lineOffset(n.text, t.Line)))
 	}
 	return out
+}
+
+// payloadKey is the key by which a dependency says its form: the dependency's
+// own, if it stands there, else that of the task.
+func (p *places) payloadKey(parts []string) string {
+	if len(parts) > 3 && parts[2] == "dependsOn" {
+		if f := pick(p.tasks, parts); f != nil {
+			if n, _, _ := walk(f.own("dependsOn"), parts[3:4]); n.get("as") != nil {
+				return "`as`"
+			}
+		}
+	}
+	return "dependencyPayload"
 }
 
 // tokens splits an RFC 6901 pointer.

@@ -81,19 +81,22 @@ func isParamName(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-const paramOpen = "${params."
+const (
+	opening   = "${"
+	paramOpen = opening + "params."
+)
 
 // fill puts parameters into a text that stands in from, and says which bytes
 // of the outcome they are. Problems are reported where they stand.
 func (l *loader) fill(key string, n *node) (string, []task.Param) {
 	from, text := l.textOf(n)
-	if !strings.Contains(text, paramOpen) {
+	if !strings.Contains(text, opening) {
 		return text, nil
 	}
 	var b strings.Builder
 	var ranges []task.Param
 	for offset := 0; ; {
-		i := strings.Index(text[offset:], paramOpen)
+		i := strings.Index(text[offset:], opening)
 		if i < 0 {
 			b.WriteString(text[offset:])
 			return b.String(), ranges
@@ -103,6 +106,12 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 		src, at := from, offset
 		if from == nil {
 			src, at = placeInText(n, offset)
+		}
+		if !strings.HasPrefix(text[offset:], paramOpen) {
+			l.attempt(key, text[offset:], src, at)
+			b.WriteString(opening)
+			offset += len(opening)
+			continue
 		}
 		name, _, closed := strings.Cut(text[offset+len(paramOpen):], "}")
 		if !closed || !isParamName(name) {
@@ -126,6 +135,36 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 		ranges = append(ranges, task.Param{Name: name, Start: b.Len(), End: b.Len() + len(p.value)})
 		b.WriteString(p.value)
 	}
+}
+
+// attempt warns of a text such as ${year}, which is plain text in a prompt,
+// where a parameter seems to be meant.
+func (l *loader) attempt(key, text string, src *source, at int) {
+	word, _, closed := strings.Cut(text[len(opening):], "}")
+	inner := strings.TrimSpace(word)
+	group, name, dotted := strings.Cut(inner, ".")
+	if !dotted {
+		group, name = "", inner
+	}
+	if !closed || !isParamName(name) {
+		return
+	}
+	hint := ""
+	for _, known := range append(sortedKeys(l.params), name) { // an exact one wins
+		if p := l.params[known]; p != nil && strings.EqualFold(known, name) {
+			hint, p.used = "write ${params."+known+"}", true
+		}
+	}
+	switch near := nearestOf(strings.ToLower(group), "params", "param", "parameters", "env"); {
+	case hint != "":
+	case group == "" || near == "":
+		return
+	case near == "env":
+		hint = "the environment never enters a prompt; declare a parameter, and write ${params.NAME}"
+	default:
+		hint = "write ${params." + name + "}, and declare it under params"
+	}
+	l.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
 }
 
 // textOf returns the text of a value that may be {file: PATH}, and the file it

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -125,6 +126,34 @@ func (r *reader) checkStrategy() {
 			return
 		}
 	}
+}
+
+// checkTurns warns of tasks that name no assignee, where there is a choice:
+// who forgot one sees it, and who means it can say so.
+func (r *reader) checkTurns() {
+	if len(r.file.Agents) < 2 || r.setting("schedulingStrategy") != nil {
+		return
+	}
+	var titles []string
+	var first *node
+	for i, f := range r.places.tasks {
+		if f == nil || f.get("assignee") != nil || f.node.get("assignee") != nil {
+			continue
+		}
+		if titles = append(titles, quote(strings.TrimSpace(r.file.Tasks[i].Title))); first == nil {
+			first = f.node
+		}
+	}
+	if first == nil {
+		return
+	}
+	const most = 5
+	list, more := strings.Join(titles[:min(len(titles), most)], ", "), ""
+	if n := len(titles) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	r.warnAt(first.src, first.at, "write assignee: NAME in each, or schedulingStrategy: round-robin if that is meant",
+		"no assignee, so assigned to the agents in turn: %s%s", list, more)
 }
 
 // checkUnused warns of inputs and parameters that nothing uses.

@@ -36,7 +36,7 @@ func (r *reader) readTasks() {
 			continue
 		}
 		for _, name := range [...]string{"title", "description"} {
-			if item.get(name) == nil {
+			if item.get(name) == nil && !misspelled(item, name, taskPlace) {
 				r.bad(item, ErrInvalid, "write "+name+": …", "%s: it is missing", name)
 			}
 		}

@@ -154,13 +154,31 @@ func (c *yamlConverter) syntax(err error) *fault {
 		f := &fault{at: c.at(at.GetToken().Position), message: strings.Map(printable, at.GetMessage())}
 		if strings.HasPrefix(c.src.text[f.at:], "\t") {
 			f.message, f.hint = "a tab where blanks belong", "indent with blanks"
-		} else if start, end := c.src.extent(f.at); strings.ContainsAny(c.src.text[start:end], "{[") && (strings.Contains(c.src.text[start:end], "://") || strings.Contains(c.src.text[start:end], "${")) {
-			f.hint = "between braces and brackets, put URLs and ${…} in quotes"
+			return f
 		}
+		start, end := c.src.extent(f.at)
+		f.hint = syntaxHint(f.message, c.src.text[start:end])
 		return f
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return &fault{message: first}
+}
+
+// syntaxHint says what to write, by what the parser says of a line.
+func syntaxHint(message, line string) string {
+	switch {
+	case strings.ContainsAny(line, "{[") && (strings.Contains(line, "://") || strings.Contains(line, "${")):
+		return "between braces and brackets, put URLs and ${…} in quotes"
+	case strings.HasPrefix(message, "',' or '"):
+		return "close what the line before opens; between braces and brackets, put texts that hold , : { } [ ] in quotes"
+	case strings.HasPrefix(message, "mapping value is not allowed"):
+		return `put a text that holds ": " in quotes, or write it after |; keys of one mapping begin in one column`
+	case strings.HasPrefix(message, "value is not allowed"):
+		return "let it begin in the column of the keys that it belongs to; put a text that begins with a quote wholly in quotes"
+	case strings.HasPrefix(message, "non-map value"):
+		return "write key: value, in the column of the keys around it; put - before each entry of a list"
+	}
+	return ""
 }
 
 // at returns the offset of a position, which counts lines and characters.

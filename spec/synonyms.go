@@ -1,0 +1,66 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+)
+
+// synonyms are words that people write for a key, by the key: those of other
+// tools, and the short forms. Where two keys of a place share a word, the first
+// one in the table of the place is meant. Letter case, "_" and "-" do not count.
+var synonyms = map[string][]string{
+	"agents":            {"members", "roster", "crew", "workers"},
+	"tasks":             {"steps", "jobs", "nodes", "graph", "workflow"},
+	"inputs":            {"files", "documents", "data", "context", "sources"},
+	"params":            {"parameters", "vars", "variables", "args", "env"},
+	"agentDefaults":     {"defaults"},
+	"schemas":           {"definitions", "types"},
+	"output":            {"result", "answer", "final"},
+	"offline":           {"script", "mock"},
+	"name":              {"title", "id", "role", "input"},
+	"model":             {"llm", "engine"},
+	"baseURL":           {"url", "endpoint", "host", "base", "apiBase"},
+	"apiKey":            {"key", "token", "secret"},
+	"systemPrompt":      {"prompt", "system", "instructions", "instruction", "persona", "backstory"},
+	"title":             {"name", "task"},
+	"description":       {"prompt", "instructions", "instruction", "text", "goal", "ask", "do", "what"},
+	"assignee":          {"agent", "agents", "assignedTo", "assign", "worker", "owner", "who", "by"},
+	"dependsOn":         {"depends", "dependencies", "deps", "needs", "need", "requires", "after", "from", "upstream", "inputsFrom"},
+	"uses":              {"inputs", "input", "files", "documents", "context", "use", "with"},
+	"dependencyPayload": {"payload", "as"},
+	"maxRetries":        {"retries", "retry", "attempts", "maxAttempts"},
+	"retryDelayMs":      {"retryDelay", "delay", "delayMs", "wait"},
+	"retryBackoff":      {"backoff", "factor"},
+	"timeoutMs":         {"timeout", "deadline", "maxTime", "timeLimit"},
+	"ttlMs":             {"ttl", "expires"},
+	"outputSchema":      {"schema", "format", "responseFormat", "jsonSchema", "responseSchema"},
+	"classification":    {"label", "level", "sensitivity"},
+	"accepts":           {"clearance", "reads"},
+	"maxConcurrency":    {"concurrency", "parallel", "parallelism", "maxParallel", "workers"},
+	"maxParallel":       {"concurrency", "parallel", "parallelism", "maxConcurrency"},
+	"maxTurns":          {"turns", "maxIterations", "iterations", "maxSteps"},
+	"maxTokens":         {"tokens", "maxOutputTokens", "maxCompletionTokens"},
+	"defaultModel":      {"model"},
+	"defaultProvider":   {"provider"},
+	"defaultBaseURL":    {"baseURL"},
+	"defaultApiKey":     {"apiKey"},
+	"temperature":       {"temp"},
+	"task":              {"title", "name", "key", "id"},
+	"file":              {"path", "from", "source"},
+	"text":              {"value", "content", "contents", "inline"},
+}
+
+// synonym returns the key of a place that people mean by a word, or "".
+func synonym(word string, p *place) string {
+	word = plainWord(word)
+	for _, k := range p.keys {
+		if k.status == Works && slices.ContainsFunc(synonyms[k.name], func(s string) bool { return plainWord(s) == word }) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+func plainWord(s string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+}
