@@ -70,7 +70,7 @@ func (r *reader) input(name string, parent *node, i int) {
 func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 	file, inline := f.own("file"), f.own("text")
 	if path, given := r.o.Inputs[name]; given {
-		text, err := readInput(path)
+		text, err := r.readInput(path)
 		if err != nil {
 			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("--input %s: %v", name, err), Err: err}})
 		}
@@ -97,8 +97,15 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 	return ""
 }
 
-// readInput reads a file of the user's choice: it may be anywhere, also a pipe.
-func readInput(path string) (string, error) {
+// readInput reads a file of the user's choice: it may be anywhere, also a pipe,
+// and "-" is standard input.
+func (l *loader) readInput(path string) (string, error) {
+	if path == "-" {
+		if l.o.Stdin == nil {
+			return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
+		}
+		return readText(l.o.Stdin, maxInput, 0)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))

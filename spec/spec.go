@@ -32,14 +32,14 @@ var (
 // the working directory.
 type Options struct {
 	Path  string    // file; directory: its team.yaml, team.yml or team.json; "": the working directory; "-": Stdin
-	Stdin io.Reader // read for the path "-"; nil is an empty file
+	Stdin io.Reader // read, once, for a path that is "-"; nil is an empty file
 
 	// Team and Orchestrator are the paths of extra files: the team that a tasks
 	// file does not bring, and settings that take the place of the spec's own.
 	// Empty means none. With Team and without Path, the team file is the spec.
 	Team, Orchestrator string
 
-	Inputs map[string]string // NAME: path of a file for the input NAME that the spec declares; its label stays
+	Inputs map[string]string // NAME: path of a file, or "-", for the input NAME that the spec declares; its label stays
 	Params map[string]string // K: value of the parameter K that the spec declares
 	Models []string          // MODEL for all agents, or AGENT=MODEL for one; later ones win
 

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,8 +76,13 @@ or team.json, or - for standard input. Without one it is the working directory.
 
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 3 could not run (no key, no endpoint, no model); 130 or 143 interrupted.`,
-		Args:                       a.onlyCommands,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: a.onlyCommands,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE:          a.prepare,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -83,8 +90,31 @@ Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 	}
 	root.SetFlagErrorFunc(a.flagError)
 	a.settings.flags(root)
+	root.Flags().Bool("version", false, "print the version")
 	root.AddCommand(a.runCommand(), a.taskCommand(), a.checkCommand(), a.planCommand(), a.mockCommand(), a.versionCommand())
+	a.completionCommand(root)
 	return root
+}
+
+// completionCommand adds the command that prints completions, and has it refuse
+// a shell that it does not know.
+func (a *app) completionCommand(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // it was added the line before
+	}
+	var shells []string
+	for _, sub := range cmd.Commands() {
+		shells = append(shells, sub.Name())
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownWord("shell", args[0], shells)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
 // prepare settles what holds for every command, before it runs.
@@ -116,6 +146,11 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() { // a flag of a command that does not exist is the lesser fault
 		if word, ok := firstWord(a.args); ok {
 			return a.onlyCommands(cmd, []string{word})
+		}
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && bad.GetFlag().Value.Type() == "duration" {
+		if n, err := strconv.Atoi(bad.GetValue()); err == nil {
+			return usageError("--%s %d: a time has a unit: write %ds or %dm", bad.GetFlag().Name, n, n, n)
 		}
 	}
 	missing, ok := err.(*pflag.NotExistError) //nolint:errorlint // as pflag returns it

@@ -109,14 +109,34 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
 	}
 	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: team.CodeDependency, Task: "5", Root: "2"}})
-	a.summarize(res, false)
-	require.Equal(t, `runteam: 0 of 5 tasks done, 5 failed in 0.0s
+	a.summarize(res, "plain")
+	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run because of them in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
          really\x1b[2J
          raise timeoutMs of the task or the agent, or use a faster model
          not run because of it: T5
 `, stderr.String())
 }
+
+// One write, so that what stdout shows on the same terminal stands before or behind it.
+func TestSummaryIsOnePiece(t *testing.T) {
+	t.Parallel()
+	var pieces []string
+	a, _, _ := here()
+	a.screen.w = writerFunc(func(p []byte) (int, error) {
+		pieces = append(pieces, string(p))
+		return len(p), nil
+	})
+	res := &team.Result{Status: team.StatusError, Tasks: []team.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
+	a.summarize(res, "plain")
+	a.summarize(res, "live")
+	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
+	require.Equal(t, []string{"runteam: 0 of 1 task done, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestNumber(t *testing.T) {
 	t.Parallel()

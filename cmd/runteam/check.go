@@ -44,7 +44,7 @@ func (a *app) check(s *source) error {
 		return err
 	}
 	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks)}
-	c.Warnings = warnings(file, plan)
+	c.Warnings = append(warnings(file, plan), modelless(file)...)
 	if a.settings.json() {
 		return a.printJSON(c)
 	}
@@ -64,6 +64,32 @@ func (c checked) String() string {
 	return text
 }
 
+// modelless warns of the agents that no model is named for: a run needs one
+// for each, unless it is offline. A roster may get them where it is used.
+func modelless(file *spec.File) []spec.Problem {
+	if len(file.Tasks) == 0 {
+		return nil
+	}
+	var names []string
+	var first *spec.Agent
+	for i := range file.Agents {
+		if ag := &file.Agents[i]; ag.Model == "" {
+			if names = append(names, fmt.Sprintf("%q", ag.Member.Name)); first == nil {
+				first = ag
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	message := fmt.Sprintf("agent %s has no model", names[0])
+	if len(names) > 1 {
+		message = "agents " + listed(names, 5) + " have no model"
+	}
+	at := first.Member.Origin
+	return []spec.Problem{{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}}
+}
+
 // look reads a spec and plans its tasks, without a key, a network or a model.
 // The plan of a spec without tasks is nil.
 func (a *app) look(s *source) (*spec.File, *team.Plan, error) {
@@ -71,7 +97,7 @@ func (a *app) look(s *source) (*spec.File, *team.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := file.Build(unasked(a.lookup))
+	t, err := build(file, unasked(a.lookup))
 	if err != nil {
 		return nil, nil, err
 	}

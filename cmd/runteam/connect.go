@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
+	"strings"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/llm"
@@ -32,7 +32,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	}
 	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.lookup)
 	if err != nil {
-		return nil, connectionError(err)
+		return nil, resolveError(ag, c.lookup, err)
 	}
 	m, err := openai.New(openai.Config{Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout})
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
-		return nil, connectionError(err)
+		return nil, resolveError(ag, c.lookup, err)
 	}
 	m, err := openai.New(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
 	if err != nil {
@@ -61,9 +61,6 @@ func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
 	return agent.New(m, agent.Options{
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout,
-		Retry: llm.RetryOptions{OnRetry: func(attempt int, err error, wait time.Duration) {
-			c.log.Warn("model call failed, trying again", "agent", ag.Member.Name, "attempt", attempt, "wait", wait.Round(time.Millisecond), "err", cleanLine(err.Error()))
-		}},
 	})
 }
 
@@ -113,12 +110,37 @@ func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, e
 	return func(ag spec.Agent) (team.Agent, error) {
 		base, err := endpoint(ag, lookup)
 		if err != nil {
-			return nil, connectionError(err)
+			return nil, resolveError(ag, lookup, err)
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nothing is run")
 		}), base}, nil
 	}
+}
+
+// resolveError says why an agent has no endpoint. If the environment decides
+// on it alone, the fault is the environment's and no agent's.
+func resolveError(ag spec.Agent, lookup func(string) (string, bool), err error) error {
+	err = connectionError(err)
+	f, ok := errors.AsType[*fault](err)
+	if !ok || strings.TrimSpace(ag.BaseURL) != "" || !ag.APIKey.IsZero() {
+		return err
+	}
+	f.ambient = true
+	if value, _ := lookup("OPENAI_BASE_URL"); f.kind == kindValidation && !strings.ContainsAny(value, "@?#") && !strings.Contains(f.err.Error(), value) {
+		f.err = fmt.Errorf("%w; it is %q", f.err, value)
+	}
+	return f
+}
+
+// build makes the team of a spec. What is wrong with the environment is said
+// once, and of no agent.
+func build(file *spec.File, connect func(spec.Agent) (team.Agent, error)) (*team.Team, error) {
+	t, err := file.Build(connect)
+	if f, ok := errors.AsType[*fault](err); ok && f.ambient {
+		return nil, f
+	}
+	return t, err
 }
 
 // connectionError says why no connection is possible, and what to do.

@@ -49,8 +49,9 @@ func (k kind) status() int {
 
 // A fault is an error that knows its kind.
 type fault struct {
-	kind kind
-	err  error
+	kind    kind
+	err     error
+	ambient bool // about the environment, whichever agent met it first
 }
 
 func (f *fault) Error() string { return f.err.Error() }

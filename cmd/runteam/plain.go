@@ -25,24 +25,42 @@ type plain struct {
 }
 
 // counts are how many tasks ended, and how.
-type counts struct{ done, failed, skipped int }
+type counts struct {
+	done, failed, skipped int
+	hit                   int // not run because of one that failed
+}
 
-func (c *counts) take(s task.Status) {
+// take counts a task; root is the other task that it ended because of, if any.
+func (c *counts) take(s task.Status, root task.ID) {
 	switch s {
 	case task.Completed:
 		c.done++
 	case task.Failed:
+		if root != "" {
+			c.hit++
+			return
+		}
 		c.failed++
 	case task.Skipped:
 		c.skipped++
 	}
 }
 
-// of is "3 of 7 tasks done, 1 failed".
+// ended is how many tasks ended.
+func (c counts) ended() int { return c.done + c.failed + c.skipped + c.hit }
+
+// of is "3 of 7 tasks done, 1 failed, 2 not run because of it".
 func (c counts) of(total int) string {
 	text := fmt.Sprintf("%s of %s done", number(c.done), plural(total, "task"))
 	if c.failed > 0 {
 		text += fmt.Sprintf(", %s failed", number(c.failed))
+	}
+	if c.hit > 0 {
+		because := "it"
+		if c.failed > 1 {
+			because = "them"
+		}
+		text += fmt.Sprintf(", %s not run because of %s", number(c.hit), because)
 	}
 	if c.skipped > 0 {
 		text += fmt.Sprintf(", %s skipped", number(c.skipped))
@@ -69,7 +87,7 @@ func (p *plain) count(e event.Event) {
 	case event.TaskStart:
 		p.running = append(p.running, e.Title)
 	case event.TaskComplete, event.TaskSkipped, event.Error:
-		p.counts.take(e.Status)
+		p.counts.take(e.Status, e.Root)
 		for i, title := range p.running {
 			if title == e.Title {
 				p.running = append(p.running[:i], p.running[i+1:]...)
@@ -117,9 +135,16 @@ func sentence(e event.Event) string {
 	case event.Reveal:
 		return "reveal    " + message
 	case event.Error:
+		if notRun(e) {
+			return "not run   " + who + ": " + message
+		}
 		return "failed    " + who + ": " + message
+	case event.Warning:
+		if e.Task != "" {
+			return fmt.Sprintf("again     %s: %s; again in %s", who, message, elapsed(e.Wait))
+		}
 	}
-	return "" // warnings were printed with their places before the run
+	return "" // warnings of the spec were printed with their places before the run
 }
 
 // reason says why a task ended without a result: because of another task, by
@@ -129,10 +154,13 @@ func reason(e event.Event) string {
 	case e.Because == "":
 		return cleanLine(e.Message)
 	case e.Status == task.Skipped:
-		return fmt.Sprintf("not run, because %q was skipped", cleanLine(e.Because))
+		return fmt.Sprintf("because %q was skipped", cleanLine(e.Because))
 	}
-	return fmt.Sprintf("not run, because %q failed", cleanLine(e.Because))
+	return fmt.Sprintf("because %q failed", cleanLine(e.Because))
 }
+
+// notRun reports whether a task that counts as failed was never begun, because of another one.
+func notRun(e event.Event) bool { return e.Type == event.Error && e.Root != "" }
 
 // listed names the first few of a list.
 func listed(names []string, most int) string {

@@ -27,7 +27,9 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 		{Type: event.TaskRetry, Task: "0", Title: "Task 0", Agent: "a", Time: at(1300), Attempt: 1, Message: "server error (500)\nand more", Wait: 1500 * time.Millisecond},
 		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2},
 		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
-		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "Skipped: run aborted."},
+		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Root: "1", Because: "Task 1", Message: "x"},
+		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Message: "server error (500)", Wait: 1200 * time.Millisecond},
+		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "interrupted"},
 	} {
 		p.take(e)
 	}
@@ -37,7 +39,9 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
    1.3s  retry     Task 0 (a): attempt 1: server error (500)\nand more; again in 1.5s
   1m02s  done      Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
   1m02s  failed    Task 1 (b): \u202eno
-  1m02s  skipped   Task 2 (b): Skipped: run aborted.
+  1m02s  not run   Task 3 (b): because "Task 1" failed
+  1m02s  again     Market (librarian): server error (500); again in 1.2s
+  1m02s  skipped   Task 2 (b): interrupted
 `, "\n"), out.String())
 }
 

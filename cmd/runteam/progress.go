@@ -28,23 +28,43 @@ func (a *app) checkProgress(mode string) error {
 	return nil
 }
 
+// mode is how progress is shown: auto is live on a terminal, else plain.
+func (a *app) mode(asked string) string {
+	switch {
+	case asked != "auto":
+		return asked
+	case a.canMove():
+		return "live"
+	}
+	return "plain"
+}
+
+// named says of a task that was skipped because the run ended why it ended:
+// what runs in ctx can end early by ctx alone, or by its own time limit.
+func named(ctx context.Context, e event.Event) event.Event {
+	if e.Type != event.TaskSkipped || e.Root != "" {
+		return e
+	}
+	e.Message = "timed out"
+	if ctx.Err() != nil {
+		e.Message = context.Cause(ctx).Error()
+	}
+	return e
+}
+
 // follow runs what start starts and shows its events while it goes on. An
 // interruption is said at once, since what runs may take a moment to end.
 func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
-	mode := j.progress
-	if mode == "auto" {
-		mode = "plain"
-		if a.canMove() {
-			mode = "live"
-		}
-	}
 	var watch []func(event.Event)
 	stop := func() {}
-	switch mode {
+	switch a.mode(j.progress) {
 	case "live":
 		watch, stop = a.live(plan)
 	case "plain":
 		watch, stop = a.plain(plan)
+	}
+	for i, take := range watch {
+		watch[i] = func(e event.Event) { take(named(ctx, e)) }
 	}
 	said := make(chan struct{})
 	unsaid := context.AfterFunc(ctx, func() {

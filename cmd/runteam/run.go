@@ -132,7 +132,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	}
 	defer c.close()
 	file.Config.Logger = a.log
-	t, err := file.Build(c.connect)
+	t, err := build(file, c.connect)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (a *app) report(j *job, plan *team.Plan, res *team.Result) error {
 		err = a.printText(answer(plan, res))
 		a.apart()
 	}
-	a.summarize(res, j.progress == "none")
+	a.summarize(res, a.mode(j.progress))
 	status := statusOf(res)
 	switch {
 	case err != nil && status == statusOK:

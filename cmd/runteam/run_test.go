@@ -198,6 +198,7 @@ func TestSignals(t *testing.T) {
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
 			require.Contains(t, stderr.String(), "1 of 5 tasks done, 4 skipped")
 			require.Contains(t, stderr.String(), "ending what runs")
+			require.Regexp(t, `skipped   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ type source struct {
 // flags adds the flags that set something in a spec.
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE` (repeatable)")
+	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input (repeatable)")
 	f.StringArrayVar(&s.params, "param", nil, "set a parameter, as `K=V` (repeatable)")
 	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents, or AGENT=MODEL for one (repeatable)")
 }
@@ -52,10 +53,32 @@ func (s *source) load(a *app) (*spec.File, error) {
 	if slices.Contains(s.models, "") {
 		return nil, usageError("--model is empty: write MODEL or AGENT=MODEL")
 	}
+	if err := s.readsOnce(inputs); err != nil {
+		return nil, err
+	}
 	return spec.Load(spec.Options{
 		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator,
 		Inputs: inputs, Params: params, Models: s.models, Lookup: a.lookup,
 	})
+}
+
+// readsOnce refuses to take two things from standard input.
+func (s *source) readsOnce(inputs map[string]string) error {
+	var from []string
+	for _, given := range []struct{ name, path string }{{"SPEC", s.path}, {"--team", s.team}, {"--orchestrator", s.orchestrator}} {
+		if given.path == "-" {
+			from = append(from, given.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if inputs[name] == "-" {
+			from = append(from, "--input "+name)
+		}
+	}
+	if len(from) > 1 {
+		return usageError("standard input can be read once: it is asked for by %s", strings.Join(from, " and "))
+	}
+	return nil
 }
 
 // pairs reads the values of a flag that sets names.

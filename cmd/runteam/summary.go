@@ -13,36 +13,46 @@ import (
 const maxFailures = 10
 
 // summarize says on stderr what became of a run: counts, what the prompts
-// held, and for each failure its cause and what to do next. Briefly means
-// nothing but failures.
-func (a *app) summarize(res *team.Result, briefly bool) {
-	if briefly && res.Success() {
+// held, and for each failure its cause and what to do next. It leaves out what
+// the table of live progress ends in; after none, it says nothing but failures.
+// It goes out in one piece, so that nothing lands between its lines.
+func (a *app) summarize(res *team.Result, mode string) {
+	if mode == "none" && res.Success() {
 		return
 	}
-	a.say("runteam: %s", totals(res))
-	if text := receipts(res); text != "" && !briefly {
-		a.say("context: %s", text)
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	defer func() {
+		if b.Len() > 0 {
+			a.say("%s", b.String())
+		}
+	}()
+	if mode != "live" {
+		say("runteam: %s", totals(res))
+	}
+	if text := receipts(res); text != "" && mode != "none" {
+		say("context: %s", text)
 	}
 	causes := causesOf(res)
 	for i, c := range causes {
 		if i == maxFailures {
-			a.say("… and %d more kinds of failure; --output json has all", len(causes)-i)
+			say("… and %d more kinds of failure; --output json has all", len(causes)-i)
 			break
 		}
-		a.say("failed:  %s: %s", listed(c.who, 3), indented(c.message))
+		say("failed:  %s: %s", listed(c.who, 3), indented(c.message))
 		if hint := next(c.code); hint != "" {
-			a.say("         %s", hint)
+			say("         %s", hint)
 		}
 		if len(c.hit) > 0 {
-			a.say("         not run because of it: %s", listed(c.hit, 3))
+			say("         not run because of it: %s", listed(c.hit, 3))
 		}
 	}
 	switch res.Status {
 	case team.StatusTimeout:
-		a.say("runteam: %v: raise --timeout, or timeoutMs of the spec", res.Cause)
+		say("runteam: %v: raise --timeout, or timeoutMs of the spec", res.Cause)
 	case team.StatusError:
 		if !res.Answered {
-			a.say("runteam: could not run: no endpoint answered as one that knows the model")
+			say("runteam: could not run: every model call failed before a model answered")
 		}
 	}
 }
@@ -51,7 +61,11 @@ func (a *app) summarize(res *team.Result, briefly bool) {
 func totals(res *team.Result) string {
 	var c counts
 	for i := range res.Tasks {
-		c.take(res.Tasks[i].Status)
+		root := task.ID("")
+		if e := res.Tasks[i].Error; e != nil {
+			root = e.Root
+		}
+		c.take(res.Tasks[i].Status, root)
 	}
 	return c.of(len(res.Tasks)) + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
 }

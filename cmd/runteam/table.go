@@ -33,7 +33,8 @@ type row struct {
 	took         time.Duration // of a task that ended
 	attempt      int
 	reason       string
-	ended        int // the how-manieth to end; 0 for one that has not
+	note         string // of a model call that is made again
+	ended        int    // the how-manieth to end; 0 for one that has not
 }
 
 // Columns take this many cells at most.
@@ -51,6 +52,7 @@ const (
 	retrying
 	done
 	failed
+	unrun
 	skipped
 )
 
@@ -60,6 +62,7 @@ var states = [...]struct{ word, color string }{
 	retrying: {"retry", "33"},
 	done:     {"done", "32"},
 	failed:   {"failed", "31"},
+	unrun:    {"not run", "31"},
 	skipped:  {"skipped", "2"},
 }
 
@@ -88,7 +91,9 @@ func (t *table) take(e event.Event) {
 		if r.state != running {
 			r.state, r.since = running, e.Time
 		}
-		r.attempt = e.Attempt
+		r.attempt, r.note = e.Attempt, ""
+	case event.Warning:
+		r.note = fmt.Sprintf("again in %s: %s", elapsed(e.Wait), cleanLine(e.Message))
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), cleanLine(e.Message)
 	case event.TaskComplete, event.TaskSkipped, event.Error:
@@ -97,12 +102,14 @@ func (t *table) take(e event.Event) {
 }
 
 func (t *table) end(r *row, e event.Event) {
-	t.counts.take(e.Status)
+	t.counts.take(e.Status, e.Root)
 	t.input, t.output = t.input+e.Input, t.output+e.Output
-	r.ended, r.took, r.reason = t.counts.done+t.counts.failed+t.counts.skipped, e.Duration, ""
+	r.ended, r.took, r.reason = t.counts.ended(), e.Duration, ""
 	switch e.Status {
 	case task.Failed:
-		r.state, r.reason = failed, reason(e)
+		if r.state, r.reason = failed, reason(e); notRun(e) {
+			r.state = unrun
+		}
 	case task.Skipped:
 		r.state, r.reason = skipped, reason(e)
 	default:
@@ -167,6 +174,9 @@ func (r *row) detail(now time.Time) string {
 		if r.attempt > 1 {
 			text += fmt.Sprintf("  attempt %d", r.attempt)
 		}
+		if r.note != "" {
+			text += "  " + r.note
+		}
 		return text
 	case retrying:
 		return "in " + seconds(r.since.Sub(now)) + ": " + r.reason
@@ -194,9 +204,9 @@ func (t *table) window(height int) (shown []int, hidden int) {
 		}
 	}
 	if room < n {
-		ended := t.counts.done + t.counts.failed + t.counts.skipped
+		ended := t.counts.ended()
 		take(func(r *row) bool { return r.state == running || r.state == retrying })
-		take(func(r *row) bool { return r.state == failed })
+		take(func(r *row) bool { return r.state == failed || r.state == unrun })
 		take(func(r *row) bool { return r.ended > ended-max(1, room/2) })
 	}
 	take(func(r *row) bool { return r.state == waiting })

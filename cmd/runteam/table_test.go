@@ -34,10 +34,10 @@ func texts(lines []line) (all []string) {
 
 func TestTableShowsEachState(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(6), noon)
+	tb := newTable(planOf(7), noon)
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	for _, e := range []event.Event{
-		{Type: event.RunStart, Time: noon, Tasks: 6},
+		{Type: event.RunStart, Time: noon, Tasks: 7},
 		{Type: event.TaskStart, Task: "0", Time: at(0), Attempt: 1},
 		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Duration: 2 * time.Second, Input: 1200, Output: 30},
 		{Type: event.TaskStart, Task: "1", Time: at(2), Attempt: 1},
@@ -47,7 +47,9 @@ func TestTableShowsEachState(t *testing.T) {
 		{Type: event.TaskStart, Task: "3", Time: at(2), Attempt: 1},
 		{Type: event.TaskRetry, Task: "3", Time: at(3), Wait: time.Second},
 		{Type: event.AgentStart, Task: "3", Time: at(4), Attempt: 2},
-		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Message: "Skipped: no"},
+		{Type: event.Warning, Task: "3", Time: at(4), Wait: 1200 * time.Millisecond, Message: "server error (500)"},
+		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Message: "interrupted"},
+		{Type: event.Error, Task: "6", Time: at(4), Status: task.Failed, Root: "1", Because: "Task 1"},
 	} {
 		tb.take(e)
 	}
@@ -55,11 +57,12 @@ func TestTableShowsEachState(t *testing.T) {
 		"done     Task 0  agent 0  2.0s",
 		`failed   Task 1  agent 1  model "m":\x1b[2J gone`,
 		"retry    Task 2  agent 2  in 2s: server error (500)",
-		"running  Task 3  agent 3  1s  attempt 2",
-		"skipped  Task 4  agent 4  Skipped: no",
+		"running  Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
+		"skipped  Task 4  agent 4  interrupted",
 		"waiting  Task 5  agent 5",
-		"1 of 6 tasks done, 1 failed, 1 skipped, 5s, 1,200 tokens in, 30 out",
-	}, texts(tb.lines(80, 0, at(5), false)))
+		`not run  Task 6  agent 6  because "Task 1" failed`,
+		"1 of 7 tasks done, 1 failed, 1 not run because of it, 1 skipped, 5s, 1,200 tokens in, 30 out",
+	}, texts(tb.lines(100, 0, at(5), false)))
 	require.Equal(t, "failed   Task 1  model \"…", texts(tb.lines(26, 0, at(5), false))[1])
 	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
 }

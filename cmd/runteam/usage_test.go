@@ -50,6 +50,11 @@ func TestUsageErrors(t *testing.T) {
 		{"run --model=", "--model is empty"},
 		{"run --timeout 0s", "write a time above zero"},
 		{"run --timeout soon", "invalid argument"},
+		{"run --timeout 5", "write 5s or 5m"},
+		{"run - --input claim=-", "standard input can be read once: it is asked for by SPEC and --input claim"},
+		{"run --input a=- --input b=-", "--input a and --input b"},
+		{"completion fisch", "did you mean fish?"},
+		{"completion tcsh", "write bash, fish, powershell or zsh"},
 		{"run --max-concurrency 0", "write 1 or more"},
 		{"mock", "one SCRIPT, not 0"},
 		{"mock script.yaml --addr nowhere", "write host:port"},
@@ -97,6 +102,8 @@ func TestHelpAndVersion(t *testing.T) {
 		require.NotContains(t, got.stdout, "goal", "what does not exist is not offered")
 		require.Empty(t, got.stderr)
 	}
+	require.Equal(t, call{args: []string{"version"}}.run(t), call{args: []string{"--version"}}.run(t))
+	require.Equal(t, call{args: []string{"version", "-o", "json"}}.run(t), call{args: []string{"--version", "-o", "json"}}.run(t))
 	got := call{args: []string{"version"}}.run(t)
 	require.Regexp(t, `^runteam \S+ .*\(go1\.\S+, \w+/\w+\)\n$`, got.stdout)
 	require.Contains(t, object(t, call{args: []string{"version", "-o", "json"}}.run(t).stdout), "go")

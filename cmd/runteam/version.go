@@ -26,14 +26,16 @@ func (a *app) versionCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(*cobra.Command, []string) error {
-			v := thisVersion()
-			if a.settings.json() {
-				return a.printJSON(v)
-			}
-			return a.printText(v.String())
-		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	v := thisVersion()
+	if a.settings.json() {
+		return a.printJSON(v)
+	}
+	return a.printText(v.String())
 }
 
 func (v version) String() string {
