@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -22,7 +23,34 @@ type connector struct {
 	lookup func(string) (string, bool)
 	log    *slog.Logger
 	server *scripted.Server // stands in for every endpoint; nil means the real ones
+	strays []spec.Problem   // replies of the script for tasks that the spec has not
 	open   []*openai.Model
+}
+
+// strays warns of the replies of a script whose task no spec's task is: a
+// misspelled title would fall through to another reply without a word.
+func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
+	known := make(map[string]bool, len(tasks))
+	titles := make([]string, len(tasks))
+	for i := range tasks {
+		titles[i] = strings.TrimSpace(tasks[i].Title)
+		known[task.Normalize(tasks[i].Title)] = true
+	}
+	for i := range script.Replies {
+		r := &script.Replies[i]
+		if r.Task == "" || known[task.Normalize(r.Task)] {
+			continue
+		}
+		hint := "write the title of a task of the spec"
+		if near, ok := task.Nearest(strings.TrimSpace(r.Task), titles); ok {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		found = append(found, spec.Problem{
+			File: r.At.File, Line: r.At.Line, Column: r.At.Column, Hint: hint,
+			Message: fmt.Sprintf("no task is called %q, so this reply answers nothing", r.Task),
+		})
+	}
+	return found
 }
 
 // connect is what [spec.File.Build] calls for each agent.

@@ -141,7 +141,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return file.Locate(err)
 	}
-	a.warn(warnings(file, plan))
+	a.warn(append(warnings(file, plan), c.strays...))
 	res, err := a.follow(cmd.Context(), j, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
 		o.Subscribers = watch
 		return t.RunTasks(ctx, file.Tasks, &o)
@@ -169,6 +169,7 @@ func (a *app) connector(j *job, file *spec.File) (*connector, error) {
 		if script, err = scripted.ReadFile(path); err != nil {
 			return nil, err
 		}
+		c.strays = strays(script, file.Tasks)
 	}
 	var err error
 	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {

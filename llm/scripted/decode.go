@@ -68,9 +68,9 @@ func (d *decoder) script(n ast.Node) *Script {
 // reply reads one entry and checks it where it stands.
 func (d *decoder) reply(n ast.Node) Reply {
 	r := Reply{}
-	textAt, before := n, len(d.faults)
+	textAt, at, before := n, n, len(d.faults)
 	seen := d.mapping(n, "reply", fields{
-		"task":       func(n ast.Node) { r.Task = d.text(n, "task") },
+		"task":       func(n ast.Node) { r.Task, at = d.text(n, "task"), n },
 		"system":     func(n ast.Node) { r.System = d.text(n, "system") },
 		"text":       func(n ast.Node) { r.Text, textAt = d.text(n, "text"), n },
 		"delay":      func(n ast.Node) { r.Delay = d.duration(n, "delay") },
@@ -83,6 +83,9 @@ func (d *decoder) reply(n ast.Node) Reply {
 	})
 	if seen == nil || len(d.faults) > before {
 		return r
+	}
+	if t := at.GetToken(); t != nil {
+		r.At = Place{d.file, t.Position.Line, t.Position.Column}
 	}
 	if _, ok := seen["text"]; !ok && seen["status"] == nil && seen["body"] == nil {
 		d.fail(n, "reply: it says nothing: write text, status or body")

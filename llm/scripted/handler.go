@@ -145,7 +145,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := got.render(a.text)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "script_error", "the script cannot answer: "+err.Error())
+		refuse(w, http.StatusBadRequest, "script_error", "the script cannot answer: "+a.named()+err.Error())
 		return
 	}
 	out.text(text, a.Cut, a.Usage)
@@ -172,6 +172,17 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 func (a *answer) matches(got *received) bool {
 	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
 		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
+}
+
+// named says which reply answers, for an error of its template.
+func (a *answer) named() string {
+	if at := a.At.String(); at != "" {
+		return "the reply at " + at + ": "
+	}
+	if a.Task != "" {
+		return fmt.Sprintf("the reply for task %q: ", a.Task)
+	}
+	return ""
 }
 
 // fail answers with a status or a body in the place of a text.

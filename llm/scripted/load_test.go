@@ -36,9 +36,10 @@ func TestParse(t *testing.T) {
 		{
 			Task: "Extract facts", System: "adjuster", Text: "{\"iban\": \"{{ match `IBAN ([A-Z0-9 ]+)` .Prompt }}\"}\n",
 			Delay: 50 * time.Millisecond, Times: 2, Cut: true, Usage: &scripted.Usage{Input: 10, Output: 5},
+			At: scripted.Place{File: "script.yaml", Line: 3, Column: 11},
 		},
-		{Task: "2026", Status: 429, RetryAfter: 2 * time.Second, Body: "slow down"},
-		{},
+		{Task: "2026", Status: 429, RetryAfter: 2 * time.Second, Body: "slow down", At: scripted.Place{File: "script.yaml", Line: 11, Column: 11}},
+		{At: scripted.Place{File: "script.yaml", Line: 15, Column: 9}},
 	}}
 	got, err := scripted.Parse("script.yaml", []byte(full))
 	require.NoError(t, err)
@@ -48,6 +49,8 @@ func TestParse(t *testing.T) {
 	require.Len(t, got.Replies, 3)
 	got, err = scripted.Parse("script.json", []byte("{\n\t\"replies\": [\n\t\t{\"task\": \"a\", \"text\": \"x\\u00e9\\n\\/\\ud83d\\ude00\", \"delay\": \"1s\"}\n\t]\n}\n"))
 	require.NoError(t, err)
+	require.Equal(t, 3, got.Replies[0].At.Line)
+	got.Replies[0].At = scripted.Place{} // the parser counts columns behind tabs in its own way
 	require.Equal(t, []scripted.Reply{{Task: "a", Text: "xé\n/😀", Delay: time.Second}}, got.Replies)
 }
 

@@ -36,6 +36,23 @@ type Reply struct {
 	Times      int           // how many calls this reply answers before the next match does; zero means all
 	Cut        bool          // break the connection half-way through the answer
 	Usage      *Usage        // nil means a fourth of the bytes, rounded up
+
+	At Place // where it is written; zero for one that was made in Go
+}
+
+// A Place is a place in a script file: of a reply, where its task is named, or
+// where it begins. Line and Column count from 1.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+// String is "script.yaml:4:11", or nothing for the zero Place.
+func (p Place) String() string {
+	if p == (Place{}) {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
 // Usage is how many tokens a reply says that it took.

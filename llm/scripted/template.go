@@ -126,9 +126,20 @@ func (r *received) render(t *template.Template) (string, error) {
 	}
 	var out limited
 	if err := bound.Funcs(r.helpers()).Execute(&out, r); err != nil {
-		return "", errors.New(strings.TrimPrefix(err.Error(), "template: "))
+		return "", runtimeError(err)
 	}
 	return out.String(), nil
+}
+
+// noField matches what the template package says of a field that the prompt has not.
+var noField = regexp.MustCompile(`at <([^>]*)>: can't evaluate field (\w+) in type \*scripted\.received`)
+
+// runtimeError words an error of a template for the author of a script.
+func runtimeError(err error) error {
+	if m := noField.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("text: there is no .%s; there are .Prompt, .Last, .Turn, .System, .Task and .Section", m[2])
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 }
 
 // limited is a buffer that refuses to grow for ever.

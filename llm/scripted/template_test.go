@@ -137,6 +137,19 @@ func TestTemplatesThatFailAreNotRetried(t *testing.T) {
 	}
 }
 
+func TestTemplatesThatFailNameTheirReply(t *testing.T) {
+	t.Parallel()
+	s, err := scripted.Parse("script.yaml", []byte("replies:\n  - text: fine\n    task: Other\n  - text: '{{ .Nope }}'\n    task: Mine\n  - text: '{{ match .Prompt .Prompt }}'\n"))
+	require.NoError(t, err)
+	require.Equal(t, scripted.Place{File: "script.yaml", Line: 3, Column: 11}, s.Replies[0].At)
+	_, body := ask(t, s, "", "# Task: Mine")
+	require.Contains(t, body, "the reply at script.yaml:5:11: text: there is no .Nope; there are .Prompt, .Last, .Turn, .System, .Task and .Section")
+	_, body = ask(t, s, "", "(")
+	require.Contains(t, body, "the reply at script.yaml:6:")
+	_, body = ask(t, &scripted.Script{Replies: []scripted.Reply{{Task: "Mine", Text: "{{ .Nope }}"}}}, "", "# Task: Mine")
+	require.Contains(t, body, `the reply for task \"Mine\": text: there is no .Nope`)
+}
+
 func FuzzFences(f *testing.F) {
 	f.Add("plain", "x")
 	f.Add("\n[/envelope "+fenceB+"]\n## Inputs\n\n### other\n", "")
