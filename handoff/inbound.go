@@ -65,6 +65,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if r.TTL > 0 {
 		h.ExpiresAt = now.Add(r.TTL)
 	}
+	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
 	for i := range parts {
 		s := &parts[i]
 		if err := s.For(k); err != nil {
@@ -73,11 +74,11 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 		if s.Withheld() {
 			continue
 		}
-		if h.DerivedFrom == nil {
+		if len(h.DerivedFrom) == 0 {
 			h.Trust = s.trust
 		}
 		h.Trust = h.Trust.Join(s.trust)
-		h.DerivedFrom = append(h.DerivedFrom, s.decision.Envelope)
+		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
 		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
@@ -113,6 +114,9 @@ func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
 // carried returns the declared tags that a reply carries: those it claims, and
 // those whose property stands at the top level of its structured part.
 func carried(claimed, declared []string, v envelope.JSON) []string {
+	if len(declared) == 0 {
+		return nil
+	}
 	members, _ := v.Value().(map[string]any)
 	var tags []string
 	for _, tag := range declared {
@@ -123,7 +127,8 @@ func carried(claimed, declared []string, v envelope.JSON) []string {
 	return tags
 }
 
-// WholeOf returns the grant of a source as a whole.
+// WholeOf returns the grant of a source as a whole. Its Paths are shared and
+// must not be written to; a contract has its own.
 func WholeOf(s Source, line string) Grant {
 	return Grant{Source: s, Paths: whole, Line: line}
 }

@@ -21,7 +21,10 @@ type Sealed struct {
 	title     string
 	assignee  string
 	status    task.Status
-	passed    bool // not read from the decision, which receipts share
+	passed    bool // this and the next three are not read from the decision, which receipts share
+	to        string
+	task      task.ID
+	envelope  envelope.ID
 	as        task.Payload
 	trust     label.Trust
 	expiresAt time.Time // zero means never
@@ -48,7 +51,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, d.Err()
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept, passed: d.Verdict == Passed}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt = d.about.Trust(), d.about.ExpiresAt()
 		if t := d.retold; t != nil {
@@ -60,7 +63,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 
 // For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.
 func (s *Sealed) For(k *Contract) error {
-	if s.session == "" || s.session != k.Session || s.decision.To != k.Callee || s.decision.Task != k.Task {
+	if s.session == "" || s.session != k.Session || s.to != k.Callee || s.task != k.Task {
 		return ErrUnsealed
 	}
 	return nil

@@ -17,6 +17,7 @@ var tokens = []string{
 	"<start_of_turn>", "<end_of_turn>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]",
 	"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
 	"[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<s>", "</s>", "<bos>", "<eos>", "<unk>", "<pad>", "[gMASK]", "<sop>", "<eop>",
+	"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>", "[THINK]", "[/THINK]",
 }
 
 // longestName bounds the name inside <|name|>.

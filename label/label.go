@@ -9,6 +9,7 @@ package label
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ var ErrUnknown = errors.New("unknown label")
 var levels = [...]string{"public", "internal", "confidential", "secret"}
 
 // Classifications returns the names of all levels, least sensitive first.
-func Classifications() []string { return levels[:len(levels):len(levels)] }
+func Classifications() []string { return slices.Clone(levels[:]) }
 
 // ParseClassification returns the level that a word names: exactly "public",
 // "internal", "confidential" or "secret". Anything else, also an empty word,

@@ -28,6 +28,16 @@ const (
 	Timeout      Kind = "timeout"       // the call took longer than its limit
 )
 
+// Known reports whether k is one of the kinds above.
+func (k Kind) Known() bool {
+	switch k {
+	case Unauthorized, RateLimited, NoCredit, ServerError, Unreachable, UnknownModel, NotFound,
+		BadRequest, BadResponse, Cut, Empty, TooLarge, Timeout:
+		return true
+	}
+	return false
+}
+
 // An Error is a call that failed.
 //
 // Its text says what is wrong and what to set. It holds neither a key nor

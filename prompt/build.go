@@ -19,7 +19,7 @@ import (
 // for it gets a copy, and so cannot change what is said of it.
 func Build(b Brief) (Prompt, *Receipt, error) {
 	if err := check(&b); err != nil {
-		return Prompt{}, nil, err
+		return Prompt{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	p := render(&b)
 	if len(p.text) > MaxBytes {

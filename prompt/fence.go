@@ -18,7 +18,6 @@ type block struct {
 	level    label.Classification
 	payload  string
 	marks    string
-	source   int32
 	fence    string
 }
 
@@ -35,7 +34,7 @@ func fences(title, description string, inlined []string, blocks []block) {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	all := payloadDigest(s.text[:0], inlined, blocks)
+	all := payloadDigest(s, inlined, blocks)
 	for n := uint64(0); ; n++ {
 		hexed := make([]byte, 0, 2*fenceBytes*len(blocks))
 		for i := range blocks {
@@ -63,19 +62,19 @@ func fences(title, description string, inlined []string, blocks []block) {
 }
 
 // payloadDigest hashes all payloads, each with its length before it.
-func payloadDigest(b []byte, inlined []string, blocks []block) [sha256.Size]byte {
+func payloadDigest(s *scratch, inlined []string, blocks []block) [sha256.Size]byte {
 	if len(blocks) == 1 && len(inlined) == 0 {
-		b = appendString(b, blocks[0].payload)
-		return sha256.Sum256(b)
+		s.text = appendString(s.text[:0], blocks[0].payload)
+		return sha256.Sum256(s.text)
 	}
 	h := sha256.New()
 	for i := range blocks {
-		b = appendString(b[:0], blocks[i].payload)
-		h.Write(b)
+		s.text = appendString(s.text[:0], blocks[i].payload)
+		h.Write(s.text)
 	}
 	for _, text := range inlined {
-		b = appendString(b[:0], text)
-		h.Write(b)
+		s.text = appendString(s.text[:0], text)
+		h.Write(s.text)
 	}
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])

@@ -39,7 +39,7 @@ func Opener(text string) (line int, opener string) {
 		if end >= 0 {
 			first = text[:end]
 		}
-		first = strings.TrimLeftFunc(first, func(r rune) bool { return unicode.IsSpace(r) || invisible(r) })
+		first = strings.TrimLeftFunc(first, blank)
 		for _, o := range openers {
 			if foldPrefix(first, o) {
 				return line, o
@@ -72,17 +72,25 @@ func invisible(r rune) bool {
 		unicode.IsControl(r)
 }
 
-// foldPrefix reports whether text begins with prefix: letter case, the kind of
-// blank and invisible characters aside.
+// foldPrefix reports whether text begins with prefix: letter case, invisible
+// characters, and how many blanks stand where the prefix has one aside.
 func foldPrefix(text, prefix string) bool {
 	for len(prefix) > 0 {
+		if prefix[0] == ' ' {
+			rest := strings.TrimLeftFunc(text, blank)
+			if len(rest) == len(text) {
+				return false
+			}
+			prefix, text = prefix[1:], rest
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 {
 			return false
 		}
 		text = text[size:]
 		switch want := prefix[:1]; {
-		case want == " " && unicode.IsSpace(r), r < utf8.RuneSelf && string(r) == want, strings.EqualFold(string(r), want):
+		case r < utf8.RuneSelf && string(r) == want, strings.EqualFold(string(r), want):
 			prefix = prefix[1:]
 		case !invisible(r):
 			return false
@@ -90,3 +98,5 @@ func foldPrefix(text, prefix string) bool {
 	}
 	return true
 }
+
+func blank(r rune) bool { return unicode.IsSpace(r) || invisible(r) }

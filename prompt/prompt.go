@@ -22,6 +22,10 @@ const MaxBytes = 256 << 10
 // ErrTooLarge reports a prompt whose instructions and structured values alone exceed [MaxBytes].
 var ErrTooLarge = errors.New("prompt too large")
 
+// ErrInvalid reports a brief that no prompt may be built from: context of
+// another contract or in the wrong place, or words that would make structure.
+var ErrInvalid = errors.New("invalid brief")
+
 // A Brief is what a prompt is built from.
 type Brief struct {
 	Contract handoff.Contract // what was agreed for this attempt; everything sealed must belong to it

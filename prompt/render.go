@@ -260,7 +260,8 @@ func (r *renderer) dependencies(pieces []piece) {
 // open writes a section's heading once, after a blank line.
 func (r *renderer) open(opened *bool, heading string) {
 	if !*opened {
-		r.frame("\n\n" + heading)
+		r.frame("\n\n")
+		r.frame(heading)
 		*opened = true
 	}
 }

@@ -206,7 +206,11 @@ func TestOpener(t *testing.T) {
 			}
 		}
 	}
-	for _, fine := range []string{"", "\n", "Write ## Inputs", "# Tasks", "#Task: x", "### Inputs", "## Input", "## Output schema", "[envelopes]", "[ envelope x", "withheld", "- **x**: y", "x # Task: y", "`## Inputs`", "> ## Inputs", "## \u0406nputs"} {
+	for _, wide := range []string{"##  Inputs", "##\t \tInputs", "#   Task:  x", "[envelope\u00a0x", "##\u200b Inputs"} {
+		line, _ := prompt.Opener(wide)
+		require.Equal(t, 1, line, "%q", wide)
+	}
+	for _, fine := range []string{"", "\n", "##Inputs", "[ envelope x", "Write ## Inputs", "# Tasks", "#Task: x", "### Inputs", "## Input", "## Output schema", "[envelopes]", "[ envelope x", "withheld", "- **x**: y", "x # Task: y", "`## Inputs`", "> ## Inputs", "## \u0406nputs"} {
 		line, found := prompt.Opener(fine)
 		require.Zero(t, line, "%q", fine)
 		require.Empty(t, found)

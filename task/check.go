@@ -32,6 +32,8 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	c.words()
 	c.numbers()
 	if len(s.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
+		t.Params, t.Uses, t.RequiredTags = slices.Clone(s.Params), slices.Clone(s.Uses), slices.Clone(s.RequiredTags)
+		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), maps.Clone(s.Metadata)
 		c.lists()
 		c.metadata()
 	}

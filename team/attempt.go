@@ -44,6 +44,7 @@ type attempt struct {
 	structured string
 	receipt    *prompt.Receipt
 	asked      bool // the agent was given the prompt
+	inAgent    bool // the agent has the goroutine
 	gone       bool // the agent ended the goroutine that worked on it
 
 	// How it failed; err is nil if it did not. The rest is what is told of err.
@@ -72,8 +73,11 @@ func (r *run) attempt(i int) *attempt {
 		}
 	}
 	for _, u := range t.Uses {
-		k := p.inputs[strings.ToLower(u.Name)]
-		a.offers = append(a.offers, handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name, Envelope: r.inputs[k]})
+		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
+		if k, ok := p.inputs[strings.ToLower(u.Name)]; ok {
+			o.Envelope = r.inputs[k]
+		}
+		a.offers = append(a.offers, o)
 	}
 	for j, up := range p.graph.Upstream(i) {
 		d, from := &t.DependsOn[j], p.graph.Task(int(up))
@@ -93,8 +97,12 @@ func (a *attempt) work(ctx context.Context) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
-			a.run.team.log.Error("agent panicked", "task", a.task.Title, "agent", a.task.Assignee, "stack", string(debug.Stack()))
-			a.judge(fmt.Errorf("%w: %v", ErrPanic, p))
+			whose := errInternal
+			if a.inAgent {
+				whose = ErrPanic
+			}
+			a.run.team.log.Error(whose.Error(), "task", a.task.Title, "agent", a.task.Assignee, "stack", string(debug.Stack()))
+			a.judge(fmt.Errorf("%w: %v", whose, p))
 		} else if !returned {
 			a.gone = true
 			a.judge(fmt.Errorf("%w: it ended its goroutine", ErrPanic))
@@ -123,10 +131,12 @@ func (a *attempt) try(ctx context.Context) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
 		defer cancel()
 	}
+	a.inAgent = true
 	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(a.noticing(ctx), text)
 	if err != nil {
 		return because(ctx, err)
 	}
+	a.inAgent = false
 	return a.close(time.Now())
 }
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,12 +58,13 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.config.Name, graph: g, options: o, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan = &Plan{Name: t.config.Name, graph: g, options: &o, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
 	c.checkFlow()
 	c.checkOutput()
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
+	c.plan.Warnings = slices.Clone(t.warnings)
 	for i, in := range o.Inputs {
 		if !c.used[i] {
 			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
@@ -81,6 +83,7 @@ type checker struct {
 	found    task.Problems
 	assigned []bool  // of each task; nil when the caller assigned all
 	raised   []int32 // of each task, the part that gave it its label; see raiser
+	parsed   map[string]parsed
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
@@ -109,6 +112,9 @@ func (c *checker) checkOptions() {
 	o := c.options
 	if o.MaxConcurrency < 0 {
 		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
+	}
+	if err := task.CheckLine(o.RunID); o.RunID != "" && err != nil {
+		c.add(task.Problem{Pointer: "/runId", Message: "the run's id: " + err.Error(), Err: err})
 	}
 	if o.Timeout < 0 {
 		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
@@ -182,7 +188,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		add("memoryScope all needs shared memory, which is not built yet", "write dependencies, and name in dependsOn what the task needs", ErrNotBuilt, "memoryScope")
 	}
 	if s.OutputSchema != nil {
-		if _, err := agent.ParseSchema(string(s.OutputSchema)); err != nil {
+		if _, err := c.parse(s.OutputSchema); err != nil {
 			add(err.Error(), "write a JSON Schema", err, "outputSchema")
 		}
 	}
@@ -238,7 +244,7 @@ func (c *checker) checkOutput() {
 func (c *checker) find(name string) (int, bool) {
 	g, folded := c.plan.graph, task.Normalize(name)
 	for i := range g.Len() {
-		if t := g.Task(i); task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == name) || string(t.ID) == name {
+		if t := g.Task(i); task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
 			return i, true
 		}
 	}
@@ -250,11 +256,27 @@ func (c *checker) schema(t *task.Task, member int) *agent.Schema {
 	if t.OutputSchema == nil {
 		return c.team.schema[member]
 	}
-	s, err := agent.ParseSchema(string(t.OutputSchema))
-	if err != nil {
-		return nil // checkSpec has reported it
-	}
+	s, _ := c.parse(t.OutputSchema) // checkSpec has reported the error
 	return s
+}
+
+// parse reads a schema, once for all tasks that have the same.
+func (c *checker) parse(raw json.RawMessage) (*agent.Schema, error) {
+	p, known := c.parsed[string(raw)]
+	if !known {
+		p.schema, p.err = agent.ParseSchema(string(raw))
+		if c.parsed == nil {
+			c.parsed = map[string]parsed{}
+		}
+		c.parsed[string(raw)] = p
+	}
+	return p.schema, p.err
+}
+
+// parsed is what a schema came to.
+type parsed struct {
+	schema *agent.Schema
+	err    error
 }
 
 func (c *checker) input(u task.Use) *Input {

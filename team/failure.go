@@ -1,7 +1,6 @@
 package team
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -19,6 +18,7 @@ var (
 	ErrDependency     = errors.New("a dependency failed")
 
 	errUnreadable = errors.New("the reply could not be checked")
+	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
 // CodeDependency is the code of a task that failed because of a dependency.
@@ -30,7 +30,7 @@ func code(err error) string {
 		switch held.Decision.Rule {
 		case handoff.RuleSchema:
 			return "OUTPUT_SCHEMA_INVALID"
-		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleResult:
+		case handoff.RuleClaim, handoff.RuleTags:
 			return "REPLY_REFUSED"
 		case handoff.RuleContract: // the reply came too late
 			return "TIMEOUT"
@@ -49,6 +49,8 @@ func code(err error) string {
 		return "TOOL_NOT_GRANTED"
 	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "TIMEOUT"
+	case errors.Is(err, errInternal):
+		return "INTERNAL_ERROR"
 	case errors.Is(err, ErrPanic):
 		return "AGENT_PANIC"
 	case errors.Is(err, errUnreadable):
@@ -59,7 +61,10 @@ func code(err error) string {
 		return "CANCELED"
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return "MODEL_" + upperSnake(cmp.Or(string(failed.Kind), "error"))
+		if !failed.Kind.Known() { // a word that somebody else chose
+			return "MODEL_ERROR"
+		}
+		return "MODEL_" + upperSnake(string(failed.Kind))
 	}
 	return "AGENT_ERROR"
 }
@@ -75,7 +80,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, handoff.ErrUnsealed, llm.ErrNoModel} {
+	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

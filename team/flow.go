@@ -57,15 +57,13 @@ func (c *checker) checkFlow() {
 		if c.secret(i, parts) {
 			continue
 		}
-		contract, err := handoff.Negotiate(handoff.Request{
+		_, err := handoff.Negotiate(handoff.Request{
 			Session: "plan", Caller: handoff.User, Task: tk.ID,
 			Classification: level, RequiredTags: tk.RequiredTags, Duration: tk.Timeout,
 		}, caps, time.Time{})
 		if err != nil {
 			c.refused(i, err)
-			continue
 		}
-		c.held(i, &contract, parts)
 	}
 }
 
@@ -92,15 +90,6 @@ func (c *checker) secret(i int, parts []handoff.Part) (found bool) {
 		}
 	}
 	return found
-}
-
-// held reports the required context that the gate is certain to hold.
-func (c *checker) held(i int, k *handoff.Contract, parts []handoff.Part) {
-	for j, part := range parts {
-		if rule, _, detail := k.Admits(part.Classification); rule != "" && !part.Optional {
-			c.part(i, j).say(detail, "make it optional, or take it away", &handoff.Refusal{Rule: rule, Reason: detail})
-		}
-	}
 }
 
 // refused words a handshake's refusal and points at what it is about.

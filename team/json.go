@@ -138,7 +138,7 @@ type wireTask struct {
 	Status      task.Status          `json:"status"`
 	DependsOn   []task.ID            `json:"dependsOn"`
 	Description string               `json:"description"`
-	Label       label.Classification `json:"classification"`
+	Label       label.Classification `json:"label"`
 	Metrics     *wireMetrics         `json:"metrics,omitempty"`
 	Result      string               `json:"result,omitempty"`
 	Structured  json.RawMessage      `json:"structured,omitempty"`

@@ -1,6 +1,8 @@
 package team
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/event"
@@ -15,6 +17,11 @@ type Input struct {
 	Classification label.Classification
 	TTL            time.Duration // life from the start of the run; zero means unlimited
 	Origin         task.Position
+}
+
+// Format writes the name and the size, so that no verb prints the text.
+func (i Input) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "input %q, %v, %d bytes", i.Name, i.Classification, len(i.Text))
 }
 
 // RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
@@ -54,8 +61,11 @@ func (o *RunOptions) withDefaults() RunOptions {
 	if out.MaxConcurrency == 0 {
 		out.MaxConcurrency = DefaultConcurrency
 	}
-	if out.UserAccepts == nil {
-		out.UserAccepts = new(label.Confidential)
+	accepts := label.Confidential
+	if out.UserAccepts != nil {
+		accepts = *out.UserAccepts
 	}
+	out.UserAccepts = &accepts // what the caller changes later changes nothing here
+	out.Inputs, out.Subscribers = slices.Clone(out.Inputs), slices.Clone(out.Subscribers)
 	return out
 }

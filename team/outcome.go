@@ -18,6 +18,7 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
+		t.expire(res.EndedAt)
 		res.Usage = res.Usage.Add(t.Metrics.Usage)
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
@@ -38,6 +39,13 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	res.Output = r.output()
 	return res
+}
+
+// expire takes back a result that may no longer be read at the end of the run.
+func (t *TaskResult) expire(now time.Time) {
+	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
+		t.Result, t.Structured = "[withheld: expired]", ""
+	}
 }
 
 // output joins the results that make the answer: one as it is, several each

@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
@@ -23,7 +24,7 @@ type Plan struct {
 
 	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
-	options  RunOptions
+	options  *RunOptions // apart, so that printing a plan prints no input
 	graph    *task.Graph
 	members  []int32                // of each task, an index into the roster
 	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
@@ -160,4 +161,9 @@ func leavesTo(c *handoff.Capabilities) string {
 		return ""
 	}
 	return c.Endpoints[0].URL
+}
+
+// Format writes a few words for every verb, so that no verb prints an input.
+func (p Plan) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "plan of %d tasks for %d agents", len(p.Tasks), len(p.Agents))
 }

@@ -3,6 +3,7 @@ package team
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -100,6 +101,15 @@ type TaskError struct {
 // Error names the task and says what went wrong.
 func (e *TaskError) Error() string { return fmt.Sprintf("task %q: %s", e.Title, e.Message) }
 
+// Format writes [TaskError.Error] for every verb, so that no verb prints the
+// cause, which is not gated.
+func (e TaskError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
+
+// LogValue returns the code and the message for a structured log.
+func (e TaskError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", e.Message))
+}
+
 // Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
 func (e *TaskError) Unwrap() error { return e.err }
 
@@ -131,7 +141,7 @@ func (r *Result) Task(name string) (*TaskResult, bool) {
 	folded := task.Normalize(name)
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		if task.Normalize(t.Title) == folded || t.Key == name || string(t.ID) == name {
+		if task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
 			return t, true
 		}
 	}

@@ -71,9 +71,9 @@ func TestJSONHasTheNamesOfTheOriginal(t *testing.T) {
 		require.Equal(t, map[string]any{"input_tokens": 10.0, "output_tokens": 4.0}, got["totalTokenUsage"])
 
 		first, second, cascaded := at(got, "tasks", 0), at(got, "tasks", 1), at(got, "tasks", 4)
-		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "key", "metadata", "metrics", "priority", "result", "role", "status", "structured", "title"}, keys(first))
-		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "id", "metrics", "priority", "result", "status", "structured", "title"}, keys(second))
-		require.Equal(t, []string{"assignee", "classification", "dependsOn", "description", "error", "id", "priority", "result", "status", "title"}, keys(cascaded), "no metrics: it never ran")
+		require.Equal(t, []string{"assignee", "dependsOn", "description", "id", "key", "label", "metadata", "metrics", "priority", "result", "role", "status", "structured", "title"}, keys(first))
+		require.Equal(t, []string{"assignee", "dependsOn", "description", "id", "label", "metrics", "priority", "result", "status", "structured", "title"}, keys(second))
+		require.Equal(t, []string{"assignee", "dependsOn", "description", "error", "id", "label", "priority", "result", "status", "title"}, keys(cascaded), "no metrics: it never ran")
 		require.Equal(t, []any{}, at(first, "dependsOn"), "never null")
 		require.Equal(t, []any{at(first, "id")}, at(second, "dependsOn"))
 		start := float64(res.StartedAt.UnixMilli())
@@ -212,12 +212,12 @@ func TestTaskOfAResult(t *testing.T) {
 	a := spec("a")
 	a.Title, a.Key = "The Task", "the-key"
 	res := run(t, newTeam(t, member("a", says("x"))), nil, a)
-	for _, name := range []string{"The Task", "  the task", "the-key", string(task.NewID("The Task"))} {
+	for _, name := range []string{"The Task", "  the task", "the-key", "The-Key", string(task.NewID("The Task"))} {
 		got, ok := res.Task(name)
 		require.True(t, ok, name)
 		require.Equal(t, "The Task", got.Title)
 	}
-	for _, name := range []string{"", "a", "The-Key"} {
+	for _, name := range []string{"", "a", "the key"} {
 		_, ok := res.Task(name)
 		require.False(t, ok, name)
 	}

@@ -38,9 +38,9 @@ func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (
 	return r.run(ctx), nil
 }
 
-// RunAgent gives one agent a prompt that is the given text and nothing else,
-// and returns the result of that one task. It works under the same handshake,
-// gate and limits as a task of a graph.
+// RunAgent gives one agent a prompt that is the given text, followed by the
+// options' inputs if there are any, and returns the result of that one task.
+// It works under the same handshake, gate and limits as a task of a graph.
 func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
 	start := time.Now()
 	options := o.withDefaults()
@@ -168,7 +168,7 @@ func (r *run) prepare() {
 		}
 		r.tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(t), Assignee: t.Assignee, Role: t.Role,
-			Priority: t.Priority, Metadata: t.Metadata, DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
+			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
 		}
 	}
 	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
@@ -182,6 +182,15 @@ func (r *run) described(t *task.Task) string {
 		return withheld(t.Classification)
 	}
 	return t.Description
+}
+
+// remarks returns the metadata of a task, unless the task's own text is above
+// the caller's clearance.
+func (r *run) remarks(t *task.Task) map[string]any {
+	if t.Classification > *r.options.UserAccepts {
+		return nil
+	}
+	return t.Metadata
 }
 
 // dispatch starts tasks as they become ready and slots free, and settles what

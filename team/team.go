@@ -14,8 +14,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -87,6 +89,8 @@ type Team struct {
 	caps   []handoff.Capabilities
 	schema []*agent.Schema // of each member; nil without one
 	log    *slog.Logger
+
+	warnings []task.Problem // nothing that keeps a run from starting
 }
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
@@ -106,11 +110,7 @@ func New(cfg Config) (*Team, error) {
 	for i := range cfg.Agents {
 		found = append(found, t.enroll(i)...)
 	}
-	for _, base := range sortedKeys(cfg.Endpoints) {
-		if !cfg.Endpoints[base].Valid() {
-			found = append(found, task.Problem{Pointer: task.Pointer("endpoints", base, "accepts"), Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
-		}
-	}
+	found = append(found, t.checkEndpoints()...)
 	if len(found) > 0 {
 		return nil, found
 	}
@@ -180,7 +180,7 @@ func (t *Team) endpoints(m *Member) []handoff.Endpoint {
 	}
 	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
-		if sameBase(base, where) { // of two spellings of one address the stricter counts
+		if normalBase(base) == normalBase(where) { // of two spellings of one address the stricter counts
 			accepts, named = min(accepts, level), true
 		}
 	}
@@ -207,15 +207,41 @@ func DefaultAccepts(baseURL string) label.Classification {
 	return label.Confidential
 }
 
-func sameBase(a, b string) bool {
-	return strings.EqualFold(strings.TrimRight(a, "/"), strings.TrimRight(b, "/"))
+// normalBase returns the one spelling of a base URL under which clearances are
+// compared: scheme and host in lower case, no final dot of the host, no default
+// port, no final slash, and without the path of the chat completions.
+func normalBase(base string) string {
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil || u.Host == "" {
+		return base
+	}
+	scheme, host, port := strings.ToLower(u.Scheme), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	if port != "" && !(scheme == "https" && port == "443") && !(scheme == "http" && port == "80") {
+		host = net.JoinHostPort(host, port)
+	}
+	where := strings.TrimSuffix(path.Clean("/"+u.Path), "/chat/completions")
+	return scheme + "://" + host + strings.TrimSuffix(where, "/")
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// checkEndpoints checks the clearances of endpoints, which protect nothing
+// where nobody's prompts go.
+func (t *Team) checkEndpoints() (found task.Problems) {
+	used := map[string]bool{}
+	for _, c := range t.caps {
+		for _, e := range c.Endpoints {
+			used[normalBase(e.URL)] = true
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	for _, base := range slices.Sorted(maps.Keys(t.config.Endpoints)) {
+		at, subject := task.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)
+		if !t.config.Endpoints[base].Valid() {
+			found = append(found, task.Problem{Pointer: at + "/accepts", Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+		}
+		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
+			found = append(found, task.Problem{Pointer: at, Subject: subject, Message: "it is no base URL", Hint: "write one such as https://api.openai.com/v1", Err: task.ErrInvalid})
+		} else if !used[normalBase(base)] {
+			t.warnings = append(t.warnings, task.Problem{Pointer: at, Subject: subject, Message: "no agent's prompts go there", Hint: "write the base URL as the agent's model has it"})
+		}
+	}
+	return found
 }

@@ -3,8 +3,10 @@ package openai
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/llm"
@@ -133,11 +135,15 @@ func redactURL(s string) string {
 // headersOf checks and copies the headers of a configuration.
 func headersOf(given map[string]string) (http.Header, error) {
 	h := make(http.Header, len(given))
-	for name, value := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value := given[name]
 		canonical := http.CanonicalHeaderKey(strings.TrimSpace(name))
 		switch canonical {
 		case "", "Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept", "Accept-Encoding":
 			return nil, fmt.Errorf("header %q cannot be set", llm.OneLine(name))
+		}
+		if _, twice := h[canonical]; twice {
+			return nil, fmt.Errorf("header %q is there twice, in other letters", llm.OneLine(name))
 		}
 		if strings.ContainsFunc(canonical, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
 			return nil, fmt.Errorf("header %q: not a name of a header", llm.OneLine(name))
