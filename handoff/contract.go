@@ -127,6 +127,8 @@ type Contract struct {
 	RequiredTags []string
 	DeclaredTags []string
 	ExpiresAt    time.Time // of sealed copies and of the reply; zero means never
+
+	bySource map[Source]int // indexes into Grants; nil where there are few
 }
 
 // Handshake rules that can refuse a request.
@@ -196,6 +198,12 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		RequiredTags: slices.Clone(r.RequiredTags),
 		DeclaredTags: slices.Clone(c.OutputTags),
 	}
+	if len(k.Grants) > fewGrants {
+		k.bySource = make(map[Source]int, len(k.Grants))
+		for i := len(k.Grants) - 1; i >= 0; i-- { // of two for one source the first counts, as in a search
+			k.bySource[k.Grants[i].Source] = i
+		}
+	}
 	if bound := session(r.Duration, c.MaxSession); bound > 0 {
 		k.ExpiresAt = now.Add(bound)
 	}
@@ -217,6 +225,9 @@ func copied(grants []Grant) []Grant {
 	}
 	return out
 }
+
+// fewGrants is how many grants are searched one by one.
+const fewGrants = 16
 
 // check refuses what the gate could not enforce: a grant of nobody, and paths into a value.
 func (g Grant) check() error {

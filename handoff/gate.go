@@ -134,6 +134,12 @@ func (c *Compartment) grant(s Source) *Grant {
 	if s.Kind == 0 {
 		return nil
 	}
+	if c.Contract.bySource != nil {
+		if i, ok := c.Contract.bySource[s]; ok && i < len(c.Contract.Grants) && c.Contract.Grants[i].Source == s {
+			return &c.Contract.Grants[i]
+		}
+		return nil
+	}
 	for i := range c.Contract.Grants {
 		if g := &c.Contract.Grants[i]; g.Source == s {
 			return g

@@ -2,9 +2,11 @@ package handoff_test
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -223,4 +225,34 @@ func TestAdmits(t *testing.T) {
 		require.Equal(t, tt.why, why, "%v", tt)
 		require.Equal(t, tt.rule == "", detail == "")
 	}
+}
+
+// Many grants are found by their source, and no more than was granted.
+func TestG01ManyGrants(t *testing.T) {
+	t.Parallel()
+	name := func(i int) handoff.Source {
+		return handoff.Source{Kind: handoff.Dependency, Name: strconv.Itoa(i)}
+	}
+	var grants []handoff.Grant
+	for i := range 100 {
+		grants = append(grants, handoff.WholeOf(name(i), ""))
+	}
+	grants = append(grants, handoff.Grant{Source: name(7)}) // the first of two counts
+	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Grants: grants}, &handoff.Capabilities{Agent: "a"}, noon)
+	require.NoError(t, err)
+	gate := handoff.Compartment{Contract: k}
+	e, err := envelope.New(envelope.Header{ID: "e", Producer: "b", CreatedAt: noon}, envelope.Text("x"))
+	require.NoError(t, err)
+	rule := func(s handoff.Source) handoff.Rule {
+		r, err := gate.Decide(&handoff.Offer{Source: s, Envelope: e}, noon)
+		require.NoError(t, err)
+		return r.Rule
+	}
+	for i := range 100 {
+		require.Equal(t, handoff.RuleDependsOn, rule(name(i)))
+	}
+	require.Equal(t, handoff.RuleGrant, rule(name(100)))
+	require.Equal(t, handoff.RuleGrant, rule(handoff.Source{Kind: handoff.Input, Name: "7"}))
+	gate.Contract.Grants = gate.Contract.Grants[:3]
+	require.Equal(t, handoff.RuleGrant, rule(name(50)), "what was taken out of the contract is granted no more")
 }

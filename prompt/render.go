@@ -152,12 +152,18 @@ func (r *renderer) sections() []Section {
 	if len(r.pieces) == 0 {
 		return nil
 	}
-	list := make([]Section, len(r.pieces))
+	var list []Section
 	for i := range r.pieces {
 		p := &r.pieces[i]
+		if p.silent() {
+			continue
+		}
+		if list == nil {
+			list = make([]Section, 0, len(r.pieces)-i)
+		}
 		canonical, _ := p.Payload().JSON()
 		d := p.Decision()
-		list[i] = Section{Kind: p.Source().Kind, Title: p.Title(), From: d.From, Text: p.Payload().Text(), JSON: canonical, Withheld: d.Reason}
+		list = append(list, Section{Kind: p.Source().Kind, Title: p.Title(), From: d.From, Text: p.Payload().Text(), JSON: canonical, Withheld: d.Reason})
 	}
 	return list
 }
