@@ -53,6 +53,23 @@ func TestReadmeProgramIsTheQuickstart(t *testing.T) {
 	require.Contains(t, read(t, "examples/quickstart/main.go"), indented)
 }
 
+// TestReadmeProgramRuns runs that program against a scripted endpoint.
+func TestReadmeProgramRuns(t *testing.T) {
+	t.Parallel()
+	server, err := scripted.Start(nil, scripted.Options{Keep: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	cmd := exec.Command("go", "run", "./examples/quickstart")
+	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL())
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "Task: Tell.")
+	asked := server.Requests()
+	require.Len(t, asked, 2)
+	require.Contains(t, asked[0].Messages[len(asked[0].Messages)-1].Text, "pump stopped")
+	require.NotContains(t, asked[1].Messages[len(asked[1].Messages)-1].Text, "pump stopped", "the writer never sees the log")
+}
+
 // TestDocsLinksLead holds every relative link of the documents to a file.
 func TestDocsLinksLead(t *testing.T) {
 	t.Parallel()
