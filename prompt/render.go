@@ -61,8 +61,8 @@ func render(b *Brief) *built {
 	r.text, r.closed = r.text[:0], system
 	r.task()
 	in, deps, mem := len(b.Inputs), len(b.Dependencies), len(b.Memory)
-	r.inputs(r.pieces[:in])
-	r.dependencies(r.pieces[in : in+deps])
+	r.granted(headInputs, r.pieces[:in])
+	r.granted(headDependencies, r.pieces[in:in+deps])
 	r.memory(r.pieces[in+deps : in+deps+mem])
 	r.messages(r.pieces[in+deps+mem:])
 	out.text = string(r.text)
@@ -232,33 +232,26 @@ func (r *renderer) task() {
 	r.instruction(PartDescription, 0, t.Description, t.Params)
 }
 
-func (r *renderer) inputs(pieces []piece) {
+// granted writes the section of the inputs or of the dependencies; only the
+// latter say who did the work.
+func (r *renderer) granted(heading string, pieces []piece) {
 	opened := false
 	for i := range pieces {
 		p := &pieces[i]
 		if p.silent() {
 			continue
 		}
-		r.open(&opened, headInputs+"\n")
-		r.frame("\n### ")
-		r.put(PartHeading, p.source, p.Title())
-		r.body(p)
-	}
-}
-
-func (r *renderer) dependencies(pieces []piece) {
-	opened := false
-	for i := range pieces {
-		p := &pieces[i]
-		if p.silent() {
-			continue
+		if !opened {
+			r.open(&opened, heading)
+			r.frame("\n")
 		}
-		r.open(&opened, headDependencies+"\n")
 		r.frame("\n### ")
 		r.put(PartHeading, p.source, p.Title())
-		r.frame(" (by ")
-		r.put(PartHeading, p.source, p.Assignee())
-		r.frame(")")
+		if p.Source().Kind == handoff.Dependency {
+			r.frame(" (by ")
+			r.put(PartHeading, p.source, p.Assignee())
+			r.frame(")")
+		}
 		r.body(p)
 	}
 }

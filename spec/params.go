@@ -9,7 +9,6 @@ import (
 // A param is a one-line value that descriptions and prompts may quote.
 type param struct {
 	value string
-	at    *node // where it is declared
 	src   *source
 	key   int // offset of its name
 	used  bool
@@ -49,7 +48,7 @@ func (l *loader) readParams(layers []*layer) {
 
 // param returns one parameter with its value: of the flag, else of the file.
 func (l *loader) param(name string, n *node, at int) *param {
-	p := &param{at: n, src: n.src, key: at, value: n.text}
+	p := &param{src: n.src, key: at, value: n.text}
 	given, fromFlag := l.o.Params[name]
 	if fromFlag {
 		p.value = given

@@ -224,11 +224,3 @@ func TestACycleWithoutTitlesIsToldByIDs(t *testing.T) {
 	require.EqualError(t, &task.CycleError{Path: []task.ID{"a", "b"}}, "dependency cycle: a -> b -> a")
 	require.EqualError(t, &task.CycleError{}, "dependency cycle: ")
 }
-
-func TestAssign(t *testing.T) {
-	t.Parallel()
-	g, err := task.Resolve([]task.Spec{spec("a")}, at)
-	require.NoError(t, err)
-	g.Assign(0, "worker")
-	require.Equal(t, "worker", g.Task(0).Assignee)
-}

@@ -37,9 +37,6 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	}
 	out.member("status", r.Status)
 	out.member("success", r.Success())
-	if r.Goal != "" {
-		out.member("goal", r.Goal)
-	}
 	out.long("output", r.Output)
 	out.key("tasks")
 	out.raw("[")

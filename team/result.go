@@ -43,7 +43,6 @@ type Result struct {
 	Command   string // how the run was asked for: run, task, or empty from a program
 	RunID     string
 	Name      string
-	Goal      string
 	Status    Status
 	Output    string       // the answer
 	Tasks     []TaskResult // in the order written

@@ -298,7 +298,7 @@ func (r *run) fail(a *attempt) {
 func (r *run) cascaded(t task.Task, kind event.Type) {
 	i, _ := r.queue.Index(t.ID)
 	out := &r.tasks[i]
-	out.Status, out.Result = t.Status, r.queue.Reason(t.ID)
+	out.Status, out.Result = t.Status, r.queue.ReasonIndex(i)
 	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
 	if root, ok := r.queue.RootIndex(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
