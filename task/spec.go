@@ -14,27 +14,31 @@ type Spec struct {
 	Title       string // required; one line of at most 200 characters
 	Description string // required
 	Params      []Param
-	Assignee    string // empty: the scheduler picks an agent before anything runs
+	Assignee    string // empty: an agent is picked before anything runs
 
-	DependsOn []Ref
-	Uses      []Use
+	DependsOn []Ref // whose results it is granted; it starts when all of them have ended
+	Uses      []Use // named inputs that it is granted
 
 	MemoryScope    MemoryScope
-	Classification label.Classification
-	RequiredTags   []string
-	OutputSchema   json.RawMessage
-	TTL            time.Duration
+	Classification label.Classification // of its own text; zero means internal
+	RequiredTags   []string             // its result must carry them, and its agent declare them
+	OutputSchema   json.RawMessage      // JSON Schema of its result; nil means its agent's, else free text
+	TTL            time.Duration        // life of its result; zero means unlimited
 
-	MaxRetries   int           // negative counts as zero
-	RetryDelay   time.Duration // zero means 1 s; [NoDelay] means none
-	RetryBackoff float64       // zero means 2
-	Timeout      time.Duration
+	// MaxRetries is how many attempts may follow a failed one; negative counts
+	// as zero. What would fail again is not tried again: a context that the
+	// gate holds, an answer that does not match its schema, a refused key, an
+	// unknown model. A model call has two more tries of its own in each attempt.
+	MaxRetries   int
+	RetryDelay   time.Duration // before the first retry; zero means 1 s, [NoDelay] none
+	RetryBackoff float64       // factor between two delays; zero means 2
+	Timeout      time.Duration // bound on one attempt; zero means none
 
-	Role     string
-	Priority Priority
-	Metadata map[string]any
+	Role     string         // shown in results; decides nothing
+	Priority Priority       // breaks ties among tasks that are ready at the same time
+	Metadata map[string]any // shown in results; at most 16 strings, numbers and booleans
 
-	Origin Position
+	Origin Position // where it is written, for receipts and messages
 }
 
 // NoDelay as a RetryDelay asks for retries without a pause.

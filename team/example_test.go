@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -124,4 +125,48 @@ func ExampleTeam_RunAgent() {
 	}
 	fmt.Println(res.Output)
 	// Output: HEAR YE.
+}
+
+// A structured result is decoded from its canonical JSON, and receipts say
+// what was granted and yet withheld.
+func ExampleTaskResult() {
+	score := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: `{"score": 0.25}`}, nil
+	}
+	broken := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, errors.New("no model today")
+	}
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "scorer", Agent: team.AgentFunc(score)},
+		{Name: "reader", Agent: team.AgentFunc(broken)},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTasks(context.Background(), []task.Spec{
+		{Title: "Read", Description: "Read the file.", Assignee: "reader"},
+		{
+			Title: "Score", Description: "Score the risk.", Assignee: "scorer",
+			DependsOn:    []task.Ref{{Task: "Read", Optional: true}},
+			OutputSchema: []byte(`{"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}}}`),
+		},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scored, _ := res.Task("Score")
+	var answer struct{ Score float64 }
+	if err := json.Unmarshal([]byte(scored.Structured), &answer); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(answer.Score)
+	for _, held := range scored.Receipts[0].Withheld() {
+		fmt.Println("withheld from", held.To+":", held.From, held.Reason)
+	}
+	// Output:
+	// 0.25
+	// withheld from scorer: reader failed
 }

@@ -1,4 +1,4 @@
-// Package team carries a goal or a graph of tasks to a result.
+// Package team carries a graph of tasks to a result.
 //
 // A [Team] is a roster of agents. [Team.Plan] says before anything runs which
 // agent will read what at which label, or everything that is wrong;
@@ -59,8 +59,11 @@ type Member struct {
 	MaxParallel int                   // attempts at the same time; zero means as many as the run allows
 
 	// Endpoint is the base URL that its prompts are sent to. Empty means what
-	// the Agent's own Endpoint method says; an agent without such a method
-	// sends nothing anywhere.
+	// the Agent's own method Endpoint() string says. An agent that has one but
+	// does not know, such as an [agent.LLM] over a model that names no endpoint,
+	// counts as one of unknown clearance, up to confidential. An agent without
+	// such a method, such as an [AgentFunc], counts as one that sends its
+	// prompts nowhere.
 	Endpoint string
 
 	Model        string   // shown in plans

@@ -1,0 +1,44 @@
+package spec_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
+)
+
+// A program reads a spec, says what does the work for each agent, and runs it.
+// Whatever is wrong comes back with its place in the file.
+func Example() {
+	file, err := spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader(`
+agents: [{name: worker, model: any}]
+inputs: {report: {text: Sales rose by 4 %.}}
+tasks:
+  - {title: Read, assignee: worker, uses: [report], description: Say what happened.}
+  - {title: Tell, assignee: worker, dependsOn: [Read], description: Tell it.}
+`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// A real program returns agent.New(model, …) with a model for a.Connection.
+	echo := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: p.Sections()[0].Text}, nil
+	}
+	tm, err := file.Build(func(a spec.Agent) (team.Agent, error) { return team.AgentFunc(echo), nil })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTasks(context.Background(), file.Tasks, &file.Run)
+	if err != nil {
+		fmt.Println(file.Locate(err))
+		return
+	}
+	fmt.Println(res.Output)
+	// Output: Sales rose by 4 %.
+}
