@@ -18,19 +18,21 @@ const (
 	aNumber
 	aCount // a whole number from 0
 	aBool
-	texts      // a list of texts
-	aSchema    // a schema, or true or false
-	schemas    // a list of schemas
-	schemaMap  // schemas by name
-	textsMap   // lists of texts by name
-	aType      // the name of a type, or a list of them
-	schemaList // a schema or a list of them
+	texts         // a list of texts
+	aSchema       // a schema, or true or false
+	schemas       // a list of schemas
+	schemaMap     // schemas by name
+	textsMap      // lists of texts by name
+	aType         // the name of a type, or a list of them
+	schemaList    // a schema or a list of them
+	dependencyMap // schemas or lists of texts by name
 )
 
 var shapes = map[shape]string{
 	aText: "a text", aNumber: "a number", aCount: "a whole number from 0", aBool: "true or false",
 	texts: "a list of texts", aSchema: "a schema", schemas: "a list of schemas", schemaMap: "schemas by name",
 	textsMap: "lists of texts by name", aType: "one of " + strings.Join(typeNames, ", ") + ", or a list of them", schemaList: "a schema or a list of them",
+	dependencyMap: "schemas or lists of texts by name",
 }
 
 var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
@@ -51,7 +53,7 @@ var keywords = map[string]shape{
 	"minProperties": aCount, "maxProperties": aCount, "required": texts, "dependentRequired": textsMap, "properties": schemaMap,
 	"patternProperties": schemaMap, "additionalProperties": aSchema, "propertyNames": aSchema, "unevaluatedProperties": aSchema,
 	"allOf": schemas, "anyOf": schemas, "oneOf": schemas, "not": aSchema, "if": aSchema, "then": aSchema, "else": aSchema,
-	"dependentSchemas": schemaMap, "dependencies": anything,
+	"dependentSchemas": schemaMap, "dependencies": dependencyMap,
 }
 
 // checkKeywords returns what is wrong with the first keyword, in the order of
@@ -84,7 +86,7 @@ func checkKeywords(v any, at string) error {
 		if key == "$id" && at != "" {
 			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
 		}
-		if err := s.descend(members[key], at+"/"+escape(key)); err != nil {
+		if err := s.eachSchema(members[key], at+"/"+escape(key), checkKeywords); err != nil {
 			return err
 		}
 	}
@@ -122,36 +124,39 @@ func (s shape) allows(v any) bool {
 		return each(v, isSchema)
 	case textsMap:
 		return each(v, func(v any) bool { return all(v, is[string]) })
+	case dependencyMap:
+		return each(v, func(v any) bool { return isSchema(v) || all(v, is[string]) })
 	case aType:
 		return isType(v) || all(v, isType)
 	}
 	return true
 }
 
-// descend checks the schemas inside a value.
-func (s shape) descend(v any, at string) error {
+// eachSchema calls fn for each schema inside a value of this shape.
+func (s shape) eachSchema(v any, at string, fn func(v any, at string) error) error {
 	switch s {
-	case aSchema, schemas, schemaList, schemaMap:
-	default:
-		return nil
-	}
-	if members, ok := v.(map[string]any); ok && s == schemaMap {
+	case aSchema, schemas, schemaList:
+		if items, ok := v.([]any); ok {
+			for i, item := range items {
+				if err := fn(item, fmt.Sprintf("%s/%d", at, i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return fn(v, at)
+	case schemaMap, dependencyMap:
+		members, _ := v.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			if err := checkKeywords(members[name], at+"/"+escape(name)); err != nil {
+			if !isSchema(members[name]) {
+				continue // a list of names
+			}
+			if err := fn(members[name], at+"/"+escape(name)); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	if items, ok := v.([]any); ok {
-		for i, item := range items {
-			if err := checkKeywords(item, fmt.Sprintf("%s/%d", at, i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return checkKeywords(v, at)
+	return nil
 }
 
 func is[T any](v any) bool {

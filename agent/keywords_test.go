@@ -28,12 +28,17 @@ func TestSchemasThatWouldLetEverythingThroughAreRefused(t *testing.T) {
 		`{"$defs":{"a":{"$ref":"https://example.com/s"}}}`: `"$ref" in /$defs/a must be # or begin with #/`,
 		`{"$ref":"#"}`:                                     `the schema refers to itself without going into the value`,
 		`{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}},"items":{"$ref":"#/$defs/a"}}`: `refers to itself without going into the value`,
-		`{"properties":{"a":{"$ref":"#/$defs/no"}}}`: `"$ref" in /properties/a leads nowhere: there is no "#/$defs/no"`,
-		`{"properties":{"a":{"$anchor":"x"}}}`:       `unknown keyword "$anchor"`,
-		`{"properties":{"a":{"$id":"x"}}}`:           `only the schema as a whole`,
-		doubling(24):                                 `applies to one value in more than 10000 ways`,
-		`[]`:                                         `the schema must be a mapping`,
-		`"object"`:                                   `the schema must be a mapping`,
+		`{"properties":{"a":{"$ref":"#/$defs/no"}}}`:                             `"$ref" in /properties/a leads nowhere: there is no "#/$defs/no"`,
+		`{"properties":{"a":{"$anchor":"x"}}}`:                                   `unknown keyword "$anchor"`,
+		`{"properties":{"a":{"$id":"x"}}}`:                                       `only the schema as a whole`,
+		`{"properties":{"default":{"allOf":[{"$ref":"#/properties/default"}]}}}`: `/properties/default refers to itself`,
+		`{"$defs":{"enum":{"not":{"$ref":"#/$defs/enum"}}}}`:                     `/$defs/enum refers to itself`,
+		`{"dependencies":{"a":{"$ref":"#"}}}`:                                    `the schema refers to itself`,
+		`{"dependencies":{"a":{"bogus":1}}}`:                                     `unknown keyword "bogus" in /dependencies/a`,
+		`{"dependencies":{"a":3}}`:                                               `must be schemas or lists of texts by name`,
+		doubling(24):                                                             `applies to one value in more than 10000 ways`,
+		`[]`:                                                                     `the schema must be a mapping`,
+		`"object"`:                                                               `the schema must be a mapping`,
 	} {
 		_, err := agent.ParseSchema(give)
 		require.ErrorIs(t, err, agent.ErrBadSchema, give)
@@ -54,6 +59,7 @@ func TestSchemasOfCommonFormsAreRead(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{
 		`{"$ref":"#/$defs/tree","$defs":{"tree":{"properties":{"left":{"$ref":"#/$defs/tree"},"right":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/tree"}]}}}}}`,
+		`{"x-note":{"$ref":"#/nowhere"},"dependencies":{"a":["b"],"c":{"type":"object"}}}`,
 		doubling(8), `{"const":{"$ref":"nowhere","allOf":3}}`, `{"$defs":{"a/b":{"type":"null"}},"items":{"$ref":"#/$defs/a~1b"}}`,
 		`true`, `{}`, `{"type":["string","null"],"x-note":{"any":1}}`,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"n":{"type":"number"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,

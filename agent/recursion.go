@@ -14,7 +14,7 @@ const maxPaths = 10_000
 
 // inPlace are the keywords whose schemas apply to the value itself and not to
 // a part of it.
-var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
+var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 
 // checkRecursion refuses a schema that applies to a place of a value without
 // an end, or in too many ways. References have been checked to stay inside.
@@ -29,26 +29,15 @@ type walker struct {
 	paths map[string]int // finished counts; -1 while a schema is being counted
 }
 
-// all counts from every schema inside v.
+// all counts from a schema and from every schema inside it.
 func (w *walker) all(v any, at string) error {
-	switch v := v.(type) {
-	case map[string]any:
-		if _, err := w.count(v, at); err != nil {
+	if _, err := w.count(v, at); err != nil {
+		return err
+	}
+	members, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if err := keywords[key].eachSchema(members[key], at+"/"+escape(key), w.all); err != nil {
 			return err
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if s, known := keywords[key]; known && s == anything {
-				continue // values, not schemas
-			}
-			if err := w.all(v[key], at+"/"+escape(key)); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for i, item := range v {
-			if err := w.all(item, at+"/"+strconv.Itoa(i)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -92,7 +81,7 @@ func (w *walker) count(v any, at string) (int, error) {
 				err = add(v[i], at+"/"+key+"/"+strconv.Itoa(i))
 			}
 		case map[string]any:
-			if key != "dependentSchemas" {
+			if keywords[key] != schemaMap && keywords[key] != dependencyMap {
 				err = add(v, at+"/"+key)
 				break
 			}

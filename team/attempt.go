@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/agent"
@@ -132,7 +133,7 @@ func (a *attempt) try(ctx context.Context) error {
 		defer cancel()
 	}
 	a.inAgent = true
-	a.reply, err = a.run.team.config.Agents[a.member].Agent.Run(a.noticing(ctx), text)
+	a.reply, err = a.ask(ctx, text)
 	if err != nil {
 		return because(ctx, err)
 	}
@@ -140,17 +141,34 @@ func (a *attempt) try(ctx context.Context) error {
 	return a.close(time.Now())
 }
 
-// noticing lets subscribers know of model calls that are made again.
-func (a *attempt) noticing(ctx context.Context) context.Context {
-	bus := a.run.bus
+// ask lets the agent work, and subscribers know of the model calls that are
+// made again. What the agent leaves running is told to end, and tells nothing
+// any more: its attempt is over, and a may serve another task by then.
+func (a *attempt) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+	does, bus := a.run.team.config.Agents[a.member].Agent, a.run.bus
 	if !bus.live() {
-		return ctx
+		return does.Run(ctx, p)
 	}
-	return agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards over, and keeps its end from passing a notice
+	over := false
+	defer func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+	}()
+	about := attempt{run: a.run, task: a.task, number: a.number, contract: a.contract}
+	return does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
 		c := code(err)
-		bus.emit(event.Event{Type: event.Warning, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number,
-			Code: c, Message: a.run.explain(a, c, err.Error()), Wait: wait})
-	})
+		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.task.Assignee, Attempt: about.number,
+			Code: c, Message: about.run.explain(&about, c, err.Error()), Wait: wait})
+	}), p)
 }
 
 // because adds to an agent's error why its context ended, if it did.

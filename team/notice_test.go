@@ -4,12 +4,15 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/team"
 )
 
@@ -39,5 +42,28 @@ func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
 		require.Equal(t, "MODEL_SERVER_ERROR", warned[0].Code)
 		require.Contains(t, warned[0].Message, "busy")
 		require.Positive(t, warned[0].Wait)
+	})
+}
+
+// An agent that leaves a call running behind it is not told of any more: by
+// then its attempt serves another task, with another label.
+func TestG42NoticesEndWithTheirAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failing := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+			time.Sleep(time.Second)
+			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "CANARY"}
+		})
+		hedges := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			go func() { _, _ = agent.New(failing, agent.Options{}).Run(ctx, p) }()
+			return agent.Reply{Text: "first"}, nil
+		}
+		a := spec("a")
+		a.Classification = label.Secret
+		var heard audience
+		run(t, newTeam(t, cleared("a", label.Secret, hedges), member("b", sleeps(time.Minute))), heard.options(), a, spec("b"))
+		for _, e := range heard.events {
+			require.NotEqual(t, event.Warning, e.Type)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,15 @@ type Input struct {
 // Format writes the name and the size, so that no verb prints the text.
 func (i Input) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "input %q, %v, %d bytes", i.Name, i.Classification, len(i.Text))
+}
+
+// MarshalJSON writes the name, the label and the size, without the text.
+func (i Input) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Name           string               `json:"name"`
+		Classification label.Classification `json:"classification"`
+		Bytes          int                  `json:"bytes"`
+	}{i.Name, i.Classification, len(i.Text)})
 }
 
 // RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.

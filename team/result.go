@@ -89,12 +89,12 @@ type Metrics struct {
 
 // A TaskError is why a task failed, in the form that the caller is cleared for.
 type TaskError struct {
-	Code    string  `json:"code"`
-	Message string  `json:"message"`
-	Task    task.ID `json:"task,omitempty"`
-	Title   string  `json:"-"`
-	Root    task.ID `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
-	err     error
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	Task    task.ID      `json:"task,omitempty"`
+	Title   string       `json:"-"`
+	Root    task.ID      `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
+	cause   func() error // behind a function, which no verb looks into
 }
 
 // Error names the task and says what went wrong.
@@ -110,7 +110,12 @@ func (e TaskError) LogValue() slog.Value {
 }
 
 // Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
-func (e *TaskError) Unwrap() error { return e.err }
+func (e *TaskError) Unwrap() error {
+	if e.cause == nil {
+		return nil
+	}
+	return e.cause()
+}
 
 // Success reports whether every task completed.
 func (r *Result) Success() bool { return r.Status == StatusOK }

@@ -289,8 +289,8 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 
 // fail ends a task, and through the queue's cascade what depends on it.
 func (r *run) fail(a *attempt) {
-	t := &r.tasks[a.index]
-	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, err: a.err}
+	t, err := &r.tasks[a.index], a.err
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }}
 	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
 }
 
@@ -303,7 +303,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 	if root, ok := r.queue.RootIndex(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {
-			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, err: ErrDependency}
+			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
 		}
 	}
 	if out.Error != nil {
