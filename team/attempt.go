@@ -142,15 +142,13 @@ func (a *attempt) try(ctx context.Context) error {
 }
 
 // ask lets the agent work, and subscribers know of the model calls that are
-// made again. What the agent leaves running is told to end, and tells nothing
-// any more: its attempt is over, and a may serve another task by then.
+// made again. What the agent leaves running behind it tells nothing any more:
+// its attempt is over, and a may serve another task by then.
 func (a *attempt) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	does, bus := a.run.team.config.Agents[a.member].Agent, a.run.bus
 	if !bus.live() {
 		return does.Run(ctx, p)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var mu sync.Mutex // guards over, and keeps its end from passing a notice
 	over := false
 	defer func() {

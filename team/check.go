@@ -58,7 +58,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.config.Name, graph: g, options: &o, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan = &Plan{Name: t.config.Name, graph: g, options: func() *RunOptions { return &o }, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
 	c.checkFlow()
 	c.checkOutput()
 	if len(c.found) > 0 {

@@ -37,6 +37,8 @@ func TestG42PlansAndInputsPrintNoInput(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, printed(p), "CANARY")
 	require.NotContains(t, printed(*p), "CANARY")
+	require.NotContains(t, printed([]*team.Plan{p}), "CANARY")
+	require.NotContains(t, printed(struct{ p *team.Plan }{p}), "CANARY")
 	require.NotContains(t, printed(in), "CANARY")
 	require.NotContains(t, printed([]team.Input{in}), "CANARY")
 }

@@ -24,7 +24,7 @@ type Plan struct {
 
 	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
-	options  *RunOptions // apart, so that printing a plan prints no input
+	options  func() *RunOptions // behind a function, which no verb looks into: they hold the inputs
 	graph    *task.Graph
 	members  []int32                // of each task, an index into the roster
 	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
@@ -92,13 +92,15 @@ type PlannedUser struct {
 
 // userSees reports whether the caller is cleared for a level.
 func (p *Plan) userSees(level label.Classification) bool {
-	k := handoff.Contract{Callee: handoff.User, MaxInput: *p.options.UserAccepts}
+	k := handoff.Contract{Callee: handoff.User, MaxInput: *p.options().UserAccepts}
 	rule, _, _ := k.Admits(level)
 	return rule == ""
 }
 
 // input returns the input that a use names.
-func (p *Plan) input(u task.Use) *Input { return &p.options.Inputs[p.inputs[strings.ToLower(u.Name)]] }
+func (p *Plan) input(u task.Use) *Input {
+	return &p.options().Inputs[p.inputs[strings.ToLower(u.Name)]]
+}
 
 // describe fills in the lists for people, from what the checks computed.
 func (p *Plan) describe(t *Team) {
@@ -110,8 +112,8 @@ func (p *Plan) describe(t *Team) {
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), OutputTags: m.OutputTags,
 		}
 	}
-	p.Inputs = make([]PlannedInput, len(p.options.Inputs))
-	for i, in := range p.options.Inputs {
+	p.Inputs = make([]PlannedInput, len(p.options().Inputs))
+	for i, in := range p.options().Inputs {
 		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: len(in.Text), Readers: []task.ID{}}
 	}
 	g := p.graph
