@@ -37,6 +37,9 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 		c.lists()
 		c.metadata()
 	}
+	if t.Requires = s.Requires.trimmed(); t.Requires != nil {
+		c.requires()
+	}
 }
 
 // payload returns the form that a reference asks for; unset, it is Output.

@@ -28,6 +28,7 @@ type wire struct {
 	RetryBackoff      *float64         `json:"retryBackoff,omitempty"`
 	Role              string           `json:"role,omitempty"`
 	Priority          Priority         `json:"priority,omitempty"`
+	Requires          *Requires        `json:"requires,omitempty"`
 	Metadata          map[string]any   `json:"metadata,omitempty"`
 	CreatedAt         time.Time        `json:"createdAt,omitzero"`
 	UpdatedAt         time.Time        `json:"updatedAt,omitzero"`
@@ -146,6 +147,9 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags,
 		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout),
 	}
+	if !t.Requires.Empty() {
+		w.Requires = t.Requires
+	}
 	w.DependencyPayload = sharedPayload(t.DependsOn)
 	for _, d := range t.DependsOn {
 		one := wireDependency{Task: d.Task, Optional: d.Optional}
@@ -213,6 +217,9 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	}
 	if w.RetryBackoff != nil {
 		t.RetryBackoff = *w.RetryBackoff
+	}
+	if !w.Requires.Empty() {
+		t.Requires = w.Requires
 	}
 	if w.Origin != nil {
 		t.Origin = Position(*w.Origin)

@@ -37,7 +37,7 @@ func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	s := task.Spec{
 		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Params: []task.Param{{Name: "year", Start: 12, End: 16}},
-		Assignee: "letters", DependsOn: []task.Ref{{Task: "Score", As: task.Both, Optional: true}}, Uses: []task.Use{{Name: "claim"}},
+		Assignee: "letters", Requires: &task.Requires{Capabilities: []string{"letters"}}, DependsOn: []task.Ref{{Task: "Score", As: task.Both, Optional: true}}, Uses: []task.Use{{Name: "claim"}},
 		MemoryScope: task.ScopeAll, Classification: label.Secret, RequiredTags: []string{"facts"},
 		OutputSchema: json.RawMessage(`{}`), TTL: time.Hour, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5,
 		Timeout: time.Second, Role: "writer", Priority: task.High, Metadata: map[string]any{"n": 1, "maxTokens": 5},
@@ -48,7 +48,7 @@ func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	g, err := task.Resolve([]task.Spec{s, none}, at)
 	require.NoError(t, err)
 	require.Equal(t, task.Task{
-		ID: task.NewID("Write"), Key: s.Key, Title: s.Title, Description: s.Description, Params: s.Params, Assignee: s.Assignee,
+		ID: task.NewID("Write"), Key: s.Key, Title: s.Title, Description: s.Description, Params: s.Params, Assignee: s.Assignee, Requires: s.Requires,
 		DependsOn: []task.Dependency{{Task: task.NewID("Score"), As: task.Both, Optional: true}}, Uses: s.Uses,
 		MemoryScope: s.MemoryScope, Classification: s.Classification, RequiredTags: s.RequiredTags, OutputSchema: s.OutputSchema,
 		TTL: s.TTL, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5, Timeout: time.Second, Role: s.Role,

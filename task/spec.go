@@ -14,7 +14,8 @@ type Spec struct {
 	Title       string // required; one line of at most 200 characters
 	Description string // required
 	Params      []Param
-	Assignee    string // empty: an agent is picked before anything runs
+	Assignee    string    // empty: an agent is picked before anything runs
+	Requires    *Requires // what its agent must have, picked or named; nil means nothing
 
 	DependsOn []Ref // whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted

@@ -32,8 +32,9 @@ type Task struct {
 	Key         string // short name, [a-z0-9-]+; empty when the caller gave none
 	Title       string
 	Description string
-	Params      []Param // which bytes of Description came from parameters, in order
-	Assignee    string  // the agent's name; empty until one is assigned
+	Params      []Param   // which bytes of Description came from parameters, in order
+	Assignee    string    // the agent's name; empty until one is assigned
+	Requires    *Requires // what the agent must have; nil means nothing
 
 	DependsOn []Dependency // in the order written
 	Uses      []Use        // named inputs, in the order written

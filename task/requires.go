@@ -1,0 +1,80 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Requires is what a task asks of the agent that does it: each is a must. The
+// zero value and nil ask for nothing.
+type Requires struct {
+	Tools        []string `json:"requiredTools,omitempty"`        // tools that it may call, each by its exact name
+	Capabilities []string `json:"requiredCapabilities,omitempty"` // compared as [Normalize] says
+	Backend      string   `json:"requiredBackend,omitempty"`      // what runs it; likewise
+	Provider     string   `json:"requiredProvider,omitempty"`     // whose models it calls; likewise
+}
+
+// Empty reports whether r, which may be nil, asks for nothing.
+func (r *Requires) Empty() bool {
+	return r == nil || len(r.Tools)+len(r.Capabilities)+len(r.Backend)+len(r.Provider) == 0
+}
+
+// trimmed returns a copy without surrounding blanks, or nil when r asks for nothing.
+func (r *Requires) trimmed() *Requires {
+	if r.Empty() {
+		return nil
+	}
+	return &Requires{
+		Tools: trimAll(r.Tools), Capabilities: trimAll(r.Capabilities),
+		Backend: trimWord(r.Backend), Provider: trimWord(r.Provider),
+	}
+}
+
+func trimAll(list []string) []string {
+	list = slices.Clone(list)
+	for k := range list {
+		list[k] = strings.TrimSpace(list[k])
+	}
+	return list
+}
+
+// trimWord keeps a word of blanks as it is, so that it is refused and does not
+// become one that asks for nothing.
+func trimWord(word string) string {
+	if trimmed := strings.TrimSpace(word); trimmed != "" {
+		return trimmed
+	}
+	return word
+}
+
+// requires finds what is wrong with what a task asks of its agent.
+func (c *checker) requires() {
+	r := c.t.Requires
+	c.required("requiredTools", r.Tools, func(name string) string { return name })
+	c.required("requiredCapabilities", r.Capabilities, Normalize)
+	for _, one := range [...]struct{ key, word string }{{"requiredBackend", r.Backend}, {"requiredProvider", r.Provider}} {
+		if one.word == "" {
+			continue
+		}
+		if err := CheckTitle(one.word); err != nil {
+			c.bad(err, fmt.Sprintf("%s: %v", one.key, err), "write one word, or leave it out", "requires", one.key)
+		}
+	}
+}
+
+// required checks one list, whose entries are the same if their normal forms are.
+func (c *checker) required(key string, list []string, normal func(string) string) {
+	seen := make(map[string]bool, len(list))
+	for k, one := range list {
+		if err := CheckTitle(one); err != nil {
+			c.bad(err, fmt.Sprintf("%s[%d]: %v", key, k, err), "write one clean line, or remove it", "requires", key, k)
+			continue
+		}
+		if name := normal(one); seen[name] {
+			c.bad(ErrDuplicate, fmt.Sprintf("%s[%d]: %s is named before", key, k, quote(one)), "remove it", "requires", key, k)
+		} else {
+			seen[name] = true
+		}
+	}
+}
