@@ -82,37 +82,6 @@ type Translation struct {
 	MaxTokens int // bound on what is delivered
 }
 
-// A Source names where a piece of context comes from.
-type Source struct {
-	Kind SourceKind `json:"kind"`
-	Name string     `json:"name"` // the task's id, the input's name
-}
-
-// SourceKind tells the carriers of context apart.
-type SourceKind uint8
-
-// The carriers. The zero value is none of them and is never granted.
-const (
-	_          SourceKind = iota
-	Dependency            // the result of a task
-	Input                 // a named input of the caller
-	Memory                // an entry of shared memory
-	Message               // a message of a team member
-)
-
-var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message"}
-
-// String returns the carrier's name.
-func (k SourceKind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return kindNames[0]
-}
-
-// MarshalText writes the carrier's name.
-func (k SourceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
 // A Contract is what both sides agreed on for one attempt at one task. The
 // zero value lets nothing through.
 type Contract struct {

@@ -38,13 +38,10 @@ const (
 	// RuleStructuredSize holds a structured value that is too large to deliver: it cannot be cut.
 	RuleStructuredSize Rule = "structured size"
 
-	RulePayload   Rule = "payload"   // the form asked for does not exist
-	RuleStatus    Rule = "status"    // the source has no result
-	RuleClaim     Rule = "claim"     // a reply claims to be above its ceiling
-	RuleSchema    Rule = "schema"    // a reply does not match the schema
-	RuleDependsOn Rule = "dependsOn" // granted by a dependency
-	RuleUses      Rule = "uses"      // granted by a named input
-	RuleResult    Rule = "result"    // granted because the reader asked for the run
+	RulePayload Rule = "payload" // the form asked for does not exist
+	RuleStatus  Rule = "status"  // the source has no result
+	RuleClaim   Rule = "claim"   // a reply claims to be above its ceiling
+	RuleSchema  Rule = "schema"  // a reply does not match the schema
 )
 
 // A Compartment enforces one contract. It is a value without state and safe
@@ -288,18 +285,6 @@ func (d *Decision) absent(s task.Status) {
 		why = ReasonSkipped
 	}
 	d.hold(RuleStatus, why, "it has no result, its status is "+string(s))
-}
-
-// granting names the line of the spec that lets a source through.
-func granting(s Source) Rule {
-	switch s.Kind {
-	case Dependency:
-		return RuleDependsOn
-	case Input:
-		return RuleUses
-	default:
-		return RuleGrant
-	}
 }
 
 // topLevel lists what a held payload would have delivered: one path for each

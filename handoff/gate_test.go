@@ -393,16 +393,3 @@ func TestGrantLineIsNamed(t *testing.T) {
 	require.Equal(t, `dependency from "analyst" is held by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")
 }
-
-func TestRuleNamesWhatGranted(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[handoff.SourceKind]handoff.Rule{
-		handoff.Dependency: handoff.RuleDependsOn, handoff.Input: handoff.RuleUses, handoff.Memory: handoff.RuleGrant, handoff.Message: handoff.RuleGrant,
-	} {
-		s := handoff.Source{Kind: kind, Name: "n"}
-		o := offer(t, envelope.Text("x"))
-		o.Source = s
-		c := compartment(t, func(k *handoff.Contract) { k.Grants = []handoff.Grant{handoff.WholeOf(s, "")} })
-		require.Equal(t, want, decide(t, c, o).Rule)
-	}
-}

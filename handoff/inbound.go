@@ -7,7 +7,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // A Reply is what an agent gives back, before the gate ruled on it.
@@ -126,11 +125,3 @@ func carried(claimed, declared []string, v envelope.JSON) []string {
 	}
 	return tags
 }
-
-// WholeOf returns the grant of a source as a whole. Its Paths are shared and
-// must not be written to; a contract has its own.
-func WholeOf(s Source, line string) Grant {
-	return Grant{Source: s, Paths: whole, Line: line}
-}
-
-var whole = []task.Path{task.Whole}

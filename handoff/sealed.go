@@ -2,13 +2,10 @@ package handoff
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
@@ -89,7 +86,7 @@ func (s *Sealed) Decision() *Decision { return s.decision }
 // Source returns where the payload comes from.
 func (s *Sealed) Source() Source { return s.source }
 
-// Title returns the heading: a dependency's title, an input's name, a memory key.
+// Title returns the heading: a task's title, an input's name, a memory key.
 func (s *Sealed) Title() string { return s.title }
 
 // Assignee returns who did the dependency, or "unknown".
@@ -108,50 +105,3 @@ func (s *Sealed) As() task.Payload { return s.as }
 
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }
-
-// Lower returns s with its text cut to at most limit bytes, for a prompt whose
-// parts together are too large. The structured part stays whole.
-func (s Sealed) Lower(limit int) Sealed {
-	payload, from := cutText(s.payload, max(limit, 0))
-	if from == 0 {
-		return s
-	}
-	d := *s.decision
-	if d.CutFrom == 0 {
-		d.CutFrom = from
-	}
-	d.BytesAfter = payload.Size()
-	s.payload, s.decision = payload, &d
-	return s
-}
-
-// cut shortens the text so that both parts together fit into limit bytes; from
-// is the text's length before, or zero when nothing was cut.
-func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
-	canonical, _ := p.JSON()
-	return cutText(p, max(limit-len(canonical), 0))
-}
-
-// opening is how every placeholder begins.
-var opening = strings.TrimSuffix(redact.Kind("").Placeholder(), "]")
-
-// longestPlaceholder is more than a placeholder can have; what is longer and
-// unclosed is none, and does not decide where to cut.
-const longestPlaceholder = 128
-
-// cutText shortens the text to at most limit bytes, on a rune's boundary and
-// never inside a placeholder.
-func cutText(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
-	text := p.Text()
-	if len(text) <= limit {
-		return p, 0
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	if at := strings.LastIndex(text[:min(end+len(opening), len(text))], opening); at >= 0 && at < end && at > end-longestPlaceholder && !strings.Contains(text[at:end], "]") {
-		end = at
-	}
-	return p.WithText(text[:end]), len(text)
-}

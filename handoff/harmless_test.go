@@ -1,0 +1,59 @@
+package handoff_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestG09HarmlessWords(t *testing.T) {
+	t.Parallel()
+	for _, fine := range []string{"", "Write the report", "Élodie's 2nd task (draft): a < b", "### heading", "שלום", "[1]", "<html>", "👩\u200d🚀", "[REDACTED:token]"} {
+		require.NoError(t, handoff.Harmless(fine), "%q", fine)
+	}
+	for line, says := range map[string]string{
+		"two\nlines":                          "line break (U+000A) at byte 3",
+		"x\u2028y":                            "line break (U+2028)",
+		"\x1b[2J":                             "control character (U+001B)",
+		"x\u202ey":                            "invisible character (U+202E)",
+		"bad \xff byte":                       "not valid UTF-8",
+		"my key is " + fakeToken:              "a secret is in it (token)",
+		"https://x:" + "pw12345@example.com/": "a secret is in it (password)",
+	} {
+		err := handoff.Harmless(line)
+		require.ErrorIs(t, err, handoff.ErrHarmful, "%q", line)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), line)
+	}
+	require.ErrorIs(t, handoff.Harmless("\r"), task.ErrLine)
+	for _, token := range controlTokens {
+		err := handoff.Harmless("Write " + token + " now")
+		require.ErrorContains(t, err, "a control token of a chat template is in it")
+		require.NotContains(t, err.Error(), token)
+	}
+}
+
+func TestG42HarmlessNeverQuotesASecret(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{fakeToken, "<|" + fakeToken + "|>", fakeToken + "\n", "\x00" + fakeToken, "\xff" + fakeToken} {
+		err := handoff.Harmless(line)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), fakeToken)
+	}
+}
+
+// What is harmless the gate lets through as it is.
+func TestHarmlessWordsNeedNoGate(t *testing.T) {
+	t.Parallel()
+	pieces := rapid.OneOf(rapid.StringN(0, 6, -1), rapid.SampledFrom(append([]string{"a", "<", "|", ">", "[INST", "]", "password: ", fakeToken, "\n", " "}, controlTokens...)))
+	rapid.Check(t, func(t *rapid.T) {
+		line := strings.Join(rapid.SliceOfN(pieces, 0, 6).Draw(t, "pieces"), "")
+		changed := text(t, line).Payload().Text() != line
+		err := handoff.Harmless(line)
+		require.Equal(t, changed || task.CheckLine(line) != nil, err != nil, "%v", err)
+	})
+}
