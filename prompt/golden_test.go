@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,17 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // layouts holds a brief for each way in which a prompt can look.
-var layouts = map[string]func(d *desk) prompt.Brief{
+var layouts = merged(workLayouts, coordinatorLayouts)
+
+func merged[M map[string]V, V any](all ...M) M {
+	out := M{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+var workLayouts = map[string]func(d *desk) prompt.Brief{
 	"clean-slate": func(d *desk) prompt.Brief { return d.brief() },
 	"untitled": func(d *desk) prompt.Brief {
 		b := d.brief()
@@ -101,6 +112,12 @@ var layouts = map[string]func(d *desk) prompt.Brief{
 			d.message("critic", "One clean line, with **stars** and # signs."), d.message("critic", "Two\nlines."), d.message("analyst", ""),
 			d.message("analyst", "# Task: another"), d.message("analyst", "my key is "+fakeToken), d.message("critic", "last"),
 		}
+		return b
+	},
+	"planned": func(d *desk) prompt.Brief {
+		b := d.brief()
+		b.Instruction = new(d.plan("Write one page about " + fakeToken + ".\n\n### Form\n- **bold** heads"))
+		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "The margin is 3.")}
 		return b
 	},
 	"system": func(d *desk) prompt.Brief {

@@ -19,17 +19,48 @@ const (
 	fenceOpen        = "[envelope "
 	fenceClose       = "[/envelope "
 	withheldOpen     = "[withheld"
+
+	// In prompts for the coordinator.
+	headRoster   = "## Team Roster"
+	headGoal     = "## Goal"
+	headDraft    = "## Your previous plan"
+	headWrong    = "## What is wrong with it"
+	headOriginal = "## Original Goal"
+	headResults  = "## Task Results"
+	headFailed   = "## Failed Tasks"
+	headSkipped  = "## Skipped Tasks"
+	headDuty     = "## Your Task"
 )
 
 // openers are what no line of a description may begin with, in lower case.
-var openers = []string{"# task:", "## inputs", "## context from prerequisite tasks", "## shared team memory",
-	"## messages from team members", fenceOpen, fenceClose, withheldOpen}
+// Where one has a blank, any number of them counts; behind a bracket or a
+// slash and before a slash or a colon blanks count as nothing.
+var openers = lowered("# Task:", headInputs, headDependencies, headMemory, headMessages, headRaw, headStructured, headSchema,
+	fenceOpen, "[envelope:", fenceClose, "[/envelope:", withheldOpen)
+
+// goalOpeners are what no line of a goal may begin with.
+var goalOpeners = append(lowered(headRoster, headGoal, headDraft, headWrong, headOriginal, headResults, headFailed, headSkipped, headDuty), openers...)
+
+func lowered(list ...string) []string {
+	for i := range list {
+		list[i] = strings.ToLower(list[i])
+	}
+	return list
+}
 
 // Opener finds the first line of an instruction that begins as only the
 // builder's own lines may, after leading blanks, whatever the case of its
-// letters, and with invisible characters anywhere. It returns the line's number, from 1, and
-// the opener; line 0 means that there is none.
-func Opener(text string) (line int, opener string) {
+// letters, and with invisible characters anywhere. It returns the line's
+// number, from 1, and the opener; line 0 means that there is none.
+func Opener(text string) (line int, opener string) { return find(text, openers) }
+
+// GoalOpener does for a goal what [Opener] does for a description. A goal also
+// keeps off the headings of the coordinator's prompts, where it stands.
+func GoalOpener(text string) (line int, opener string) { return find(text, goalOpeners) }
+
+// find looks for a line that begins with something reserved. Every opener
+// begins with # or a bracket.
+func find(text string, reserved []string) (line int, opener string) {
 	if !strings.ContainsAny(text, "#[") {
 		return 0, ""
 	}
@@ -40,9 +71,11 @@ func Opener(text string) (line int, opener string) {
 			first = text[:end]
 		}
 		first = strings.TrimLeftFunc(first, blank)
-		for _, o := range openers {
-			if foldPrefix(first, o) {
-				return line, o
+		if strings.HasPrefix(first, "#") || strings.HasPrefix(first, "[") {
+			for _, o := range reserved {
+				if foldPrefix(first, o) {
+					return line, o
+				}
 			}
 		}
 		if end < 0 {
@@ -73,30 +106,38 @@ func invisible(r rune) bool {
 }
 
 // foldPrefix reports whether text begins with prefix: letter case, invisible
-// characters, and how many blanks stand where the prefix has one aside.
+// characters, and blanks aside, see [openers].
 func foldPrefix(text, prefix string) bool {
-	for len(prefix) > 0 {
-		if prefix[0] == ' ' {
+	for i := 0; i < len(prefix); {
+		if prefix[i] == ' ' {
 			rest := strings.TrimLeftFunc(text, blank)
 			if len(rest) == len(text) {
 				return false
 			}
-			prefix, text = prefix[1:], rest
+			i, text = i+1, rest
 			continue
+		}
+		if loose(prefix, i) {
+			text = strings.TrimLeftFunc(text, blank)
 		}
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 {
 			return false
 		}
 		text = text[size:]
-		switch want := prefix[:1]; {
+		switch want := prefix[i : i+1]; {
 		case r < utf8.RuneSelf && string(r) == want, strings.EqualFold(string(r), want):
-			prefix = prefix[1:]
+			i++
 		case !invisible(r):
 			return false
 		}
 	}
 	return true
+}
+
+// loose reports whether blanks before prefix[i] count as nothing.
+func loose(prefix string, i int) bool {
+	return prefix[i] == '/' || prefix[i] == ':' || i > 0 && (prefix[i-1] == '/' || prefix[i-1] == '[')
 }
 
 func blank(r rune) bool { return unicode.IsSpace(r) || invisible(r) }

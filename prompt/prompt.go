@@ -19,28 +19,50 @@ import (
 // common length.
 const MaxBytes = 256 << 10
 
-// ErrTooLarge reports a prompt whose instructions and structured values alone exceed [MaxBytes].
+// ErrTooLarge reports a prompt whose instructions and structured values alone
+// exceed its limit, one that was to stay whole and does not fit, or an
+// instruction that the gate had to cut.
 var ErrTooLarge = errors.New("prompt too large")
 
 // ErrInvalid reports a brief that no prompt may be built from: context of
 // another contract or in the wrong place, or words that would make structure.
 var ErrInvalid = errors.New("invalid brief")
 
-// A Brief is what a prompt is built from.
+// A Brief is what a prompt is built from. Context that the layout has no place
+// for is refused.
 type Brief struct {
 	Contract handoff.Contract // what was agreed for this attempt; everything sealed must belong to it
+	Layout   Layout           // zero means Work
 	Task     *task.Task       // its title, description, classification and origin are used
-	Untitled bool             // leave the title out: the description alone opens the message
+	Untitled bool             // leave the title out: the description alone opens the message; prompts for the coordinator never have it
 
 	System       string       // the agent's system prompt
 	SystemParams []task.Param // which bytes of System came from parameters
-	SystemOrigin string       // where System is written, for the receipt
+	SystemOrigin string       // where System and Guidance are written, for the receipt
 	Schema       string       // JSON Schema of the reply; empty means free text
 
+	MaxBytes int  // of the user message; zero, and whatever is above it, means [MaxBytes]
+	Whole    bool // refuse to cut: a message above the limit is [ErrTooLarge]
+
 	Inputs       []handoff.Sealed // in the order of the task's uses
-	Dependencies []handoff.Sealed // in the order of its dependencies
+	Dependencies []handoff.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
 	Memory       []handoff.Sealed // entries of shared memory; those of one agent stand together
 	Messages     []handoff.Sealed // in the order of arrival
+
+	// Instruction is the description of a task that the coordinator planned. It
+	// stands in the place of Task.Description, and never in part.
+	Instruction *handoff.Sealed
+
+	// What the coordinator gets. Its Task is a step of the runtime, which the
+	// Description words: it opens a Planning and ends a Synthesis.
+	Goal     *handoff.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
+	Roster   *handoff.Sealed  // structured; follows System under a heading of its own
+	Guidance string           // follows the roster in the system prompt
+	Drafts   []handoff.Sealed // Planning, to correct a plan: first the plan, then what is wrong with it
+	Failed   []handoff.Sealed // Synthesis: for each failed task its title, and its error as a text
+	Skipped  []handoff.Sealed // Synthesis: for each skipped task its title, and the reason as a text
+	Part     int              // Synthesis: which part of the results this is, from 1
+	Parts    int              // Synthesis: of how many parts; zero means that all results are here
 }
 
 // A Prompt is what an agent gets: two texts and an account of them. It is
@@ -56,7 +78,7 @@ type built struct {
 // A Section is one piece of granted context in a prompt.
 type Section struct {
 	Kind     handoff.SourceKind
-	Title    string // the dependency's title, the input's name, the memory entry's key
+	Title    string // the task's title, the input's name, the memory entry's key
 	From     string // who made it
 	Text     string // the gated text; empty if withheld or structured only
 	JSON     string // the gated structured part, canonical; empty if there is none
@@ -81,7 +103,8 @@ func (p Prompt) Text() string { return p.get().text }
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }
 
-// Sections returns the granted context piece by piece, in the order of the text.
+// Sections returns the granted context piece by piece, in the order of the
+// texts: what stands in the system prompt comes first.
 func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
 
 // Structured returns the structured part of the dependency with this title, as

@@ -82,6 +82,11 @@ func (d *desk) message(from, text string) handoff.Sealed {
 	return d.seal(handoff.Message, "", from, envelope.Text(text))
 }
 
+// plan seals a text that the coordinator made.
+func (d *desk) plan(text string) handoff.Sealed {
+	return d.seal(handoff.Plan, "", handoff.Coordinator, envelope.Text(text))
+}
+
 // withheld returns the line of an optional dependency that is held after a change.
 func (d *desk) withheld(title string, change func(*handoff.Compartment, *handoff.Offer)) handoff.Sealed {
 	o := d.offer(handoff.Dependency, title, "analyst", envelope.Text("held"))

@@ -73,16 +73,17 @@ type Part uint8
 // The parts of a prompt.
 const (
 	PartFrame       Part = iota // the builder's headings, blank lines and fences
-	PartSystem                  // the agent's system prompt
+	PartSystem                  // the agent's system prompt, with the guidance
 	PartSchema                  // the schema of the reply
 	PartTitle                   // the task's title
 	PartDescription             // the task's description
-	PartHeading                 // a dependency's title and assignee, an input's name, an agent's name
+	PartHeading                 // a task's title and assignee, an input's name, an agent's name
 	PartPayload                 // granted context
 	PartWithheld                // a line in place of context
+	PartGoal                    // what the caller asks
 )
 
-var partNames = [...]string{"frame", "system", "schema", "title", "description", "heading", "payload", "withheld"}
+var partNames = [...]string{"frame", "system", "schema", "title", "description", "heading", "payload", "withheld", "goal"}
 
 // String returns the part's name.
 func (p Part) String() string {

@@ -177,46 +177,6 @@ func TestG30SendersComeFromEnvelopes(t *testing.T) {
 	require.Contains(t, p.Text(), "- **mallory**: \"obey\"")
 }
 
-func TestOpener(t *testing.T) {
-	t.Parallel()
-	openers := []string{"# Task: x", "## Inputs", "## Context from prerequisite tasks", "## Shared Team Memory", "## Messages from team members", "[envelope x", "[/envelope x", "[withheld"}
-	swap := func(s string) string {
-		return strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' {
-				return r - 32
-			}
-			if r >= 'A' && r <= 'Z' {
-				return r + 32
-			}
-			return r
-		}, s)
-	}
-	leads := []string{"", " ", "\t ", "   ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u2060", "\u202e", "\u00ad", "\u200d", "\u034f", "\ufe0f", "\u115f", "\u3164", "\u2800", "\U000e0041", "\x00", "\x1b", "\x7f", " \u200b\t\ufeff "}
-	ends := []string{"\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\u0085", "\u2028", "\u2029"}
-	for _, opener := range openers {
-		for _, spelt := range []string{opener, strings.ToLower(opener), strings.ToUpper(opener), swap(opener), opener[:1] + "\u200b" + opener[1:], strings.Replace(opener, " ", "\u00a0", 1), strings.ReplaceAll(strings.ReplaceAll(opener, "s", "ſ"), "k", "\u212a")} {
-			for _, lead := range leads {
-				line, found := prompt.Opener(lead + spelt + " more")
-				require.Equal(t, 1, line, "%q", lead+spelt)
-				require.True(t, strings.HasPrefix(strings.ToLower(opener), found), found)
-				for _, end := range ends {
-					line, _ = prompt.Opener("Write one page." + end + "It is short." + end + lead + spelt + end + "more")
-					require.Equal(t, 3, line, "%q after %q", lead+spelt, end)
-				}
-			}
-		}
-	}
-	for _, wide := range []string{"##  Inputs", "##\t \tInputs", "#   Task:  x", "[envelope\u00a0x", "##\u200b Inputs"} {
-		line, _ := prompt.Opener(wide)
-		require.Equal(t, 1, line, "%q", wide)
-	}
-	for _, fine := range []string{"", "\n", "##Inputs", "[ envelope x", "Write ## Inputs", "# Tasks", "#Task: x", "### Inputs", "## Input", "## Output schema", "[envelopes]", "[ envelope x", "withheld", "- **x**: y", "x # Task: y", "`## Inputs`", "> ## Inputs", "## \u0406nputs"} {
-		line, found := prompt.Opener(fine)
-		require.Zero(t, line, "%q", fine)
-		require.Empty(t, found)
-	}
-}
-
 func TestG31DescriptionsKeepOffTheBuildersLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

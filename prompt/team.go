@@ -13,23 +13,6 @@ import (
 // Shared memory and messages: the sections that come from the team instead of
 // from a declared dependency.
 
-// entries returns the pieces of one kind.
-func (r *renderer) entries(kind handoff.SourceKind) []piece {
-	first, n := 0, 0
-	for i := range r.pieces {
-		if r.pieces[i].Source().Kind == kind {
-			if n == 0 {
-				first = i
-			}
-			n++
-		}
-	}
-	return r.pieces[first : first+n]
-}
-
-// sender returns who made the piece: its envelope says so, not whoever offered it.
-func (p *piece) sender() string { return p.Decision().From }
-
 // byAgent cuts memory entries into runs of one agent each.
 func byAgent(pieces []piece) [][]piece {
 	var runs [][]piece
@@ -46,7 +29,7 @@ func byAgent(pieces []piece) [][]piece {
 
 // fenceMemory adds one block for each agent of the shared memory.
 func (r *renderer) fenceMemory() {
-	for _, run := range byAgent(r.entries(handoff.Memory)) {
+	for _, run := range byAgent(r.list[listMemory]) {
 		var lines []string
 		whole := handoff.Decision{Mode: handoff.Full, Redacted: redact.Counts{}, After: label.Public}
 		for i := range run {
@@ -108,12 +91,14 @@ func (r *renderer) memory(pieces []piece) {
 	}
 }
 
-// fenceMessages adds a block for each message that is not one clean line.
-func (r *renderer) fenceMessages() {
-	for _, p := range r.entries(handoff.Message) {
+// fenceLines adds a block for each piece of a list that may stand in a line of
+// the builder's and is not one clean line.
+func (r *renderer) fenceLines(list int) {
+	for i := range r.list[list] {
+		p := &r.list[list][i]
 		switch {
 		case p.silent() || p.Withheld():
-		case p.inline():
+		case r.inline(p):
 			r.inlined = append(r.inlined, p.text)
 		default:
 			r.blocks = append(r.blocks, p.block(p.text))
@@ -121,21 +106,31 @@ func (r *renderer) fenceMessages() {
 	}
 }
 
-// inline reports whether a message may stand in the line of its sender: one
+// inline reports whether a text may stand in a line of the builder's: one
 // line, without control or invisible characters, and no structure of the
 // builder's; and nothing to say about it, for which only a fence has room.
-func (p *piece) inline() bool {
-	return marks(p.Decision(), 0) == "" && clean(p.text)
+func (r *renderer) inline(p *piece) bool {
+	return marks(p.Decision(), 0) == "" && clean(p.text, r.brief.Layout)
 }
 
-func clean(text string) bool {
+func clean(text string, l Layout) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
 		return endsLine(r) || invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}
-	line, _ := Opener(text)
+	line, _ := find(text, l.reserved())
 	return line == 0
+}
+
+// said writes a text behind a colon: in the same line, or in a fence.
+func (r *renderer) said(p *piece) {
+	if r.inline(p) {
+		r.frame(" ")
+		r.put(PartPayload, p.source, p.text)
+		return
+	}
+	r.fenced(p.source, p.text)
 }
 
 func (r *renderer) messages(pieces []piece) {
@@ -148,12 +143,7 @@ func (r *renderer) messages(pieces []piece) {
 		r.open(&opened, headMessages)
 		r.frame("\n- **")
 		r.put(PartHeading, p.source, p.sender())
-		if p.inline() {
-			r.frame("**: ")
-			r.put(PartPayload, p.source, p.text)
-			continue
-		}
 		r.frame("**:")
-		r.fenced(p.source, p.text)
+		r.said(p)
 	}
 }

@@ -1,0 +1,152 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+func check(b *Brief) error {
+	if b.Task == nil || b.Task.ID != b.Contract.Task {
+		return fmt.Errorf("the contract is for another task: %w", handoff.ErrUnsealed)
+	}
+	if b.Layout >= layouts {
+		return fmt.Errorf("there is no %v", b.Layout)
+	}
+	if err := task.CheckLine(b.Task.Title); err != nil {
+		return fmt.Errorf("the task's title: %w", err)
+	}
+	if b.MaxBytes < 0 {
+		return fmt.Errorf("MaxBytes is %d", b.MaxBytes)
+	}
+	for i, list := range b.lists() {
+		for j := range *list {
+			if err := checkSealed(&(*list)[j], &ofList[i], b); err != nil {
+				return err
+			}
+		}
+	}
+	for i, s := range b.ones() {
+		if s == nil {
+			continue
+		}
+		if err := checkSealed(s, &ofOne[i], b); err != nil {
+			return err
+		}
+	}
+	return checkLayout(b)
+}
+
+// checkSealed lets through what was sealed for this prompt, belongs into this
+// place, and has no structure in the words that the builder writes unfenced.
+func checkSealed(s *handoff.Sealed, in *place, b *Brief) error {
+	if err := fault(s, in, b); err != nil {
+		return fmt.Errorf("%s %q: %w", s.Source().Kind, s.Source().Name, err)
+	}
+	return nil
+}
+
+func fault(s *handoff.Sealed, in *place, b *Brief) error {
+	if err := s.For(&b.Contract); err != nil {
+		return err
+	}
+	if !slices.Contains(in.kinds[b.Layout], s.Source().Kind) {
+		return fmt.Errorf("it has no place in %s of a brief for %v", in.name, b.Layout)
+	}
+	status := s.Status()
+	if status != "" && !status.Valid() {
+		return fmt.Errorf("there is no status %q", status)
+	}
+	if in.status != "" && status != in.status {
+		return fmt.Errorf("it stands in %s, and the status of its task is %q", in.name, status)
+	}
+	from := s.Decision().From
+	if strings.ContainsRune(from, '"') { // it is written between quotes
+		return fmt.Errorf("its producer's name has a quote: %w", task.ErrName)
+	}
+	for _, words := range [...]string{s.Title(), s.Assignee(), from} {
+		if err := task.CheckLine(words); err != nil {
+			return fmt.Errorf("its heading: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkLayout holds a brief to what its layout alone asks for.
+func checkLayout(b *Brief) error {
+	switch {
+	case b.Layout == Work && b.Guidance != "":
+		return errors.New("a brief for work has no Guidance: write it into System")
+	case b.Layout != Synthesis && (b.Part != 0 || b.Parts != 0):
+		return fmt.Errorf("a brief for %v has no parts", b.Layout)
+	}
+	if b.Instruction == nil {
+		if err := checkWords("the description", b.Task.Description, b.Layout); err != nil {
+			return err
+		}
+	} else if err := checkInstruction("the description", b.Instruction, b.Layout); err != nil {
+		return err
+	}
+	if b.Goal != nil {
+		if err := checkInstruction("the goal", b.Goal, b.Layout); err != nil {
+			return err
+		}
+	}
+	if b.Roster != nil {
+		if err := checkRoster(b.Roster); err != nil {
+			return err
+		}
+	}
+	switch b.Layout {
+	case Planning:
+		return checkPlanning(b)
+	case Synthesis:
+		return checkSynthesis(b)
+	}
+	return nil
+}
+
+// checkInstruction holds context that will stand unfenced to what is asked of
+// a description.
+func checkInstruction(what string, s *handoff.Sealed, l Layout) error {
+	if s.Withheld() {
+		return fmt.Errorf("%s is withheld: %w", what, s.Decision().Err())
+	}
+	if s.Payload().Text() == "" {
+		return fmt.Errorf("%s has no text", what)
+	}
+	return checkWords(what, s.Payload().Text(), l)
+}
+
+func checkWords(what, text string, l Layout) error {
+	if line, opener := find(text, l.reserved()); line > 0 {
+		return fmt.Errorf("line %d of %s begins with %q, which only the builder may write", line, what, opener)
+	}
+	return nil
+}
+
+// uncut returns an error if the gate had to cut what nobody may: half an
+// instruction is another one.
+func uncut(b *Brief) error {
+	for _, s := range [...]*handoff.Sealed{b.Goal, b.Instruction} {
+		if s != nil && s.Decision().CutFrom > 0 {
+			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, handoff.MaxPayload)
+		}
+	}
+	return nil
+}
+
+// checkRoster asks for what the system prompt shows of a roster.
+func checkRoster(s *handoff.Sealed) error {
+	if s.Withheld() {
+		return fmt.Errorf("the roster is withheld: %w", s.Decision().Err())
+	}
+	if _, ok := s.Payload().JSON(); !ok {
+		return errors.New("the roster is no structured value")
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package prompt
+
+import (
+	"strconv"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// A Layout is the shape of a prompt: which sections it has, and which context
+// may stand in them.
+type Layout uint8
+
+// The layouts. The zero value is Work.
+const (
+	Work      Layout = iota // a task of the graph, with what it was granted
+	Planning                // the coordinator divides a goal into tasks
+	Synthesis               // the coordinator answers a goal from results
+	layouts
+)
+
+var layoutNames = [layouts]string{"work", "planning", "synthesis"}
+
+// String returns the layout's name.
+func (l Layout) String() string {
+	if l < layouts {
+		return layoutNames[l]
+	}
+	return "layout " + strconv.Itoa(int(l))
+}
+
+// reserved returns how no line of an instruction may begin in this layout.
+func (l Layout) reserved() []string {
+	if l == Work {
+		return openers
+	}
+	return goalOpeners
+}
+
+// The lists of a brief, in the order of the texts.
+const (
+	listInputs = iota
+	listDrafts
+	listResults
+	listFailed
+	listSkipped
+	listMemory
+	listMessages
+	lists
+)
+
+func (b *Brief) lists() [lists]*[]handoff.Sealed {
+	return [lists]*[]handoff.Sealed{&b.Inputs, &b.Drafts, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages}
+}
+
+// What a brief has one of, in the order of the texts.
+const (
+	oneRoster = iota
+	oneGoal
+	oneInstruction
+	ones
+)
+
+func (b *Brief) ones() [ones]*handoff.Sealed {
+	return [ones]*handoff.Sealed{b.Roster, b.Goal, b.Instruction}
+}
+
+// A place says what may stand in a field of a brief: in each layout these
+// kinds of context and no other, and of a task only this status, if one is
+// named.
+type place struct {
+	name   string
+	kinds  [layouts][]handoff.SourceKind
+	status task.Status
+}
+
+type kinds = [layouts][]handoff.SourceKind
+
+var ofList = [lists]place{
+	listInputs:   {name: "Inputs", kinds: kinds{Work: {handoff.Input}}},
+	listDrafts:   {name: "Drafts", kinds: kinds{Planning: {handoff.Plan, handoff.Fault}}},
+	listResults:  {name: "Dependencies", kinds: kinds{Work: {handoff.Dependency}, Synthesis: {handoff.Dependency, handoff.Digest}}},
+	listFailed:   {name: "Failed", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Failed},
+	listSkipped:  {name: "Skipped", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Skipped},
+	listMemory:   {name: "Memory", kinds: kinds{Work: {handoff.Memory}, Synthesis: {handoff.Memory}}},
+	listMessages: {name: "Messages", kinds: kinds{Work: {handoff.Message}}},
+}
+
+var ofOne = [ones]place{
+	oneRoster:      {name: "Roster", kinds: kinds{Planning: {handoff.Roster}, Synthesis: {handoff.Roster}}},
+	oneGoal:        {name: "Goal", kinds: kinds{Planning: {handoff.Goal}, Synthesis: {handoff.Goal}}},
+	oneInstruction: {name: "Instruction", kinds: kinds{Work: {handoff.Plan}}},
+}

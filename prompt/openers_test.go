@@ -1,0 +1,110 @@
+package prompt_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/prompt"
+	"github.com/stretchr/testify/require"
+)
+
+// What begins a line of the builder's in any prompt, and in a coordinator's.
+var (
+	openers = []string{
+		"# Task: x", "## Inputs", "## Context from prerequisite tasks", "## Shared Team Memory", "## Messages from team members",
+		"#### Raw output", "#### Validated structured result", "## Output schema", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
+	}
+	goalOpeners = []string{
+		"## Team Roster", "## Goal", "## Your previous plan", "## What is wrong with it",
+		"## Original Goal", "## Task Results", "## Failed Tasks", "## Skipped Tasks", "## Your Task",
+	}
+)
+
+// fineLines begin nearly as the builder's do.
+var fineLines = []string{
+	"", "\n", "##Inputs", "Write ## Inputs", "# Tasks", "# Task", "# Task x", "#Task: x", "# Taskx: y", "### Inputs", "## Input", "[envelopes]", "[envelope]", "[ envelopes x", "[//envelope x", "withheld", "/envelope x",
+	"- **x**: y", "x # Task: y", "`## Inputs`", "> ## Inputs", "## \u0406nputs", "# Output schema", "### Raw output", "##### Raw output", "### x (by y)", "### Validated structured result", "[with held", "[", "#", "[ ", "[/ ", "[ /",
+}
+
+func TestOpener(t *testing.T) {
+	t.Parallel()
+	requireOpeners(t, prompt.Opener, openers)
+	for _, fine := range append(fineLines, goalOpeners...) {
+		line, found := prompt.Opener(fine)
+		require.Zero(t, line, "%q", fine)
+		require.Empty(t, found)
+	}
+}
+
+func TestGoalOpener(t *testing.T) {
+	t.Parallel()
+	requireOpeners(t, prompt.GoalOpener, append(goalOpeners, openers...))
+	for _, fine := range append(fineLines, "## Background", "### Goal", "# Goal", "## My Goal", "##Goal") {
+		line, _ := prompt.GoalOpener(fine)
+		require.Zero(t, line, "%q", fine)
+	}
+}
+
+// requireOpeners holds find to each opener: alone and on a later line, in any
+// case, behind blanks, and with invisible characters in it.
+func requireOpeners(t *testing.T, find func(string) (int, string), openers []string) {
+	t.Helper()
+	leads := []string{"", " ", "\t ", "   ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u2060", "\u202e", "\u00ad", "\u200d", "\u034f", "\ufe0f", "\u115f", "\u3164", "\u2800", "\U000e0041", "\x00", "\x1b", "\x7f", " \u200b\t\ufeff "}
+	ends := []string{"\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\u0085", "\u2028", "\u2029"}
+	for _, opener := range openers {
+		for _, spelt := range []string{opener, strings.ToLower(opener), strings.ToUpper(opener), swapped(opener), opener[:1] + "\u200b" + opener[1:], strings.Replace(opener, " ", "\u00a0", 1), strings.ReplaceAll(opener, " ", " \t "), strings.ReplaceAll(strings.ReplaceAll(opener, "s", "ſ"), "k", "\u212a")} {
+			for _, lead := range leads {
+				line, found := find(lead + spelt + " more")
+				require.Equal(t, 1, line, "%q", lead+spelt)
+				require.True(t, strings.HasPrefix(strings.ToLower(opener), found), found)
+				for _, end := range ends {
+					line, _ = find("Write one page." + end + "It is short." + end + lead + spelt + end + "more")
+					require.Equal(t, 3, line, "%q after %q", lead+spelt, end)
+				}
+			}
+		}
+	}
+}
+
+// swapped returns s with small letters for large ones and the other way round.
+func swapped(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 32
+		}
+		if r >= 'A' && r <= 'Z' {
+			return r + 32
+		}
+		return r
+	}, s)
+}
+
+func TestOpenersWithBlanksInThem(t *testing.T) {
+	t.Parallel()
+	for _, wide := range []string{
+		"##  Inputs", "##\t \tInputs", "#   Task:  x", "[envelope\u00a0x", "##\u200b Inputs", "# Task : x", "# Task\u00a0\t: x", "#  Task  :", "# Task\u200b :x",
+		"[ envelope x", "[\tenvelope x", "[ \u200b envelope x", "[ /envelope x", "[/ envelope x", "[ / envelope x", "[envelope : x", "[ envelope:", "[ / envelope :", "[ withheld: rule]", "[\u3000withheld",
+		"####  Raw  output", "####\tvalidated structured result", "## output\u00a0Schema",
+	} {
+		line, _ := prompt.Opener(wide)
+		require.Equal(t, 1, line, "%q", wide)
+	}
+}
+
+func BenchmarkOpener(b *testing.B) {
+	for name, text := range map[string]string{
+		"prose":    strings.Repeat("Write one page.\n", 4096),
+		"headings": strings.Repeat("# Heading 1234\n", 4096),
+		"blanks":   "[" + strings.Repeat(" ", 64<<10),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if line, _ := prompt.GoalOpener(text); line > 0 {
+					b.Fatal(line)
+				}
+			}
+		})
+	}
+}

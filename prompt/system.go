@@ -1,0 +1,23 @@
+package prompt
+
+// The system prompt: the agent's own, for a coordinator the roster and the
+// guidance behind it, and the schema of the reply.
+
+func (r *renderer) system() {
+	b := &r.brief
+	if b.System != "" {
+		r.instruction(PartSystem, 1, b.System, b.SystemParams)
+	}
+	if p := r.one[oneRoster]; p != nil {
+		r.heading(headRoster + "\n\n")
+		r.put(PartPayload, p.source, p.unfenced())
+	}
+	if b.Guidance != "" {
+		r.heading("")
+		r.put(PartSystem, 1, b.Guidance)
+	}
+	if b.Schema != "" {
+		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + headSchema + "\n")
+		r.put(PartSchema, 0, b.Schema)
+	}
+}

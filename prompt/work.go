@@ -1,0 +1,95 @@
+package prompt
+
+import (
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// A task of the graph: its title and description, and what was granted to it.
+
+func (r *renderer) work() {
+	if !r.brief.Untitled {
+		r.frame(headTask)
+		r.put(PartTitle, 0, r.brief.Task.Title)
+		r.frame("\n\n")
+	}
+	r.description()
+	r.granted(headInputs, r.list[listInputs])
+	r.granted(headDependencies, r.list[listResults])
+	r.memory(r.list[listMemory])
+	r.messages(r.list[listMessages])
+}
+
+// description writes what is to be done: as the spec has it, or as the
+// coordinator planned it.
+func (r *renderer) description() {
+	if p := r.one[oneInstruction]; p != nil {
+		r.put(PartDescription, p.source, p.unfenced())
+		return
+	}
+	r.instruction(PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
+}
+
+// described returns the description if it is in no piece.
+func (r *renderer) described() string {
+	if r.one[oneInstruction] != nil {
+		return ""
+	}
+	return r.brief.Task.Description
+}
+
+// granted writes the section of the inputs or of the dependencies; only the
+// latter say who did the work.
+func (r *renderer) granted(heading string, pieces []piece) {
+	opened := false
+	for i := range pieces {
+		p := &pieces[i]
+		if p.silent() {
+			continue
+		}
+		if !opened {
+			r.open(&opened, heading)
+			r.frame("\n")
+		}
+		r.frame("\n### ")
+		r.put(PartHeading, p.source, p.Title())
+		if p.Source().Kind == handoff.Dependency {
+			r.by(" (by ", p.source, p.Assignee())
+		}
+		r.body(p)
+	}
+}
+
+// by ends a heading with who stands behind it.
+func (r *renderer) by(how string, source int32, name string) {
+	r.frame(how)
+	r.put(PartHeading, source, name)
+	r.frame(")")
+}
+
+// body writes what stands under the heading of a piece that is not silent.
+func (r *renderer) body(p *piece) {
+	if p.Withheld() {
+		text := "\n" + withheldOpen + ": " + string(p.Decision().Reason)
+		if p.Status() != "" { // only tasks have one
+			text += "; status " + string(p.Status())
+		}
+		r.put(PartWithheld, p.source, text+"]")
+		return
+	}
+	both := p.As() == task.Both
+	if p.worded() {
+		if both {
+			r.frame("\n" + headRaw)
+		}
+		r.fenced(p.source, p.text)
+	}
+	if p.canonical == "" {
+		return
+	}
+	if both && p.worded() {
+		r.frame("\n")
+	}
+	r.frame("\n" + headStructured)
+	r.fenced(p.source, p.canonical)
+}
