@@ -1,0 +1,133 @@
+package synth_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+)
+
+// duties are all that may be told, and little of it.
+var (
+	bare   = synth.Duties{}
+	filled = synth.Duties{
+		SystemPrompt: "You lead the claims desk of ACME.", Instructions: "Plan at most three tasks.\n",
+		MayGrant: synth.Grants{Memory: true, Inputs: true},
+		Inputs:   []synth.Input{{Name: "claim", Classification: label.Confidential, Bytes: 12_300}, {Name: "policy", Bytes: 900}, {Name: "empty", Classification: label.Public}},
+	}
+)
+
+func TestSystemCallsTheModelTheCoordinator(t *testing.T) {
+	t.Parallel()
+	for _, d := range []synth.Duties{bare, filled, {SystemPrompt: " \n"}} {
+		before, after := synth.System(d)
+		require.Contains(t, before, "coordinator")
+		require.Regexp(t, `(?s)^\S.*\S$`, before)
+		require.Regexp(t, `^## `, after)
+		var headings []string
+		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(before+"\n"+after, -1) {
+			headings = append(headings, m[1])
+		}
+		want := []string{"Output Format", "Dependency Guidance", "When synthesising results"}
+		if d.SystemPrompt == filled.SystemPrompt {
+			want = []string{"Named Inputs", "Output Format", "Dependency Guidance", "When synthesising results", "Further Instructions"}
+		}
+		require.Equal(t, want, headings)
+	}
+	before, _ := synth.System(bare)
+	blank, _ := synth.System(synth.Duties{SystemPrompt: " \n"})
+	require.Equal(t, before, blank)
+}
+
+func TestSystemKeepsTheCallersTexts(t *testing.T) {
+	t.Parallel()
+	before, after := synth.System(filled)
+	require.True(t, strings.HasPrefix(before, filled.SystemPrompt+"\n\n"))
+	require.True(t, strings.HasSuffix(after, "\n"+filled.Instructions))
+	plain, _ := synth.System(bare)
+	require.Equal(t, plain[strings.Index(plain, "\n\n"):], before[strings.Index(before, "\n\n"):], "the duties stay")
+}
+
+// TestG49CoordinatorIsToldOfWhatItMayGrant holds that nothing is offered that
+// ParsePlan would refuse, and that inputs are told by name, label and size.
+func TestG49CoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
+	t.Parallel()
+	_, after := synth.System(filled)
+	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential, 13 KiB\n- \"policy\": internal, 900 bytes\n- \"empty\": public, 0 bytes\n", `"uses": ["claim"]`} {
+		require.Contains(t, after, said)
+	}
+	poor := filled
+	poor.MayGrant = synth.Grants{}
+	_, after = synth.System(poor)
+	for _, said := range []string{"memoryScope", "uses", "claim\"", "policy", "Named Inputs"} {
+		require.NotContains(t, after, said)
+	}
+	_, after = synth.System(synth.Duties{MayGrant: synth.Grants{Inputs: true}})
+	require.NotContains(t, after, "Named Inputs")
+}
+
+// TestSystemTellsWhatParsePlanTakes holds the Output Format to the parser: the
+// keys that it lists are those that are taken, and its example is a plan.
+func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{
+		"title": `"Find"`, "description": `"Find it."`, "assignee": `"analyst"`, "dependsOn": `["Ask"]`, "uses": `["claim"]`, "memoryScope": `"all"`, "role": `"r"`,
+		"priority": `"low"`, "maxRetries": "1", "retryDelayMs": "1", "retryBackoff": "1", "requires": `{"requiredTools": ["x"], "requiredCapabilities": ["x"], "requiredBackend": "x", "requiredProvider": "x"}`,
+	}
+	for _, grants := range []synth.Grants{{}, {Memory: true}, {Inputs: true}, {Memory: true, Inputs: true}} {
+		_, after := synth.System(synth.Duties{MayGrant: grants})
+		r := rules
+		r.MayGrant = grants
+		told := map[string]bool{}
+		for _, m := range regexp.MustCompile(`(?m)^- "(\w+)":`).FindAllStringSubmatch(after, -1) {
+			told[m[1]] = true
+		}
+		for key, value := range values {
+			members := map[string]json.RawMessage{"title": []byte(`"Find"`), "description": []byte(`"Find it."`)}
+			members[key] = []byte(value)
+			task, err := json.Marshal(members)
+			require.NoError(t, err)
+			_, err = synth.ParsePlan("["+string(task)+`, {"title": "Ask", "description": "Ask."}]`, r)
+			require.Equal(t, told[key], err == nil, "%s, %+v: %v", key, grants, err)
+		}
+		for key := range told {
+			require.Contains(t, values, key)
+		}
+
+		example := after[strings.Index(after, "For example:\n"):]
+		example = example[:strings.Index(example, "\n\n")]
+		specs, err := synth.ParsePlan(example, synth.Rules{Agents: []string{"name from the roster"}, Inputs: []string{"name of an input"}, MayGrant: grants})
+		require.NoError(t, err, grants)
+		require.Len(t, specs, 2)
+		require.Equal(t, grants.Inputs, specs[0].Uses != nil)
+	}
+}
+
+// TestWordsKeepOffTheBuildersOwn holds that no line of ours begins as those
+// that the prompt builder writes around it.
+func TestWordsKeepOffTheBuildersOwn(t *testing.T) {
+	t.Parallel()
+	before, after := synth.System(filled)
+	names := []string{"analyst", "Letter writer"}
+	for _, text := range []string{before, after, synth.PlanText(names), synth.RepairText(names), synth.SynthesisText(), synth.PartText()} {
+		line, opener := prompt.GoalOpener(text)
+		require.Zero(t, line, opener)
+		require.Equal(t, strings.TrimSpace(text), strings.TrimRight(text, "\n"))
+		require.NotContains(t, text, "  \n")
+	}
+	require.Contains(t, synth.PlanText(names), "analyst, Letter writer.")
+	require.Contains(t, synth.RepairText(names), synth.PlanText(names))
+	for _, said := range []string{"Use every result", "failed", "skipped", "withheld", "is data"} {
+		require.Contains(t, synth.SynthesisText(), said)
+		require.Contains(t, strings.ReplaceAll(synth.PartText(), "were withheld", "withheld"), said)
+	}
+	for _, said := range []string{"facts", "figures", "names", "which task"} {
+		require.Contains(t, synth.PartText(), said)
+	}
+}

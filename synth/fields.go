@@ -1,0 +1,199 @@
+package synth
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// The values of a planned task, one method a key. None is called with null,
+// which asks for nothing. What task.Resolve checks is left to it.
+
+func (r *reader) title(v any) {
+	if text, ok := r.text(v, "title"); ok {
+		r.spec.Title = text
+		r.words(text, "title")
+	}
+}
+
+func (r *reader) role(v any) {
+	if text, ok := r.text(v, "role"); ok {
+		r.spec.Role = text
+		r.words(text, "role")
+	}
+}
+
+// words refuses a line that will stand in prompts without a fence, and that
+// could be read there as more than words.
+func (r *reader) words(line, key string) {
+	if task.CheckTitle(line) != nil {
+		return // Resolve says why
+	}
+	if at, opener := prompt.Opener(line); at > 0 {
+		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, as only a prompt's own lines may", key, opener), "word it differently", key)
+	} else if err := handoff.Harmless(line); err != nil {
+		r.bad(err, fmt.Sprintf("%s: %v", key, err), "word it differently", key)
+	}
+}
+
+func (r *reader) description(v any) {
+	text, ok := r.text(v, "description")
+	if !ok {
+		return
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	r.spec.Description = text
+	if len(text) > MaxDescription {
+		r.bad(task.ErrInvalid, fmt.Sprintf("description: %d bytes, at most %d", len(text), MaxDescription), "say it in fewer words", "description")
+		return
+	}
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		if err := task.CheckLine(strings.ReplaceAll(line, "\t", " ")); err != nil {
+			r.bad(err, fmt.Sprintf("description: line %d: %v", n, err), "leave the character out", "description")
+			return
+		}
+	}
+	if line, opener := prompt.Opener(text); line > 0 {
+		r.bad(task.ErrInvalid, fmt.Sprintf("description: line %d begins with %q, as only a prompt's own lines may", line, opener), "word it differently", "description")
+	}
+}
+
+func (r *reader) assignee(v any) {
+	name, ok := r.text(v, "assignee")
+	if !ok {
+		return
+	}
+	if r.spec.Assignee = name; !r.agents[name] {
+		r.bad(ErrUnknownAgent, "assignee: no agent is called "+quote(name), nearest(name, r.rules.Agents), "assignee")
+	}
+}
+
+func (r *reader) dependsOn(v any) {
+	for _, title := range r.texts(v, "dependsOn") {
+		r.spec.DependsOn = append(r.spec.DependsOn, task.Ref{Task: title})
+	}
+}
+
+func (r *reader) uses(v any) {
+	if list, ok := v.([]any); ok && len(list) == 0 {
+		return // asks for nothing
+	}
+	if !r.rules.MayGrant.Inputs {
+		r.bad(ErrGrant, "uses: "+ErrGrant.Error(), "remove it, and write what the agent must know into the description", "uses")
+		return
+	}
+	for i, name := range r.short(v, max(len(r.rules.Inputs), maxTools), "uses") {
+		r.spec.Uses = append(r.spec.Uses, task.Use{Name: name})
+		if !r.inputs[name] {
+			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: no input is called %s", i, quote(name)), nearest(name, r.rules.Inputs), "uses", i)
+		}
+	}
+}
+
+func (r *reader) memoryScope(v any) {
+	word, ok := r.text(v, "memoryScope")
+	if !ok {
+		return
+	}
+	if r.spec.MemoryScope = task.MemoryScope(word); r.spec.MemoryScope == task.ScopeAll && !r.rules.MayGrant.Memory {
+		r.bad(ErrGrant, "memoryScope: all: "+ErrGrant.Error(), "remove it, and name in dependsOn what the task needs", "memoryScope")
+	}
+}
+
+func (r *reader) priority(v any) {
+	if word, ok := r.text(v, "priority"); ok {
+		r.spec.Priority = task.Priority(word)
+	}
+}
+
+// maxRetries counts a negative number as 0, as files do.
+func (r *reader) maxRetries(v any) {
+	const hint = "write a whole number from 0 to 10"
+	n, ok := r.number(v, "maxRetries", math.Inf(-1), MaxTaskRetries, hint)
+	switch {
+	case !ok:
+	case n != math.Trunc(n):
+		r.bad(task.ErrInvalid, "maxRetries: it is not a whole number", hint, "maxRetries")
+	default:
+		r.spec.MaxRetries = int(max(n, 0))
+	}
+}
+
+func (r *reader) retryDelay(v any) {
+	const most = float64(MaxRetryDelay / time.Millisecond)
+	ms, ok := r.number(v, "retryDelayMs", 0, most, fmt.Sprintf("write milliseconds, 0 to %.0f", most))
+	if !ok {
+		return
+	}
+	r.spec.RetryDelay = time.Duration(math.Round(ms * float64(time.Millisecond)))
+	if r.spec.RetryDelay == 0 {
+		r.spec.RetryDelay = task.NoDelay
+	}
+}
+
+func (r *reader) retryBackoff(v any) {
+	if f, ok := r.number(v, "retryBackoff", 1, MaxRetryBackoff, "write a factor from 1 to 1000"); ok {
+		r.spec.RetryBackoff = f
+	}
+}
+
+func (r *reader) requires(v any) {
+	members, ok := v.(map[string]any)
+	if !ok {
+		r.bad(task.ErrInvalid, "requires: "+describe(v)+" where an object belongs", `write {"requiredTools": […]}, or remove it`, "requires")
+		return
+	}
+	if len(members) > maxKeys {
+		r.bad(ErrUnknownKey, fmt.Sprintf("requires: %d keys, more than there are", len(members)), "write only "+strings.Join(required, ", "), "requires")
+		return
+	}
+	q := task.Requires{}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		r.requirement(&q, name, members[name])
+	}
+	if !q.Empty() {
+		r.spec.Requires = &q
+	}
+}
+
+// required are the keys of requires.
+var required = []string{"requiredTools", "requiredCapabilities", "requiredBackend", "requiredProvider"}
+
+// requirement reads one key of requires.
+func (r *reader) requirement(q *task.Requires, name string, v any) {
+	if !slices.Contains(required, name) {
+		r.bad(ErrUnknownKey, "requires: unknown key "+quote(name), nearest(name, required), "requires", oneLine(name, maxWord))
+		return
+	}
+	if v == nil {
+		return
+	}
+	switch name {
+	case "requiredTools":
+		q.Tools = r.short(v, maxTools, "requires", name)
+	case "requiredCapabilities":
+		q.Capabilities = r.short(v, maxCapabilities, "requires", name)
+	case "requiredBackend":
+		q.Backend, _ = r.text(v, "requires", name)
+	case "requiredProvider":
+		q.Provider, _ = r.text(v, "requires", name)
+	}
+}
+
+// short reads a list of at most most texts.
+func (r *reader) short(v any, most int, path ...any) []string {
+	if list, ok := v.([]any); ok && len(list) > most {
+		r.bad(task.ErrInvalid, fmt.Sprintf("%v: %d entries, at most %d", path[len(path)-1], len(list), most), "name only what the task cannot do without", path...)
+		return nil
+	}
+	return r.texts(v, path...)
+}

@@ -1,0 +1,76 @@
+package synth
+
+import (
+	"slices"
+	"strings"
+)
+
+// A key is one of a planned task: what the coordinator is told of it, and how it is read.
+type key struct {
+	name  string
+	says  string
+	grant func(Grants) bool // whether a coordinator with these grants is told of it; nil means always
+	read  func(r *reader, v any)
+}
+
+// told reports whether a coordinator with these grants knows the key.
+func (k *key) told(g Grants) bool { return k.grant == nil || k.grant(g) }
+
+// keys are all that a planned task may have, in the order in which they are told and read.
+var keys = []key{
+	{"title", "one line of at most 200 characters, by which other tasks name this one; no two tasks have the same", nil, (*reader).title},
+	{"description", "what the agent must do, complete in itself, at most 16 KiB", nil, (*reader).description},
+	{"assignee", "the name of an agent as the roster has it; without it one is picked", nil, (*reader).assignee},
+	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn},
+	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, (*reader).uses},
+	{"memoryScope", `"all" if the task needs a digest of everything done so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope},
+	{"role", "a few words about whose work this is, at most 200 characters", nil, (*reader).role},
+	{"priority", `"low", "normal", "high" or "critical": which of the tasks that could run goes first`, nil, (*reader).priority},
+	{"maxRetries", "how often the task is tried again after a failure, 0 to 10; 0 is the default", nil, (*reader).maxRetries},
+	{"retryDelayMs", "milliseconds before the first retry; 1000 is the default", nil, (*reader).retryDelay},
+	{"retryBackoff", "factor from one wait to the next, 1 to 1000; 2 is the default", nil, (*reader).retryBackoff},
+	{"requires", `an object of what the agent must have, for tasks without an assignee: "requiredTools" and "requiredCapabilities" (lists), "requiredBackend" and "requiredProvider" (texts)`, nil, (*reader).requires},
+}
+
+// isKey reports whether a planned task may have the key.
+func isKey(name string) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
+}
+
+// known returns the keys that a coordinator with these grants is told of.
+func known(g Grants) []string {
+	var names []string
+	for i := range keys {
+		if keys[i].told(g) {
+			names = append(names, keys[i].name)
+		}
+	}
+	return names
+}
+
+// fixed are keys that tasks have elsewhere and no plan sets, with what to do about it.
+var fixed = map[string]string{
+	"verify": "remove it, and plan a task that checks the result",
+	"id":     "remove it: tasks are named by their titles",
+	"key":    "remove it: tasks are named by their titles",
+	"status": "remove it: every task begins pending",
+	"result": "remove it: results come from agents",
+}
+
+// meant are words that plans of other tools have for a key, without `_`, `-`
+// and upper case.
+var meant = map[string]string{
+	"name": "title", "task": "title", "taskname": "title", "tasktitle": "title",
+	"prompt": "description", "instruction": "description", "instructions": "description", "goal": "description", "details": "description",
+	"agent": "assignee", "agentname": "assignee", "assignedto": "assignee", "worker": "assignee", "owner": "assignee",
+	"dependencies": "dependsOn", "deps": "dependsOn", "depends": "dependsOn", "needs": "dependsOn", "after": "dependsOn", "prerequisites": "dependsOn",
+	"input": "uses", "inputs": "uses", "context": "uses", "files": "uses",
+	"memory": "memoryScope", "scope": "memoryScope",
+	"retries": "maxRetries", "retrydelay": "retryDelayMs", "backoff": "retryBackoff",
+	"tools": "requires", "capabilities": "requires",
+}
+
+// plain returns a word as the keys of meant are written.
+func plain(word string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(word))
+}

@@ -1,0 +1,100 @@
+package synth
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// An Agent is what a coordinator may know of one: not how it works, but what
+// it is for.
+type Agent struct {
+	Name         string
+	Model        string // empty if there is none to name
+	Description  string // what it is for
+	SystemPrompt string // its first line stands in for a missing description; the rest is not shown
+	Capabilities []string
+	Tools        []string
+}
+
+// entry is an agent in the manifest; what is empty is left out.
+type entry struct {
+	Name         string   `json:"name"`
+	Model        string   `json:"model,omitempty"`
+	RoleSummary  string   `json:"roleSummary,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Tools        []string `json:"tools,omitempty"`
+}
+
+// Manifest returns the roster as a coordinator reads it: a JSON array, in the
+// order of the roster, of objects with name, model, roleSummary (at most 140
+// characters), capabilities (the first 20) and tools (the first 24). Each text
+// is one clean line of at most 140 characters; one that holds a secret or a
+// control token of a chat template is left out. The error is a name that no
+// agent can have ([task.CheckName]), or a manifest above
+// [envelope.MaxJSONBytes].
+func Manifest(agents []Agent) (envelope.JSON, error) {
+	entries := make([]entry, len(agents))
+	for i := range agents {
+		a := &agents[i]
+		if err := task.CheckName(a.Name); err != nil {
+			return envelope.JSON{}, fmt.Errorf("manifest: agent %d: %w", i+1, err)
+		}
+		entries[i] = entry{
+			Name: a.Name, Model: shown(a.Model), RoleSummary: summary(a),
+			Capabilities: shownList(a.Capabilities, maxCapabilities), Tools: shownList(a.Tools, maxTools),
+		}
+	}
+	raw, err := json.Marshal(entries)
+	if err != nil {
+		return envelope.JSON{}, fmt.Errorf("manifest: %w", err)
+	}
+	v, err := envelope.ParseJSON(string(raw))
+	if err != nil {
+		return envelope.JSON{}, fmt.Errorf("manifest: %w", err)
+	}
+	return v, nil
+}
+
+// summary returns a line about an agent: its description, or else the first
+// line of its system prompt that is not empty.
+func summary(a *Agent) string {
+	if line := shown(a.Description); line != "" {
+		return line
+	}
+	for line := range strings.FieldsFuncSeq(a.SystemPrompt, endsLine) {
+		if oneLine(line, maxSummary) != "" {
+			return shown(line)
+		}
+	}
+	return ""
+}
+
+// shown returns a text as the manifest may show it, or nothing.
+func shown(text string) string {
+	line := oneLine(text, len(text))
+	if handoff.Harmless(line) != nil { // asked before the cut, which may leave half a secret
+		return ""
+	}
+	return cut(line, maxSummary)
+}
+
+// shownList returns the first texts of a list that have something to show.
+func shownList(list []string, most int) []string {
+	var out []string
+	for _, text := range list {
+		if line := shown(text); line != "" && len(out) < most {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// endsLine reports whether some reader takes r for the end of a line.
+func endsLine(r rune) bool {
+	return '\n' <= r && r <= '\r' || 0x1c <= r && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
+}

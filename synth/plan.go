@@ -1,0 +1,75 @@
+package synth
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/task"
+)
+
+// Rules are what a plan is held to. The zero value allows no assignee, and no
+// grant but dependencies.
+type Rules struct {
+	Agents   []string // names of the roster, one of which an assignee must be, letter for letter
+	Inputs   []string // names of the inputs that may be granted, if MayGrant.Inputs
+	MayGrant Grants
+}
+
+// ParsePlan reads a plan from a coordinator's reply: a JSON array of tasks,
+// alone, in a code fence or within prose. It is read strictly, because a model
+// wrote it: an unknown key, a wrong type, an unknown agent, task or input, a
+// duplicate title, a cycle, a grant that the rules do not allow, or a text that
+// could pass for the prompt builder's own makes it invalid.
+//
+// The error is [task.Problems], with everything wrong at once, at most one
+// problem for each value, and pointers such as /tasks/2/dependsOn/0 into the
+// array; [Faults] writes them for the coordinator. Specs that come back without
+// an error resolve as a graph. Titles and roles are harmless words; a
+// description is clean text, but what it says has not been through the gate.
+func ParsePlan(text string, r Rules) ([]task.Spec, error) {
+	items, problem := plan(text)
+	if problem != nil {
+		return nil, task.Problems{*problem}
+	}
+	p := newReader(&r, len(items))
+	for i, item := range items {
+		p.task(i, item)
+	}
+	if n := p.dependencies(); n > MaxDependencies {
+		return nil, task.Problems{*whole(fmt.Sprintf("%d dependencies, at most %d", n, MaxDependencies), "use the fewest dependencies")}
+	}
+	p.resolve()
+	if len(p.found) > 0 {
+		return nil, p.found
+	}
+	return p.specs, nil
+}
+
+// plan returns the items of the array that a reply holds, or why it holds none.
+func plan(text string) ([]any, *task.Problem) {
+	switch {
+	case len(text) > MaxPlanBytes:
+		return nil, whole(fmt.Sprintf("%d bytes, at most %d", len(text), MaxPlanBytes), "plan fewer tasks, or shorter descriptions")
+	case !utf8.ValidString(text):
+		return nil, whole("it is not valid UTF-8", "")
+	}
+	v, err := find(text)
+	if err != nil {
+		return nil, whole(err.Error(), "answer with one JSON array of tasks, and with nothing else")
+	}
+	items, ok := v.Value().([]any)
+	switch {
+	case !ok:
+		return nil, whole("it is one object, not an array", "write the array of tasks alone, also around a single task: [{…}]")
+	case len(items) == 0:
+		return nil, whole("it has no tasks", "plan one task at least")
+	case len(items) > MaxTasks:
+		return nil, whole(fmt.Sprintf("%d tasks, at most %d", len(items), MaxTasks), "plan fewer tasks")
+	}
+	return items, nil
+}
+
+// whole is a problem of the plan as a whole.
+func whole(message, hint string) *task.Problem {
+	return &task.Problem{Pointer: "/tasks", Subject: "the plan", Message: message, Hint: hint, Err: ErrPlan}
+}

@@ -1,0 +1,186 @@
+package synth
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A reader reads the tasks of one plan.
+type reader struct {
+	rules  *Rules
+	agents map[string]bool
+	inputs map[string]bool
+	known  []string // keys that the coordinator was told of
+	specs  []task.Spec
+	found  task.Problems
+	told   map[string]bool // places that have a problem
+
+	at   int // the task that is read
+	spec *task.Spec
+}
+
+func newReader(r *Rules, tasks int) *reader {
+	return &reader{
+		rules: r, agents: set(r.Agents), inputs: set(r.Inputs), known: known(r.MayGrant),
+		specs: make([]task.Spec, tasks), told: map[string]bool{},
+	}
+}
+
+func set(names []string) map[string]bool {
+	in := make(map[string]bool, len(names))
+	for _, name := range names {
+		in[name] = true
+	}
+	return in
+}
+
+// full reports whether so much is wrong that the rest need not be read.
+func (r *reader) full() bool { return len(r.found) >= maxProblems }
+
+// bad adds a problem of the task that is read, unless its place has one.
+func (r *reader) bad(err error, message, hint string, path ...any) {
+	at := task.Pointer(append([]any{"tasks", r.at}, path...)...)
+	if r.told[at] || r.full() {
+		return
+	}
+	r.told[at] = true
+	r.found = append(r.found, task.Problem{Pointer: at, Subject: subject(r.at, r.spec.Title), Message: message, Hint: hint, Err: err})
+}
+
+// subject names task i in a problem.
+func subject(i int, title string) string {
+	if title == "" {
+		return fmt.Sprintf("task %d", i+1)
+	}
+	return "task " + quote(title)
+}
+
+// task reads item i of the array.
+func (r *reader) task(i int, item any) {
+	if r.full() {
+		return
+	}
+	r.at, r.spec = i, &r.specs[i]
+	members, ok := item.(map[string]any)
+	switch {
+	case !ok:
+		r.bad(task.ErrInvalid, describe(item)+" where a task belongs", `write an object: {"title": …, "description": …}`)
+		return
+	case len(members) > maxKeys:
+		r.bad(ErrUnknownKey, fmt.Sprintf("%d keys, more than a task can have", len(members)), "write only "+strings.Join(r.known, ", "))
+		return
+	}
+	r.members(members)
+}
+
+// members reads the keys of a task.
+func (r *reader) members(members map[string]any) {
+	seen := 0
+	for k := range keys {
+		v, there := members[keys[k].name]
+		if there {
+			seen++
+		}
+		if v != nil {
+			keys[k].read(r, v)
+		}
+	}
+	if seen < len(members) {
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if !isKey(name) {
+				r.strange(name, members[name])
+			}
+		}
+	}
+	for _, name := range [...]string{"title", "description"} {
+		if members[name] == nil {
+			r.bad(task.ErrInvalid, name+": it is missing", "", name)
+		}
+	}
+}
+
+// strange refuses a key that is none of a planned task. One that tasks have
+// elsewhere asks for nothing if it is null.
+func (r *reader) strange(name string, v any) {
+	hint, elsewhere := fixed[name]
+	switch {
+	case elsewhere && v == nil:
+	case name == "verify":
+		r.bad(ErrNotBuilt, "verify: not built yet", hint, name)
+	case elsewhere:
+		r.bad(ErrUnknownKey, name+": a plan does not set it", hint, name)
+	default:
+		r.bad(ErrUnknownKey, "unknown key "+quote(name), r.instead(name), oneLine(name, maxWord))
+	}
+}
+
+// instead names the key that a word stands for, or all there are.
+func (r *reader) instead(word string) string {
+	if name := meant[plain(cut(word, maxWord))]; slices.Contains(r.known, name) {
+		return "write " + name
+	}
+	return nearest(word, r.known)
+}
+
+// nearest is a hint: the known word that is meant, or all there are.
+func nearest(word string, known []string) string {
+	if best, ok := task.Nearest(cut(word, 2*maxWord), known); ok {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	if len(known) == 0 {
+		return "there are none"
+	}
+	list := strings.Join(known[:min(len(known), maxListed)], ", ")
+	if len(known) > maxListed {
+		list += ", …"
+	}
+	return "write one of " + list
+}
+
+// dependencies counts those of all tasks. Their number is bounded so that a
+// plan in which all of them are wrong stays a short list of problems.
+func (r *reader) dependencies() (n int) {
+	for i := range r.specs {
+		n += len(r.specs[i].DependsOn)
+	}
+	return n
+}
+
+// resolve adds what is wrong with the tasks as a graph, where nothing is wrong yet.
+func (r *reader) resolve() {
+	if r.full() {
+		return // not all tasks were read
+	}
+	_, err := task.Resolve(r.specs, time.Time{})
+	problems, ok := errors.AsType[task.Problems](err)
+	if err != nil && !ok {
+		problems = task.Problems{*whole(err.Error(), "")}
+	}
+	for _, p := range problems {
+		if i := taskOf(p.Pointer); r.told[p.Pointer] || r.told[task.Pointer("tasks", i)] {
+			continue
+		}
+		if p.Err == task.ErrUnknown && !strings.HasPrefix(p.Hint, "did you mean") {
+			p.Hint = "write the title of another task of this plan" // there are no keys, and ids are not known
+		}
+		r.found = append(r.found, p)
+	}
+	slices.SortStableFunc(r.found, func(a, b task.Problem) int { return taskOf(a.Pointer) - taskOf(b.Pointer) })
+}
+
+// taskOf returns the number of the task that a pointer leads into, or -1.
+func taskOf(pointer string) int {
+	rest, _ := strings.CutPrefix(pointer, "/tasks/")
+	number, _, _ := strings.Cut(rest, "/")
+	if i, err := strconv.Atoi(number); err == nil {
+		return i
+	}
+	return -1
+}
