@@ -21,7 +21,11 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC]",
 		Short: "Show who would read what, at which label, and where it leaves to; nothing is run",
-		Args:  atMostOne,
+		Example: `  runteam plan                                 the team.yaml of this folder
+  runteam plan claims -o dot | dot -Tsvg -o claims.svg
+  runteam plan claims -o mermaid > claims.mmd`,
+		Annotations: map[string]string{alsoForms: "dot mermaid"},
+		Args:        atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				s.path = args[0]
@@ -48,6 +52,9 @@ func (a *app) plan(s *source) error {
 		return a.printJSON(planned{plan, found})
 	}
 	a.warn(found)
+	if _, ok := drawings[a.settings.output]; ok {
+		return a.printDrawing(a.settings.output, plan)
+	}
 	var b strings.Builder
 	writePlan(&b, plan)
 	return a.printText(b.String())

@@ -23,7 +23,7 @@ var (
 
 // settings hold for every command: the form of what it prints.
 type settings struct {
-	output   string // text or json, once settled
+	output   string // one of the forms of the command, once settled
 	pretty   bool
 	logLevel string
 	level    slog.Level
@@ -35,17 +35,33 @@ func (s *settings) json() bool { return s.output == "json" }
 // flags adds the flags of all commands.
 func (s *settings) flags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVarP(&s.output, "output", "o", s.output, "`FORM` of the result on stdout: text or json (default text, or $"+envOutput+")")
+	f.StringVarP(&s.output, "output", "o", s.output, "`FORM` of the result on stdout: text or json, of a plan also dot or mermaid (default text, or $"+envOutput+")")
 	f.Lookup("output").DefValue = ""
 	f.BoolVar(&s.pretty, "pretty", false, "indent JSON")
 	f.StringVar(&s.logLevel, "log-level", "warn", "log from this `LEVEL` on to stderr: debug, info, warn or error")
-	complete(root, "output", formats)
+	completeWith(root, "output", formsOf)
 	complete(root, "log-level", levels)
+}
+
+// alsoForms names the annotation of a command that prints more forms than others.
+const alsoForms = "runteam_forms"
+
+// formsOf returns the forms that a command prints.
+func formsOf(cmd *cobra.Command) []string {
+	return append(slices.Clone(formats), strings.Fields(cmd.Annotations[alsoForms])...)
 }
 
 // complete tells shells the values of a flag.
 func complete(cmd *cobra.Command, flag string, values []string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	completeWith(cmd, flag, func(*cobra.Command) []string { return values })
+}
+
+// completeWith tells shells the values of a flag that depend on the command.
+func completeWith(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return values(cmd), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
 		panic(err) // the flag was added the line before
 	}
 }
@@ -54,10 +70,10 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)) error {
 	given := cmd.Flags().Changed("output")
 	original := cmd.Annotations[originalForm] != ""
-	if given && !slices.Contains(formats, s.output) {
+	if given && !slices.Contains(formsOf(cmd), s.output) {
 		text := s.output
 		s.output = ""
-		return unknownWord("--output", text, formats)
+		return wrongForm(cmd, "--output", text)
 	}
 	if fromEnv, ok := lookup(envOutput); !given && ok && fromEnv != "" && !slices.Contains(formats, fromEnv) {
 		return unknownWord(envOutput, fromEnv, formats)
@@ -75,6 +91,14 @@ func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)
 		return unknownWord("--log-level", s.logLevel, levels)
 	}
 	return nil
+}
+
+// wrongForm refuses a form that a command does not print.
+func wrongForm(cmd *cobra.Command, name, form string) error {
+	if _, ok := drawings[form]; ok {
+		return usageError("%s %s: only plan draws a graph; %s prints text or json", name, form, cmd.CommandPath())
+	}
+	return unknownWord(name, form, formsOf(cmd))
 }
 
 // originalForm marks commands that print JSON always, as the original does.

@@ -22,8 +22,9 @@ func TestUsageErrors(t *testing.T) {
 		{"-o json resume", `unknown command "resume"`},
 		{"run --offlin", "did you mean --offline?"},
 		{"plan --save f", "unknown flag: --save"},
-		{"plan -o dot", "write text or json"},
-		{"plan -o mermaid", "write text or json"},
+		{"plan -o dto", "did you mean dot?"},
+		{"run -o dot", "--output dot: only plan draws a graph; runteam run prints text or json"},
+		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},
 		{"run --record f", "unknown flag: --record"},
 		{"run --goal x", "--goal needs the coordinator, which is not built yet"},
 		{"run --team team.yaml --goal x", "--goal needs the coordinator"},
@@ -70,7 +71,7 @@ func TestUsageErrors(t *testing.T) {
 				require.Contains(t, got.stderr, tt.want)
 				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line: %q", got.stderr)
 			}
-			if strings.HasPrefix(tt.args, "plan -o") || strings.Contains(tt.args, "--output xml") || strings.Contains(tt.args, "-o text") || tt.args == "run --pretty" {
+			if strings.Contains(tt.args, " -o ") || strings.Contains(tt.args, "--output xml") || strings.Contains(tt.args, "-o text") || tt.args == "run --pretty" {
 				return
 			}
 			got = call{dir: dir, args: append(args, "-o", "json")}.run(t)
