@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -62,27 +65,15 @@ func copied(v any) any {
 // beyond, as strings: RFC 8785 would write digits there that nobody wrote.
 // Reading a canonical form again gives the same canonical form.
 func ParseJSON(raw string) (JSON, error) {
-	if len(raw) > MaxJSONBytes {
-		return JSON{}, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
-	}
-	if !utf8.ValidString(raw) {
-		return JSON{}, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
-	}
-	d := decoder{tokens: json.NewDecoder(strings.NewReader(raw))}
-	d.tokens.UseNumber()
-	value, err := d.value(0)
+	value, large, err := decode(raw)
 	if err != nil {
 		return JSON{}, err
 	}
-	if _, err := d.tokens.Token(); err != io.EOF {
-		return JSON{}, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, d.tokens.InputOffset())
-	}
-	// The standard decoder repairs lone surrogates in silence; RFC 8785 refuses them.
 	canonical, err := jcs.Transform([]byte(raw))
 	if err != nil {
 		return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
 	}
-	if d.large {
+	if large {
 		widened, err := json.Marshal(widen(value))
 		if err != nil {
 			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
@@ -95,6 +86,71 @@ func ParseJSON(raw string) (JSON, error) {
 		return JSON{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrJSON, len(canonical), MaxJSONBytes)
 	}
 	return JSON{canonical: string(canonical), value: value}, nil
+}
+
+// DecodeJSON reads one JSON value as strictly as [ParseJSON] does, and returns
+// what [JSON.Value] would. It makes no canonical form, which is most of the
+// work: it is for values that are looked at and not kept. Numbers that no
+// float64 holds are read here; only their canonical form does not exist.
+func DecodeJSON(raw string) (any, error) {
+	value, _, err := decode(raw)
+	return value, err
+}
+
+// decode reads one value, and reports whether it has a number that the
+// canonical form keeps as a string.
+func decode(raw string) (value any, large bool, err error) {
+	if len(raw) > MaxJSONBytes {
+		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
+	}
+	if !utf8.ValidString(raw) {
+		return nil, false, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
+	}
+	d := decoder{tokens: json.NewDecoder(strings.NewReader(raw))}
+	d.tokens.UseNumber()
+	if value, err = d.value(0); err != nil {
+		return nil, false, err
+	}
+	if _, err := d.tokens.Token(); err != io.EOF {
+		return nil, false, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, d.tokens.InputOffset())
+	}
+	if at := loneSurrogate(raw); at >= 0 { // the standard decoder repairs them in silence
+		return nil, false, fmt.Errorf("%w: half of a surrogate pair at byte %d", ErrJSON, at)
+	}
+	return value, d.large, nil
+}
+
+// loneSurrogate returns where in well-formed JSON an escape stands for half of
+// a surrogate pair without the other half, or -1.
+func loneSurrogate(raw string) int {
+	for i := 0; ; {
+		next := strings.IndexByte(raw[i:], '\\')
+		if next < 0 {
+			return -1
+		}
+		i += next
+		unit, ok := escaped(raw[i:])
+		switch {
+		case !ok:
+			i += 2
+		case !utf16.IsSurrogate(unit):
+			i += 6
+		default:
+			if low, ok := escaped(raw[i+6:]); !ok || utf16.DecodeRune(unit, low) == unicode.ReplacementChar {
+				return i
+			}
+			i += 12
+		}
+	}
+}
+
+// escaped returns the unit of an escape \uXXXX that a text begins with.
+func escaped(text string) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(text[2:6], 16, 16)
+	return rune(unit), err == nil
 }
 
 type decoder struct {

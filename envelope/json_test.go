@@ -105,6 +105,9 @@ func TestG19StrictJSONRefuses(t *testing.T) {
 			require.Zero(t, v)
 			_, err = envelope.Structured(tt.raw)
 			require.ErrorIs(t, err, envelope.ErrJSON)
+			if _, err = envelope.DecodeJSON(tt.raw); tt.name != "out of a double's range" && tt.name != "too long in its canonical form" {
+				require.ErrorIs(t, err, envelope.ErrJSON)
+			}
 		})
 	}
 }
@@ -193,6 +196,13 @@ func FuzzG19ParseJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		v, err := envelope.ParseJSON(raw)
+		value, decoded := envelope.DecodeJSON(raw)
+		if decoded != nil {
+			require.Error(t, err, "what cannot be decoded cannot be parsed")
+		}
+		if err == nil {
+			require.Equal(t, v.Value(), value)
+		}
 		if err != nil {
 			require.ErrorIs(t, err, envelope.ErrJSON)
 			require.Zero(t, v)

@@ -13,7 +13,7 @@ import (
 // outermost array and at the outermost object, and takes the first that is
 // strict JSON. Where several fences of one kind are, it takes none: which of
 // them is the plan would be a guess.
-func find(text string) (envelope.JSON, error) {
+func find(text string) (any, error) {
 	text = strings.TrimSpace(text)
 	named, bare := fences(text)
 	first, second := brackets(text)
@@ -24,7 +24,7 @@ func find(text string) (envelope.JSON, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return envelope.JSON{}, fmt.Errorf("%d code fences hold JSON, and only one can be the plan", len(found))
+			return nil, fmt.Errorf("%d code fences hold JSON, and only one can be the plan", len(found))
 		case fault == nil:
 			fault = err // of the first text that could have been the plan
 		}
@@ -32,17 +32,17 @@ func find(text string) (envelope.JSON, error) {
 	if fault == nil {
 		fault = errors.New("no JSON array is in it")
 	}
-	return envelope.JSON{}, fault
+	return nil, fault
 }
 
 // strict returns those of the texts that are strict JSON, arrays or objects,
 // and what is wrong with the first one that only begins like it.
-func strict(texts []string) (found []envelope.JSON, fault error) {
+func strict(texts []string) (found []any, fault error) {
 	for _, text := range texts {
 		if text == "" || text[0] != '[' && text[0] != '{' {
 			continue
 		}
-		v, err := envelope.ParseJSON(text)
+		v, err := envelope.DecodeJSON(text)
 		if err == nil {
 			found = append(found, v)
 		} else if fault == nil {

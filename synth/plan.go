@@ -57,7 +57,7 @@ func plan(text string) ([]any, *task.Problem) {
 	if err != nil {
 		return nil, whole(err.Error(), "answer with one JSON array of tasks, and with nothing else")
 	}
-	items, ok := v.Value().([]any)
+	items, ok := v.([]any)
 	switch {
 	case !ok:
 		return nil, whole("it is one object, not an array", "write the array of tasks alone, also around a single task: [{…}]")
