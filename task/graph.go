@@ -102,6 +102,10 @@ func (g *Graph) Tasks() []Task { return g.tasks }
 // Task returns task i, owned by the graph.
 func (g *Graph) Task(i int) *Task { return &g.tasks[i] }
 
+// Assign gives task i to an agent. It is for whoever made the graph, before
+// anybody else reads it.
+func (g *Graph) Assign(i int, agent string) { g.tasks[i].Assignee = agent }
+
 // Index returns the index of the task with this id.
 func (g *Graph) Index(id ID) (i int, ok bool) {
 	n, ok := g.index.get(string(id), g.id)

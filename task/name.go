@@ -23,8 +23,9 @@ var (
 	ErrReserved = errors.New("reserved name")
 )
 
-// reserved are readers of context that are no agents, and the wildcard of rules.
-var reserved = []string{"user", "coordinator", "*"}
+// reserved are readers and producers of context that are no agents, and the
+// wildcard of rules.
+var reserved = []string{"user", "coordinator", "runteam", "*"}
 
 // CheckTitle reports why a title cannot be one: it must be a clean line (see
 // [CheckLine]) of 1 to [MaxTitle] characters, surrounding blanks not counted.
@@ -96,8 +97,8 @@ func isHidden(r rune) bool {
 
 // CheckName reports why a name of an agent or an input cannot be one. A name
 // is a letter or digit, then up to 63 letters, digits, `.`, `_`, `-` or blanks,
-// the last not a blank. The names user, coordinator and * are reserved in any
-// letter case. Errors wrap [ErrName] or [ErrReserved].
+// the last not a blank. The names user, coordinator, runteam and * are reserved
+// in any letter case. Errors wrap [ErrName] or [ErrReserved].
 func CheckName(name string) error {
 	if slices.ContainsFunc(reserved, func(word string) bool { return strings.EqualFold(word, name) }) {
 		return fmt.Errorf("%w %s: choose another", ErrReserved, name)
