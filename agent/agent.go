@@ -130,7 +130,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, o.MaxTurns)
 	}
-	m := llm.Retry(c.agent.asking, noticing(ctx, o.Retry))
+	m := llm.Retry(paid(ctx, c.agent.asking), noticing(ctx, o.Retry))
 	res, err := m.Call(ctx, llm.Request{
 		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 	}, nil)

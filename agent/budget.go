@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// ReplyEstimate is how many tokens a reply without a bound is expected to
+// take, when a budget is asked for them.
+const ReplyEstimate = 1000
+
+// bytesPerToken is how long a token is taken to be where nobody has counted.
+const bytesPerToken = 4
+
+// A Budget is asked before each model call of an [LLM].
+//
+// Reserve sets aside what the call may take. It may wait for other calls to be
+// settled, until ctx ends. Its error ends the agent's work and is returned as
+// it is. The function that it returns is called once, when the call is over,
+// with what it took; counted says whether an endpoint counted that, and not
+// the agent by the bytes.
+type Budget interface {
+	Reserve(ctx context.Context, estimate llm.Usage) (settle func(took llm.Usage, counted bool), err error)
+}
+
+type budgetKey struct{}
+
+// WithBudget returns a context under which every [LLM] asks b before each
+// model call, also before one that it makes again.
+func WithBudget(ctx context.Context, b Budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
+// paid returns a model whose calls the context's budget, if it has one, is asked for.
+func paid(ctx context.Context, m llm.Model) llm.Model {
+	b, ok := ctx.Value(budgetKey{}).(Budget)
+	if !ok {
+		return m
+	}
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		estimate := Estimate(req)
+		settle, err := b.Reserve(ctx, estimate)
+		if err != nil {
+			return llm.Response{}, err
+		}
+		took, counted := llm.Usage{}, false
+		defer func() { settle(took, counted) }()
+		res, err := m.Call(ctx, req, emit)
+		took, counted = taken(estimate, res, err)
+		return res, err
+	})
+}
+
+// Estimate returns what a call is expected to take at most: a token for each
+// four bytes that are sent, and the bound on the reply, or [ReplyEstimate].
+func Estimate(req llm.Request) llm.Usage {
+	sent := len(req.System)
+	for _, m := range req.Messages {
+		sent += len(m.Text)
+	}
+	reply := req.MaxTokens
+	if reply <= 0 {
+		reply = ReplyEstimate
+	}
+	return llm.Usage{InputTokens: (sent + bytesPerToken - 1) / bytesPerToken, OutputTokens: reply}
+}
+
+// taken returns what a call took. A reply that nobody counted is measured; a
+// call that broke off was read by the model, and one that was refused was not.
+func taken(estimate llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
+	if err == nil {
+		if res.Usage != (llm.Usage{}) {
+			return res.Usage, true
+		}
+		return llm.Usage{InputTokens: estimate.InputTokens, OutputTokens: (len(res.Text) + bytesPerToken - 1) / bytesPerToken}, false
+	}
+	failed, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case ok && failed.Usage != (llm.Usage{}):
+		return failed.Usage, true
+	case !ok, failed.Kind == llm.Cut, failed.Kind == llm.Timeout, failed.Kind == llm.TooLarge:
+		return llm.Usage{InputTokens: estimate.InputTokens}, false
+	}
+	return llm.Usage{}, false
+}
