@@ -20,20 +20,27 @@ type Type string
 const (
 	RunStart      Type = "run_start"
 	RunComplete   Type = "run_complete"
-	TaskStart     Type = "task_start"     // first attempt of a task
-	TaskComplete  Type = "task_complete"  // a task completed
-	TaskSkipped   Type = "task_skipped"   // a task will not run
-	TaskRetry     Type = "task_retry"     // an attempt failed; another follows after Wait
-	AgentStart    Type = "agent_start"    // an attempt begins; Receipt says what the agent sees
-	AgentComplete Type = "agent_complete" // an attempt ended
-	Reveal        Type = "reveal"         // the user asked to see above the user's clearance
-	Warning       Type = "warning"        // with a Task: a model call failed and is made again after Wait
-	Error         Type = "error"          // a task failed, by itself or because of Root
+	PlanReady     Type = "plan_ready"      // the tasks of a goal are planned and checked; Plan says which
+	TaskReady     Type = "task_ready"      // a task waits for nothing but a free slot; also before another attempt
+	TaskStart     Type = "task_start"      // first attempt of a task
+	TaskComplete  Type = "task_complete"   // a task completed
+	TaskSkipped   Type = "task_skipped"    // a task will not run
+	TaskRetry     Type = "task_retry"      // an attempt failed; another follows after Wait
+	AgentStart    Type = "agent_start"     // an attempt begins; Receipt says what the agent sees
+	AgentComplete Type = "agent_complete"  // an attempt ended
+	AllComplete   Type = "all_complete"    // every task has ended; what follows is the synthesis, if there is one
+	Message       Type = "message"         // a message of From is delivered to Agent with this attempt
+	Budget        Type = "budget_exceeded" // a model call was not made, since the budget of the run has not enough left
+	Reveal        Type = "reveal"          // the user asked to see above the user's clearance
+	Warning       Type = "warning"         // with a Task: a model call failed and is made again after Wait
+	Error         Type = "error"           // a task failed, by itself or because of Root
 )
 
 // An Event is one thing that happened. Seq, Type, Time and Run are always set;
 // the fields of a task are set for every type that begins with task_ or agent_,
-// for Error, and for a Warning about a model call. Others are zero where their
+// for Error, Message and Budget, and for a Warning about a model call. The
+// coordinator's work has agent_ events too: their Agent is coordinator and
+// their Title the step, such as plan or synthesis. Others are zero where their
 // comment does not name the type. Events are shared by all subscribers: nobody
 // may change one.
 type Event struct {
@@ -51,14 +58,25 @@ type Event struct {
 	Because string      `json:"because,omitempty"` // the title of Root
 	Code    string      `json:"code,omitempty"`    // of an error; RunComplete: the status of the run
 	Message string      `json:"message,omitempty"` // the error or warning, gated for the user
+	From    string      `json:"from,omitempty"`    // Message: who sent it
 
 	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning: until the next attempt or call; waitMs in JSON
 	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
 	Input    int             `json:"input_tokens,omitempty"`  // AgentComplete, TaskComplete, RunComplete
 	Output   int             `json:"output_tokens,omitempty"` // AgentComplete, TaskComplete, RunComplete
 	Bytes    int             `json:"bytes,omitempty"`         // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
-	Tasks    int             `json:"tasks,omitempty"`         // RunStart: how many
+	Tasks    int             `json:"tasks,omitempty"`         // RunStart, PlanReady: how many; a goal has none at the start
+	Plan     []Planned       `json:"plan,omitempty"`          // PlanReady
 	Receipt  *prompt.Receipt `json:"receipt,omitempty"`       // AgentStart
+}
+
+// Planned is a task of a plan.
+type Planned struct {
+	Task      task.ID   `json:"task"`
+	Title     string    `json:"title"`
+	Agent     string    `json:"agent"`
+	Assigned  bool      `json:"assigned,omitempty"` // the plan named no agent
+	DependsOn []task.ID `json:"dependsOn,omitempty"`
 }
 
 // MarshalJSON writes the event with its times in milliseconds, as results have them.
