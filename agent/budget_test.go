@@ -1,0 +1,96 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/llm"
+)
+
+// A till is a budget that writes down what it is asked.
+type till struct {
+	estimates []llm.Usage
+	took      []llm.Usage
+	counted   []bool
+	refuses   error
+}
+
+func (b *till) Reserve(_ context.Context, estimate llm.Usage) (func(llm.Usage, bool), error) {
+	b.estimates = append(b.estimates, estimate)
+	return func(took llm.Usage, counted bool) {
+		b.took, b.counted = append(b.took, took), append(b.counted, counted)
+	}, b.refuses
+}
+
+func TestEachCallIsPaid(t *testing.T) {
+	t.Parallel()
+	answered := llm.Usage{InputTokens: 12, OutputTokens: 3}
+	for _, tt := range []struct {
+		name    string
+		replies []func() (llm.Response, error) // the last one again and again
+		took    []llm.Usage
+		counted []bool
+	}{
+		{"counted by the endpoint", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{answered}, []bool{true}},
+		{"measured, since nobody counted", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{Text: "nine byte"}, nil },
+		}, []llm.Usage{{InputTokens: 8, OutputTokens: 3}}, []bool{false}},
+		{"a refusal costs nothing, and the next call is paid anew", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429} },
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{}, answered}, []bool{false, true}},
+		{"a call that broke off was read", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Cut} },
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8}, answered}, []bool{false, true}},
+		{"a call that failed and was counted", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Cut, Usage: answered} },
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{answered, answered}, []bool{true, true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // waits between calls
+				calls := 0
+				m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+					calls++
+					return tt.replies[min(calls, len(tt.replies))-1]()
+				})
+				b := &till{}
+				_, err := agent.New(m, agent.Options{MaxTokens: 50}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+				require.NoError(t, err)
+				require.Equal(t, tt.took, b.took)
+				require.Equal(t, tt.counted, b.counted)
+				for _, e := range b.estimates {
+					require.Equal(t, 50, e.OutputTokens)
+				}
+			})
+		})
+	}
+}
+
+func TestARefusedCallIsNotMade(t *testing.T) {
+	t.Parallel()
+	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		t.Error("it was called")
+		return llm.Response{}, nil
+	})
+	broke := errors.New("no money")
+	_, err := agent.New(m, agent.Options{}).Run(agent.WithBudget(t.Context(), &till{refuses: broke}), promptOf(t, "", ""))
+	require.ErrorIs(t, err, broke)
+}
+
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	req := llm.Request{System: "four", Messages: []llm.Message{{Text: strings.Repeat("x", 9)}}}
+	require.Equal(t, llm.Usage{InputTokens: 4, OutputTokens: agent.ReplyEstimate}, agent.Estimate(req), "rounded up")
+	req.MaxTokens = 7
+	require.Equal(t, 7, agent.Estimate(req).OutputTokens)
+}
