@@ -24,5 +24,6 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.Equal(t, []string{"text", "json", "dot", "mermaid"}, completions(t, "plan", "-o", ""))
 	require.Equal(t, []string{"text", "json"}, completions(t, "run", "-o", ""))
 	require.Equal(t, progressModes, completions(t, "run", "--progress", ""))
+	require.Empty(t, completions(t, "init", "here", ""))
 	require.Equal(t, levels, completions(t, "check", "--log-level", ""))
 }

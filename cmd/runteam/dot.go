@@ -62,7 +62,7 @@ const dotWidth = 40
 func (n *node) wrapped(width int) (all []string) {
 	for _, l := range n.lines {
 		line := ""
-		for _, word := range strings.Fields(l) {
+		for word := range strings.FieldsSeq(l) {
 			if line != "" && columns(line)+1+columns(word) > width {
 				all, line = append(all, line), ""
 			}

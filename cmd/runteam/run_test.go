@@ -222,7 +222,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) io.WriteCloser{"full": full, "broken pipe": closed} {
 		for _, args := range [][]string{
 			{"run", harvestPath(t), "--offline"}, {"run", harvestPath(t), "--offline", "-o", "json"}, {"run", harvestPath(t), "--offline", "-o", "json", "--pretty"},
-			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
+			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
 		} {
 			t.Run(name+" "+strings.ReplaceAll(strings.Join(args, " "), harvestPath(t), harvest), func(t *testing.T) {
 				t.Parallel()
@@ -261,7 +261,7 @@ func TestTimeoutKeepsWhatIsDone(t *testing.T) {
 		<-r.Context().Done()
 	})
 	start := time.Now()
-	got := call{args: []string{"run", "-", "--max-concurrency", "1", "--timeout", "500ms", "-o", "json"}, stdin: strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1), env: server.env()}.run(t)
+	got := call{args: []string{"run", "-", "--max-concurrency", "1", "--timeout", "3s", "-o", "json"}, stdin: strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1), env: server.env()}.run(t)
 	require.Equal(t, statusFailed, got.status, "%+v", got)
 	require.Less(t, time.Since(start), 30*time.Second)
 	result := object(t, got.stdout)
