@@ -64,6 +64,7 @@ const (
 	CodeHeld              = "CONTEXT_HELD"
 	CodeStructuredMissing = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
 	CodeTooLarge          = "DEPENDENCY_PAYLOAD_TOO_LARGE"
+	CodeUnserializable    = "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED"
 )
 
 // A Decision is what the gate ruled about one piece of context and one
@@ -144,6 +145,8 @@ func (e *HeldError) Code() string {
 		return CodeStructuredMissing
 	case RuleStructuredSize:
 		return CodeTooLarge
+	case RuleTokens: // two of its keys would be written alike
+		return CodeUnserializable
 	}
 	return CodeHeld
 }

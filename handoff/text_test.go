@@ -158,7 +158,7 @@ func TestG30KeysThatMeetAfterBreakingAreHeld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, structured(t, `{"<s>":1,"<·s>":2,"x":"<|im_start|>"}`))
 	for _, o.As = range []task.Payload{task.Output, task.Structured, task.Both} {
-		requireHeld(t, compartment(t), o, handoff.RuleTokens, handoff.ReasonRule, handoff.CodeHeld)
+		requireHeld(t, compartment(t), o, handoff.RuleTokens, handoff.ReasonRule, handoff.CodeUnserializable)
 	}
 }
 
