@@ -26,7 +26,7 @@ func newRoster(names []string) (roster, error) {
 	var errs []error
 	for i, name := range names {
 		err := task.CheckName(name)
-		if first, twice := folded[strings.ToLower(name)]; twice && err == nil {
+		if first, twice := folded[strings.ToLower(name)]; twice {
 			err = fmt.Errorf("%w of %q: letter case does not tell names apart", task.ErrDuplicate, first)
 		}
 		if err != nil {

@@ -165,6 +165,7 @@ func TestFromSnapshotRefuses(t *testing.T) {
 		{"a missing message", func(s *messagebus.Snapshot) { s.Messages = slices.Delete(s.Messages, 0, 1) }, messagebus.ErrInvalid, `message 1: invalid id "message/2": ids count up, and this one is "message/1"`},
 		{"another order", func(s *messagebus.Snapshot) { slices.Reverse(s.Messages) }, messagebus.ErrInvalid, `id "message/2"`},
 		{"a foreign id", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.ID = "input/claim" }, messagebus.ErrInvalid, `id "input/claim"`},
+		{"an id before the first", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.ID = "message/0" }, messagebus.ErrInvalid, `invalid id "message/0"`},
 		{"another run", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Run = "run-2" }, messagebus.ErrInvalid, `run "run-2": the bus is of run "run-1"`},
 		{"a task's result", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Task = "t" }, messagebus.ErrInvalid, `no task's result`},
 		{"no such envelope", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Hops = 17 }, envelope.ErrInvalid, "17 hops"},
