@@ -70,16 +70,18 @@ func (d *decoder) reply(n ast.Node) Reply {
 	r := Reply{}
 	textAt, at, before := n, n, len(d.faults)
 	seen := d.mapping(n, "reply", fields{
-		"task":       func(n ast.Node) { r.Task, at = d.text(n, "task"), n },
-		"system":     func(n ast.Node) { r.System = d.text(n, "system") },
-		"text":       func(n ast.Node) { r.Text, textAt = d.text(n, "text"), n },
-		"delay":      func(n ast.Node) { r.Delay = d.duration(n, "delay") },
-		"status":     func(n ast.Node) { r.Status = d.number(n, "status") },
-		"retryAfter": func(n ast.Node) { r.RetryAfter = d.duration(n, "retryAfter") },
-		"body":       func(n ast.Node) { r.Body = d.text(n, "body") },
-		"times":      func(n ast.Node) { r.Times = d.count(n, "times") },
-		"cut":        func(n ast.Node) { r.Cut = d.boolean(n, "cut") },
-		"usage":      func(n ast.Node) { r.Usage = d.usage(n) },
+		"task":        func(n ast.Node) { r.Task, at = d.text(n, "task"), n },
+		"coordinator": func(n ast.Node) { r.Coordinator, at = Step(d.text(n, "coordinator")), n },
+		"part":        func(n ast.Node) { r.Part = d.count(n, "part", "any part") },
+		"system":      func(n ast.Node) { r.System = d.text(n, "system") },
+		"text":        func(n ast.Node) { r.Text, textAt = d.text(n, "text"), n },
+		"delay":       func(n ast.Node) { r.Delay = d.duration(n, "delay") },
+		"status":      func(n ast.Node) { r.Status = d.number(n, "status") },
+		"retryAfter":  func(n ast.Node) { r.RetryAfter = d.duration(n, "retryAfter") },
+		"body":        func(n ast.Node) { r.Body = d.text(n, "body") },
+		"times":       func(n ast.Node) { r.Times = d.count(n, "times", "no limit") },
+		"cut":         func(n ast.Node) { r.Cut = d.boolean(n, "cut") },
+		"usage":       func(n ast.Node) { r.Usage = d.usage(n) },
 	})
 	if seen == nil || len(d.faults) > before {
 		return r
@@ -144,7 +146,7 @@ func (d *decoder) boolean(n ast.Node, what string) bool {
 // whole reads a number from zero.
 func (d *decoder) whole(n ast.Node, what string) int {
 	if i, ok := n.(*ast.IntegerNode); ok {
-		if v, err := strconv.Atoi(i.Token.Value); err == nil && v >= 0 && v <= 1<<31-1 {
+		if v, err := strconv.Atoi(i.Token.Value); err == nil && v >= 0 && v <= maxWhole {
 			return v
 		}
 	}
@@ -160,9 +162,10 @@ func (d *decoder) number(n ast.Node, what string) int {
 	return v
 }
 
-func (d *decoder) count(n ast.Node, what string) int {
+// count reads a number from 1; without says what it means to have none.
+func (d *decoder) count(n ast.Node, what, without string) int {
 	if i, ok := n.(*ast.IntegerNode); ok && i.Token.Value == "0" {
-		d.fail(n, "%s: want a number from 1; leave it out for no limit", what)
+		d.fail(n, "%s: want a number from 1; leave it out for %s", what, without)
 		return 0
 	}
 	return d.whole(n, what)

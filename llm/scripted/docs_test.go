@@ -3,6 +3,8 @@ package scripted_test
 import (
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,7 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scripts.md")
 	require.NoError(t, err)
 	all := example.FindAllSubmatch(text, -1)
-	require.Len(t, all, 4)
+	require.Len(t, all, 5)
 	for _, m := range all {
 		_, err := scripted.Parse("docs/scripts.md", m[1])
 		require.NoError(t, err)
@@ -26,8 +28,39 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 	s, err := scripted.Parse("docs/scripts.md", all[0][1])
 	require.NoError(t, err)
 	require.Equal(t, `{"iban": "DE89 3704"}`+"\n", answerOf(t, s, "", "# Task: Extract facts\n\n## Inputs\n\n### claim\nIBAN: DE89 3704\n"))
-	s, err = scripted.Parse("docs/scripts.md", all[3][1])
+	s, err = scripted.Parse("docs/scripts.md", all[4][1])
 	require.NoError(t, err)
 	require.Equal(t, "The excess is 150.\n- 12 EUR\n",
 		answerOf(t, s, "", "# Task: Compare\n\n## Inputs\n\n### claim\nhi\n12 EUR\n\n## Context from prerequisite tasks\n\n### Read policy (by x)\nexcess: 150"))
+	s, err = scripted.Parse("docs/scripts.md", all[2][1])
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"title": "Find causes", "description": "Why?", "assignee": "analyst"},
+		{"title": "Check causes", "description": "Check them.", "assignee": "critic", "dependsOn": ["Find causes"]}]`,
+		answerOf(t, s, coordinatorSystem, "## Goal\n\nWhy?"))
+	require.Equal(t, "Why? Because costs rose.\nNot checked: no time.", answerOf(t, s, "",
+		"## Original Goal\n\nWhy?\n\n## Task Results\n\n### Find causes (completed by analyst)\ncosts rose\n\n## Failed Tasks\n\n### Check causes (FAILED)\nError: no time"))
+}
+
+// word matches what a table of the documentation calls a key or a function.
+var word = regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)")
+
+// TestDocumentedWordsAreAllThereAre holds the tables to the errors that name
+// what is known, so that nothing is missing in them.
+func TestDocumentedWordsAreAllThereAre(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/scripts.md")
+	require.NoError(t, err)
+	_, err = scripted.Parse("s.yaml", []byte("replies:\n- {nope: 1}"))
+	require.Error(t, err)
+	known := regexp.MustCompile(`known are ([a-zA-Z, ]+)`).FindStringSubmatch(err.Error())
+	require.NotNil(t, known)
+	for key := range strings.SplitSeq(known[1], ", ") {
+		require.Regexp(t, "`"+key+"[`:]", string(text), key)
+	}
+	for _, m := range word.FindAllStringSubmatch(string(text), -1) {
+		_, err := scripted.New(&scripted.Script{Replies: []scripted.Reply{{Text: "{{ " + m[1] + " }}"}}}, false)
+		if err != nil {
+			require.True(t, slices.Contains(strings.Split(known[1], ", "), m[1]), "%s is neither a function nor a key", m[1])
+		}
+	}
 }

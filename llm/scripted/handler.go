@@ -153,6 +153,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 
 // choose records a request and returns the reply for it, or nil, and its number.
 func (h *Handler) choose(req Request, got *received) (*answer, int) {
+	step, part := got.step(), got.part()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls++
@@ -160,7 +161,7 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 		h.requests = append(h.requests, req)
 	}
 	for _, a := range h.answers {
-		if !a.matches(got) || a.Times > 0 && a.left == 0 {
+		if !a.matches(got, step, part) || a.Times > 0 && a.left == 0 {
 			continue
 		}
 		a.left--
@@ -169,8 +170,9 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 	return nil, h.calls
 }
 
-func (a *answer) matches(got *received) bool {
+func (a *answer) matches(got *received, step Step, part int) bool {
 	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
+		(a.Coordinator == "" || a.Coordinator == step) && (a.Part == 0 || a.Part == part) &&
 		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
 }
 
@@ -179,8 +181,11 @@ func (a *answer) named() string {
 	if at := a.At.String(); at != "" {
 		return "the reply at " + at + ": "
 	}
-	if a.Task != "" {
+	switch {
+	case a.Task != "":
 		return fmt.Sprintf("the reply for task %q: ", a.Task)
+	case a.Coordinator != "":
+		return fmt.Sprintf("the reply for the coordinator's %s: ", a.Coordinator)
 	}
 	return ""
 }

@@ -25,8 +25,7 @@ func ask(t *testing.T, s *scripted.Script, system, user string) (int, string) {
 	return post(t, h, system, user)
 }
 
-func post(t *testing.T, h http.Handler, system, user string) (int, string) {
-	t.Helper()
+func post(t require.TestingT, h http.Handler, system, user string) (int, string) {
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": []map[string]any{
 		{"role": "system", "content": system}, {"role": "user", "content": user},
 	}})
@@ -44,8 +43,14 @@ func answerOf(t *testing.T, s *scripted.Script, system, user string) string {
 	return textOf(t, body)
 }
 
-func textOf(t *testing.T, body string) string {
-	t.Helper()
+// said returns the text of an endpoint's answer.
+func said(t require.TestingT, h http.Handler, system, user string) string {
+	status, body := post(t, h, system, user)
+	require.Equal(t, 200, status, body)
+	return textOf(t, body)
+}
+
+func textOf(t require.TestingT, body string) string {
 	var c struct {
 		Choices []struct{ Message struct{ Content string } }
 	}

@@ -10,13 +10,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/printer"
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFile bounds a script file, in bytes.
-const MaxFile = 1 << 20
+// MaxFile bounds a script file, in bytes. Recordings of long runs need that
+// much; a file of this size takes seconds to read.
+const MaxFile = 16 << 20
 
 // A FileError is one thing that is wrong in a script file, and where. Line
 // and Column count from 1; they are 0 if the fault has no place.
@@ -60,7 +62,11 @@ func Parse(name string, data []byte) (*Script, error) {
 	if message := unfit(data); message != "" {
 		return nil, &FileError{File: name, Message: message}
 	}
-	file, err := parser.ParseBytes(data, 0)
+	tokens := lexer.Tokenize(string(data))
+	if depth(tokens) > maxDepth {
+		return nil, &FileError{File: name, Message: "nested too deep"}
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, syntaxError(name, err)
 	}
@@ -84,13 +90,11 @@ func Parse(name string, data []byte) (*Script, error) {
 func unfit(data []byte) string {
 	switch {
 	case len(data) > MaxFile:
-		return fmt.Sprintf("larger than %d KiB", MaxFile>>10)
+		return fmt.Sprintf("larger than %d MiB", MaxFile>>20)
 	case !utf8.Valid(data):
 		return "not UTF-8: is this a text file?"
 	case bytes.IndexByte(data, 0) >= 0:
 		return "holds a zero byte: is this a text file?"
-	case depth(data) > maxDepth:
-		return "nested too deep"
 	}
 	return ""
 }
@@ -98,24 +102,22 @@ func unfit(data []byte) string {
 // maxDepth bounds nesting: the parser's time grows with its square.
 const maxDepth = 200
 
-// depth is a bound on how deep brackets and dashes nest, by counting them.
-func depth(data []byte) int {
-	deepest, open := 0, 0
-	for line := range bytes.Lines(data) {
-		dashes := 0
-		for rest := bytes.TrimLeft(line, " "); bytes.HasPrefix(rest, []byte("- ")); rest = bytes.TrimLeft(rest[1:], " ") {
+// depth is a bound on how deep brackets and dashes nest, by counting those that are structure.
+func depth(tokens token.Tokens) int {
+	deepest, open, dashes, line := 0, 0, 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			open++
+		case token.SequenceEndType, token.MappingEndType:
+			open = max(open-1, 0)
+		case token.SequenceEntryType:
+			if t.Position.Line != line {
+				line, dashes = t.Position.Line, 0
+			}
 			dashes++
 		}
-		for _, c := range line {
-			switch c {
-			case '[', '{':
-				open++
-			case ']', '}':
-				open = max(open-1, 0)
-			}
-			deepest = max(deepest, open)
-		}
-		deepest = max(deepest, dashes)
+		deepest = max(deepest, open, dashes)
 	}
 	return deepest
 }

@@ -28,6 +28,10 @@ replies:
     retryAfter: 2s
     body: slow down
   - text: ""
+  - system: lead
+    coordinator: digest
+    part: 2
+    text: shorter
 `
 
 func TestParse(t *testing.T) {
@@ -40,13 +44,14 @@ func TestParse(t *testing.T) {
 		},
 		{Task: "2026", Status: 429, RetryAfter: 2 * time.Second, Body: "slow down", At: scripted.Place{File: "script.yaml", Line: 11, Column: 11}},
 		{At: scripted.Place{File: "script.yaml", Line: 15, Column: 9}},
+		{System: "lead", Coordinator: scripted.Digest, Part: 2, Text: "shorter", At: scripted.Place{File: "script.yaml", Line: 17, Column: 18}},
 	}}
 	got, err := scripted.Parse("script.yaml", []byte(full))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	got, err = scripted.Parse("script.yaml", []byte(strings.ReplaceAll(full, "\n", "\r\n")))
 	require.NoError(t, err)
-	require.Len(t, got.Replies, 3)
+	require.Len(t, got.Replies, 4)
 	got, err = scripted.Parse("script.json", []byte("{\n\t\"replies\": [\n\t\t{\"task\": \"a\", \"text\": \"x\\u00e9\\n\\/\\ud83d\\ude00\", \"delay\": \"1s\"}\n\t]\n}\n"))
 	require.NoError(t, err)
 	require.Equal(t, 3, got.Replies[0].At.Line)
@@ -65,13 +70,13 @@ func TestParseSaysWhereItIsWrong(t *testing.T) {
 		{"no keys", "{}", []string{"s.yaml: the script is empty"}},
 		{"binary", "replies:\x00", []string{"s.yaml: holds a zero byte"}},
 		{"not UTF-8", "a: \xff", []string{"s.yaml: not UTF-8"}},
-		{"too large", "# " + strings.Repeat("x", scripted.MaxFile), []string{"s.yaml: larger than 1024 KiB"}},
+		{"too large", "# " + strings.Repeat("x", scripted.MaxFile), []string{"s.yaml: larger than 16 MiB"}},
 		{"too deep", strings.Repeat("[", 100_000), []string{"s.yaml: nested too deep"}},
 		{"too deep in dashes", strings.Repeat("- ", 100_000), []string{"s.yaml: nested too deep"}},
 		{"syntax", "replies:\n  - text: \"x\n", []string{"s.yaml:2:"}},
 		{"a list", "- text: x", []string{"s.yaml:1:1: script: want keys and values, not a list"}},
 		{"a text", "hello", []string{"s.yaml:1:1: script: want keys and values, not a text"}},
-		{"unknown key", "reply: []\nreplies:\n- {txt: x}", []string{`s.yaml:1:1: script: unknown key "reply"; known are models, replies`, `s.yaml:3:4: reply: unknown key "txt"; known are body, cut,`}},
+		{"unknown key", "reply: []\nreplies:\n- {txt: x}", []string{`s.yaml:1:1: script: unknown key "reply"; known are models, replies`, `s.yaml:3:4: reply: unknown key "txt"; known are body, coordinator, cut,`}},
 		{"a key twice", "replies: []\nreplies: []", []string{`s.yaml:2:1: mapping key "replies" already defined`}},
 		{"null", "replies:", []string{"replies: want a list, not nothing"}},
 		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, status or body"}},
@@ -81,6 +86,10 @@ func TestParseSaysWhereItIsWrong(t *testing.T) {
 		{"delay without unit", "replies:\n- {text: x, delay: 50}", []string{"delay: want a time with its unit, such as 50ms or 2s"}},
 		{"negative delay", "replies:\n- {text: x, delay: -1s}", []string{"delay: want a time"}},
 		{"times", "replies:\n- {text: x, times: 0}", []string{"times: want a number from 1"}},
+		{"coordinator", "replies:\n- {text: x, coordinator: plans}", []string{`s.yaml:2:13: coordinator: want one of plan, repair, digest, synthesis, not "plans"`}},
+		{"coordinator with task", "replies:\n- {text: x, coordinator: plan, task: y}", []string{"s.yaml:2:13: coordinator: what it asks for is no task"}},
+		{"part alone", "replies:\n- {text: x, part: 2}", []string{"s.yaml:2:13: part: goes with coordinator: digest"}},
+		{"part zero", "replies:\n- {text: x, coordinator: digest, part: 0}", []string{"part: want a number from 1; leave it out for any part"}},
 		{"cut", "replies:\n- {text: x, cut: half}", []string{"cut: want true or false"}},
 		{"usage", "replies:\n- {text: x, usage: {input: -1, in: 2}}", []string{"usage: input: want a whole number from 0", `usage: unknown key "in"; known are input, output`}},
 		{"text with status", "replies:\n- {text: x, status: 500}", []string{"text: a reply with status or body has none"}},
@@ -125,7 +134,7 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(full), 0o600))
 	s, err := scripted.ReadFile(path)
 	require.NoError(t, err)
-	require.Len(t, s.Replies, 3)
+	require.Len(t, s.Replies, 4)
 	_, err = scripted.ReadFile(filepath.Dir(path))
 	require.ErrorContains(t, err, "script: ")
 	_, err = scripted.ReadFile(path + ".no")

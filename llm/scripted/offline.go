@@ -1,8 +1,13 @@
 package scripted
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/llm"
 )
 
 // mark says in an answer that no model wrote it.
@@ -14,10 +19,19 @@ const schemaHeading = "## Output schema"
 
 // offline is the answer to a prompt that no reply matches.
 func (r *received) offline() string {
+	step := r.step()
+	if step == Plan || step == Repair {
+		if text, ok := r.offlinePlan(); ok {
+			return text
+		}
+	}
 	if schema, ok := r.schema(); ok {
 		if text, err := json.Marshal(instance(schema)); err == nil {
 			return string(text)
 		}
+	}
+	if step == Synthesis || step == Digest {
+		return r.offlineAnswer()
 	}
 	var b strings.Builder
 	b.WriteString(mark + ": no model wrote this.")
@@ -34,6 +48,101 @@ func (r *received) offline() string {
 		b.WriteString("- " + s + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Bounds on a plan that no model made.
+const (
+	maxPlanned   = 3  // tasks
+	maxGoalTitle = 60 // characters of the goal in a title
+)
+
+// offlinePlan is a valid plan: a task for each of the first agents of the
+// roster, the last with the results of the others. There is none without a roster.
+func (r *received) offlinePlan() (string, bool) {
+	type planned struct {
+		Title       string   `json:"title"`
+		Description string   `json:"description"`
+		Assignee    string   `json:"assignee"`
+		DependsOn   []string `json:"dependsOn,omitempty"`
+	}
+	agents := r.roster()
+	n := min(len(agents), maxPlanned)
+	goal := llm.OneLine(r.goal())
+	tasks := make([]planned, n)
+	var titles []string
+	for i, agent := range agents[:n] {
+		tasks[i] = planned{
+			Title:       fmt.Sprintf("%s task %d of %d: %s", mark, i+1, n, shortened(goal)),
+			Description: fmt.Sprintf("%s: no model made this plan. Do what you can for this goal: %s", mark, goal),
+			Assignee:    agent,
+		}
+		if i == n-1 {
+			tasks[i].DependsOn = titles
+		}
+		titles = append(titles, tasks[i].Title)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(tasks)
+	return strings.TrimSpace(b.String()), err == nil && n > 0
+}
+
+// shortened cuts a line to what a title has room for.
+func shortened(line string) string {
+	if utf8.RuneCountInString(line) <= maxGoalTitle {
+		return line
+	}
+	return strings.TrimSpace(string([]rune(line)[:maxGoalTitle-1])) + "…"
+}
+
+// offlineAnswer lists what a coordinator was given to answer from.
+func (r *received) offlineAnswer() string {
+	var b strings.Builder
+	b.WriteString(mark + ": no model wrote this.")
+	if n, of := r.numbers(); n > 0 {
+		fmt.Fprintf(&b, " Part %d of %d.", n, of)
+	}
+	none := true
+	for _, s := range []struct {
+		says  string
+		title func(string) bool
+	}{
+		{"Results received", results}, {"Tasks that failed", called("Failed Tasks")}, {"Tasks that were skipped", called("Skipped Tasks")},
+	} {
+		for i, entry := range r.entries(s.title) {
+			if i == 0 {
+				b.WriteString("\n" + s.says + ":")
+			}
+			b.WriteString("\n- " + entry)
+			none = false
+		}
+	}
+	if none {
+		b.WriteString(" No results were received.")
+	}
+	return b.String()
+}
+
+// entries lists the headings of the entries in a section, and which of them are withheld.
+func (r *received) entries(section func(string) bool) []string {
+	in, ok := r.under(r.all(), 2, section)
+	if !ok {
+		return nil
+	}
+	var all []string
+	for _, h := range r.headings {
+		if h.level != 3 || h.line < in.from || h.line >= in.to {
+			continue
+		}
+		title := h.title
+		if next := h.line + 1; next < in.to && strings.HasPrefix(r.lines[next], "[withheld") {
+			title += ", withheld"
+		}
+		all = append(all, title)
+	}
+	return all
 }
 
 // schema returns the schema in the system prompt, if it has one.

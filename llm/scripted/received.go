@@ -17,6 +17,7 @@ type received struct {
 	Last   string // the text of the last user message
 	Turn   int    // how many user messages there are
 
+	titled   bool // the first line names a task, were it with an empty title
 	lines    []string
 	headings []heading
 	fences   []fence
@@ -47,7 +48,7 @@ func receive(system string, users []string) *received {
 	r.Last = users[len(users)-1]
 	r.lines = strings.Split(r.Prompt, "\n")
 	if title, ok := strings.CutPrefix(r.lines[0], "# Task: "); ok {
-		r.Task = strings.TrimSpace(title)
+		r.Task, r.titled = strings.TrimSpace(title), true
 	}
 	r.scan()
 	return r
@@ -108,11 +109,12 @@ func called(title string) func(string) bool {
 	return func(s string) bool { return strings.EqualFold(s, title) }
 }
 
-// by is called for a title that is followed by who did the task.
-func by(title string) func(string) bool {
+// noted is called for a title behind which stands a note in brackets that
+// begins so: "by " for who did the task, or "FAILED".
+func noted(title, note string) func(string) bool {
 	fits := called(title)
 	return func(s string) bool {
-		i := strings.LastIndex(s, " (by ")
+		i := strings.LastIndex(s, " ("+note)
 		return i >= 0 && strings.HasSuffix(s, ")") && fits(s[:i])
 	}
 }
@@ -124,29 +126,36 @@ func (r *received) Section(title string) string {
 	if !ok {
 		return missing
 	}
-	return strings.Trim(strings.Join(r.lines[s.from:s.to], "\n"), "\n")
+	return r.text(s)
 }
 
 // entry returns the payload under "### <title>" in a section.
-func (r *received) entry(section string, fits func(string) bool) string {
-	in, ok := r.under(r.all(), 2, called(section))
-	if ok {
-		in, ok = r.under(in, 3, fits)
-	}
+func (r *received) entry(section, title func(string) bool) string {
+	in, ok := r.find(section, title)
 	if !ok {
 		return missing
 	}
 	return r.payload(in)
 }
 
-// part returns the payload under "#### <title>" of a dependency, if it has parts.
-func (r *received) part(dependency, title string) string {
-	in, ok := r.under(r.all(), 2, called("Context from prerequisite tasks"))
-	if ok {
-		in, ok = r.under(in, 3, by(dependency))
+// find returns the lines under "### <title>" in a section.
+func (r *received) find(section, title func(string) bool) (span, bool) {
+	in, ok := r.under(r.all(), 2, section)
+	if !ok {
+		return span{}, false
+	}
+	return r.under(in, 3, title)
+}
+
+// structured returns the validated part of a dependency's payload, or of a
+// result that a coordinator reads, if it has one under a heading of its own.
+func (r *received) structured(task string) string {
+	in, ok := r.find(called("Context from prerequisite tasks"), noted(task, "by "))
+	if !ok && r.step() != "" {
+		in, ok = r.find(results, noted(task, "completed by "))
 	}
 	if ok {
-		in, ok = r.under(in, 4, called(title))
+		in, ok = r.under(in, 4, called("Validated structured result"))
 	}
 	if !ok {
 		return missing
@@ -157,16 +166,32 @@ func (r *received) part(dependency, title string) string {
 // payload returns what the first fence in s holds; without a fence, the text
 // itself, as other programs send it, unless it says that something was withheld.
 func (r *received) payload(s span) string {
-	for _, f := range r.fences {
-		if f.open >= s.from && f.shut < s.to {
-			return strings.Join(r.lines[f.open+1:f.shut], "\n")
-		}
+	if f, ok := r.fenced(s); ok {
+		return r.within(f)
 	}
-	text := strings.Trim(strings.Join(r.lines[s.from:s.to], "\n"), "\n")
+	text := r.text(s)
 	if text == "" || strings.HasPrefix(text, "[withheld") {
 		return missing
 	}
 	return text
+}
+
+// fenced returns the first fence in s.
+func (r *received) fenced(s span) (fence, bool) {
+	for _, f := range r.fences {
+		if f.open >= s.from && f.shut < s.to {
+			return f, true
+		}
+	}
+	return fence{}, false
+}
+
+// within returns what stands between the lines of a fence.
+func (r *received) within(f fence) string { return strings.Join(r.lines[f.open+1:f.shut], "\n") }
+
+// text returns the lines of s without line breaks around them.
+func (r *received) text(s span) string {
+	return strings.Trim(strings.Join(r.lines[s.from:s.to], "\n"), "\n")
 }
 
 // sections lists the sections of the builder that arrived, with the titles of their entries.

@@ -11,12 +11,15 @@ package scripted
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
 // A Script says what to answer. The zero value and nil answer every call
 // with a minimal instance of the schema that it carries, or with the names of
-// the sections that it received, marked OFFLINE.
+// the sections that it received, marked OFFLINE; and the coordinator with a
+// small plan that uses the roster, or with the titles of the results.
 type Script struct {
 	Models  []string // what the list of models holds; empty means "scripted"
 	Replies []Reply  // the first that matches answers
@@ -25,8 +28,10 @@ type Script struct {
 // A Reply answers the calls that it matches: with a text, or with a status
 // and a body.
 type Reply struct {
-	Task   string // the title in the prompt's first line, "# Task: <title>"; blanks around it and case do not count; empty matches any
-	System string // a piece of the system prompt, whatever its case; empty matches any
+	Task        string // the title in the prompt's first line, "# Task: <title>"; blanks around it and case do not count; empty matches any
+	Coordinator Step   // what the coordinator of a team asks for; empty matches any call
+	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
+	System      string // a piece of the system prompt, whatever its case; empty matches any
 
 	Text       string        // a template, see docs/scripts.md
 	Delay      time.Duration // before the first byte
@@ -40,8 +45,8 @@ type Reply struct {
 	At Place // where it is written; zero for one that was made in Go
 }
 
-// A Place is a place in a script file: of a reply, where its task is named, or
-// where it begins. Line and Column count from 1.
+// A Place is a place in a script file: of a reply, where its task or its step
+// of the coordinator is named, or where it begins. Line and Column count from 1.
 type Place struct {
 	File         string
 	Line, Column int
@@ -65,6 +70,12 @@ type Usage struct {
 func (r Reply) check() (key, message string) {
 	raw := r.Status != 0 || r.Body != ""
 	switch {
+	case r.Coordinator != "" && !slices.Contains(steps, r.Coordinator):
+		return "coordinator", fmt.Sprintf("coordinator: want one of %s, not %q", listed(steps), r.Coordinator)
+	case r.Coordinator != "" && r.Task != "":
+		return "coordinator", "coordinator: what it asks for is no task; leave one of the two out"
+	case r.Part != 0 && r.Coordinator != Digest:
+		return "part", "part: goes with coordinator: digest"
 	case r.Status != 0 && (r.Status < 200 || r.Status > 599):
 		return "status", "status: want a number from 200 to 599"
 	case r.Text != "" && raw:
@@ -75,10 +86,29 @@ func (r Reply) check() (key, message string) {
 		return "usage", "usage: only a text has one"
 	case r.RetryAfter != 0 && r.Status < 400:
 		return "retryAfter", "retryAfter: goes with a status from 400"
-	case r.Delay < 0 || r.RetryAfter < 0 || r.Times < 0:
-		return "delay", "delay, retryAfter and times are not below zero"
+	case r.Delay < 0 || r.RetryAfter < 0 || r.Times < 0 || r.Part < 0:
+		return "delay", "delay, retryAfter, times and part are not below zero"
+	case r.Times > maxWhole || r.Part > maxWhole:
+		return "times", fmt.Sprintf("times and part are at most %d", maxWhole)
+	case r.Usage != nil && (min(r.Usage.Input, r.Usage.Output) < 0 || max(r.Usage.Input, r.Usage.Output) > maxWhole):
+		return "usage", fmt.Sprintf("usage: want numbers from 0 to %d", maxWhole)
 	}
 	return "", ""
+}
+
+// maxWhole bounds the numbers in a script.
+const maxWhole = 1<<31 - 1
+
+// listed joins words for a message.
+func listed[T ~string](words []T) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
 }
 
 // compileAll checks a script and compiles its texts, in order.

@@ -34,10 +34,21 @@ var helpers = template.FuncMap{
 // helpers returns the functions that quote from r.
 func (r *received) helpers() template.FuncMap {
 	return template.FuncMap{
-		"input":      func(name string) string { return r.entry("Inputs", called(name)) },
-		"dependency": func(title string) string { return r.entry("Context from prerequisite tasks", by(title)) },
-		"structured": func(title string) string { return r.part(title, "Validated structured result") },
-		"memory":     func(agent string) string { return r.entry("Shared Team Memory", called(agent)) },
+		"input": func(name string) string { return r.entry(called("Inputs"), called(name)) },
+		"dependency": func(title string) string {
+			return r.entry(called("Context from prerequisite tasks"), noted(title, "by "))
+		},
+		"structured": r.structured,
+		"memory":     r.memory,
+		"message":    r.message,
+		"goal":       r.goal,
+		"result":     func(title string) string { return r.outcome(results, title, "completed by ", "") },
+		"digest":     func(title string) string { return r.outcome(results, title, "digest by ", "") },
+		"failed":     func(title string) string { return r.outcome(called("Failed Tasks"), title, "FAILED", "Error:") },
+		"skipped":    func(title string) string { return r.outcome(called("Skipped Tasks"), title, "SKIPPED", "Reason:") },
+		"part":       func() ordinal { n, _ := r.numbers(); return n },
+		"parts":      func() ordinal { _, of := r.numbers(); return of },
+		"roster":     r.roster,
 	}
 }
 

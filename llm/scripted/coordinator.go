@@ -1,0 +1,229 @@
+package scripted
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Step is a kind of call that the coordinator of a team makes. The headings
+// of a prompt that stand outside of its fences say which.
+type Step string
+
+// The steps of a coordinator. The zero Step is a call of anybody else.
+const (
+	Plan      Step = "plan"      // a goal is to become tasks
+	Repair    Step = "repair"    // once more, after what was wrong with the plan
+	Digest    Step = "digest"    // a part of the results is to become shorter
+	Synthesis Step = "synthesis" // results, or their digests, are to become the answer
+)
+
+// steps lists them in the order of a run.
+var steps = []Step{Plan, Repair, Digest, Synthesis}
+
+// step says what a coordinator asks for in this prompt, or nothing if it does not ask.
+func (r *received) step() Step {
+	at, plan := r.goalAt()
+	switch {
+	case at < 0:
+		return ""
+	case plan && r.next(at, endsPlanGoal) < 0:
+		return Plan
+	case plan:
+		return Repair
+	case r.next(at, endsGoal) < 0:
+		return ""
+	}
+	if n, _ := r.numbers(); n > 0 {
+		return Digest
+	}
+	return Synthesis
+}
+
+// goalAt returns the heading of the goal, or -1, and whether it asks for a
+// plan. The prompt of a task has none, whatever its description says.
+func (r *received) goalAt() (at int, plan bool) {
+	if r.titled {
+		return -1, false
+	}
+	at = r.next(-1, func(title string) bool { return called("Goal")(title) || called("Original Goal")(title) })
+	return at, at >= 0 && called("Goal")(r.headings[at].title)
+}
+
+// next returns the first section heading behind the heading i whose title fits, or -1.
+func (r *received) next(i int, fits func(title string) bool) int {
+	for i++; i < len(r.headings); i++ {
+		if r.headings[i].level == 2 && fits(r.headings[i].title) {
+			return i
+		}
+	}
+	return -1
+}
+
+// endsPlanGoal reports whether a section follows the goal in a prompt that asks for a plan.
+func endsPlanGoal(title string) bool {
+	return called("Your previous plan")(title) || called("What is wrong with it")(title)
+}
+
+// endsGoal reports whether a section follows the goal in any other prompt of a coordinator.
+func endsGoal(title string) bool {
+	return results(title) || slices.ContainsFunc([]string{
+		"Failed Tasks", "Skipped Tasks", "Shared Team Memory", "Messages from team members", "Your Task",
+	}, func(name string) bool { return called(name)(title) })
+}
+
+// partly matches the heading of results that are one part of all.
+var partly = regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of ([1-9][0-9]{0,5})\)$`)
+
+// results reports whether a section holds the results of tasks.
+func results(title string) bool { return called("Task Results")(title) || partly.MatchString(title) }
+
+// An ordinal stands in a prompt, from 1; zero says that it does not.
+type ordinal int
+
+// String writes the number, or what stands for what is not in the prompt.
+func (n ordinal) String() string {
+	if n == 0 {
+		return missing
+	}
+	return strconv.Itoa(int(n))
+}
+
+// numbers returns which part of how many the results are; zeros if they are whole.
+func (r *received) numbers() (part, parts ordinal) {
+	at, plan := r.goalAt()
+	if at < 0 || plan {
+		return 0, 0
+	}
+	if at = r.next(at, results); at < 0 {
+		return 0, 0
+	}
+	m := partly.FindStringSubmatch(r.headings[at].title)
+	if m == nil {
+		return 0, 0
+	}
+	n, _ := strconv.Atoi(m[1])
+	of, _ := strconv.Atoi(m[2])
+	return ordinal(n), ordinal(of)
+}
+
+// part returns the number of the part, or 0.
+func (r *received) part() int {
+	n, _ := r.numbers()
+	return int(n)
+}
+
+// goal returns the goal, with whatever headings it has itself.
+func (r *received) goal() string {
+	at, plan := r.goalAt()
+	if at < 0 {
+		return missing
+	}
+	ends := endsGoal
+	if plan {
+		ends = endsPlanGoal
+	}
+	s := span{r.headings[at].line + 1, len(r.lines)}
+	if end := r.next(at, ends); end >= 0 {
+		s.to = r.headings[end].line
+	}
+	for s.from < s.to && r.lines[s.from] == "" {
+		s.from++
+	}
+	if f, ok := r.fenceAt(s.from); ok && f.shut < s.to {
+		return r.within(f)
+	}
+	if text := r.text(s); text != "" {
+		return text
+	}
+	return missing
+}
+
+// outcome returns what became of a task, as a coordinator reads it: its result,
+// a digest, or why there is none, without the label before that.
+func (r *received) outcome(section func(string) bool, title, note, label string) string {
+	in, ok := r.find(section, noted(title, note))
+	if !ok || r.step() == "" {
+		return missing
+	}
+	text := r.payload(in)
+	if _, ok := r.fenced(in); ok {
+		return text
+	}
+	if said, ok := strings.CutPrefix(text, label); ok {
+		return strings.TrimSpace(said)
+	}
+	return text
+}
+
+// names are those of agents.
+type names []string
+
+// String joins the names, or says that there are none in the prompt.
+func (n names) String() string {
+	if len(n) == 0 {
+		return missing
+	}
+	return strings.Join(n, ", ")
+}
+
+// rosterHeading opens the part of a coordinator's system prompt that lists the agents as JSON.
+const rosterHeading = "## Team Roster"
+
+// roster returns the names of the agents in a coordinator's system prompt.
+func (r *received) roster() names {
+	text := "\n" + r.System
+	for {
+		at := strings.LastIndex(text, "\n"+rosterHeading+"\n")
+		if at < 0 {
+			return nil
+		}
+		if list := rosterIn(text[at+len(rosterHeading)+2:]); len(list) > 0 {
+			return list
+		}
+		text = text[:at]
+	}
+}
+
+// rosterIn returns the names in the first JSON value that begins a line: a
+// list of agents, or an object whose agents are one.
+func rosterIn(text string) names {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "## ") {
+			return nil
+		}
+		if !strings.HasPrefix(line, "[") && !strings.HasPrefix(line, "{") {
+			text = text[len(line):]
+			continue
+		}
+		return namesIn(text)
+	}
+	return nil
+}
+
+func namesIn(text string) names {
+	type agent struct {
+		Name string `json:"name"`
+	}
+	var raw json.RawMessage
+	var list []agent
+	if json.NewDecoder(strings.NewReader(text)).Decode(&raw) != nil {
+		return nil
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		var team struct {
+			Agents []agent `json:"agents"`
+		}
+		_ = json.Unmarshal(raw, &team) // another form lists nobody
+		list = team.Agents
+	}
+	var all names
+	for _, a := range list {
+		if a.Name != "" {
+			all = append(all, a.Name)
+		}
+	}
+	return all
+}

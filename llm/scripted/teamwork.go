@@ -1,0 +1,81 @@
+package scripted
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What a prompt holds of the team: shared memory and messages.
+
+// memory returns what the shared memory holds of an agent, or of one key of it.
+func (r *received) memory(agent string, key ...string) (string, error) {
+	in, ok := r.find(called("Shared Team Memory"), called(agent))
+	switch {
+	case len(key) > 1:
+		return "", errors.New("memory takes an agent and at most one key")
+	case !ok:
+		return missing, nil
+	case len(key) == 0:
+		return r.payload(in), nil
+	}
+	_, escaped := r.fenced(in)
+	for line := range strings.SplitSeq(r.payload(in), "\n") {
+		value, ok := strings.CutPrefix(line, "- "+key[0]+": ")
+		switch {
+		case ok && escaped:
+			return unescape(value), nil
+		case ok:
+			return value, nil
+		}
+	}
+	return missing, nil
+}
+
+// escapes is how the builder of prompts writes in one line what would break it.
+var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\v`, "\v", `\f`, "\f",
+	`\x1c`, "\x1c", `\x1d`, "\x1d", `\x1e`, "\x1e", `\u0085`, "\u0085", `\u2028`, "\u2028", `\u2029`, "\u2029")
+
+func unescape(value string) string { return escapes.Replace(value) }
+
+// sender matches the line of a message, which may hold all of it.
+var sender = regexp.MustCompile(`^- \*\*([^*]+)\*\*:(?: (.*))?$`)
+
+// message returns what a member of the team wrote; several messages are joined by line breaks.
+func (r *received) message(agent string) string {
+	in, ok := r.under(r.all(), 2, called("Messages from team members"))
+	if !ok {
+		return missing
+	}
+	var all []string
+	from := called(agent)
+	for i := in.from; i < in.to; i++ {
+		if f, ok := r.fenceAt(i); ok {
+			i = f.shut
+			continue
+		}
+		m := sender.FindStringSubmatch(r.lines[i])
+		if m == nil || !from(m[1]) {
+			continue
+		}
+		text := m[2]
+		if f, ok := r.fenceAt(i + 1); ok && text == "" {
+			text = r.within(f)
+		}
+		all = append(all, text)
+	}
+	if all == nil {
+		return missing
+	}
+	return strings.Join(all, "\n")
+}
+
+// fenceAt returns the fence that opens at a line.
+func (r *received) fenceAt(line int) (fence, bool) {
+	i, ok := slices.BinarySearchFunc(r.fences, line, func(f fence, line int) int { return f.open - line })
+	if !ok {
+		return fence{}, false
+	}
+	return r.fences[i], true
+}
