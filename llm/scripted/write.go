@@ -1,0 +1,195 @@
+package scripted
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrTooLarge reports a script that was written whole, and that [Parse] refuses
+// because it is above [MaxFile].
+var ErrTooLarge = errors.New("too large to be read as one script")
+
+// WriteTo writes the script as YAML from which [Parse] makes an equal one, but
+// for the places of replies. A text of several lines is a literal block, unless
+// it holds what such a block cannot be trusted with. Equal scripts give equal
+// bytes.
+//
+// A script that [New] refuses, or that is not UTF-8, is an error and nothing is
+// written. One above [MaxFile] is written to its end, and the error wraps
+// [ErrTooLarge].
+func (s *Script) WriteTo(w io.Writer) (int64, error) {
+	f, err := s.file("")
+	if err != nil {
+		return 0, err
+	}
+	return f.writeTo(w)
+}
+
+// file returns the script as a file that begins with a head.
+func (s *Script) file(head string) (*file, error) {
+	f := &file{}
+	f.WriteString(head)
+	if s == nil {
+		s = &Script{}
+	}
+	if _, err := s.compileAll(); err != nil {
+		return nil, err
+	}
+	if len(s.Models) > 0 {
+		f.WriteString("models:\n")
+	}
+	for _, m := range s.Models {
+		f.WriteString("  - " + f.quoted(m) + "\n")
+	}
+	if len(s.Replies) == 0 {
+		f.WriteString("replies: []\n")
+	} else {
+		f.WriteString("replies:\n")
+	}
+	for i, r := range s.Replies {
+		f.reply(r)
+		if f.invalid {
+			return nil, fmt.Errorf("script: reply %d: not UTF-8", i+1)
+		}
+	}
+	if f.invalid {
+		return nil, errors.New("script: models: not UTF-8")
+	}
+	return f, nil
+}
+
+// file is a script file that is written.
+type file struct {
+	bytes.Buffer
+	dash    bool // the next key begins a reply
+	invalid bool // a text was not UTF-8
+}
+
+func (f *file) writeTo(w io.Writer) (int64, error) {
+	size := f.Len()
+	n, err := f.WriteTo(w)
+	if err == nil && size > MaxFile {
+		err = fmt.Errorf("script: %w: %d KiB, at most %d KiB; it is complete: cut it by task into several", ErrTooLarge, (size+1023)>>10, MaxFile>>10)
+	}
+	return n, err
+}
+
+// reply writes one entry: what it matches, then what it answers.
+func (f *file) reply(r Reply) {
+	f.dash = true
+	f.text("task", r.Task)
+	f.plain("coordinator", string(r.Coordinator), r.Coordinator != "")
+	f.plain("part", strconv.Itoa(r.Part), r.Part != 0)
+	f.text("system", r.System)
+	f.plain("times", strconv.Itoa(r.Times), r.Times != 0)
+	f.plain("delay", r.Delay.String(), r.Delay != 0)
+	f.plain("status", strconv.Itoa(r.Status), r.Status != 0)
+	f.plain("retryAfter", r.RetryAfter.String(), r.RetryAfter != 0)
+	f.plain("cut", "true", r.Cut)
+	if u := r.Usage; u != nil {
+		f.plain("usage", fmt.Sprintf("{input: %d, output: %d}", u.Input, u.Output), true)
+	}
+	f.text("body", r.Body)
+	f.text("text", r.Text)
+	if r.Text == "" && r.Body == "" && r.Status == 0 {
+		f.plain("text", `""`, true)
+	}
+}
+
+// plain writes a key with a value that needs no quotes, if it is there.
+func (f *file) plain(key, value string, there bool) {
+	if !there {
+		return
+	}
+	lead := "    "
+	if f.dash {
+		lead, f.dash = "  - ", false
+	}
+	f.WriteString(lead + key + ": " + value + "\n")
+}
+
+// text writes a key with a text, if there is one.
+func (f *file) text(key, text string) {
+	if text == "" {
+		return
+	}
+	body, ended := strings.CutSuffix(text, "\n")
+	if !strings.ContainsAny(text, "\n\"\\") || !fitsBlock(body) {
+		f.plain(key, f.quoted(text), true)
+		return
+	}
+	header := "|-"
+	if ended {
+		header = "|"
+	}
+	f.plain(key, header, true)
+	for line := range strings.SplitSeq(body, "\n") {
+		if line != "" {
+			f.WriteString("      " + line)
+		}
+		f.WriteByte('\n')
+	}
+}
+
+// fitsBlock reports whether a literal block gives a text back as it is,
+// whatever becomes of blanks that nobody sees: no blank begins it or ends one
+// of its lines, no line break begins or ends it.
+func fitsBlock(text string) bool {
+	if text == "" || !utf8.ValidString(text) {
+		return false
+	}
+	before := '\n'
+	for i, r := range text {
+		switch {
+		case !shown(r), i == 0 && unicode.IsSpace(r), r == '\n' && blank(before):
+			return false
+		}
+		before = r
+	}
+	return !unicode.IsSpace(before)
+}
+
+// blank reports whether r is a space, but not the end of a line.
+func blank(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
+
+// shown reports whether a file may hold r as it is: what can be seen, blanks,
+// tabs and line feeds.
+func shown(r rune) bool {
+	return ' ' <= r && r < 0x7f || r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
+}
+
+// quoted returns a text between double quotes, on one line.
+func (f *file) quoted(text string) string {
+	f.invalid = f.invalid || !utf8.ValidString(text)
+	var b strings.Builder
+	b.WriteByte('"')
+	done := 0
+	for i, r := range text {
+		if r != '"' && r != '\\' && r != '\n' && r != '\t' && shown(r) {
+			continue
+		}
+		b.WriteString(text[done:i])
+		done = i + utf8.RuneLen(r)
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	b.WriteString(text[done:])
+	b.WriteByte('"')
+	return b.String()
+}
