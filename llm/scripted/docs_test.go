@@ -20,7 +20,7 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scripts.md")
 	require.NoError(t, err)
 	all := example.FindAllSubmatch(text, -1)
-	require.Len(t, all, 5)
+	require.Len(t, all, 6)
 	for _, m := range all {
 		_, err := scripted.Parse("docs/scripts.md", m[1])
 		require.NoError(t, err)
@@ -39,6 +39,10 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 		answerOf(t, s, coordinatorSystem, "## Goal\n\nWhy?"))
 	require.Equal(t, "Why? Because costs rose.\nNot checked: no time.", answerOf(t, s, "",
 		"## Original Goal\n\nWhy?\n\n## Task Results\n\n### Find causes (completed by analyst)\ncosts rose\n\n## Failed Tasks\n\n### Check causes (FAILED)\nError: no time"))
+	s, err = scripted.Parse("docs/scripts.md", all[5][1])
+	require.NoError(t, err)
+	s.Replies = s.Replies[1:]
+	require.Equal(t, `{"iban": "DE89 3704", "template": "{{ name }}"}`, answerOf(t, s, "", "# Task: extract facts"))
 }
 
 // word matches what a table of the documentation calls a key or a function.

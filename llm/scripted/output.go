@@ -35,8 +35,18 @@ type (
 		FinishReason *string  `json:"finish_reason"`
 	}
 	message struct {
-		Role    string `json:"role,omitempty"`
-		Content string `json:"content"`
+		Role      string     `json:"role,omitempty"`
+		Content   string     `json:"content"`
+		ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	}
+	toolCall struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
 	}
 	tokens struct {
 		Prompt     int `json:"prompt_tokens"`

@@ -1,0 +1,57 @@
+package scripted
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// literal returns a template that writes a text, whatever the text holds. Only
+// what a template or a file would not give back stands in {{"…"}}: pairs of
+// braces, control and invisible characters, blanks at the beginning and at the
+// ends of lines, line breaks at both ends but for one at the last.
+func literal(text string) string {
+	runes := []rune(text)
+	odd := oddities(runes)
+	var b strings.Builder
+	for i := 0; i < len(runes); {
+		end := i + 1
+		for end < len(runes) && odd[end] == odd[i] {
+			end++
+		}
+		piece := string(runes[i:end])
+		if odd[i] {
+			piece = "{{" + strconv.Quote(piece) + "}}"
+		}
+		b.WriteString(piece)
+		i = end
+	}
+	return b.String()
+}
+
+// oddities marks what cannot stand in a template as it is.
+func oddities(text []rune) []bool {
+	odd := make([]bool, len(text))
+	last := len(text) - 1
+	for i, r := range text {
+		pair := r == '{' && (i > 0 && text[i-1] == '{' || i < last && text[i+1] == '{')
+		odd[i] = pair || !shown(r)
+	}
+	for i := 0; i <= last && unicode.IsSpace(text[i]); i++ {
+		odd[i] = true
+	}
+	if last > 0 && text[last] == '\n' && text[last-1] == '\n' {
+		for i := last; i >= 0 && text[i] == '\n'; i-- {
+			odd[i] = true
+		}
+	}
+	trailing := true // from here to the end of the line are blanks only
+	for i := last; i >= 0; i-- {
+		trailing = text[i] == '\n' || trailing && blank(text[i])
+		odd[i] = odd[i] || trailing && text[i] != '\n'
+		if i < last && odd[i+1] && text[i] == '{' {
+			odd[i] = true // before what is marked it would read as a third brace
+		}
+	}
+	return odd
+}

@@ -1,0 +1,126 @@
+package scripted
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// answered returns the reply that answers as a model did.
+func answered(res llm.Response) Reply {
+	if len(res.ToolCalls) > 0 {
+		return Reply{Body: withTools(res)}
+	}
+	return Reply{Text: literal(sent(res.Text)), Usage: counted(res.Usage)}
+}
+
+// counted returns the tokens of a call, within the bounds of a script.
+func counted(u llm.Usage) *Usage {
+	within := func(n int) int { return min(max(n, 0), maxWhole) }
+	return &Usage{Input: within(u.InputTokens), Output: within(u.OutputTokens)}
+}
+
+// withTools returns the body of a reply that calls tools, which no text can.
+func withTools(res llm.Response) string {
+	u := counted(res.Usage)
+	m := &message{Role: "assistant", Content: res.Text}
+	for _, t := range res.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: t.ID, Type: "function", Function: function{Name: t.Name, Arguments: t.Arguments}})
+	}
+	body, err := json.Marshal(completion{
+		Object:  "chat.completion",
+		Choices: []choice{{Message: m, FinishReason: new("tool_calls")}},
+		Usage:   &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output},
+	})
+	if err != nil {
+		return err.Error() // texts and numbers always can be written
+	}
+	return string(body)
+}
+
+// failed returns the reply that fails as a call did, as far as an endpoint can:
+// a call that got no answer is one that a server refuses for a while.
+func failed(err error) Reply {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		e = &llm.Error{Message: err.Error()}
+	}
+	switch e.Kind {
+	case llm.Cut:
+		return Reply{Cut: true, Usage: counted(e.Usage)}
+	case llm.Empty:
+		return Reply{Usage: counted(e.Usage)}
+	case llm.BadResponse:
+		return Reply{Body: refusal(said(e), "")}
+	case llm.UnknownModel:
+		return Reply{Status: http.StatusNotFound, Body: refusal(said(e), "model_not_found")}
+	}
+	r := Reply{Status: statusOf(e)}
+	if message := said(e); message != "" {
+		r.Body = refusal(message, "")
+	}
+	return r
+}
+
+// statusOf returns the status that a failure has, or that stands for it.
+func statusOf(e *llm.Error) int {
+	of, own := http.StatusInternalServerError, false
+	switch e.Kind {
+	case llm.Unauthorized:
+		of, own = http.StatusUnauthorized, e.Status == http.StatusForbidden
+	case llm.RateLimited:
+		of = http.StatusTooManyRequests
+	case llm.NoCredit:
+		of = http.StatusPaymentRequired
+	case llm.ServerError:
+		own = e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooEarly
+	case llm.NotFound:
+		of = http.StatusNotFound
+	case llm.BadRequest:
+		of, own = http.StatusBadRequest, e.Status > 400 && e.Status < 500 && !slices.Contains(otherwise, e.Status)
+	case llm.TooLarge:
+		of = http.StatusRequestEntityTooLarge
+	case llm.Unreachable:
+		of = http.StatusServiceUnavailable
+	case llm.Timeout:
+		of = http.StatusGatewayTimeout
+	}
+	if own && e.Status <= 599 {
+		return e.Status
+	}
+	return of
+}
+
+// otherwise are the statuses from 400 to 499 that mean more than a bad request.
+var otherwise = []int{401, 402, 403, 404, 405, 408, 425, 429}
+
+// said returns what an error says of its cause; of a call that nobody answered
+// also that it was one.
+func said(e *llm.Error) string {
+	message := llm.OneLine(e.Message)
+	if e.Status != 0 {
+		return message
+	}
+	words := []string{"when this was recorded", string(e.Kind), message}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ": ")
+}
+
+// refusal returns the body of an error in the form of the API.
+func refusal(message, code string) string {
+	var body struct {
+		Error struct {
+			Message string `json:"message"`
+			Code    string `json:"code,omitempty"`
+		} `json:"error"`
+	}
+	body.Error.Message, body.Error.Code = message, code
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err.Error() // texts always can be written
+	}
+	return string(text)
+}

@@ -1,0 +1,143 @@
+package scripted
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// A Recorder notes what models answer and makes a [Script] of it, from which a
+// run of the same prompts gets the same answers: byte for byte, failures in
+// their place, each task and each step of the coordinator in the order of its
+// own calls. The zero value is ready for use, by any number of goroutines.
+//
+// What it notes is what the models wrote, as they wrote it: a recording is as
+// sensitive as the run that it was made of. A secret in a reply stays in it,
+// since a reply with a gap would answer otherwise than the model did. Whoever
+// stores one gives the file a mode of 0600.
+//
+// A replay does not take the time of the run: neither how long a model took
+// nor how long an endpoint asked to wait is recorded.
+type Recorder struct {
+	mu    sync.Mutex // guards what follows, and the replies in it
+	calls []*recorded
+}
+
+// recorded is one call: what tells it from others, and what it was answered.
+type recorded struct {
+	asked  subject
+	system string
+	reply  *Reply // nil while nothing has answered
+}
+
+// A subject is what a script can match of a call beside its system prompt.
+type subject struct {
+	task string // folded
+	step Step
+	part int
+}
+
+// none reports whether a call is neither of a task nor of a step of the coordinator.
+func (s subject) none() bool { return s == subject{} }
+
+// Model returns m, with its calls noted. It belongs closest to the endpoint,
+// inside [llm.Retry]: then the attempts that failed are noted too. It answers
+// Endpoint as m does. A nil m makes every call fail with [llm.ErrNoModel].
+func (r *Recorder) Model(m llm.Model) llm.Model {
+	if m == nil {
+		m = llm.ModelFunc(nil)
+	}
+	return &recording{m, r}
+}
+
+// recording is a model whose calls are noted.
+type recording struct {
+	model llm.Model
+	into  *Recorder
+}
+
+// Call makes a call and notes what came of it.
+func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	c, title := m.into.begin(req)
+	res, err := m.model.Call(ctx, req, emit)
+	reply := answered(res)
+	if err != nil {
+		reply = failed(err)
+	}
+	reply.Task, reply.Coordinator, reply.Part = title, c.asked.step, c.asked.part
+	m.into.end(c, reply)
+	return res, err
+}
+
+// Endpoint returns the base URL of the model that is called.
+func (m *recording) Endpoint() string { return llm.Endpoint(m.model) }
+
+// begin gives a call its place, which is where it began: in that order the
+// calls of a replay will come.
+func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
+	got := receive(sent(req.System), userTexts(req.Messages))
+	title = strings.Clone(sent(got.Task)) // not the prompt with it
+	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part()}, system: got.System}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, c)
+	return c, title
+}
+
+func (r *Recorder) end(c *recorded, reply Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.reply = &reply
+}
+
+// Script returns what was noted so far as a script. Calls that have not ended
+// are left out. A reply that is the last for its task, or for its step of the
+// coordinator, answers also every further call.
+func (r *Recorder) Script() *Script {
+	r.mu.Lock()
+	var ended []*recorded
+	for _, c := range r.calls {
+		if c.reply != nil {
+			ended = append(ended, c)
+		}
+	}
+	r.mu.Unlock()
+	return &Script{Replies: transcript(ended)} // what has ended does not change
+}
+
+// recordedHead opens the file of a recording.
+const recordedHead = "# Recorded by runteam: what the models answered, unabridged. As sensitive as the run.\n"
+
+// WriteTo writes the script of what was noted so far, as [Script.WriteTo] does.
+func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
+	f, err := r.Script().file(recordedHead)
+	if err != nil {
+		return 0, err
+	}
+	return f.writeTo(w)
+}
+
+// sent returns a text as it arrives over the wire: each byte that is not UTF-8
+// is the replacement character.
+func sent(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text))
+}
+
+// folded returns the same for all titles between which a script sees no difference.
+func folded(title string) string {
+	runes := []rune(title)
+	for i, r := range runes {
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			runes[i] = min(runes[i], next)
+		}
+	}
+	return string(runes)
+}
