@@ -64,7 +64,7 @@ var granted = [...]Rule{
 // granting names what lets a source through. There is none but [RuleGrant]
 // for a carrier that this package does not know.
 func granting(s Source) Rule {
-	if s.Kind != 0 && int(s.Kind) < len(granted) {
+	if int(s.Kind) < len(granted) {
 		return granted[s.Kind]
 	}
 	return RuleGrant

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -76,22 +75,6 @@ func TestG04WithheldLinesBelongToTheirContractToo(t *testing.T) {
 	b.Contract.Session = "r1/t-down/2"
 	_, _, err := prompt.Build(b)
 	require.ErrorIs(t, err, handoff.ErrUnsealed)
-}
-
-func TestG30EachKindHasItsList(t *testing.T) {
-	t.Parallel()
-	kinds := []handoff.SourceKind{handoff.Input, handoff.Dependency, handoff.Memory, handoff.Message}
-	for i, kind := range kinds {
-		for j := range kinds {
-			d := newDesk(t)
-			s := d.seal(kind, "title", "analyst", envelope.Text("x"))
-			b := d.brief()
-			lists := []*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Memory, &b.Messages}
-			*lists[j] = []handoff.Sealed{s}
-			_, _, err := prompt.Build(b)
-			require.Equal(t, i == j, err == nil, "%v in list %d: %v", kind, j, err)
-		}
-	}
 }
 
 func TestZeroPrompt(t *testing.T) {

@@ -84,6 +84,20 @@ func checkLayout(b *Brief) error {
 	case b.Layout != Synthesis && (b.Part != 0 || b.Parts != 0):
 		return fmt.Errorf("a brief for %v has no parts", b.Layout)
 	}
+	if err := checkInstructions(b); err != nil {
+		return err
+	}
+	switch b.Layout {
+	case Planning:
+		return checkPlanning(b)
+	case Synthesis:
+		return checkSynthesis(b)
+	}
+	return nil
+}
+
+// checkInstructions holds what stands unfenced to what it must be.
+func checkInstructions(b *Brief) error {
 	if b.Instruction == nil {
 		if err := checkWords("the description", b.Task.Description, b.Layout); err != nil {
 			return err
@@ -97,15 +111,7 @@ func checkLayout(b *Brief) error {
 		}
 	}
 	if b.Roster != nil {
-		if err := checkRoster(b.Roster); err != nil {
-			return err
-		}
-	}
-	switch b.Layout {
-	case Planning:
-		return checkPlanning(b)
-	case Synthesis:
-		return checkSynthesis(b)
+		return checkRoster(b.Roster)
 	}
 	return nil
 }

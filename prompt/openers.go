@@ -34,7 +34,7 @@ const (
 
 // openers are what no line of a description may begin with, in lower case.
 // Where one has a blank, any number of them counts; behind a bracket or a
-// slash and before a slash or a colon blanks count as nothing.
+// slash and before a colon blanks count as nothing.
 var openers = lowered("# Task:", headInputs, headDependencies, headMemory, headMessages, headRaw, headStructured, headSchema,
 	fenceOpen, "[envelope:", fenceClose, "[/envelope:", withheldOpen)
 
@@ -137,7 +137,7 @@ func foldPrefix(text, prefix string) bool {
 
 // loose reports whether blanks before prefix[i] count as nothing.
 func loose(prefix string, i int) bool {
-	return prefix[i] == '/' || prefix[i] == ':' || i > 0 && (prefix[i-1] == '/' || prefix[i-1] == '[')
+	return prefix[i] == ':' || i > 0 && (prefix[i-1] == '/' || prefix[i-1] == '[')
 }
 
 func blank(r rune) bool { return unicode.IsSpace(r) || invisible(r) }

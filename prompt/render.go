@@ -36,7 +36,7 @@ func render(b *Brief) *built {
 	s := scratches.Get().(*scratch)
 	r := renderer{brief: *b, text: s.text[:0], ranges: s.ranges[:0]}
 	r.collect()
-	fences(b.Task.Title, r.described(), r.inlined, r.blocks)
+	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
 	out := &built{schema: b.Schema, sections: r.sections()}
 	r.system()

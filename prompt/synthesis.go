@@ -12,7 +12,7 @@ import (
 // them. It sees of every task what became of it.
 
 func checkSynthesis(b *Brief) error {
-	if b.Part < min(b.Parts, 1) || b.Part > b.Parts {
+	if b.Parts < 0 || b.Part < min(b.Parts, 1) || b.Part > b.Parts {
 		return fmt.Errorf("there is no part %d of %d", b.Part, b.Parts)
 	}
 	for i := range b.Dependencies {

@@ -30,14 +30,6 @@ func (r *renderer) description() {
 	r.instruction(PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
 }
 
-// described returns the description if it is in no piece.
-func (r *renderer) described() string {
-	if r.one[oneInstruction] != nil {
-		return ""
-	}
-	return r.brief.Task.Description
-}
-
 // granted writes the section of the inputs or of the dependencies; only the
 // latter say who did the work.
 func (r *renderer) granted(heading string, pieces []piece) {
