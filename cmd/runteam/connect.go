@@ -24,6 +24,7 @@ type connector struct {
 	log    *slog.Logger
 	server *scripted.Server // stands in for every endpoint; nil means the real ones
 	strays []spec.Problem   // replies of the script for tasks that the spec has not
+	rec    *recording       // what keeps the answers of all models; nil if nothing does
 	open   []*openai.Model
 }
 
@@ -67,7 +68,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		return nil, connectionError(err)
 	}
 	c.open = append(c.open, m)
-	return c.agent(ag, m), nil
+	return c.agent(ag, c.rec.of(m)), nil
 }
 
 // standIn connects an agent to the scripted endpoint. For the gate it keeps
@@ -82,7 +83,7 @@ func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
 		return nil, connectionError(err)
 	}
 	c.open = append(c.open, m)
-	return elsewhere{c.agent(ag, fromScript(m)), base}, nil
+	return elsewhere{c.agent(ag, c.rec.of(fromScript(m))), base}, nil
 }
 
 func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {

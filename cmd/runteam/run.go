@@ -10,7 +10,6 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -24,13 +23,13 @@ const (
 // job is one run, as flags ask for it.
 type job struct {
 	source
+	stage
 	command     string // as the result names it
-	offline     bool
-	script      string
 	reveal      bool
 	concurrency int
 	timeout     time.Duration
 	progress    string
+	record      newFile
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -41,7 +40,8 @@ func (a *app) runCommand() *cobra.Command {
 		Example: `  runteam run                                  the team.yaml of this folder
   runteam run claims.yaml --offline            without a key and without a network
   runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
-  runteam run claims.yaml --input claim=new.md -o json`,
+  runteam run claims.yaml --input claim=new.md -o json
+  runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -90,11 +90,13 @@ func (a *app) taskCommand() *cobra.Command {
 func (j *job) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	j.source.flags(cmd)
-	f.BoolVar(&j.offline, "offline", false, "answer from a script in this process: no key, no network")
-	f.StringVar(&j.script, "script", "", "with --offline: answer from `FILE` (default: the spec's offline:)")
+	j.stage.flags(cmd)
 	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.DurationVar(&j.timeout, "timeout", 0, "end the run after `TIME`, such as 90s or 5m (default: the spec's, else none)")
+	j.record.flag, j.record.mode = "record", 0o600
+	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
+	f.BoolVar(&j.record.force, "force", false, "with --record: replace a file that exists")
 	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
 }
@@ -103,16 +105,17 @@ func (j *job) flags(cmd *cobra.Command) {
 func (j *job) check(cmd *cobra.Command, a *app) error {
 	changed := cmd.Flags().Changed
 	switch {
-	case j.script != "" && !j.offline:
-		return usageError("--script needs --offline")
-	case changed("script") && j.script == "":
-		return usageError("--script is empty: name a file")
 	case j.reveal && !a.isTerminal(a.stdout):
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
 	case changed("timeout") && j.timeout <= 0:
 		return usageError("--timeout %v: write a time above zero, such as 90s", j.timeout)
+	case j.record.force && !changed("record"):
+		return usageError("--force needs --record")
+	}
+	if err := j.stage.check(cmd); err != nil {
+		return err
 	}
 	return a.checkProgress(j.progress)
 }
@@ -126,7 +129,11 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.connector(j, file)
+	rec, err := j.recording(cmd, file)
+	if err != nil {
+		return err
+	}
+	c, err := a.connector(&j.stage, file, rec)
 	if err != nil {
 		return err
 	}
@@ -150,32 +157,14 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return file.Locate(err)
 	}
 	res.Command = j.command
-	return a.report(j, plan, res)
+	return a.report(j, finished{res, plan, rec.keep()}, rec)
 }
 
-// connector returns what connects the agents: to their endpoints, or to a script.
-func (a *app) connector(j *job, file *spec.File) (*connector, error) {
-	c := &connector{lookup: a.lookup, log: a.log}
-	if !j.offline {
-		return c, nil
-	}
-	path := j.script
-	if path == "" {
-		path = file.Offline
-	}
-	var script *scripted.Script
-	if path != "" {
-		var err error
-		if script, err = scripted.ReadFile(path); err != nil {
-			return nil, err
-		}
-		c.strays = strays(script, file.Tasks)
-	}
-	var err error
-	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {
-		return nil, err
-	}
-	return c, nil
+// finished is a run that ended.
+type finished struct {
+	*team.Result
+	plan *team.Plan
+	kept error // why nothing was recorded that should have been
 }
 
 // options are the spec's, with the flags over them.
@@ -194,23 +183,27 @@ func (j *job) options(file *spec.File) team.RunOptions {
 }
 
 // report prints the result on stdout, and on stderr what became of the run.
-func (a *app) report(j *job, plan *team.Plan, res *team.Result) error {
+func (a *app) report(j *job, res finished, rec *recording) error {
 	var err error
 	if a.settings.json() {
 		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
 	} else {
 		a.apart()
-		err = a.printText(answer(plan, res))
+		err = a.printText(answer(res.plan, res.Result))
 		a.apart()
 	}
-	a.summarize(res, a.mode(j.progress))
-	status := statusOf(res)
-	switch {
-	case err != nil && status == statusOK:
-		return err
-	case err != nil:
-		a.complain(err, nil)
-	case status == statusOK:
+	a.summarize(res.Result, a.mode(j.progress))
+	status := statusOf(res.Result)
+	for _, err := range []error{err, res.kept} {
+		if err != nil {
+			a.complain(err, nil)
+			status = max(status, statusFailed)
+		}
+	}
+	if rec != nil && res.kept == nil && j.progress != "none" {
+		a.say("recorded: %s", rec)
+	}
+	if status == statusOK {
 		return nil
 	}
 	return ended(status)

@@ -62,6 +62,16 @@ func (s *source) load(a *app) (*spec.File, error) {
 	})
 }
 
+// reads lists the files that were read, as far as flags name them.
+func (s *source) reads(file *spec.File) []string {
+	paths := []string{file.Path, s.team, s.orchestrator}
+	inputs, _ := pairs("input", "", s.inputs) // load has refused what is wrong with them
+	for _, path := range inputs {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
 // readsOnce refuses to take two things from standard input.
 func (s *source) readsOnce(inputs map[string]string) error {
 	var from []string

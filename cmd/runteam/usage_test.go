@@ -25,7 +25,6 @@ func TestUsageErrors(t *testing.T) {
 		{"plan -o dto", "did you mean dot?"},
 		{"run -o dot", "--output dot: only plan draws a graph; runteam run prints text or json"},
 		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},
-		{"run --record f", "unknown flag: --record"},
 		{"run --goal x", "--goal needs the coordinator, which is not built yet"},
 		{"run --team team.yaml --goal x", "--goal needs the coordinator"},
 		{"run --team team.yaml", "--team needs the coordinator"},

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/spec"
+)
+
+// stage says who answers the model calls: the endpoints, or a script.
+type stage struct {
+	offline bool
+	script  string
+}
+
+func (s *stage) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&s.offline, "offline", false, "answer from a script in this process: no key, no network")
+	f.StringVar(&s.script, "script", "", "with --offline: answer from `FILE` (default: the spec's offline:)")
+}
+
+func (s *stage) check(cmd *cobra.Command) error {
+	switch {
+	case s.script != "" && !s.offline:
+		return usageError("--script needs --offline")
+	case cmd.Flags().Changed("script") && s.script == "":
+		return usageError("--script is empty: name a file")
+	}
+	return nil
+}
+
+// scriptOf is the script that answers, if one does.
+func (s *stage) scriptOf(file *spec.File) string {
+	switch {
+	case !s.offline:
+		return ""
+	case s.script != "":
+		return s.script
+	}
+	return file.Offline
+}
+
+// connector returns what connects the agents: to their endpoints, or to a script.
+func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, error) {
+	c := &connector{lookup: a.lookup, log: a.log, rec: rec}
+	if !s.offline {
+		return c, nil
+	}
+	var script *scripted.Script
+	if path := s.scriptOf(file); path != "" {
+		var err error
+		if script, err = scripted.ReadFile(path); err != nil {
+			return nil, err
+		}
+		c.strays = strays(script, file.Tasks)
+	}
+	var err error
+	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
