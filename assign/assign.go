@@ -1,0 +1,176 @@
+// Package assign decides who gets a task that names no agent.
+//
+// Some agents are out of the question: those that lack what the task requires,
+// that may not read its context or write its result, that do not declare its
+// tags or do not stay long enough. Among the others a [Strategy] chooses.
+// Everything here only computes: the same input gives the same answer, on
+// every machine.
+package assign
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// The conditions of an assignment that cannot be made. A [task.Problem] carries one of them.
+var (
+	ErrNoAgent  = errors.New("no agent may do the task")
+	ErrRequires = errors.New("the agent lacks what the task requires")
+	ErrUnknown  = errors.New("unknown agent")
+)
+
+// An Agent is what an assignment must know of one. Only Name is required. The
+// zero value of Clearance and Produces is internal.
+type Agent struct {
+	Name string
+
+	// What it says of itself, in whose words a task may speak.
+	Description  string
+	SystemPrompt string
+	Capabilities []string // letter case and surrounding blanks do not count
+
+	Tools    []string // exact names
+	Backend  string   // what runs it; letter case and surrounding blanks do not count
+	Provider string   // whose models it calls; likewise
+
+	Clearance  label.Classification // the most sensitive level that may reach it, and the endpoint behind it
+	Produces   label.Classification // the most sensitive level that it may write
+	OutputTags []string             // the tags that its results may carry
+	MaxSession time.Duration        // the longest that it stays with a task; zero or less means unbounded
+}
+
+// Tasks returns the agent of each task as an index into agents: the one that
+// the task names, or the one that the strategy chooses among the eligible. It
+// does not write to the graph.
+//
+// An agent is eligible if it has all that the task requires (see
+// [task.Requires]), if its clearance and what it produces reach the label, if
+// it declares every required tag, and if its longest session, where it has
+// one, holds the task's timeout. Labels gives for each task the most sensitive
+// level that its prompt can have. Who is named must only have what the task
+// requires, as [Check] says: the handshake judges the rest.
+//
+// The error is [task.Problems], in the order of the tasks: each that nobody may
+// do (ErrNoAgent), with what leaves nobody, and what Check finds. An unknown
+// strategy is a problem, too. Agents have different names; of two that are the
+// same the first counts. Tasks may be called concurrently.
+func Tasks(g *task.Graph, labels []label.Classification, agents []Agent, s Strategy) ([]int32, error) {
+	if !s.Valid() {
+		return nil, task.Problems{s.unknown()}
+	}
+	if len(labels) != g.Len() {
+		return nil, fmt.Errorf("%w: %d labels for %d tasks", task.ErrInvalid, len(labels), g.Len())
+	}
+	a := &assigner{
+		graph: g, labels: labels, roster: newRoster(agents),
+		chosen: make([]int32, g.Len()), load: make([]int32, len(agents)),
+	}
+	if err := a.sift(); err != nil {
+		return nil, err
+	}
+	a.choose(s)
+	return a.chosen, nil
+}
+
+// Check reports which tasks require what the agents that they name do not have
+// (ErrRequires), and which name no agent of the list (ErrUnknown). The error is
+// [task.Problems], in the order of the tasks. [Tasks] reports the same.
+func Check(g *task.Graph, agents []Agent) error {
+	r := newRoster(agents)
+	var found task.Problems
+	for i := range g.Tasks() {
+		if t := g.Task(i); t.Assignee != "" {
+			if _, p, bad := r.named(i, t); bad {
+				found = append(found, p)
+			}
+		}
+	}
+	return found.Err()
+}
+
+// Best returns the agent that fits a text best among those whose clearance and
+// what they produce reach level; of several the first. It is not ok if there
+// is none. How fit is measured is said at [CapabilityMatch].
+func Best(text string, agents []Agent, level label.Classification) (index int, ok bool) {
+	r := newRoster(agents)
+	r.narrow(&task.Task{}, level)
+	if r.eligible.empty() {
+		return 0, false
+	}
+	s := newScorer(agents)
+	s.read(text)
+	best := int32(-1)
+	for _, i := range r.list() {
+		if best < 0 || s.points[i] > s.points[best] {
+			best = i
+		}
+	}
+	return int(best), true
+}
+
+// An assigner carries one assignment.
+type assigner struct {
+	graph  *task.Graph
+	labels []label.Classification
+	roster *roster
+	chosen []int32 // the answer
+	load   []int32 // tasks of each agent so far
+	open   []int32 // tasks without an agent, in the order in which they get one
+}
+
+// sift gives every named agent its tasks, lists the others, and reports those
+// that nobody may do.
+func (a *assigner) sift() error {
+	var found task.Problems
+	for i := range a.graph.Tasks() {
+		t := a.graph.Task(i)
+		var p task.Problem
+		var bad bool
+		if t.Assignee == "" {
+			a.open = append(a.open, int32(i))
+			a.roster.narrow(t, a.labels[i])
+			if bad = a.roster.eligible.empty(); bad {
+				p = a.roster.nobody(i, t)
+			}
+		} else if a.chosen[i], p, bad = a.roster.named(i, t); !bad {
+			a.load[a.chosen[i]]++
+		}
+		if bad {
+			found = append(found, p)
+		}
+	}
+	return found.Err()
+}
+
+// choose gives every open task its agent.
+func (a *assigner) choose(s Strategy) {
+	if len(a.open) == 0 {
+		return
+	}
+	if s == DependencyFirst || s == "" {
+		a.sortByDependents()
+	}
+	pick := a.picker(s)
+	for _, i := range a.open {
+		t := a.graph.Task(int(i))
+		a.roster.narrow(t, a.labels[i])
+		who := pick(t)
+		a.chosen[i] = who
+		a.load[who]++
+	}
+}
+
+// sortByDependents puts the tasks first on which most others wait; equal ones
+// stay in the order of the input.
+func (a *assigner) sortByDependents() {
+	if len(a.load) == 1 {
+		return // there is nobody to choose
+	}
+	count := dependents(a.graph)
+	slices.SortStableFunc(a.open, func(i, j int32) int { return int(count[j] - count[i]) })
+}

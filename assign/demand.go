@@ -1,0 +1,124 @@
+package assign
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A demand is one thing that a task asks of its agent.
+type demand struct {
+	kind   kind
+	word   string               // of the kinds up to tag
+	level  label.Classification // of clearance and production
+	length time.Duration        // of session
+	who    set                  // who meets it; nil means nobody
+}
+
+func (d *demand) metBy(i int32) bool { return d.who != nil && d.who.has(i) }
+
+// kind tells demands apart. Those up to provider stand in a task's requires,
+// and those up to tag are words.
+type kind int
+
+const (
+	capability kind = iota
+	tool
+	backend
+	provider
+	tag
+	clearance  // to read the context
+	production // of results as sensitive as the context
+	session
+)
+
+// normal returns the form in which words of this kind are compared.
+func (k kind) normal(word string) string {
+	switch k {
+	case tool:
+		return strings.TrimSpace(word)
+	case tag:
+		return word // as the handshake compares them
+	}
+	return task.Normalize(word)
+}
+
+// lack says what an agent lacks that does not meet the demand.
+func (d *demand) lack(a *Agent) string {
+	switch d.kind {
+	case tag:
+		return fmt.Sprintf("does not declare the tag %q", d.word)
+	case clearance:
+		return fmt.Sprintf("is cleared for %v, not for %v", a.Clearance, d.level)
+	case production:
+		return fmt.Sprintf("produces at most %v, not %v", a.Produces, d.level)
+	case session:
+		return fmt.Sprintf("keeps a session for %v, not for %v", a.MaxSession, d.length)
+	}
+	return fmt.Sprintf("lacks the %s %q", d.kind, d.word)
+}
+
+// String returns what people call the demands of a task's requires.
+func (k kind) String() string {
+	return [...]string{capability: "capability", tool: "tool", backend: "backend", provider: "provider"}[k]
+}
+
+// key is where a task writes the demands of its requires, and where an agent answers them.
+func (k kind) key() (ofTask, ofAgent string) {
+	keys := [...][2]string{
+		capability: {"requiredCapabilities", "capabilities"}, tool: {"requiredTools", "tools"},
+		backend: {"requiredBackend", "backend"}, provider: {"requiredProvider", "provider"},
+	}[k]
+	return keys[0], keys[1]
+}
+
+// nobodyMeets says that no agent at all meets the demand, who comes nearest, and
+// what to write instead.
+func (r *roster) nobodyMeets(d *demand) (message, hint string) {
+	switch d.kind {
+	case tag:
+		return fmt.Sprintf("no agent declares the tag %q", d.word), r.near(d, "add it to an agent's outputTags, or drop it from requiredTags")
+	case clearance:
+		most := r.most(func(a, b *Agent) bool { return a.Clearance > b.Clearance })
+		return fmt.Sprintf("no agent is cleared for %v: the highest is %v, %q", d.level, most.Clearance, most.Name),
+			fmt.Sprintf("set accepts: %v on an agent, or take the %v context away", d.level, d.level)
+	case production:
+		most := r.most(func(a, b *Agent) bool { return a.Produces > b.Produces })
+		return fmt.Sprintf("no agent produces %v: the highest is %v, %q", d.level, most.Produces, most.Name),
+			fmt.Sprintf("set produces: %v on an agent, or take the %v context away", d.level, d.level)
+	case session:
+		most := r.most(func(a, b *Agent) bool { return a.MaxSession > b.MaxSession })
+		return fmt.Sprintf("no agent keeps a session for %v: the longest is %v, %q", d.length, most.MaxSession, most.Name),
+			"lower timeoutMs, or raise an agent's maxSessionMs"
+	}
+	ofTask, ofAgent := d.kind.key()
+	return fmt.Sprintf("no agent has the %s %q", d.kind, d.word),
+		r.near(d, fmt.Sprintf("add it to an agent's %s, or drop it from %s", ofAgent, ofTask))
+}
+
+// most returns the agent that is highest, of several the first.
+func (r *roster) most(above func(a, b *Agent) bool) *Agent {
+	best := &r.agents[0]
+	for i := range r.agents {
+		if above(&r.agents[i], best) {
+			best = &r.agents[i]
+		}
+	}
+	return best
+}
+
+// near returns the hint of the nearest word that some agent has, as long as
+// the budget lasts, or another one.
+func (r *roster) near(d *demand, otherwise string) string {
+	known := r.spelled[d.kind]
+	if r.nearest -= len(known); r.nearest < 0 {
+		return otherwise
+	}
+	if near, ok := task.Nearest(d.word, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
+}

@@ -1,0 +1,171 @@
+package assign
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A roster is the agents, and who of them meets which demand.
+type roster struct {
+	agents []Agent
+	index  map[string]int32 // by name
+
+	words    [tag + 1]map[string]set // who has which word, for each kind of demand that is a word
+	spelled  [tag + 1][]string       // all those words as first written
+	cleared  []set                   // by level, from public
+	produces []set                   // likewise
+	bounds   []time.Duration         // the different longest sessions, rising
+	stays    []set                   // who stays as long as that bound, and in the last who has none
+
+	demands  []demand // scratch: of the task at hand
+	eligible set      // scratch: who meets them all
+	listed   []int32  // scratch: the same as a list
+	nearest  int      // how many words may still be compared for hints
+}
+
+// nearestBudget bounds the comparisons for hints, so that a hundred thousand
+// tasks that nobody may do are still refused at once.
+const nearestBudget = 100_000
+
+func newRoster(agents []Agent) *roster {
+	r := &roster{
+		agents: agents, index: make(map[string]int32, len(agents)),
+		eligible: newSet(len(agents)), nearest: nearestBudget,
+	}
+	for k := range r.words {
+		r.words[k] = make(map[string]set)
+	}
+	for range label.Classifications() {
+		r.cleared = append(r.cleared, newSet(len(agents)))
+		r.produces = append(r.produces, newSet(len(agents)))
+	}
+	for i := range agents {
+		r.enter(int32(i))
+	}
+	r.enterSessions()
+	return r
+}
+
+// enter notes what an agent has.
+func (r *roster) enter(i int32) {
+	a := &r.agents[i]
+	if _, twice := r.index[a.Name]; !twice {
+		r.index[a.Name] = i
+	}
+	for k, list := range [tag + 1][]string{
+		capability: a.Capabilities, tool: a.Tools, backend: {a.Backend}, provider: {a.Provider}, tag: a.OutputTags,
+	} {
+		for _, word := range list {
+			normal := kind(k).normal(word)
+			if normal == "" {
+				continue
+			}
+			if r.words[k][normal] == nil {
+				r.words[k][normal] = newSet(len(r.agents))
+				r.spelled[k] = append(r.spelled[k], strings.TrimSpace(word))
+			}
+			r.words[k][normal].add(i)
+		}
+	}
+	for n := range r.cleared {
+		level := label.Public + label.Classification(n)
+		if a.Clearance >= level {
+			r.cleared[n].add(i)
+		}
+		if a.Produces >= level {
+			r.produces[n].add(i)
+		}
+	}
+}
+
+// enterSessions notes how long agents stay.
+func (r *roster) enterSessions() {
+	for i := range r.agents {
+		if most := r.agents[i].MaxSession; most > 0 {
+			r.bounds = append(r.bounds, most)
+		}
+	}
+	slices.Sort(r.bounds)
+	r.bounds = slices.Compact(r.bounds)
+	for k := range len(r.bounds) + 1 {
+		who := newSet(len(r.agents))
+		for i := range r.agents {
+			if most := r.agents[i].MaxSession; most <= 0 || k < len(r.bounds) && most >= r.bounds[k] {
+				who.add(int32(i))
+			}
+		}
+		r.stays = append(r.stays, who)
+	}
+}
+
+// list returns who is eligible, in the order of the roster, until it is asked again.
+func (r *roster) list() []int32 {
+	r.listed = r.eligible.appendTo(r.listed[:0])
+	return r.listed
+}
+
+// narrow finds who is eligible for a task at this level.
+func (r *roster) narrow(t *task.Task, level label.Classification) {
+	r.demands = r.demands[:0]
+	r.require(t)
+	r.reach(clearance, r.cleared, level)
+	r.reach(production, r.produces, level)
+	for _, word := range t.RequiredTags {
+		r.want(tag, word)
+	}
+	if t.Timeout > 0 && len(r.bounds) > 0 {
+		k, _ := slices.BinarySearch(r.bounds, t.Timeout)
+		r.demands = append(r.demands, demand{kind: session, length: t.Timeout, who: r.stays[k]})
+	}
+	r.intersect()
+}
+
+// require adds what the task requires by name.
+func (r *roster) require(t *task.Task) {
+	if t.Requires == nil {
+		return
+	}
+	for _, word := range t.Requires.Capabilities {
+		r.want(capability, word)
+	}
+	for _, word := range t.Requires.Tools {
+		r.want(tool, word)
+	}
+	if t.Requires.Backend != "" {
+		r.want(backend, t.Requires.Backend)
+	}
+	if t.Requires.Provider != "" {
+		r.want(provider, t.Requires.Provider)
+	}
+}
+
+func (r *roster) want(k kind, word string) {
+	r.demands = append(r.demands, demand{kind: k, word: word, who: r.words[k][k.normal(word)]})
+}
+
+// reach adds that a level must be reached. Beyond the levels that exist nobody
+// reaches it, and below them everybody who reaches the lowest.
+func (r *roster) reach(k kind, who []set, level label.Classification) {
+	d := demand{kind: k, level: level}
+	if n := max(int(level)-int(label.Public), 0); n < len(who) {
+		d.who = who[n]
+	}
+	r.demands = append(r.demands, d)
+}
+
+// intersect finds who meets all demands.
+func (r *roster) intersect() {
+	for k := range r.eligible {
+		r.eligible[k] = ^uint64(0)
+	}
+	if over := len(r.agents) % 64; over > 0 {
+		r.eligible[len(r.eligible)-1] = 1<<over - 1
+	}
+	for _, d := range r.demands {
+		r.eligible.keep(d.who)
+	}
+}

@@ -1,0 +1,165 @@
+package assign
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A Strategy says how an agent is chosen among the eligible. The zero value
+// means [DependencyFirst].
+//
+// Two strategies give agents tasks in turn: the agents stand in a line, at
+// first in the order of the roster. A task goes to the first in the line who
+// is eligible, and who then goes to the end of it. So those who are passed over
+// keep their places and are the first to be asked for the next task, and
+// where all are eligible for all, no two differ by more than one task. Tasks
+// that name their agent take no turn.
+//
+// The other strategies count the tasks that an agent has so far. Those that
+// name it count from the beginning, wherever they stand.
+type Strategy string
+
+// The strategies.
+const (
+	// DependencyFirst serves the tasks first on which most others wait, directly
+	// or not (equal ones in the order of the input), and gives them to the
+	// agents in turn. So the tasks that hold up most are spread over all agents.
+	DependencyFirst Strategy = "dependency-first"
+
+	// RoundRobin serves the tasks in the order of the input and gives them to the agents in turn.
+	RoundRobin Strategy = "round-robin"
+
+	// LeastBusy serves the tasks in the order of the input. Each goes to the
+	// agent with the fewest tasks so far, of several the first of the roster.
+	LeastBusy Strategy = "least-busy"
+
+	// CapabilityMatch serves the tasks in the order of the input. Each goes to
+	// the agent that fits it best; of several to the one with the fewest tasks
+	// so far, then to the first of the roster.
+	//
+	// The fit of an agent is its points divided by the most points that an
+	// eligible agent has: from 0 to 1, which is the best, and 0 for all where
+	// nobody has any. Its points are the sum, over every word that the task's
+	// title or description shares with the agent, of 4, or of 1 if the agent has
+	// it in its system prompt only, and over every capability whose words are
+	// all in the task, of 8; each times the number of agents that do not
+	// have this word or capability. What all have so counts nothing, and it
+	// does not matter how often or where a word stands in the task.
+	//
+	// An agent's words are those of its name, capabilities, description and
+	// system prompt. A word is a run of letters, their marks, and digits. Its
+	// letter case does not count, and of its letters only the first five do, so
+	// that reviews, reviewer and reviewing are one word. Function words of
+	// English and numbers of up to three digits do not count. Other words of up
+	// to three letters count only if they stand in the name or a capability of
+	// some agent, unless their script has no letter case. Chinese, Japanese,
+	// Korean, Thai, Lao, Khmer and Burmese, which set words apart less or not at
+	// all, are read in pairs of neighbouring letters instead.
+	CapabilityMatch Strategy = "capability-match"
+
+	// Composite serves the tasks in the order of the input. Each goes to the
+	// agent with the highest 0.7 × fit + 0.3 × load; of several as with
+	// CapabilityMatch. Load is T ÷ (T + A × n) with T tasks in all, A agents in
+	// all and n tasks that the agent has so far: 1 for none, and one half for
+	// an equal share of all tasks.
+	Composite Strategy = "composite"
+)
+
+// Strategies returns all strategies, the default first.
+func Strategies() []Strategy {
+	return []Strategy{DependencyFirst, RoundRobin, LeastBusy, CapabilityMatch, Composite}
+}
+
+// Valid reports whether s is a strategy, or empty.
+func (s Strategy) Valid() bool {
+	switch s {
+	case "", DependencyFirst, RoundRobin, LeastBusy, CapabilityMatch, Composite:
+		return true
+	}
+	return false
+}
+
+// unknown is the problem of a strategy that is none.
+func (s Strategy) unknown() task.Problem {
+	var words []string
+	for _, one := range Strategies() {
+		words = append(words, string(one))
+	}
+	hint := "write one of " + strings.Join(words, ", ")
+	if near, ok := task.Nearest(string(s), words); ok {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return task.Problem{
+		Pointer: "/schedulingStrategy", Err: task.ErrInvalid, Hint: hint,
+		Message: fmt.Sprintf("schedulingStrategy: unknown word %q", string(s)),
+	}
+}
+
+// picker returns the function that chooses the agent of a task among the
+// eligible, of whom there is one at least.
+func (a *assigner) picker(s Strategy) func(*task.Task) int32 {
+	switch s {
+	case LeastBusy:
+		return a.idlest
+	case CapabilityMatch, Composite:
+		f := &fitter{assigner: a, scorer: newScorer(a.roster.agents), weighs: s == Composite}
+		return f.best
+	default:
+		l := newLine(len(a.load))
+		return func(*task.Task) int32 { return l.take(a.roster.eligible) }
+	}
+}
+
+// idlest returns the eligible agent with the fewest tasks.
+func (a *assigner) idlest(*task.Task) int32 {
+	best := int32(-1)
+	for _, i := range a.roster.list() {
+		if best < 0 || a.load[i] < a.load[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// A fitter chooses by fit, or by fit and load.
+type fitter struct {
+	*assigner
+	*scorer
+	weighs bool // load, too
+}
+
+// best returns the eligible agent of the highest merit; of several the one
+// with the fewest tasks, then the first.
+func (f *fitter) best(t *task.Task) int32 {
+	f.read(t.Title, t.Description)
+	most := int64(0)
+	eligible := f.roster.list()
+	for _, i := range eligible {
+		most = max(most, f.points[i])
+	}
+	best, highest := int32(-1), 0.0
+	for _, i := range eligible {
+		if merit := f.merit(i, most); best < 0 || merit > highest || merit == highest && f.load[i] < f.load[best] {
+			best, highest = i, merit
+		}
+	}
+	return best
+}
+
+// merit is the fit of an agent, most being the most points of anybody, or the
+// composite. Each product is rounded by itself, so that no machine fuses it
+// with the sum and answers differently.
+func (f *fitter) merit(i int32, most int64) float64 {
+	fit := 0.0
+	if most > 0 {
+		fit = float64(f.points[i]) / float64(most)
+	}
+	if !f.weighs {
+		return fit
+	}
+	tasks := float64(f.graph.Len())
+	load := tasks / float64(tasks+float64(len(f.load))*float64(f.load[i]))
+	return float64(0.7*fit) + float64(0.3*load)
+}
