@@ -22,19 +22,30 @@ import (
 // error is [task.Problems]: everything wrong, with pointers into the tasks as
 // written. It makes no model call and changes nothing.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
-	p, err := t.plan(specs, o.withDefaults(), time.Time{})
+	options := o.withDefaults()
+	p, err := t.plan(specs, options, time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	p.describe(t)
+	if options.Answer != nil {
+		r, err := t.newRun(options, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		if err := r.answer(*options.Answer); err != nil {
+			return nil, err
+		}
+		p.Coordinator = r.council.describe()
+	}
 	return p, nil
 }
 
 // plan is Plan without what only people read.
 func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error) {
-	c := checker{team: t, options: o, inputs: make(map[string]int, len(o.Inputs))}
+	c := checker{team: t, options: o, specs: specs, inputs: make(map[string]int, len(o.Inputs))}
 	c.checkOptions()
-	specs = c.assign(specs)
+	c.checkMessages()
 	g, err := task.Resolve(specs, at)
 	if err != nil {
 		problems, ok := errors.AsType[task.Problems](err)
@@ -58,12 +69,15 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.config.Name, graph: g, options: func() *RunOptions { return &o }, assigned: c.assigned, User: PlannedUser{Accepts: *o.UserAccepts}}
-	c.checkFlow()
-	c.checkOutput()
+	c.plan = &Plan{Name: t.config.Name, graph: g, options: func() *RunOptions { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
+	if c.assign(); len(c.found) == 0 {
+		c.checkFlow()
+		c.checkOutput()
+	}
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
+	c.plan.specs = c.specs
 	c.plan.Warnings = slices.Clone(t.warnings)
 	for i, in := range o.Inputs {
 		if !c.used[i] {
@@ -75,15 +89,17 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 
 // A checker collects everything wrong with one set of tasks.
 type checker struct {
-	team     *Team
-	options  RunOptions
-	inputs   map[string]int // lower-cased name to index
-	used     []bool         // of each input
-	plan     *Plan
-	found    task.Problems
-	assigned []bool  // of each task; nil when the caller assigned all
-	raised   []int32 // of each task, the part that gave it its label; see raiser
-	parsed   map[string]parsed
+	team    *Team
+	options RunOptions
+	specs   []task.Spec
+	inputs  map[string]int // lower-cased name to index
+	used    []bool         // of each input
+	plan    *Plan
+	found   task.Problems
+	raised  []int32 // of each task, the part that gave it its label; see raiser
+	parsed  map[string]parsed
+	memory  []label.Classification // of each task of scope all, what it may find in memory
+	walked  int                    // edges, for that
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
@@ -110,6 +126,15 @@ func taskOf(pointer string) int {
 
 func (c *checker) checkOptions() {
 	o := c.options
+	if !o.Strategy.Valid() {
+		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: didYouMean(string(o.Strategy), strategies()), Err: task.ErrInvalid})
+	}
+	if o.MaxTokenBudget < 0 {
+		c.add(task.Problem{Pointer: "/maxTokenBudget", Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
+	}
+	if o.Mode != ModePlan && o.Mode != ModeAuto {
+		c.add(task.Problem{Pointer: "/mode", Message: fmt.Sprintf("no mode is called %q", o.Mode), Hint: "write auto, or leave it out", Err: task.ErrInvalid})
+	}
 	if o.MaxConcurrency < 0 {
 		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
 	}
@@ -145,31 +170,12 @@ func (c *checker) checkOptions() {
 	}
 }
 
-// assign gives each task without an assignee the next agent of the roster, in turn.
-func (c *checker) assign(specs []task.Spec) []task.Spec {
-	roster := c.team.config.Agents
-	next, copied := 0, false
-	for i := range specs {
-		if specs[i].Assignee != "" {
-			continue
-		}
-		if !copied {
-			specs, copied = slices.Clone(specs), true
-			c.assigned = make([]bool, len(specs))
-		}
-		c.assigned[i] = true
-		specs[i].Assignee = roster[next%len(roster)].Name
-		next++
-	}
-	return specs
-}
-
 // checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
 func (c *checker) checkSpec(i int, s *task.Spec) {
 	add := func(message, hint string, err error, tokens ...any) {
 		c.add(task.Problem{Pointer: task.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
 	}
-	if _, ok := c.team.member(s.Assignee); !ok {
+	if _, ok := c.team.member(s.Assignee); !ok && s.Assignee != "" {
 		add(fmt.Sprintf("no agent is called %q", s.Assignee), didYouMean(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
 	}
 	for j, u := range s.Uses {
@@ -183,9 +189,6 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			continue
 		}
 		c.used[k] = true
-	}
-	if s.MemoryScope == task.ScopeAll {
-		add("memoryScope all needs shared memory, which is not built yet", "write dependencies, and name in dependsOn what the task needs", ErrNotBuilt, "memoryScope")
 	}
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
@@ -207,6 +210,10 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 // checkOutput finds whose results make the answer, and refuses a run whose
 // only answer the caller could not read.
 func (c *checker) checkOutput() {
+	if c.options.Answer != nil {
+		c.checkAnswer()
+		return
+	}
 	p, g := c.plan, c.plan.graph
 	if name := c.options.Output; name != "" {
 		i, ok := c.find(name)
@@ -238,6 +245,17 @@ func (c *checker) checkOutput() {
 			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.labels[p.outputs[0]], *c.options.UserAccepts),
 			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "the answer would be withheld"},
 		})
+	}
+}
+
+// checkAnswer is checkOutput for a run whose coordinator answers a goal: for
+// the caller's clearance, from all that was done.
+func (c *checker) checkAnswer() {
+	if c.options.Output != "" {
+		c.add(task.Problem{Pointer: "/output", Message: "with a goal the coordinator's answer is the answer of the run", Hint: "leave output out, or the goal", Err: task.ErrInvalid})
+	}
+	if c.plan != nil {
+		c.plan.outputs = c.plan.graph.Sinks()
 	}
 }
 

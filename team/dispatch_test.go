@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -79,7 +80,7 @@ func TestUnassignedTasksGoRoundRobin(t *testing.T) {
 		specs[i] = task.Spec{Title: fmt.Sprint("task ", i), Description: "Work."}
 	}
 	specs[1].Assignee = "cyd" // takes no turn
-	res := run(t, tm, nil, specs...)
+	res := run(t, tm, &team.RunOptions{Strategy: assign.RoundRobin}, specs...)
 	var got []string
 	for i := range res.Tasks {
 		got = append(got, res.Tasks[i].Assignee+res.Tasks[i].Result)

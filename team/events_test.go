@@ -33,13 +33,13 @@ func TestEventsOfARun(t *testing.T) {
 		want []string
 	}{
 		{"a success", []task.Spec{spec("plain")},
-			[]string{"run_start", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "run_complete"}},
+			[]string{"run_start", "task_ready plain", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "all_complete", "run_complete"}},
 		{"a retry", []task.Spec{retried},
-			[]string{"run_start", "task_start flaky", "agent_start flaky", "agent_complete flaky", "task_retry flaky", "agent_start flaky", "agent_complete flaky", "task_complete flaky", "run_complete"}},
+			[]string{"run_start", "task_ready flaky", "task_start flaky", "agent_start flaky", "agent_complete flaky", "task_retry flaky", "task_ready flaky", "agent_start flaky", "agent_complete flaky", "task_complete flaky", "all_complete", "run_complete"}},
 		{"a failure and its cascade", []task.Spec{spec("broken"), spec("next", "broken"), spec("last", "next")},
-			[]string{"run_start", "task_start broken", "agent_start broken", "agent_complete broken", "error broken", "error next", "error last", "run_complete"}},
+			[]string{"run_start", "task_ready broken", "task_start broken", "agent_start broken", "agent_complete broken", "error broken", "error next", "error last", "all_complete", "run_complete"}},
 		{"held before its agent starts", []task.Spec{brief, spec("reader", "plain")},
-			[]string{"run_start", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "task_start reader", "error reader", "run_complete"}},
+			[]string{"run_start", "task_ready plain", "task_start plain", "agent_start plain", "agent_complete plain", "task_complete plain", "task_ready reader", "task_start reader", "error reader", "all_complete", "run_complete"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestSubscriberThatPanicsIsLoggedOnce(t *testing.T) {
 		heard.take,
 	}}, spec("a"))
 	require.True(t, res.Success())
-	require.Len(t, heard.events, 6)
-	require.Equal(t, 6, calls, "it still gets every event")
+	require.Len(t, heard.events, 8)
+	require.Equal(t, 8, calls, "it still gets every event")
 	require.Equal(t, 1, strings.Count(out.String(), "panicked"))
 }
 
@@ -152,7 +152,7 @@ func TestSubscriberThatNeverReturns(t *testing.T) {
 		require.True(t, res.Success())
 		require.Equal(t, 5*time.Second, time.Since(start))
 		require.Equal(t, res.StartedAt, res.EndedAt, "the run itself was not held up")
-		require.Len(t, heard.events, 6)
+		require.Len(t, heard.events, 8)
 		require.Contains(t, out.String(), "did not take its events in time")
 		close(stuck) // synctest fails if the goroutine is not gone then
 	})
@@ -174,7 +174,7 @@ func TestRunsOfOneTeamAtTheSameTime(t *testing.T) {
 			res := run(t, tm, o, spec("a"))
 			require.Equal(t, id, res.RunID)
 			require.Equal(t, id, res.Output)
-			require.Len(t, heard.events, 6)
+			require.Len(t, heard.events, 8)
 		})
 	}
 	require.NotEqual(t, run(t, tm, nil, spec("a")).RunID, run(t, tm, nil, spec("a")).RunID)

@@ -16,13 +16,17 @@ var (
 	ErrPanic          = errors.New("the agent panicked")
 	ErrAttemptTimeout = errors.New("the attempt took too long")
 	ErrDependency     = errors.New("a dependency failed")
+	ErrMemory         = errors.New("the shared memory could not be read")
 
 	errUnreadable = errors.New("the reply could not be checked")
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
-// CodeDependency is the code of a task that failed because of a dependency.
-const CodeDependency = "DEPENDENCY_FAILED"
+// Codes of tasks that failed through no fault of their agent.
+const (
+	CodeDependency = "DEPENDENCY_FAILED"  // a dependency failed
+	CodeMemory     = "MEMORY_UNAVAILABLE" // the shared memory could not be read
+)
 
 // code names an error for results and events.
 func code(err error) string {
@@ -41,6 +45,10 @@ func code(err error) string {
 		return handoff.CodeHeld
 	}
 	switch {
+	case errors.Is(err, ErrBudget):
+		return CodeBudget
+	case errors.Is(err, ErrMemory):
+		return CodeMemory
 	case errors.Is(err, agent.ErrSchema):
 		return "OUTPUT_SCHEMA_INVALID"
 	case errors.Is(err, agent.ErrMaxTurns):
@@ -80,7 +88,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
+	for _, condition := range [...]error{ErrBudget, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

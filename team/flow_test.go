@@ -454,6 +454,7 @@ func TestCodesOfDependencies(t *testing.T) {
 		{"structured", source, `{"b":1, "a":2}`, as(task.Structured, false), "", "#### Validated structured result\n"},
 		{"both", source, `{"b":1, "a":2}`, as(task.Both, false), "", "#### Raw output\n"},
 		{"too large", source, large, as(task.Structured, false), "DEPENDENCY_PAYLOAD_TOO_LARGE", ""},
+		{"keys that would be written alike", source, `{"<|im_start|>": 1, "<·|im_start|>": 2}`, as(task.Structured, false), "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED", ""},
 		{"too large, optional", source, large, as(task.Structured, true), "", "[withheld: rule; status completed]"},
 		{"a text is cut instead", source, large, as(task.Output, false), "", ", cut 64 of "},
 		{"missing, optional", spec("source"), "x", as(task.Structured, true), "", "[withheld: rule; status completed]"},

@@ -37,6 +37,9 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	}
 	out.member("status", r.Status)
 	out.member("success", r.Success())
+	if r.Goal != "" {
+		out.member("goal", r.Goal)
+	}
 	out.long("output", r.Output)
 	out.key("tasks")
 	out.raw("[")
@@ -56,6 +59,15 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		out.value(t.answer())
 	}
 	out.raw("}")
+	if len(r.Steps) > 0 {
+		out.key("coordinator")
+		out.raw("[")
+		for i := range r.Steps {
+			out.next(i)
+			out.value(r.Steps[i].wire())
+		}
+		out.raw("]")
+	}
 	out.member("totalTokenUsage", r.Usage)
 	out.member("errors", orEmpty(r.Errors))
 	if r.Cause != nil {
@@ -152,15 +164,30 @@ type wireMetrics struct {
 	Retries    int       `json:"retries"`
 }
 
+// wireStep is a step of the coordinator.
+type wireStep struct {
+	Step    StepKind     `json:"step"`
+	Metrics *wireMetrics `json:"metrics,omitempty"`
+	Error   *TaskError   `json:"error,omitempty"`
+}
+
+func (s *Step) wire() wireStep {
+	return wireStep{Step: s.Kind, Metrics: s.Metrics.wire(), Error: s.Error}
+}
+
+// wire returns nil for work that never began.
+func (m *Metrics) wire() *wireMetrics {
+	if m.Attempts == 0 {
+		return nil
+	}
+	return &wireMetrics{StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(), TokenUsage: m.Usage, ToolCalls: []string{}, Retries: m.Attempts - 1}
+}
+
 func (t *TaskResult) wire() wireTask {
-	w := wireTask{
+	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Error: t.Error,
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Error: t.Error, Metrics: t.Metrics.wire(),
 	}
-	if m := t.Metrics; m.Attempts > 0 {
-		w.Metrics = &wireMetrics{StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(), TokenUsage: m.Usage, ToolCalls: []string{}, Retries: m.Attempts - 1}
-	}
-	return w
 }
 
 type wireAnswer struct {

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -43,6 +46,31 @@ type RunOptions struct {
 	MaxConcurrency int           // attempts at the same time; zero means 5
 	Timeout        time.Duration // bound on the run; zero means none
 
+	// Strategy says who gets a task without an assignee; empty means
+	// dependency-first.
+	Strategy assign.Strategy
+
+	// MaxTokenBudget bounds the tokens of all model calls of the run; zero means
+	// no bound. Before each call an estimate of it is reserved (a fourth of the
+	// bytes that are sent, and the bound on the reply, or 1,000 if it has none);
+	// afterwards what the endpoint counted takes its place. A call for which not
+	// enough is left waits for those under way, and is then not made: its task
+	// fails with BUDGET_EXCEEDED, and what has not begun is skipped. A reply
+	// that is longer than estimated can so overdraw the budget by the excess,
+	// once for each call under way.
+	MaxTokenBudget int
+
+	// Answer, if not nil, is the goal that the coordinator answers from the
+	// results of [Team.RunTasks]: the answer is then the synthesis. Of
+	// [Team.RunTeam] it is not used, since the goal itself is what is answered.
+	Answer *Goal
+	Mode   Mode // of RunTeam; the zero value always plans
+
+	Messages []Message       // told before anything runs
+	Bus      *messagebus.Bus // where messages come from while the run goes on; nil means that there are none but Messages
+	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
+	Monitor  *Monitor        // shows the run from outside while it goes on; nil means that nobody looks
+
 	// UserAccepts is the clearance of the caller, who reads results, events and
 	// errors. Nil means confidential. Reveal says that it was raised on request
 	// and leaves an event.
@@ -76,6 +104,6 @@ func (o *RunOptions) withDefaults() RunOptions {
 		accepts = *out.UserAccepts
 	}
 	out.UserAccepts = &accepts // what the caller changes later changes nothing here
-	out.Inputs, out.Subscribers = slices.Clone(out.Inputs), slices.Clone(out.Subscribers)
+	out.Inputs, out.Subscribers, out.Messages = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages)
 	return out
 }

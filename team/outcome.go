@@ -12,9 +12,12 @@ import (
 // result sums the run up.
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
-		RunID: r.id, Name: r.team.config.Name, Tasks: r.tasks, Status: StatusOK,
+		RunID: r.id, Name: r.team.config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
 		StartedAt: r.start, EndedAt: time.Now(),
 		Answered: r.answered || r.agentGo || !r.called,
+	}
+	for i := range r.steps {
+		res.Usage = res.Usage.Add(r.steps[i].Metrics.Usage)
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -23,21 +26,38 @@ func (r *run) result(ctx context.Context) *Result {
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
 		}
-		if t.Status != task.Completed {
+		if t.Status != task.Completed && !r.plansOnly {
 			res.Status = StatusError
 		}
 	}
-	if res.Status == StatusError && ctx.Err() != nil {
+	for _, failed := range []*TaskError{r.unplanned, r.unanswered} {
+		if failed != nil {
+			res.Errors, res.Status = append(res.Errors, *failed), StatusError
+		}
+	}
+	if r.answers && r.output == "" && !r.plansOnly && res.Status == StatusOK {
+		res.Status = StatusError // it ended before the coordinator answered
+	}
+	if r.overdrawn {
+		res.Status = StatusBudget
+	}
+	if res.Status != StatusOK && ctx.Err() != nil {
 		res.Cause = context.Cause(ctx)
 		res.Status = StatusCanceled
 		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
 			res.Status = StatusTimeout
 		}
 	}
-	for _, w := range r.plan.Warnings {
-		res.Warnings = append(res.Warnings, w.Error())
+	if r.plan != nil {
+		for _, w := range r.plan.Warnings {
+			res.Warnings = append(res.Warnings, w.Error())
+		}
 	}
-	res.Output = r.output()
+	r.undelivered()
+	res.Warnings = append(res.Warnings, r.warnings...)
+	if res.Output = r.output; !r.answers && r.plan != nil {
+		res.Output = r.joined()
+	}
 	return res
 }
 
@@ -48,9 +68,9 @@ func (t *TaskResult) expire(now time.Time) {
 	}
 }
 
-// output joins the results that make the answer: one as it is, several each
+// joined joins the results that make the answer: one as it is, several each
 // under its title.
-func (r *run) output() string {
+func (r *run) joined() string {
 	var shown []*TaskResult
 	for _, i := range r.plan.outputs {
 		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {

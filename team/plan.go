@@ -3,11 +3,13 @@ package team
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -22,15 +24,22 @@ type Plan struct {
 	Output []task.ID      `json:"output"` // whose results make the answer
 	User   PlannedUser    `json:"user"`   // the caller as a reader
 
+	Goal  bool      `json:"goal,omitempty"` // the coordinator planned it
+	Usage llm.Usage `json:"usage,omitzero"` // what the coordinator's plan took
+
+	Coordinator *PlannedAgent `json:"coordinator,omitempty"` // who plans and answers the goal, as the gate sees it
+
 	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
 	options  func() *RunOptions // behind a function, which no verb looks into: they hold the inputs
+	specs    []task.Spec        // in the order written, each with its agent
 	graph    *task.Graph
 	members  []int32                // of each task, an index into the roster
 	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
 	schemas  []*agent.Schema        // of each task; nil for free text
 	labels   []label.Classification // of each task's prompt and result, at most
 	least    []label.Classification // the same if everything optional is missing
+	memory   []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	inputs   map[string]int         // lower-cased name to an index into options.Inputs
 	outputs  []int32                // tasks whose results make the answer
 }
@@ -141,7 +150,7 @@ func (p *Plan) describe(t *Team) {
 func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 	tk, caps := p.graph.Task(i), &t.caps[p.members[i]]
 	out := PlannedTask{
-		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.assigned != nil && p.assigned[i],
+		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.wasAssigned(i),
 		Classification: tk.Classification, Label: p.labels[i], Reads: []Reading{},
 		LeavesTo: leavesTo(caps), UserSees: p.userSees(p.labels[i]), Line: tk.Origin.String(),
 	}
@@ -155,6 +164,20 @@ func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 		_, r.Withheld, _ = k.Admits(p.least[up])
 		out.Reads = append(out.Reads, r)
 	}
+	return p.describeAround(out, i)
+}
+
+// describeAround adds what may reach a task beside what it names.
+func (p *Plan) describeAround(out PlannedTask, i int) PlannedTask {
+	o := p.options()
+	for k := range o.Messages {
+		if m := &o.Messages[k]; m.reads(out.Assignee) {
+			out.Reads = append(out.Reads, Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification})
+		}
+	}
+	if p.memory != nil && p.graph.Task(i).MemoryScope == task.ScopeAll {
+		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: min(p.memory[i], out.Label)})
+	}
 	return out
 }
 
@@ -164,6 +187,11 @@ func leavesTo(c *handoff.Capabilities) string {
 	}
 	return c.Endpoints[0].URL
 }
+
+// Specs returns the tasks as they would be written: what [Team.RunTasks] takes,
+// each with the agent that it was given. The label of a task that the
+// coordinator planned is that of what the coordinator had read.
+func (p *Plan) Specs() []task.Spec { return slices.Clone(p.specs) }
 
 // Format writes a few words for every verb, so that no verb prints an input.
 func (p Plan) Format(f fmt.State, _ rune) {

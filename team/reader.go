@@ -49,24 +49,29 @@ func form(e *envelope.Envelope) task.Payload {
 func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
 
 // explain returns the text of an error in the form that the caller is cleared
-// for. What an agent or an endpoint said may quote the prompt, so the text is
-// as sensitive as the prompt was and takes the same road to the caller as a
-// result does. If that road fails, only the code is told.
-func (r *run) explain(a *attempt, code, said string) string {
-	if a.contract.Session == "" { // nothing was sent yet: the words are ours
-		return said
+// for, and as the envelope that other readers get it from. What an agent or an
+// endpoint said may quote the prompt, so the text is as sensitive as the prompt
+// was and takes the same road as a result does. If that road fails, only the
+// code is told, and there is no envelope.
+func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
+	h := envelope.Header{
+		ID: envelope.ID(x.contract.Session + "/error"), Producer: x.contract.Callee, Task: x.task.ID, Run: r.id,
+		Classification: x.contract.MaxInput, CreatedAt: time.Now(),
 	}
-	now := time.Now()
-	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID(a.contract.Session + "/error"), Producer: a.contract.Callee, Task: a.task.ID, Run: r.id,
-		Classification: a.contract.MaxInput, CreatedAt: now,
-	}, envelope.Text(strings.ToValidUTF8(said, "\uFFFD")))
+	ours := x.contract.Session == "" // nothing was sent yet: the words are ours
+	if ours {
+		h.ID, h.Producer, h.Classification = envelope.ID("end/"+x.task.ID), handoff.Runtime, x.task.Classification
+	}
+	e, err := envelope.New(h, envelope.Text(strings.ToValidUTF8(said, "\uFFFD")))
 	if err != nil {
-		return code
+		return code, nil
 	}
-	text, _, err := r.forUser(e, a.task.ID, now)
+	if ours {
+		return said, e
+	}
+	text, _, err := r.forUser(e, x.task.ID, h.CreatedAt)
 	if err != nil || text == "" {
-		return code
+		return code, nil
 	}
-	return text
+	return text, e
 }

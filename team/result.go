@@ -15,14 +15,15 @@ import (
 
 // Conditions of a team or a run.
 var (
-	ErrNoAgents     = errors.New("no agents")
-	ErrNoAgent      = errors.New("no agent")
-	ErrNoTasks      = errors.New("no tasks")
-	ErrUnknownAgent = errors.New("unknown agent")
-	ErrUnknownInput = errors.New("unknown input")
-	ErrNotBuilt     = errors.New("not built yet")
-	ErrCanceled     = errors.New("run canceled")
-	ErrTimeout      = errors.New("run timed out")
+	ErrNoAgents      = errors.New("no agents")
+	ErrNoAgent       = errors.New("no agent")
+	ErrNoTasks       = errors.New("no tasks")
+	ErrUnknownAgent  = errors.New("unknown agent")
+	ErrUnknownInput  = errors.New("unknown input")
+	ErrNoCoordinator = errors.New("no coordinator")
+	ErrPlan          = errors.New("no valid plan")
+	ErrCanceled      = errors.New("run canceled")
+	ErrTimeout       = errors.New("run timed out")
 )
 
 // Status says how a run ended.
@@ -30,10 +31,11 @@ type Status string
 
 // The statuses of a run.
 const (
-	StatusOK       Status = "ok"        // every task completed
-	StatusError    Status = "error"     // a task failed
-	StatusCanceled Status = "cancelled" // the caller's context ended; spelt as the original does
-	StatusTimeout  Status = "timeout"   // RunOptions.Timeout passed
+	StatusOK       Status = "ok"               // every task completed
+	StatusError    Status = "error"            // a task failed
+	StatusCanceled Status = "cancelled"        // the caller's context ended; spelt as the original does
+	StatusTimeout  Status = "timeout"          // RunOptions.Timeout passed
+	StatusBudget   Status = "budget_exhausted" // RunOptions.MaxTokenBudget had not enough left for a call
 )
 
 // Result is what a run came to. Everything in it is in the form that the
@@ -44,10 +46,12 @@ type Result struct {
 	RunID     string
 	Name      string
 	Status    Status
-	Output    string       // the answer
+	Goal      string       // of RunTeam: what was asked for, gated for the caller
+	Output    string       // the answer: the synthesis if a coordinator answers a goal, else the results that nothing depends on
 	Tasks     []TaskResult // in the order written
-	Usage     llm.Usage
-	Errors    []TaskError
+	Steps     []Step       // the coordinator's work, in order; nil without a goal
+	Usage     llm.Usage    // of all tasks and steps
+	Errors    []TaskError  // of tasks, then of the coordinator
 	Warnings  []string
 	StartedAt time.Time
 	EndedAt   time.Time
@@ -79,6 +83,25 @@ type TaskResult struct {
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 }
 
+// A Step is one prompt to the coordinator and what came of it.
+type Step struct {
+	Kind    StepKind
+	Error   *TaskError // nil if the coordinator answered
+	Metrics Metrics
+	Receipt *prompt.Receipt // what it saw; nil if no prompt could be built
+}
+
+// StepKind says what the coordinator was asked for.
+type StepKind string
+
+// The steps of a goal.
+const (
+	StepPlan      StepKind = "plan"      // a plan
+	StepRepair    StepKind = "repair"    // the plan again, with everything that is wrong with the first
+	StepDigest    StepKind = "digest"    // a digest of part of the results
+	StepSynthesis StepKind = "synthesis" // the answer
+)
+
 // Metrics measures the work on one task. Times are zero for a task that never started.
 type Metrics struct {
 	Start    time.Time
@@ -87,18 +110,33 @@ type Metrics struct {
 	Attempts int
 }
 
-// A TaskError is why a task failed, in the form that the caller is cleared for.
+// Codes of what can go wrong with the coordinator's work. The errors of a
+// model call inside it keep their own words behind these.
+const (
+	CodePlanInvalid   = "COORDINATOR_PLAN_INVALID"         // also the second plan cannot be run; nothing was
+	CodeDecomposition = "COORDINATOR_DECOMPOSITION_FAILED" // no plan came; nothing was run
+	CodeSynthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the tasks ended, and no answer was made of their results
+	CodeBudget        = "BUDGET_EXCEEDED"                  // the budget of the run had not enough left for a call
+)
+
+// A TaskError is why a task failed, or the coordinator's work, in the form
+// that the caller is cleared for.
 type TaskError struct {
 	Code    string       `json:"code"`
 	Message string       `json:"message"`
-	Task    task.ID      `json:"task,omitempty"`
+	Task    task.ID      `json:"task,omitempty"` // empty for the coordinator's work
 	Title   string       `json:"-"`
 	Root    task.ID      `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
 	cause   func() error // behind a function, which no verb looks into
 }
 
-// Error names the task and says what went wrong.
-func (e *TaskError) Error() string { return fmt.Sprintf("task %q: %s", e.Title, e.Message) }
+// Error names the task, or the coordinator's step, and says what went wrong.
+func (e *TaskError) Error() string {
+	if e.Task == "" {
+		return fmt.Sprintf("coordinator: %s: %s", e.Title, e.Message)
+	}
+	return fmt.Sprintf("task %q: %s", e.Title, e.Message)
+}
 
 // Format writes [TaskError.Error] for every verb, so that no verb prints the
 // cause, which is not gated.

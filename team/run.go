@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -25,34 +26,42 @@ import (
 // [Result.Err]. No goroutine of the run is left when RunTasks returns, except
 // one for each subscriber that does not return.
 func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
-	start := time.Now()
-	options := o.withDefaults()
-	p, err := t.plan(specs, options, start)
-	if err != nil {
-		return nil, err
-	}
-	r, err := t.newRun(p, options, start)
-	if err != nil {
-		return nil, err
-	}
-	return r.run(ctx), nil
+	return t.runTasks(ctx, specs, o, func(*run) {})
 }
 
 // RunAgent gives one agent a prompt that is the given text, followed by the
 // options' inputs if there are any, and returns the result of that one task.
 // It works under the same handshake, gate and limits as a task of a graph.
 func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
+	var inputs []Input
+	if o != nil {
+		inputs = o.Inputs
+	}
+	specs := []task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: usesOf(inputs)}}
+	return t.runTasks(ctx, specs, o, func(r *run) { r.untitled = true })
+}
+
+func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, set func(*run)) (*Result, error) {
 	start := time.Now()
 	options := o.withDefaults()
-	p, err := t.plan([]task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: usesOf(options.Inputs)}}, options, start)
+	p, err := t.plan(specs, options, start)
 	if err != nil {
 		return nil, err
 	}
-	r, err := t.newRun(p, options, start)
+	r, err := t.newRun(options, start)
 	if err != nil {
 		return nil, err
 	}
-	r.untitled = true
+	if options.Answer != nil {
+		if err := r.answer(*options.Answer); err != nil {
+			return nil, err
+		}
+	}
+	if r.mail, err = t.newMail(&options, r.id); err != nil {
+		return nil, err
+	}
+	r.follow(p)
+	set(r)
 	return r.run(ctx), nil
 }
 
@@ -64,45 +73,60 @@ func usesOf(inputs []Input) []task.Use {
 	return uses
 }
 
-// A run is one execution of a plan. The goroutine that called run owns every
-// field; attempts get what they need and send back what they made.
+// A run is one execution of a plan, or of a goal that becomes one. The
+// goroutine that called run owns every field; attempts and steps get what they
+// need and send back what they made.
 type run struct {
 	team    *Team
-	plan    *Plan
 	options RunOptions
 	id      string
 	start   time.Time
-	queue   *queue.Queue
 	bus     *bus
+	budget  *budget
 	inputs  []*envelope.Envelope // parallel to options.Inputs
-	tasks   []TaskResult
-	timers  timers
-	done    chan *attempt
-	free    []*attempt // whose buffers may be used again
+	mail    *mail                // nil without messages
+	memory  sharedmem.Writer
+	noting  bool    // results are written to memory
+	recall  *recall // who may read what was written; nil if nobody may
+	asks    chan chan Snapshot
 
-	untitled bool // the prompt is the description alone
-	answered bool // a model call was answered
-	called   bool // a model call was made
-	agentGo  bool // an agent answered without a model call
+	// Of a plan; nil until there is one.
+	plan   *Plan
+	queue  *queue.Queue
+	tasks  []TaskResult
+	faults []*envelope.Envelope // of each task, why it failed by itself
+	timers timers
+	done   chan *attempt
+	free   []*attempt // whose buffers may be used again
+
+	// Of a goal; nil without one.
+	goal       *Goal
+	council    *council
+	planned    []*envelope.Envelope // of each task, the description that the coordinator wrote
+	asked      map[StepKind]int     // how many steps of each kind were taken
+	steps      []Step
+	answers    bool       // the coordinator answers the goal
+	output     string     // the answer
+	plansOnly  bool       // nothing runs
+	unplanned  *TaskError // why there is no plan
+	unanswered *TaskError // why there is no answer
+
+	phase     Phase
+	untitled  bool // the prompt is the description alone
+	answered  bool // a model call was answered
+	called    bool // a model call was made
+	agentGo   bool // an agent answered without a model call
+	overdrawn bool // the budget had not enough left for a call
+	warnings  []string
 }
 
-func (t *Team) newRun(p *Plan, o RunOptions, start time.Time) (*run, error) {
-	r := &run{
-		team: t, plan: p, options: o, id: o.RunID, start: start,
-		queue: queue.New(p.graph),
-		tasks: make([]TaskResult, p.graph.Len()),
-		done:  make(chan *attempt, slots(o, p)),
-	}
+func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
+	r := &run{team: t, options: o, id: o.RunID, start: start}
 	if r.id == "" {
 		r.id = uuid.NewString()
 	}
 	if r.options.Random == nil {
 		r.options.Random = rand.Float64
-	}
-	for i := range t.config.Agents {
-		if n := t.config.Agents[i].MaxParallel; n > 0 {
-			r.queue.Limit(t.config.Agents[i].Name, n)
-		}
 	}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
@@ -119,36 +143,94 @@ func (t *Team) newRun(p *Plan, o RunOptions, start time.Time) (*run, error) {
 	return r, nil
 }
 
+// follow makes a plan the run's.
+func (r *run) follow(p *Plan) {
+	r.plan = p
+	r.queue = queue.New(p.graph)
+	r.tasks = make([]TaskResult, p.graph.Len())
+	r.faults = make([]*envelope.Envelope, p.graph.Len())
+	r.done = make(chan *attempt, slots(r.options, p))
+	for i := range r.team.config.Agents {
+		if n := r.team.config.Agents[i].MaxParallel; n > 0 {
+			r.queue.Limit(r.team.config.Agents[i].Name, n)
+		}
+	}
+	r.remembering()
+}
+
 // slots returns how many attempts can be under way at once, whatever number was asked for.
 func slots(o RunOptions, p *Plan) int { return min(o.MaxConcurrency, p.graph.Len()) }
 
-// run dispatches until nothing can run any more, and returns the result.
+// run takes a goal or a plan to its end, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
 	r.bus = newBus(r.options.Subscribers, r.id, r.team.log)
+	r.budget = newBudget(r.options.MaxTokenBudget, r.bus)
 	if r.options.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.prepare()
+	r.asks = r.options.Monitor.begin(r)
+	r.opened()
+	if r.goal != nil && r.plan == nil && !r.shortcut() {
+		r.phase = PhasePlanning
+		r.unplanned = r.decompose(ctx)
+	}
+	if r.plan != nil && !r.plansOnly {
+		r.phase = PhaseRunning
+		r.work(ctx)
+	}
+	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && !r.overdrawn {
+		r.phase = PhaseSynthesis
+		r.synthesize(ctx)
+	}
+	r.phase = PhaseEnded
+	res := r.result(ctx)
+	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
+	r.bus.close()
+	r.options.Monitor.end(r)
+	return res
+}
+
+// opened tells that the run has begun, and what is worth a look before.
+func (r *run) opened() {
 	r.bus.emit(event.Event{Type: event.RunStart, Tasks: len(r.tasks)})
-	for _, w := range r.plan.Warnings {
-		r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
+	if r.plan != nil {
+		for _, w := range r.plan.Warnings {
+			r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
+		}
 	}
 	if r.options.Reveal {
 		r.bus.emit(event.Event{Type: event.Reveal, Message: "the caller reads up to " + r.options.UserAccepts.String()})
 	}
-	r.dispatch(ctx)
-	if ctx.Err() != nil {
-		r.queue.SkipRemaining(skippedByAbort, time.Now())
+	if r.plan != nil {
+		r.prepare()
 	}
-	res := r.result(ctx)
-	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
-	r.bus.close()
-	return res
 }
 
-const skippedByAbort = "Skipped: run aborted."
+// work runs the plan.
+func (r *run) work(ctx context.Context) {
+	r.dispatch(ctx)
+	switch {
+	case ctx.Err() != nil:
+		r.queue.SkipRemaining(skippedByAbort, time.Now())
+	case r.overdrawn:
+		r.queue.SkipRemaining(skippedByBudget, time.Now())
+	}
+	r.bus.emit(event.Event{Type: event.AllComplete})
+}
+
+// warn notes what the caller should know of a run that goes on.
+func (r *run) warn(text string) {
+	r.warnings = append(r.warnings, text)
+	r.bus.emit(event.Event{Type: event.Warning, Message: text})
+}
+
+// Why what had not ended did not run.
+const (
+	skippedByAbort  = "Skipped: run aborted."
+	skippedByBudget = "Skipped: token budget spent."
+)
 
 // prepare fills in what is known of each task before it runs, and follows the
 // queue's cascades.
@@ -167,19 +249,41 @@ func (r *run) prepare() {
 			ids = append(ids, d.Task)
 		}
 		r.tasks[i] = TaskResult{
-			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(t), Assignee: t.Assignee, Role: t.Role,
+			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
 		}
+	}
+	if r.bus.live() {
+		for i := range r.tasks {
+			if r.queue.Status(i) == task.Pending {
+				r.ready(*g.Task(i))
+			}
+		}
+		r.queue.On(queue.Ready, r.ready)
 	}
 	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
 	r.queue.On(queue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
 }
 
+// ready tells that a task waits for nothing but a slot.
+func (r *run) ready(t task.Task) {
+	r.bus.emit(event.Event{Type: event.TaskReady, Task: t.ID, Title: t.Title, Agent: t.Assignee})
+}
+
 // described returns the description of a task, unless the task's own text is
-// above the caller's clearance.
-func (r *run) described(t *task.Task) string {
-	if t.Classification > *r.options.UserAccepts {
+// above the caller's clearance. What the coordinator wrote takes the road of a
+// result.
+func (r *run) described(i int) string {
+	t := r.plan.graph.Task(i)
+	switch {
+	case t.Classification > *r.options.UserAccepts:
 		return withheld(t.Classification)
+	case r.planned != nil:
+		text, _, err := r.forUser(r.planned[i], t.ID, time.Now())
+		if err != nil {
+			return withheld(t.Classification)
+		}
+		return text
 	}
 	return t.Description
 }
@@ -210,7 +314,7 @@ func (r *run) dispatch(ctx context.Context) {
 	}()
 	ended := ctx.Done()
 	for running, hired := 0, 0; ; {
-		for running < r.options.MaxConcurrency && ctx.Err() == nil { // nothing starts after a cancel
+		for running < r.options.MaxConcurrency && ctx.Err() == nil && !r.overdrawn { // nothing starts after a cancel
 			i, ok := r.queue.NextReady()
 			if !ok {
 				break
@@ -219,14 +323,14 @@ func (r *run) dispatch(ctx context.Context) {
 				hired++
 				workers.Go(func() error {
 					for a := range jobs {
-						a.work(ctx)
+						a.work(ctx, a)
 					}
 					return nil
 				})
 			}
 			jobs <- r.attempt(i)
 		}
-		if running == 0 && (ctx.Err() != nil || r.timers.empty()) {
+		if running == 0 && (ctx.Err() != nil || r.overdrawn || r.timers.empty()) {
 			return
 		}
 		select {
@@ -240,6 +344,8 @@ func (r *run) dispatch(ctx context.Context) {
 			for _, i := range r.timers.due(time.Now()) {
 				r.must(r.queue.RequeueIndex(i, time.Now()))
 			}
+		case ask := <-r.asks:
+			ask <- r.snapshot()
 		case <-ended:
 			ended = nil // attempts see it themselves; now only they are waited for
 		}
@@ -251,18 +357,22 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t := &r.tasks[a.index]
 	t.Metrics.Usage = t.Metrics.Usage.Add(a.reply.Usage)
 	t.Metrics.End = a.end
-	r.count(a)
+	r.count(&a.exchange)
+	r.overdrawn = r.overdrawn || errors.Is(a.err, ErrBudget)
+	if a.unnoted != nil && ctx.Err() == nil {
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: %v", t.Title, a.unnoted))
+	}
 	if a.err != nil {
 		r.failed(ctx, a)
 		r.release(a)
 		return
 	}
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
-	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
-	if r.bus.live() {
+	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
 			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text)})
 	}
+	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.release(a)
 }
 
@@ -276,7 +386,7 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 		r.fail(a)
 		return
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || r.overdrawn {
 		return // there will be no other attempt: skipped as well
 	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
@@ -290,6 +400,7 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 // fail ends a task, and through the queue's cascade what depends on it.
 func (r *run) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
+	r.faults[a.index] = a.fault
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }}
 	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
 }
@@ -315,7 +426,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 }
 
 // count notes whether the endpoints of the run answer at all.
-func (r *run) count(a *attempt) {
+func (r *run) count(a *exchange) {
 	if a.reply.Turns > 0 {
 		r.answered = true
 		return

@@ -66,9 +66,12 @@ type Member struct {
 	// prompts nowhere.
 	Endpoint string
 
-	Model        string   // shown in plans
-	Description  string   // shown in plans
-	Capabilities []string // shown in plans
+	// What an agent is known by: to people, to whoever picks an agent for a task
+	// without an assignee (see [RunOptions].Strategy), and to the coordinator.
+	Model        string
+	Provider     string // such as openai; matched by a task's requires
+	Description  string
+	Capabilities []string
 	Origin       task.Position
 }
 
@@ -76,6 +79,8 @@ type Member struct {
 type Config struct {
 	Name   string
 	Agents []Member // at least one; the order is the roster's
+
+	Coordinator *Coordinator // who plans and answers goals; nil for a team that only runs tasks
 
 	// Endpoints are the clearances of endpoints by base URL. One that is not
 	// named here accepts what is secret if it is on this machine, and else what

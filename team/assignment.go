@@ -1,0 +1,104 @@
+package team
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// candidates are the members as whoever assigns tasks sees them.
+func (t *Team) candidates() []assign.Agent {
+	list := make([]assign.Agent, len(t.config.Agents))
+	for i := range list {
+		m, caps := &t.config.Agents[i], &t.caps[i]
+		list[i] = assign.Agent{
+			Name: m.Name, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Provider: m.Provider,
+			Clearance: caps.Clearance(), Produces: caps.Produces, OutputTags: caps.OutputTags, MaxSession: caps.MaxSession,
+		}
+	}
+	return list
+}
+
+// assign gives each task without an assignee its agent, before anything runs,
+// so that the flow check sees the whole graph. It also holds the others to what
+// their tasks require.
+//
+// An agent must be cleared for the most that may reach the task. If nobody is,
+// one who is cleared for all that the task must have will do: the gate
+// withholds the rest.
+func (c *checker) assign() {
+	g := c.plan.graph
+	open := slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" })
+	if !open && !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return !t.Requires.Empty() }) {
+		return
+	}
+	agents := c.team.candidates()
+	chosen, err := assign.Tasks(g, c.bounds(true), agents, c.options.Strategy)
+	if err != nil {
+		chosen, err = assign.Tasks(g, c.bounds(false), agents, c.options.Strategy)
+	}
+	if err != nil {
+		found, _ := errors.AsType[task.Problems](err)
+		c.found = append(c.found, found...)
+		return
+	}
+	if !open {
+		return
+	}
+	c.plan.assigned = make([]bool, g.Len())
+	c.specs = slices.Clone(c.specs)
+	for i, agent := range chosen {
+		if g.Task(i).Assignee == "" {
+			c.plan.assigned[i], c.specs[i].Assignee = true, agents[agent].Name
+			g.Assign(i, agents[agent].Name)
+		}
+	}
+}
+
+// bounds returns the labels of the tasks as far as they do not depend on who
+// does them: with everything that may reach them, or with what they must have.
+func (c *checker) bounds(optional bool) []label.Classification {
+	g := c.plan.graph
+	levels := make([]label.Classification, g.Len())
+	highest := label.Public
+	for _, at := range g.Order() {
+		i := int(at)
+		t := g.Task(i)
+		level := t.Classification
+		for _, u := range t.Uses {
+			level = level.Join(c.input(u).Classification)
+		}
+		for j, up := range g.Upstream(i) {
+			if from := levels[up]; !t.DependsOn[j].Optional || optional && from < label.Secret {
+				level = level.Join(from)
+			}
+		}
+		levels[i] = level
+		if level < label.Secret {
+			highest = highest.Join(level)
+		}
+	}
+	if optional {
+		for i := range levels {
+			if g.Task(i).MemoryScope == task.ScopeAll {
+				levels[i] = levels[i].Join(highest)
+			}
+		}
+	}
+	return levels
+}
+
+// wasAssigned reports whether the caller named no agent for a task.
+func (p *Plan) wasAssigned(i int) bool { return p.assigned != nil && p.assigned[i] }
+
+// strategies returns the names of all strategies.
+func strategies() []string {
+	var names []string
+	for _, s := range assign.Strategies() {
+		names = append(names, string(s))
+	}
+	return names
+}

@@ -1,0 +1,167 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrBudget reports a model call that was not made, because the budget of the
+// run had not enough left for it. A [*BudgetError] wraps it.
+var ErrBudget = errors.New("token budget exceeded")
+
+// A BudgetError says for whom the budget was not enough, and by how much.
+type BudgetError struct {
+	Agent  string
+	Needed int // tokens that the call was estimated to take
+	Left   int // tokens that were left; below zero if replies were longer than estimated
+	Limit  int // the budget of the run
+}
+
+// Error says who needed how much of what.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("%v: a call of %q needs about %d tokens, and of %d are left %d", ErrBudget, e.Agent, e.Needed, e.Limit, e.Left)
+}
+
+// Unwrap returns [ErrBudget].
+func (e *BudgetError) Unwrap() error { return ErrBudget }
+
+// A budget keeps the tokens of a run: what was spent, and what is set aside
+// for calls under way. A nil *budget has no bound.
+type budget struct {
+	limit int
+	bus   *bus
+
+	mu       sync.Mutex // guards the rest
+	spent    int
+	reserved int
+	freed    chan struct{} // closed and made anew whenever a reservation ends
+}
+
+func newBudget(limit int, b *bus) *budget {
+	if limit == 0 {
+		return nil
+	}
+	return &budget{limit: limit, bus: b, freed: make(chan struct{})}
+}
+
+// take sets tokens aside for a call. While it is not enough only because of
+// calls under way, it waits for them: they mostly take less than was set aside.
+func (b *budget) take(ctx context.Context, who string, tokens int) error {
+	for {
+		b.mu.Lock()
+		left := b.limit - b.spent
+		if tokens <= left-b.reserved {
+			b.reserved += tokens
+			b.mu.Unlock()
+			return nil
+		}
+		if tokens > left || b.reserved == 0 {
+			b.mu.Unlock()
+			return &BudgetError{Agent: who, Needed: tokens, Left: left, Limit: b.limit}
+		}
+		freed := b.freed
+		b.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle ends a reservation with what the call took.
+func (b *budget) settle(reserved, took int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved -= reserved
+	b.spent += took
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// payer is for whom a call is made.
+type payer struct {
+	agent  string
+	task   task.ID
+	title  string
+	number int
+}
+
+// A purse pays the model calls of one exchange. A nil *purse pays everything.
+type purse struct {
+	budget *budget
+	who    payer
+
+	mu      sync.Mutex // guards counted: an agent may make calls side by side
+	counted int        // tokens that endpoints counted, and that the agent will report
+}
+
+// purse returns what pays for an exchange, and a context in which it does.
+func (b *budget) purse(ctx context.Context, who payer) (*purse, context.Context) {
+	if b == nil {
+		return nil, ctx
+	}
+	p := &purse{budget: b, who: who}
+	return p, agent.WithBudget(ctx, p)
+}
+
+// open refuses to begin when nothing is left. An agent written in Go says what
+// it took only afterwards.
+func (p *purse) open() error {
+	if p == nil {
+		return nil
+	}
+	p.budget.mu.Lock()
+	left := p.budget.limit - p.budget.spent
+	p.budget.mu.Unlock()
+	if left > 0 {
+		return nil
+	}
+	return p.refused(&BudgetError{Agent: p.who.agent, Needed: 1, Left: left, Limit: p.budget.limit})
+}
+
+// Reserve is what an [agent.LLM] asks before each call.
+func (p *purse) Reserve(ctx context.Context, estimate llm.Usage) (settle func(llm.Usage, bool), err error) {
+	tokens := total(estimate)
+	if err := p.budget.take(ctx, p.who.agent, tokens); err != nil {
+		return nil, p.refused(err)
+	}
+	return func(took llm.Usage, counted bool) {
+		if counted {
+			p.mu.Lock()
+			p.counted += total(took)
+			p.mu.Unlock()
+		}
+		p.budget.settle(tokens, total(took))
+	}, nil
+}
+
+// close pays for what the agent reports and no call was asked for.
+func (p *purse) close(reported llm.Usage) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	extra := total(reported) - p.counted
+	p.mu.Unlock()
+	if extra > 0 {
+		p.budget.settle(0, extra)
+	}
+}
+
+// refused tells subscribers of a call that was not made.
+func (p *purse) refused(err error) error {
+	if short, ok := errors.AsType[*BudgetError](err); ok {
+		p.budget.bus.emit(event.Event{Type: event.Budget, Task: p.who.task, Title: p.who.title, Agent: p.who.agent, Attempt: p.who.number, Code: CodeBudget, Message: short.Error()})
+	}
+	return err
+}
+
+func total(u llm.Usage) int { return u.InputTokens + u.OutputTokens }

@@ -1,0 +1,127 @@
+package team_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// takes is a model whose every call takes so many tokens.
+func takes(in, out int) llm.ModelFunc {
+	return func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "ok", FinishReason: "stop", Usage: llm.Usage{InputTokens: in, OutputTokens: out}}, nil
+	}
+}
+
+// asks is a member that asks a model, with replies of at most 100 tokens.
+func asks(name string, m llm.Model) team.Member {
+	return team.Member{Name: name, Agent: agent.New(m, agent.Options{MaxTokens: 100, Retry: llm.RetryOptions{Extra: -1}})}
+}
+
+func TestBudgetEndsARun(t *testing.T) {
+	t.Parallel()
+	var heard audience
+	o := heard.options()
+	o.MaxTokenBudget, o.MaxConcurrency = 290, 1
+	res := run(t, newTeam(t, asks("a", takes(20, 80)), asks("b", takes(20, 80)), asks("c", takes(20, 80)), asks("d", takes(20, 80))), o,
+		spec("a"), spec("b", "a"), spec("c", "b"), spec("d"))
+	require.Equal(t, team.StatusBudget, res.Status)
+	require.Equal(t, 200, res.Usage.InputTokens+res.Usage.OutputTokens)
+	var statuses []task.Status
+	for _, r := range res.Tasks {
+		statuses = append(statuses, r.Status)
+	}
+	require.Equal(t, []task.Status{task.Completed, task.Completed, task.Failed, task.Skipped}, statuses, "what is done is returned")
+	require.Equal(t, "Skipped: token budget spent.", res.Tasks[3].Result)
+	require.Len(t, res.Errors, 1)
+	require.Equal(t, "BUDGET_EXCEEDED", res.Errors[0].Code)
+	require.ErrorIs(t, res.Err(), team.ErrBudget)
+	require.Contains(t, heard.types(), "budget_exceeded c")
+	for _, e := range heard.events {
+		if e.Type == event.Budget {
+			require.Regexp(t, `a call of "c" needs about 1\d\d tokens, and of 290 are left 90`, e.Message)
+		}
+	}
+}
+
+// A call that finds too little waits for the calls under way, which mostly take
+// less than was set aside for them.
+func TestBudgetWaitsForCallsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+			time.Sleep(time.Minute)
+			return takes(5, 5)(ctx, r, emit)
+		})
+		start := time.Now()
+		res := run(t, newTeam(t, asks("a", slow), asks("b", slow), asks("c", slow)), &team.RunOptions{MaxTokenBudget: 130}, spec("a"), spec("b"), spec("c"))
+		require.True(t, res.Success(), "%v", res.Err())
+		require.Equal(t, 3*time.Minute, time.Since(start), "one after the other")
+	})
+}
+
+func TestBudgetCountsWhatNobodyCounted(t *testing.T) {
+	t.Parallel()
+	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: strings.Repeat("four", 400), FinishReason: "stop"}, nil
+	})
+	res := run(t, newTeam(t, asks("a", silent), asks("b", silent)), &team.RunOptions{MaxTokenBudget: 450, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	require.Equal(t, task.Completed, res.Tasks[0].Status)
+	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code, "400 tokens of text were taken")
+}
+
+func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
+	t.Parallel()
+	spends := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: "x", Usage: llm.Usage{InputTokens: 60, OutputTokens: 60}}, nil
+	}
+	res := run(t, newTeam(t, member("a", spends), member("b", never(t))), &team.RunOptions{MaxTokenBudget: 100, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	require.Equal(t, team.StatusBudget, res.Status)
+	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code)
+
+	// One that asks a model under the same context pays once.
+	inner := agent.New(takes(20, 20), agent.Options{MaxTokens: 30})
+	wraps := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return inner.Run(ctx, p) }
+	res = run(t, newTeam(t, member("a", wraps), member("b", wraps)), &team.RunOptions{MaxTokenBudget: 150, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	require.True(t, res.Success(), "%v", res.Err())
+}
+
+func TestBudgetOfTheCoordinator(t *testing.T) {
+	t.Parallel()
+	planning := llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, FinishReason: "stop", Usage: llm.Usage{InputTokens: 900, OutputTokens: 100}}, nil
+	})
+	lead := agent.New(planning, agent.Options{MaxTokens: 100})
+	for _, tt := range []struct {
+		name   string
+		budget int
+		want   []team.StepKind
+		code   string
+		tasks  int
+	}{
+		{"nothing for a plan", 50, []team.StepKind{team.StepPlan}, "COORDINATOR_DECOMPOSITION_FAILED", 0},
+		{"nothing for the task", 1050, []team.StepKind{team.StepPlan}, "BUDGET_EXCEEDED", 1},
+		{"nothing for the answer", 1200, []team.StepKind{team.StepPlan, team.StepSynthesis}, "COORDINATOR_SYNTHESIS_FAILED", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res, err := led(t, lead, asks("a", takes(20, 80))).RunTeam(t.Context(), team.Goal{Text: "x"}, &team.RunOptions{MaxTokenBudget: tt.budget})
+			require.NoError(t, err)
+			require.Equal(t, team.StatusBudget, res.Status)
+			require.Equal(t, tt.want, kinds(res))
+			require.Len(t, res.Tasks, tt.tasks)
+			require.Equal(t, tt.code, res.Errors[0].Code)
+			require.Empty(t, res.Output)
+		})
+	}
+}

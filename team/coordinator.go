@@ -1,0 +1,216 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// council is what a run needs to ask its coordinator: who that is for this
+// caller, and the goal and the roster as the context that they are.
+type council struct {
+	of     *Coordinator
+	caps   handoff.Capabilities
+	goal   *envelope.Envelope
+	roster *envelope.Envelope
+	before string // the system prompt around the roster
+	after  string
+	label  label.Classification // of a plan, and of the texts of its tasks
+}
+
+// describe returns the coordinator as a plan shows it.
+func (k *council) describe() *PlannedAgent {
+	return &PlannedAgent{
+		Name: handoff.Coordinator, Model: k.of.Model, Accepts: k.caps.Accepts, Produces: k.caps.Produces,
+		Clearance: k.caps.Clearance(), LeavesTo: leavesTo(&k.caps),
+	}
+}
+
+// convene returns what a run for this goal needs of the coordinator, or what
+// is wrong with the two.
+func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (*council, task.Problems) {
+	c := t.config.Coordinator
+	var found task.Problems
+	add := func(pointer, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
+	}
+	if c == nil || c.Agent == nil {
+		add("/coordinator", "a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
+	}
+	switch text := goal.Text; {
+	case strings.TrimSpace(text) == "":
+		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
+	case !utf8.ValidString(text):
+		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+	case len(text) > handoff.MaxPayload:
+		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.MaxPayload), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+	}
+	if !goal.Classification.Valid() {
+		add("/goal/classification", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	accepts := *o.UserAccepts
+	if c.Accepts != nil {
+		accepts = min(accepts, *c.Accepts)
+	}
+	member := Member{Agent: c.Agent, Endpoint: c.Endpoint}
+	k := &council{of: c, caps: handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(&member)}}
+	k.before, k.after = synth.System(t.duties(o))
+	manifest, err := synth.Manifest(t.roster())
+	if err != nil {
+		add("/agents", "the roster cannot be told to the coordinator: "+err.Error(), "", err)
+		return nil, found
+	}
+	k.goal, err = envelope.New(envelope.Header{ID: "goal", Producer: envelope.User, Run: run, Classification: goal.Classification, CreatedAt: start}, envelope.Text(goal.Text))
+	if err == nil {
+		k.roster, err = envelope.New(envelope.Header{ID: "roster", Producer: envelope.User, Run: run, CreatedAt: start}, envelope.Payload{}.WithStructured(manifest))
+	}
+	if err != nil {
+		add("/goal", err.Error(), "", err)
+		return nil, found
+	}
+	return k, nil
+}
+
+// roster lists the members as the coordinator reads them.
+func (t *Team) roster() []synth.Agent {
+	list := make([]synth.Agent, len(t.config.Agents))
+	for i := range list {
+		m := &t.config.Agents[i]
+		list[i] = synth.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
+	}
+	return list
+}
+
+// duties are what the coordinator's system prompt depends on.
+func (t *Team) duties(o *RunOptions) synth.Duties {
+	c := t.config.Coordinator
+	d := synth.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
+	if c.MayGrant.Inputs {
+		for _, in := range o.Inputs {
+			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification, Bytes: len(in.Text)})
+		}
+	}
+	return d
+}
+
+// A step is one prompt to the coordinator.
+type step struct {
+	exchange
+	kind    StepKind
+	layout  prompt.Layout
+	compose func(*prompt.Brief, []handoff.Sealed) // what stands behind goal and roster
+	whole   bool                                  // a prompt that is too large is an error
+	part    int
+	parts   int
+}
+
+// step prepares a prompt to the coordinator. Each has the goal and the roster
+// before what is offered.
+func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []handoff.Offer, compose func(*prompt.Brief, []handoff.Sealed)) *step {
+	k := r.council
+	s := &step{kind: kind, layout: layout, compose: compose}
+	r.asked[kind]++
+	s.run, s.number, s.does, s.caps, s.bound = r, r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
+	s.task = &task.Task{ID: task.ID(handoff.Coordinator + "/" + string(kind)), Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
+	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),
+		handoff.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
+		handoff.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: k.roster, As: task.Structured})
+	s.offers = append(s.offers, offers...)
+	return s
+}
+
+// open takes the context through the gate and builds the prompt.
+func (s *step) open(context.Context) (prompt.Prompt, error) {
+	if err := s.seal(); err != nil {
+		return prompt.Prompt{}, err
+	}
+	k := s.run.council
+	b := prompt.Brief{
+		Layout: s.layout, Untitled: true, Goal: &s.sealed[0], Roster: &s.sealed[1],
+		System: k.before, SystemParams: k.of.SystemParams, SystemOrigin: k.of.Origin.String(), Guidance: k.after,
+		MaxBytes: k.of.MaxPromptBytes, Whole: s.whole, Part: s.part, Parts: s.parts,
+	}
+	if s.compose != nil {
+		s.compose(&b, s.sealed[2:])
+	}
+	return s.build(&b)
+}
+
+func (s *step) over(context.Context) {}
+
+// rehearse builds the prompt of a step without asking anybody: what would be
+// refused then is known before anything is spent.
+func (s *step) rehearse(now time.Time) error {
+	s.start = now
+	_, err := s.open(context.Background())
+	return err
+}
+
+// consult makes steps, as many at once as the run may, and returns when all
+// have ended. While they work, the run can be looked at.
+func (r *run) consult(ctx context.Context, steps ...*step) {
+	ended := make(chan struct{})
+	var g errgroup.Group
+	g.SetLimit(max(r.options.MaxConcurrency, 1))
+	go func() {
+		defer close(ended)
+		for _, s := range steps {
+			g.Go(func() error {
+				s.start = time.Now()
+				s.work(ctx, s)
+				return nil
+			})
+		}
+		_ = g.Wait() // a step keeps its own error
+	}()
+	for {
+		select {
+		case <-ended:
+			for _, s := range steps {
+				r.record(s)
+			}
+			return
+		case ask := <-r.asks:
+			ask <- r.snapshot()
+		}
+	}
+}
+
+// record keeps what the result tells of a step. One whose prompt was too large
+// to be sent was not one: its work is done in parts.
+func (r *run) record(s *step) {
+	if s.split() {
+		return
+	}
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.reply.Usage, Attempts: 1}, Receipt: s.receipt}
+	if s.err != nil {
+		out.Error = r.stepError(s, s.code)
+		r.overdrawn = r.overdrawn || errors.Is(s.err, ErrBudget)
+	}
+	r.steps = append(r.steps, out)
+	r.count(&s.exchange)
+}
+
+// split reports whether the prompt of a step was too large to be sent whole.
+func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, prompt.ErrTooLarge) }
+
+// stepError words what went wrong with a step, in the form that the caller is cleared for.
+func (r *run) stepError(s *step, code string) *TaskError {
+	err := s.err
+	return &TaskError{Code: code, Message: s.message, Title: string(s.kind), cause: func() error { return err }}
+}

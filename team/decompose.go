@@ -1,0 +1,174 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// planning is the first step of a goal.
+func (r *run) planning() *step {
+	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.names()), nil, nil)
+}
+
+// decompose asks the coordinator for a plan and takes it over, after one
+// correction at most. Without a valid plan nothing will run.
+func (r *run) decompose(ctx context.Context) *TaskError {
+	s := r.planning()
+	r.consult(ctx, s)
+	if s.err != nil {
+		return r.stepError(s, CodeDecomposition)
+	}
+	p, found := r.read(s)
+	if len(found) > 0 {
+		s = r.repair(s, found)
+		r.consult(ctx, s)
+		if s.err != nil {
+			return r.stepError(s, CodeDecomposition)
+		}
+		if p, found = r.read(s); len(found) > 0 {
+			return r.invalid(s, found)
+		}
+	}
+	if err := r.adopt(p, s.envelope); err != nil {
+		s.judge(err)
+		return r.stepError(s, CodeDecomposition)
+	}
+	return nil
+}
+
+// read makes a checked plan of the coordinator's answer, or says everything
+// that is wrong with it. The text of each task is as sensitive as what the
+// coordinator had read.
+func (r *run) read(s *step) (*Plan, task.Problems) {
+	grants := r.council.of.MayGrant
+	inputs := make([]string, len(r.options.Inputs))
+	for i, in := range r.options.Inputs {
+		inputs[i] = in.Name
+	}
+	specs, err := synth.ParsePlan(s.reply.Text, synth.Rules{Agents: r.team.names(), Inputs: inputs, MayGrant: grants})
+	if err == nil {
+		for i := range specs {
+			specs[i].Classification = s.envelope.Classification()
+		}
+		var p *Plan
+		if p, err = r.team.plan(specs, r.options, time.Now()); err == nil {
+			return p, nil
+		}
+	}
+	if found, ok := errors.AsType[task.Problems](err); ok {
+		return nil, found
+	}
+	return nil, task.Problems{{Message: err.Error(), Err: err}}
+}
+
+// repair gives the coordinator its plan back, with everything that is wrong with it.
+func (r *run) repair(s *step, found task.Problems) *step {
+	h := s.envelope.Header()
+	faults, err := envelope.New(envelope.Header{
+		ID: "plan/faults", Producer: handoff.Runtime, Run: r.id, Classification: h.Classification, Trust: h.Trust,
+		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
+	}, envelope.Text(synth.Faults(found)))
+	r.must(err)
+	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.names()), []handoff.Offer{
+		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
+		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
+	}, func(b *prompt.Brief, sealed []handoff.Sealed) { b.Drafts = sealed })
+}
+
+// invalid says what is wrong with the last plan. The words quote the plan, so
+// they take the same road to the caller.
+func (r *run) invalid(s *step, found task.Problems) *TaskError {
+	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
+	s.message, _ = r.explain(&s.exchange, CodePlanInvalid, fmt.Sprintf("also the second plan cannot be run:\n%s", synth.Faults(found)))
+	return r.stepError(s, CodePlanInvalid)
+}
+
+// adopt makes a plan the run's. Each description becomes an envelope of its
+// own, and reaches its agent through the gate as a result would.
+func (r *run) adopt(p *Plan, from *envelope.Envelope) error {
+	h := from.Header()
+	planned := make([]*envelope.Envelope, p.graph.Len())
+	for i := range planned {
+		t := p.graph.Task(i)
+		e, err := envelope.New(envelope.Header{
+			ID: "plan/" + envelope.ID(t.ID), Producer: h.Producer, Run: r.id, Classification: h.Classification, Trust: h.Trust,
+			CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
+		}, envelope.Text(t.Description))
+		if err != nil {
+			return err
+		}
+		planned[i] = e
+	}
+	r.planned = planned
+	r.follow(p)
+	if r.bus.live() {
+		r.bus.emit(r.announced())
+	}
+	r.prepare()
+	return nil
+}
+
+// announced is the event that says what was planned.
+func (r *run) announced() event.Event {
+	list := make([]event.Planned, r.plan.graph.Len())
+	for i := range list {
+		t := r.plan.graph.Task(i)
+		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: r.plan.wasAssigned(i)}
+		for _, d := range t.DependsOn {
+			list[i].DependsOn = append(list[i].DependsOn, d.Task)
+		}
+	}
+	return event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list}
+}
+
+// shortcut gives a goal of one simple step to the agent that fits it best, if
+// the caller allows that and there is such an agent.
+func (r *run) shortcut() (taken bool) {
+	if r.options.Mode != ModeAuto || !synth.Simple(r.goal.Text) {
+		return false
+	}
+	best, ok := assign.Best(r.goal.Text, r.team.candidates(), r.goal.Classification)
+	if !ok {
+		return false
+	}
+	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Params: r.goal.Params, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin}
+	if r.council.of.MayGrant.Inputs {
+		spec.Uses = usesOf(r.options.Inputs)
+	}
+	o := r.options
+	o.Answer = nil // its answer is the result
+	p, err := r.team.plan([]task.Spec{spec}, o, r.start)
+	if err != nil {
+		return false
+	}
+	r.answers = false
+	return r.adopt(p, r.council.goal) == nil
+}
+
+// titleOf makes a title of a goal: its words on one line, as many as fit.
+func titleOf(goal string) string {
+	const most = 60
+	words := strings.Fields(goal)
+	title := words[0]
+	for _, w := range words[1:] {
+		if len(title)+1+len(w) > most {
+			return title + " …"
+		}
+		title += " " + w
+	}
+	if task.CheckTitle(title) != nil {
+		return "Goal"
+	}
+	return title
+}

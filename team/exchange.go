@@ -1,0 +1,259 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An exchange is one prompt to one agent and its reply, the only road between
+// the two: a handshake fixes a contract, the gate seals what the contract
+// grants, a prompt is built from what was sealed, the agent answers, and the
+// gate makes an envelope of the answer. An attempt at a task is one, and so is
+// a step of the coordinator. Its owner fills it in and takes it back; in
+// between one goroutine works on it.
+type exchange struct {
+	run    *run
+	task   *task.Task // what is asked for
+	number int        // the attempt, from 1
+	does   Agent
+	caps   *handoff.Capabilities
+	schema *agent.Schema
+	bound  label.Classification // of the prompt and the result, as the static check has it
+	start  time.Time
+	offers []handoff.Offer
+
+	parts    []handoff.Part
+	grants   []handoff.Grant
+	sealed   []handoff.Sealed // parallel to offers
+	contract handoff.Contract
+	reply    agent.Reply
+
+	end        time.Time
+	envelope   *envelope.Envelope
+	text       string // the result as the caller may see it
+	structured string
+	receipt    *prompt.Receipt
+	asked      bool // the agent was given the prompt
+	inAgent    bool // the agent has the goroutine
+	gone       bool // the agent ended the goroutine that worked on it
+
+	// How it failed; err is nil if it did not. The rest is what is told of err.
+	err      error
+	code     string
+	message  string // in the form that the caller is cleared for
+	fault    *envelope.Envelope
+	terminal bool // another attempt would end the same way
+}
+
+// A purpose is what an exchange is made for.
+type purpose interface {
+	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
+	over(context.Context)                        // called when the exchange has ended, in any case
+}
+
+// work makes the exchange, whatever happens: also when the agent panics, or
+// ends the goroutine as a failed assertion of a test does.
+func (x *exchange) work(ctx context.Context, o purpose) {
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			whose := errInternal
+			if x.inAgent {
+				whose = ErrPanic
+			}
+			x.run.team.log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
+			x.judge(fmt.Errorf("%w: %v", whose, p))
+		} else if !returned {
+			x.gone = true
+			x.judge(fmt.Errorf("%w: it ended its goroutine", ErrPanic))
+		}
+		x.end = time.Now()
+		x.report()
+		o.over(ctx)
+	}()
+	x.judge(x.try(ctx, o))
+	returned = true
+}
+
+// try does everything that can fail.
+func (x *exchange) try(ctx context.Context, o purpose) error {
+	text, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	x.asked = true
+	if bus := x.run.bus; bus.live() {
+		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: len(text.Text()), Receipt: x.receipt})
+	}
+	if !x.contract.ExpiresAt.IsZero() {
+		limit := x.contract.ExpiresAt.Sub(x.start)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
+		defer cancel()
+	}
+	x.inAgent = true
+	x.reply, err = x.ask(ctx, text)
+	if err != nil {
+		return because(ctx, err)
+	}
+	x.inAgent = false
+	return x.close(time.Now())
+}
+
+// seal makes the contract and takes everything that is offered through the gate.
+//
+// What was not known when the flow was checked (a message that was sent since,
+// an entry of a memory that the caller brought) cannot raise a label above
+// what the check had: such a piece does not count, and the gate holds it.
+func (x *exchange) seal() error {
+	r, t := x.run, x.task
+	for i := range x.offers {
+		o := &x.offers[i]
+		if o.Envelope != nil && !(o.Optional && o.Envelope.Classification() > x.bound) {
+			x.parts = append(x.parts, handoff.Part{Classification: o.Envelope.Classification(), Optional: o.Optional})
+		}
+		x.grants = append(x.grants, handoff.WholeOf(o.Source, ""))
+	}
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: r.id + "/" + string(t.ID) + "/" + strconv.Itoa(x.number),
+		Caller:  handoff.User, Run: r.id, Task: t.ID,
+		Classification: handoff.Label(t.Classification, x.caps.Clearance(), x.parts),
+		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout,
+	}, x.caps, x.start)
+	if err != nil {
+		return err
+	}
+	x.contract = contract
+	gate := handoff.Compartment{Contract: contract}
+	for i := range x.offers {
+		s, err := gate.GateOutbound(&x.offers[i], x.start)
+		if err != nil {
+			return err
+		}
+		x.sealed = append(x.sealed, s)
+	}
+	return nil
+}
+
+// build writes the prompt of a brief, whose contract and task are the exchange's.
+func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
+	b.Contract, b.Task = x.contract, x.task
+	if x.schema != nil {
+		b.Schema = x.schema.String()
+	}
+	text, receipt, err := prompt.Build(*b)
+	x.receipt = receipt
+	return text, err
+}
+
+// ask lets the agent work. Its model calls are paid from the run's budget, and
+// subscribers know of those that are made again. What the agent leaves running
+// behind it tells nothing any more: its exchange is over, and x may serve
+// another task by then.
+func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+	bus := x.run.bus
+	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	if err := purse.open(); err != nil {
+		return agent.Reply{}, err
+	}
+	if !bus.live() {
+		reply, err := x.does.Run(ctx, p)
+		purse.close(reply.Usage)
+		return reply, err
+	}
+	var mu sync.Mutex // guards over, and keeps its end from passing a notice
+	over := false
+	defer func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+	}()
+	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps}
+	reply, err := x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
+		c := code(err)
+		said, _ := about.run.explain(&about, c, err.Error())
+		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.caps.Agent, Attempt: about.number,
+			Code: c, Message: said, Wait: wait})
+	}), p)
+	purse.close(reply.Usage)
+	return reply, err
+}
+
+// because adds to an agent's error why its context ended, if it did.
+func because(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		err = fmt.Errorf("%w: %w", ErrCanceled, err)
+	}
+	return err
+}
+
+// judge takes in how the exchange ended and what is told of it. An error of an
+// agent is code of the agent's: all that is asked of it is asked here, where a
+// panic is caught.
+func (x *exchange) judge(err error) {
+	if x.err = err; err == nil {
+		return
+	}
+	x.code, x.terminal = code(err), terminal(err)
+	x.message, x.fault = x.run.explain(x, x.code, err.Error())
+}
+
+// close takes the reply through the gate: into the envelope of the result, and
+// from there into what the caller may see of it.
+func (x *exchange) close(now time.Time) error {
+	gate := handoff.Compartment{Contract: x.contract}
+	reply := handoff.Reply{
+		ID:   envelope.ID(string(x.task.ID) + "/" + strconv.Itoa(x.number)),
+		Text: cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), JSON: x.reply.JSON, Tags: x.reply.Tags, Claim: x.reply.Claim, TTL: x.task.TTL,
+	}
+	var schema handoff.Validator
+	if x.schema != nil {
+		schema = x.schema
+	}
+	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
+	if err != nil {
+		return err
+	}
+	x.envelope = e
+	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return nil
+}
+
+// report tells subscribers how the agent's work ended, if it began.
+func (x *exchange) report() {
+	bus := x.run.bus
+	if !bus.live() || !x.asked {
+		return
+	}
+	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
+		Status: task.Completed, Duration: x.end.Sub(x.start), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: len(x.reply.Text)}
+	if x.err != nil {
+		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
+	}
+	bus.emit(ev)
+}

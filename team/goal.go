@@ -1,0 +1,203 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// A Goal is what a team is asked for: the coordinator plans the tasks for it
+// and answers it from their results.
+type Goal struct {
+	Text           string       // required; at most 64 KiB
+	Params         []task.Param // which bytes of Text came from parameters
+	Classification label.Classification
+	Origin         task.Position
+}
+
+// Format writes the label and the size, so that no verb prints the text.
+func (g Goal) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "goal, %v, %d bytes", g.Classification, len(g.Text))
+}
+
+// A Coordinator plans the tasks for a goal and writes the answer from their
+// results. It is a reader like any other: under the name coordinator, with a
+// clearance, behind the gate. It sees the roster (names, models, a line about
+// each agent), the goal, what each task came to, and the shared memory.
+type Coordinator struct {
+	Agent Agent // required; planning and synthesis are two prompts to it, a plan that must be corrected one more
+
+	SystemPrompt string       // who it is, before its duties; empty means our words
+	SystemParams []task.Param // which bytes of SystemPrompt came from parameters
+	Instructions string       // added to its duties
+
+	// Accepts is the most sensitive level that it may read; nil means as much as
+	// the caller. It never reads more than the caller, whom it answers: a result
+	// above that enters the synthesis by title and status only.
+	Accepts *label.Classification
+
+	MayGrant Grants // what its plans may grant beside dependencies; the zero value means nothing
+
+	// MaxPromptBytes bounds its prompts; zero means 256 KiB, the most there is.
+	// Results that do not fit are answered in parts, of which the coordinator
+	// makes a digest each before it answers the goal from the digests.
+	MaxPromptBytes int
+
+	Endpoint string // as of a [Member]
+	Model    string // shown in plans
+	Origin   task.Position
+}
+
+// Grants are what a plan that a model wrote may grant beside dependencies: the
+// shared memory, and named inputs, of which the coordinator then reads names,
+// labels and sizes, and never the texts.
+type Grants = synth.Grants
+
+// Mode says what a goal is turned into.
+type Mode string
+
+// The modes.
+const (
+	ModePlan Mode = ""     // a plan of the coordinator's
+	ModeAuto Mode = "auto" // a goal of one simple step goes to the agent that fits it best, without a plan; any other is planned
+)
+
+// A Message is what one member of the team tells another before the run
+// begins. It is itself the grant for that pair: labels and redaction apply as
+// to any context.
+type Message struct {
+	From           string // an agent, or user
+	To             string // an agent, or * for every agent but the sender
+	Text           string
+	Classification label.Classification
+	TTL            time.Duration // life from the start of the run; zero means unlimited
+}
+
+// Format writes who tells whom and the size, so that no verb prints the text.
+func (m Message) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "message from %q to %q, %v, %d bytes", m.From, m.To, m.Classification, len(m.Text))
+}
+
+// RunTeam turns a goal into an answer: the coordinator plans tasks for it, the
+// plan is checked as the caller's own tasks would be, the tasks run, and the
+// coordinator answers the goal from what they came to. A plan that cannot be
+// run is given back once, with everything wrong with it; if the second one
+// cannot be run either, nothing is.
+//
+// An error means that the run could not start: [task.Problems] if something is
+// wrong with the goal, the coordinator or the options, and nothing was spent. A
+// run that started always returns a Result; see [Result.Err].
+func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
+	r, err := t.newGoalRun(goal, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx), nil
+}
+
+// PlanTeam asks the coordinator for a plan of the goal and checks it, and runs
+// nothing. This makes one model call, or two if the first plan cannot be run.
+// [Plan.Specs] are the tasks, for [Team.RunTasks] or a file. The error is
+// [task.Problems] if the goal could not be asked for, and a [*TaskError] if no
+// valid plan came.
+func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
+	r, err := t.newGoalRun(goal, o)
+	if err != nil {
+		return nil, err
+	}
+	r.plansOnly = true
+	res := r.run(ctx)
+	if r.unplanned != nil {
+		return nil, r.unplanned
+	}
+	p := r.plan
+	p.describe(t)
+	p.Goal, p.Usage, p.Coordinator = len(r.steps) > 0, res.Usage, r.council.describe()
+	return p, nil
+}
+
+// newGoalRun prepares a run for a goal, or says why it cannot start.
+func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
+	start := time.Now()
+	options := o.withDefaults()
+	options.Answer = &goal
+	c := checker{team: t, options: options, inputs: make(map[string]int, len(options.Inputs))}
+	c.checkOptions()
+	c.checkMessages()
+	c.checkAnswer()
+	if len(c.found) > 0 {
+		return nil, c.found
+	}
+	r, err := t.newRun(options, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.answer(goal); err != nil {
+		return nil, err
+	}
+	if err := r.readable(); err != nil {
+		return nil, err
+	}
+	r.mail, err = t.newMail(&options, r.id)
+	return r, err
+}
+
+// answer makes a goal the run's, or says what is wrong with it. It builds the
+// prompts that begin with the goal as they will be built, so that what would be
+// refused then is known before anything is spent.
+func (r *run) answer(goal Goal) error {
+	k, found := r.team.convene(&goal, &r.options, r.id, r.start)
+	if len(found) > 0 {
+		return found
+	}
+	r.goal, r.council, r.answers, r.asked = &goal, k, true, map[StepKind]int{}
+	rehearsed := r.planning()
+	if err := rehearsed.rehearse(r.start); err != nil {
+		return task.Problems{r.refusedGoal(err)}
+	}
+	clear(r.asked)
+	r.council.label = rehearsed.contract.MaxInput
+	return nil
+}
+
+// refusedGoal words why the coordinator cannot be given the goal.
+func (r *run) refusedGoal(err error) task.Problem {
+	p := task.Problem{Pointer: "/goal", Message: "the coordinator cannot be given the goal: " + err.Error(), Err: err}
+	if refusal, ok := errors.AsType[*handoff.Refusal](err); ok {
+		p.Message, p.Hint = "the coordinator cannot be given the goal: "+refusal.Reason, refusal.Hint
+	}
+	return p
+}
+
+// readable refuses a goal whose planned tasks no agent could be given.
+func (r *run) readable() error {
+	level, highest := r.council.label, label.Public
+	for i := range r.team.caps {
+		highest = max(highest, min(r.team.caps[i].Clearance(), r.team.caps[i].Produces))
+	}
+	if highest >= level {
+		return nil
+	}
+	return task.Problems{{
+		Pointer: "/goal", Message: fmt.Sprintf("tasks planned for this goal are %v, and no agent may read and write more than what is %v", level, highest),
+		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "no agent is cleared for the goal"},
+	}}
+}
+
+// goalFor returns the goal as the caller may see it.
+func (r *run) goalFor() string {
+	if r.council == nil {
+		return ""
+	}
+	text, _, err := r.forUser(r.council.goal, "goal", r.start)
+	if err != nil {
+		return withheld(r.goal.Classification)
+	}
+	return text
+}

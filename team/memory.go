@@ -1,0 +1,158 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
+)
+
+// digestEntries is how many entries a digest of the shared memory holds at
+// most, the newest: with an excerpt of each it stays about as large as any
+// other piece of context may be.
+const digestEntries = 250
+
+// recall is the right to read the shared memory. It lies apart from the handle
+// that results are written with: the synthesis and the tasks of scope all are
+// given it, and nobody else.
+type recall struct {
+	reader sharedmem.Reader
+	seats  map[string]int // place of an agent in the roster
+}
+
+// remembering opens the shared memory, if anybody may ever read it: a task of
+// scope all, the synthesis, or whoever brought the store.
+func (r *run) remembering() {
+	if !r.answers && r.options.Memory == nil && !r.plan.remembers() {
+		return
+	}
+	m := sharedmem.New(r.options.Memory)
+	r.memory = m.Writer()
+	r.noting = true
+	r.recall = &recall{reader: m.Reader(), seats: make(map[string]int, len(r.team.config.Agents))}
+	for i := range r.team.config.Agents {
+		r.recall.seats[r.team.config.Agents[i].Name] = i
+	}
+}
+
+// remembers reports whether a task of the plan reads the shared memory.
+func (p *Plan) remembers() bool {
+	for i := range p.graph.Len() {
+		if p.graph.Task(i).MemoryScope == task.ScopeAll {
+			return true
+		}
+	}
+	return false
+}
+
+// note writes the result of an attempt to the shared memory. A store is code of
+// the caller's: that it panics is an error of its own.
+func (a *attempt) note(ctx context.Context) (err error) {
+	if !a.run.noting {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the store panicked: %v", p)
+		}
+	}()
+	return a.run.memory.WriteResult(ctx, a.task.Assignee, a.envelope, 0)
+}
+
+// A doneSet is which tasks had completed at one moment.
+type doneSet []uint64
+
+func (d doneSet) has(i int) bool { return d[i/64]&(1<<(i%64)) != 0 }
+
+// completed returns the tasks whose results a task may find in memory: all that
+// have completed by now, but not its own dependencies, which it is given whole.
+func (r *run) completed(reader int) doneSet {
+	d := make(doneSet, (len(r.tasks)+63)/64)
+	for i := range r.tasks {
+		if r.tasks[i].Status == task.Completed {
+			d[i/64] |= 1 << (i % 64)
+		}
+	}
+	for _, up := range r.plan.graph.Upstream(reader) {
+		d[up/64] &^= 1 << (up % 64)
+	}
+	return d
+}
+
+// remember offers the shared memory to an attempt: what had completed when it
+// was dispatched, and what is no result of this run.
+func (a *attempt) remember(ctx context.Context) ([]handoff.Offer, error) {
+	return a.run.recall.offers(ctx, a.run.plan.graph, func(i int) bool { return a.known.has(i) })
+}
+
+// recollect offers the shared memory to the synthesis, which has the results
+// of this run already.
+func (r *run) recollect(ctx context.Context) ([]handoff.Offer, error) {
+	if r.recall == nil {
+		return nil, nil
+	}
+	return r.recall.offers(ctx, r.plan.graph, func(int) bool { return false })
+}
+
+// offers lists entries in the order of the roster, an agent's results in the
+// order of the spec and then its notes in the order in which they were written.
+// Of more entries than a digest holds the newest are taken.
+func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool) ([]handoff.Offer, error) {
+	entries, err := c.read(ctx, sharedmem.Where(func(id task.ID) bool {
+		i, ours := g.Index(id)
+		return !ours || shown(i)
+	}).AndNotes())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	if n := len(entries); n > digestEntries {
+		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+		entries = entries[n-digestEntries:]
+	}
+	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
+		return cmp.Or(cmp.Compare(c.seat(a.Agent), c.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
+	})
+	list := make([]handoff.Offer, len(entries))
+	for i, e := range entries {
+		list[i] = handoff.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+	}
+	return list, nil
+}
+
+// read asks the store, whose panic is an error of its own.
+func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the store panicked: %v", p)
+		}
+	}()
+	return c.reader.Entries(ctx, f)
+}
+
+// seat is the place of an agent in the roster; whoever is not on it comes last.
+func (c *recall) seat(agent string) int {
+	if i, ok := c.seats[agent]; ok {
+		return i
+	}
+	return len(c.seats)
+}
+
+// rank is the place of a result in the spec; what is none comes after.
+func rank(g *task.Graph, e *sharedmem.Entry) int {
+	if i, ok := g.Index(e.Task); ok && e.Task != "" {
+		return i
+	}
+	return g.Len()
+}
+
+// digest shortens sealed entries to what a line of a digest shows.
+func digest(sealed []handoff.Sealed) []handoff.Sealed {
+	for i := range sealed {
+		sealed[i] = sealed[i].Excerpt(sharedmem.ExcerptLimit)
+	}
+	return sealed
+}

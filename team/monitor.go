@@ -1,0 +1,118 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/queue"
+)
+
+// ErrNoRun reports a monitor that no run has been given.
+var ErrNoRun = errors.New("no run to look at")
+
+// Phase says how far a run is.
+type Phase string
+
+// The phases of a run.
+const (
+	PhasePlanning  Phase = "planning"  // the coordinator plans the tasks
+	PhaseRunning   Phase = "running"   // tasks run
+	PhaseSynthesis Phase = "synthesis" // the coordinator answers
+	PhaseEnded     Phase = "ended"
+)
+
+// SnapshotVersion is the version of a [Snapshot].
+const SnapshotVersion = 1
+
+// A Snapshot is a run as data, as it stood at one moment. It holds payloads as
+// their producers made them, so it is data to keep, not a log.
+type Snapshot struct {
+	Version  int                  `json:"version"`
+	RunID    string               `json:"runId"`
+	Name     string               `json:"name,omitempty"`
+	Phase    Phase                `json:"phase"`
+	Usage    llm.Usage            `json:"tokenUsage"`
+	Queue    *queue.Snapshot      `json:"queue,omitempty"`    // nil while there is no plan
+	Messages *messagebus.Snapshot `json:"messages,omitempty"` // nil without messages
+}
+
+// A Monitor shows one run from outside, while it goes on and when it has
+// ended. The zero value is ready for use. It is safe for concurrent use; of
+// several runs that are given the same one, it shows the last that began.
+type Monitor struct {
+	mu   sync.Mutex // guards the rest
+	run  *run
+	asks chan chan Snapshot
+	over chan struct{} // closed when the run has ended
+	last Snapshot
+}
+
+// Snapshot returns the run as it stands. While the run is busy with itself it
+// waits, until ctx ends.
+func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
+	m.mu.Lock()
+	asks, over := m.asks, m.over
+	m.mu.Unlock()
+	if asks == nil {
+		return Snapshot{}, ErrNoRun
+	}
+	answer := make(chan Snapshot, 1)
+	select {
+	case asks <- answer:
+		return <-answer, nil
+	case <-over:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.last, nil
+	case <-ctx.Done():
+		return Snapshot{}, context.Cause(ctx)
+	}
+}
+
+// begin lets the monitor look at a run. A nil monitor looks at nothing.
+func (m *Monitor) begin(r *run) chan chan Snapshot {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.run, m.asks, m.over = r, make(chan chan Snapshot), make(chan struct{})
+	return m.asks
+}
+
+// end keeps the last state of a run.
+func (m *Monitor) end(r *run) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.run == r {
+		m.last = r.snapshot()
+		close(m.over)
+		m.run = nil
+	}
+}
+
+// snapshot returns the run as data.
+func (r *run) snapshot() Snapshot {
+	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.config.Name, Phase: r.phase}
+	for i := range r.steps {
+		s.Usage = s.Usage.Add(r.steps[i].Metrics.Usage)
+	}
+	for i := range r.tasks {
+		s.Usage = s.Usage.Add(r.tasks[i].Metrics.Usage)
+	}
+	if r.queue != nil {
+		q := r.queue.Snapshot()
+		s.Queue = &q
+	}
+	if r.mail != nil {
+		m := r.mail.bus.Snapshot()
+		s.Messages = &m
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// synthesize answers the goal from what the tasks came to. Results above the
+// coordinator's clearance enter by title and status; what does not fit into
+// one prompt is told to the coordinator in parts, and its digests take the
+// place of the results.
+func (r *run) synthesize(ctx context.Context) {
+	results, ended := r.results(), r.ended()
+	memory, err := r.recollect(ctx)
+	if err != nil {
+		r.warn("the shared memory could not be read, so the answer was made without it: " + err.Error())
+	}
+	for level := 0; ; level++ {
+		s := r.answering(results, ended, memory)
+		s.whole = level < maxLevels && len(results) > 1
+		r.consult(ctx, s)
+		if s.split() {
+			if results, r.unanswered = r.digests(ctx, s, results, level); r.unanswered != nil {
+				return
+			}
+			continue
+		}
+		if s.err != nil {
+			r.unanswered = r.stepError(s, CodeSynthesis)
+			return
+		}
+		r.output = s.text
+		return
+	}
+}
+
+// maxLevels bounds how often digests are digested again; then they are cut.
+const maxLevels = 3
+
+// results offers what completed, in the order written.
+func (r *run) results() []handoff.Offer {
+	var list []handoff.Offer
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.Status == task.Completed {
+			list = append(list, handoff.Offer{
+				Source: handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
+				Status: t.Status, Envelope: t.Envelope, Optional: true,
+			})
+		}
+	}
+	return list
+}
+
+// ended offers why the other tasks have no result: first those that failed,
+// then those that were skipped.
+func (r *run) ended() []handoff.Offer {
+	var failed, skipped []handoff.Offer
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		if o.Envelope == nil {
+			o.Envelope = r.told(i)
+		}
+		switch t.Status {
+		case task.Failed:
+			failed = append(failed, o)
+		case task.Skipped:
+			skipped = append(skipped, o)
+		}
+	}
+	return append(failed, skipped...)
+}
+
+// told is the envelope of why a task ended for no reason of its own. The words
+// are the queue's.
+func (r *run) told(i int) *envelope.Envelope {
+	t := r.plan.graph.Task(i)
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID("end/" + t.ID), Producer: handoff.Runtime, Run: r.id, Classification: t.Classification, CreatedAt: time.Now(),
+	}, envelope.Text(r.queue.ReasonIndex(i)))
+	r.must(err)
+	return e
+}
+
+// answering is the step that answers the goal.
+func (r *run) answering(results, ended, memory []handoff.Offer) *step {
+	failed := 0
+	for _, o := range ended {
+		if o.Status == task.Failed {
+			failed++
+		}
+	}
+	n, m := len(results), len(ended)
+	return r.step(StepSynthesis, prompt.Synthesis, synth.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []handoff.Sealed) {
+		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
+	})
+}
+
+// digests has the coordinator make a digest of each part of the results. What
+// the gate held is in no part: it still is what it was, a line.
+func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer, level int) ([]handoff.Offer, *TaskError) {
+	var parts, held []handoff.Offer
+	var sizes []int
+	for i, o := range results {
+		if s := &whole.sealed[2+i]; s.Withheld() {
+			held = append(held, o)
+		} else {
+			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+frame)
+		}
+	}
+	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(synth.PartText()) - frame
+	cuts := synth.Parts(sizes, limit)
+	steps := make([]*step, len(cuts))
+	for i, cut := range cuts {
+		steps[i] = r.step(StepDigest, prompt.Synthesis, synth.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []handoff.Sealed) { b.Dependencies = sealed })
+		steps[i].part, steps[i].parts = i+1, len(cuts)
+	}
+	r.consult(ctx, steps...)
+	out := make([]handoff.Offer, 0, len(steps)+len(held))
+	for i, s := range steps {
+		if s.err != nil {
+			return nil, r.stepError(s, CodeSynthesis)
+		}
+		out = append(out, handoff.Offer{
+			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
+			Assignee: handoff.Coordinator, Envelope: s.envelope,
+		})
+	}
+	return append(out, held...), nil
+}
+
+// frame is more than the builder's own lines around one piece take.
+const frame = 256
+
+// limit bounds the prompt of a step.
+func (s *step) limit() int {
+	if n := s.run.council.of.MaxPromptBytes; n > 0 {
+		return min(n, prompt.MaxBytes)
+	}
+	return prompt.MaxBytes
+}
