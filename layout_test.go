@@ -48,7 +48,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "task", "envelope", "queue", "handoff", "prompt"}
+var pure = []string{"label", "task", "envelope", "queue", "handoff", "prompt", "assign", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Package time is allowed for its types; its clock is looked for by name.
