@@ -32,12 +32,13 @@ func (r *reader) readAgents() {
 			r.file.Agents = append(r.file.Agents, Agent{}) // keeps the numbers in step
 			continue
 		}
-		if item.get("name") == nil && !misspelled(item, "name", agentPlace) {
-			r.bad(item, ErrInvalid, "write name: …", "name: it is missing")
-		}
+		r.needs(item, agentPlace, "")
 		r.file.Agents = append(r.file.Agents, r.agent(f))
 	}
 }
+
+// openAI is the provider of every agent of a file: the only one there is.
+const openAI = "openai"
 
 // agentName names agent i in a message.
 func agentName(i int, name string) string {
@@ -86,6 +87,7 @@ func (r *reader) agent(f *fields) Agent {
 		MaxParallel:  integer(f.get("maxParallel")),
 		Description:  description,
 		Capabilities: textList(f.get("capabilities")),
+		Provider:     openAI,
 		Origin:       origin(f.node.src, f.node.at),
 	}
 	if n := f.get("produces"); n != nil {

@@ -1,17 +1,20 @@
 package spec
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
-// Build calls connect for each agent and makes the team. What [team.New] finds
+// Build calls connect for each agent, and if there is a goal for the
+// coordinator, as an agent of that name, and makes the team. What [team.New] finds
 // wrong comes back as an [*Error], with places, and with it what is wrong with
 // names and references of the tasks. If agents cannot be connected the error
 // joins why, each reason once. connect must not be nil.
@@ -20,14 +23,24 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	cfg.Agents = make([]team.Member, len(f.Agents))
 	var errs []error
 	seen := make(map[string]bool)
-	for i, a := range f.Agents {
-		does, err := connect(a)
+	add := func(who string, err error) {
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
-			errs = append(errs, fmt.Errorf("agent %q: %w", a.Member.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
 		}
+	}
+	for i, a := range f.Agents {
+		does, err := connect(a)
+		add(fmt.Sprintf("agent %q", a.Member.Name), err)
 		cfg.Agents[i] = a.Member
 		cfg.Agents[i].Agent = does
+	}
+	if f.asked() && f.Coordinator != nil {
+		c := f.Coordinator.Coordinator
+		does, err := connect(f.Coordinator.agent())
+		add(handoff.Coordinator, err)
+		c.Agent = does
+		cfg.Coordinator = &c
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -45,6 +58,23 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 // standIn takes an agent's place in a team that only checks. It cannot run.
 type standIn struct{ team.Agent }
 
+// cleared returns a member that can do what m can and may read everything.
+func cleared(m team.Member) team.Member {
+	c := team.Member{
+		Name: m.Name, Agent: standIn{}, Accepts: label.Secret, MaxSession: m.MaxSession,
+		Provider: m.Provider, Capabilities: m.Capabilities, Description: m.Description, SystemPrompt: m.SystemPrompt,
+	}
+	for _, tag := range m.OutputTags {
+		if task.CheckName(tag) == nil {
+			c.OutputTags = append(c.OutputTags, tag)
+		}
+	}
+	if m.OutputSchema != nil {
+		c.OutputSchema = json.RawMessage("{}")
+	}
+	return c
+}
+
 // graph returns what a team says of tasks, whatever is wrong with the roster:
 // it is asked about the agents whose names can be names, and what names the
 // others is not held against the tasks.
@@ -53,19 +83,30 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		return nil
 	}
 	cfg := team.Config{Name: f.Name}
+	if f.asked() {
+		cfg.Coordinator = &team.Coordinator{Agent: standIn{}}
+	}
 	nameless := false
 	tasks = slices.Clone(tasks)
+	run := f.Run
+	run.Messages = slices.Clone(run.Messages)
 	for _, a := range f.Agents {
 		name := a.Member.Name
 		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })
 		if !twice && task.CheckName(name) == nil {
-			cfg.Agents = append(cfg.Agents, team.Member{Name: name, Agent: standIn{}, Accepts: label.Secret})
+			cfg.Agents = append(cfg.Agents, cleared(a.Member))
 			continue
 		}
 		nameless = nameless || name == ""
 		for i := range tasks {
-			if tasks[i].Assignee == name {
-				tasks[i].Assignee = ""
+			t := &tasks[i]
+			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // it may be the one that has what is required
+				t.Assignee = ""
+			}
+		}
+		for i := range run.Messages {
+			if m := &run.Messages[i]; m.From == name || m.To == name {
+				*m = team.Message{From: handoff.User, To: handoff.Anyone, Text: "x"}
 			}
 		}
 	}
@@ -76,7 +117,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	if err != nil {
 		return nil
 	}
-	_, err = t.Plan(tasks, &f.Run)
+	_, err = t.Plan(tasks, &run)
 	problems, _ := errors.AsType[task.Problems](err)
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
 		return nameless && errors.Is(p, team.ErrUnknownAgent)
@@ -107,7 +148,7 @@ func (f *File) follow(found []finding) []finding {
 	for i := range tasks {
 		// Labels, tags and forms depend on values that may not have been read.
 		s := &tasks[i]
-		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout = label.Public, nil, nil, 0
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires = label.Public, nil, nil, 0, nil
 		s.DependsOn = slices.Clone(s.DependsOn)
 		for k := range s.DependsOn {
 			s.DependsOn[k].As = task.Output
@@ -121,6 +162,10 @@ func (f *File) follow(found []finding) []finding {
 	run.Inputs = slices.Clone(run.Inputs)
 	for i := range run.Inputs {
 		run.Inputs[i].Classification, run.Inputs[i].Text = label.Public, "x"
+	}
+	run.Messages, run.Answer = slices.Clone(run.Messages), nil
+	for i := range run.Messages {
+		run.Messages[i].Classification, run.Messages[i].Text = label.Public, "x"
 	}
 	unread := p.main.node.get("inputs").len() != len(run.Inputs)
 	plain := &File{Name: f.Name, Agents: f.Agents, Run: run, places: p}
@@ -150,6 +195,8 @@ func (p *places) written(parts []string) bool {
 		return f != nil && f.get(parts[2]) != nil
 	case parts[0] == "agents" && len(parts) > 2:
 		return pick(p.agents, parts).own(parts[2]) != nil
+	case parts[0] == "messages" && len(parts) > 2:
+		return pick(p.messages, parts).own(parts[2]) != nil
 	case parts[0] == "tasks", parts[0] == "agents":
 		return false
 	}

@@ -45,6 +45,18 @@ func (r *reader) baseURL(n *node, value string) string {
 	return value
 }
 
+// checkBases checks the base URLs that agents may take over, whether one does
+// or not. What the environment says of one is known when it is used.
+func (r *reader) checkBases() {
+	for _, y := range r.layers {
+		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
+			if n != nil && !strings.Contains(n.text, opening) {
+				r.baseURL(n, n.text)
+			}
+		}
+	}
+}
+
 // apiKey returns the key that goes to an agent's endpoint: its own, else its
 // defaults', else the spec's.
 func (r *reader) apiKey(f *fields, base *node, baseURL string) Key {

@@ -38,7 +38,7 @@ func (l *loader) expand(key string, n *node) (text string, ok bool) {
 		value, set := l.lookup(name)
 		switch {
 		case strings.HasPrefix(name, "params."):
-			l.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in descriptions and prompts only", key)
+			l.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
 			ok = false
 		case !envName.MatchString(name):
 			l.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)

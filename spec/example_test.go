@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -41,4 +42,17 @@ tasks:
 	}
 	fmt.Println(res.Output)
 	// Output: Sales rose by 4 %.
+}
+
+// Editors complete and check specs by their schema.
+func ExampleJSONSchema() {
+	var schema struct {
+		Properties map[string]struct{ Description string }
+	}
+	if err := json.Unmarshal(spec.JSONSchema(), &schema); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(schema.Properties["maxConcurrency"].Description)
+	// Output: how many tasks run at the same time; 5 unless set
 }

@@ -75,18 +75,14 @@ func sample(p *place) string {
 // and says whether the value can be used.
 func (l *loader) takes(n *node, i int, k *key) bool {
 	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
-	asks := k.asks
-	if asks == nil {
-		asks = func(n *node) bool { return n.is != isNull }
-	}
 	switch k.status {
 	case NotBuilt:
-		if asks(value) {
+		if k.asking().of(value) {
 			l.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
-		if asks(value) {
+		if k.asking().of(value) {
 			l.badAt(n.src, at, ErrRefused, "remove it", "%s: not taken: %s", k.name, k.says)
 		}
 		return false
@@ -153,6 +149,19 @@ func misspelled(n *node, key string, p *place) bool {
 		_, known := p.index[name]
 		return !known && meant(name, p) == "did you mean "+key+"?"
 	})
+}
+
+// needs reports the keys that an object must have and lacks.
+func (l *loader) needs(n *node, p *place, before string) {
+	for _, name := range p.needs {
+		if n.get(name) == nil && !misspelled(n, name, p) {
+			hint := "write " + name + ": …"
+			if before != "" {
+				hint = "write {" + name + ": …}"
+			}
+			l.bad(n, ErrInvalid, hint, "%s%s: it is missing", before, name)
+		}
+	}
 }
 
 // names returns the keys of a place with one of the statuses; with none given, all.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 )
 
 // samples holds a value for each key that works, other than its default.
@@ -24,20 +25,30 @@ var samples = map[string]string{
 	"spec.agentDefaults": "{model: d}", "spec.taskDefaults": "{maxRetries: 3}", "spec.agents": "[{name: a}, {name: b}]",
 	"spec.tasks": "[{title: X, description: x}]", "spec.output": "First", "spec.endpoints": "{\"http://localhost:1/v1\": {accepts: public}}",
 	"spec.sharedMemory": "true", "spec.schedulingStrategy": "round-robin", "spec.strictAssignees": "true",
+	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
+	"spec.maxTokenBudget": "1000",
+	"goal.text":           "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
+	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
+	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
+	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
+	"coordinator.maxTokens": "100", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.timeoutMs": "1000",
+	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
+	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
+	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
 	"spec.team": "{agents: [{name: a}]}", "spec.orchestrator": "{defaultModel: o}",
 	"team.name": "other", "team.agents": "[{name: a}, {name: b}]", "team.sharedMemory": "true", "team.maxConcurrency": "2",
 	"orchestrator.defaultModel": "m", "orchestrator.defaultProvider": "openai", "orchestrator.defaultBaseURL": "http://localhost:1/v1",
 	"orchestrator.defaultApiKey": "\"${KEY}\"", "orchestrator.maxConcurrency": "3", "orchestrator.schedulingStrategy": "round-robin",
-	"orchestrator.strictAssignees": "true",
-	"agent.name":                   "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
+	"orchestrator.strictAssignees": "true", "orchestrator.maxTokenBudget": "1000",
+	"agent.name": "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
 	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
 	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
 	"agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
-	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "dependencies", "task.classification": "public",
+	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
-	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.priority": "high", "task.metadata": "{a: 1}",
+	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public",
@@ -46,9 +57,10 @@ var samples = map[string]string{
 // silent are the keys that change nothing by themselves, on purpose: what they
 // say is so in any case, or only others make use of it.
 var silent = []string{
-	"spec.team", "spec.provider", "spec.sharedMemory", "spec.schedulingStrategy", "spec.strictAssignees", "spec.params", "spec.schemas",
-	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.schedulingStrategy", "orchestrator.strictAssignees",
+	"spec.team", "spec.provider", "spec.sharedMemory", "spec.strictAssignees", "spec.params", "spec.schemas",
+	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
+	"coordinator.provider", "coordinator.disallowedTools",
 }
 
 // specWith writes a spec with one more key; an empty key gives the spec without it.
@@ -72,9 +84,15 @@ func specWith(place, key, value string) string {
 		"tasks": "tasks:\n  - {title: First, description: First., outputSchema: {type: object}}\n" +
 			"  - title: Second\n    dependsOn: [{" + entry("dependency", "task: First") + "}]\n    uses: [{" + entry("use", "name: claim") + "}]\n    description: Second.\n" +
 			"  - {" + task3(place, key, value) + "}\n",
-		"inputs":    "inputs: {claim: {" + entry("input", "text: claim") + "}}\n",
-		"endpoints": "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
-		"defaults":  "agentDefaults: {" + strip(extra["agentDefaults"]) + "}\ntaskDefaults: {" + strip(extra["taskDefaults"]) + "}\n",
+		"inputs":      "inputs: {claim: {" + entry("input", "text: claim") + "}}\n",
+		"goal":        "goal: {" + entry("goal", "text: Goal.") + "}\n",
+		"coordinator": "coordinator: {" + entry("coordinator", "maxTurns: 7") + "}\n",
+		"messages":    "messages: [{" + with("message", place, key, value, "from: b", "to: a", "text: Hi.") + "}]\n",
+		"endpoints":   "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
+		"defaults":    "agentDefaults: {" + strip(extra["agentDefaults"]) + "}\ntaskDefaults: {" + strip(extra["taskDefaults"]) + "}\n",
+	}
+	if place == "goal" && key == "file" {
+		top["goal"] = "goal: {file: " + value + "}\n"
 	}
 	if place == "input" && key == "file" {
 		top["inputs"] = "inputs: {claim: {file: " + value + "}}\n"
@@ -95,32 +113,61 @@ func specWith(place, key, value string) string {
 	if place == "spec" {
 		delete(top, key)
 	}
+	if place == "spec" && key == "output" {
+		top["goal"] = "" // the two contradict
+	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"agents", "tasks", "inputs", "endpoints", "defaults"} {
+	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "endpoints", "defaults"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
 }
 
+// with writes the keys of an object, one of them anew if the place is meant.
+func with(in, place, key, value string, words ...string) string {
+	if in == place {
+		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, key+":") })
+		words = append(words, key+": "+value)
+	}
+	return strings.Join(words, ", ")
+}
+
 // task3 is the task to which keys are added.
 func task3(place, key, value string) string {
 	words := []string{"title: Third", "description: Third."}
-	if place == "task" {
-		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, key+":") })
-		words = append(words, key+": "+value)
-		if key == "dependencyPayload" {
-			words = append(words, "dependsOn: [First]")
-		}
+	if place == "requires" {
+		words = append(words, "requires: {"+key+": "+value+"}")
 	}
-	return strings.Join(words, ", ")
+	if place == "task" && key == "dependencyPayload" {
+		words = append(words, "dependsOn: [First]")
+	}
+	return with("task", place, key, value, words...)
 }
 
 // fingerprint is everything that a file says, as text.
 func fingerprint(t *testing.T, f *spec.File) string {
 	t.Helper()
 	var b strings.Builder
-	for _, a := range f.Agents {
+	agents := f.Agents
+	if c := f.Coordinator; c != nil {
+		accepts := "-"
+		if c.Accepts != nil {
+			accepts = c.Accepts.String()
+		}
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxPromptBytes)
+		agents = append(slices.Clone(agents), spec.Agent{Connection: c.Connection})
+	}
+	for _, g := range []*team.Goal{f.Goal, f.Run.Answer} {
+		if g != nil {
+			fmt.Fprintln(&b, g.Text, g.Params, g.Classification)
+		}
+	}
+	for i := range f.Run.Messages {
+		m := &f.Run.Messages[i]
+		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
+	}
+	for _, a := range agents {
 		a.Member.Origin = task.Position{}
 		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout})
 		produces := "-"
@@ -132,13 +179,17 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	}
 	for _, s := range f.Tasks {
 		s.Origin = task.Position{}
+		if s.Requires != nil {
+			fmt.Fprintf(&b, "%+v\n", *s.Requires)
+			s.Requires = nil
+		}
 		fmt.Fprintf(&b, "%+v\n", s)
 	}
 	for i := range f.Run.Inputs {
 		in := f.Run.Inputs[i] // an input prints its size only
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL)
 	}
-	fmt.Fprintf(&b, "%v %+v %s %s %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints)
+	fmt.Fprintf(&b, "%v %+v %s %s %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints)
 	return b.String()
 }
 
@@ -172,7 +223,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|assigned to the agents in turn", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))
@@ -304,11 +355,10 @@ assert: []
 mcp: {}
 tools: []
 sharedMemory: true
-schedulingStrategy: composite
 agents: [{name: a, tools: [], mcp: [], customTools: [], frequencyPenalty: 0, extraBody: {}, disallowedTools: [bash]}]
 tasks:
   - {title: A, description: a, assignee: a, memoryScope: dependencies, requires: {}, status: pending}
-  - {title: B, description: b, assignee: a, dependsOn: [{task: A, need: [""]}], uses: []}
+  - {title: B, description: b, assignee: a, dependsOn: [{task: A, need: [""]}], uses: [], requires: {requiredTools: []}}
 `, spec.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)

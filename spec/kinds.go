@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/label"
 )
 
@@ -16,6 +17,7 @@ type kind struct {
 	want string // in messages, after "where" and before "belongs"
 	hint string // what to write instead
 	many string // what to write instead of a list, where that is something else
+	json object // the same as a JSON Schema, as far as one can say it
 	// fits reports whether the value has the right type.
 	fits func(n *node) bool
 	// parts looks into a value of the right type, reports what is wrong there
@@ -48,37 +50,77 @@ func is(shapes ...shape) func(*node) bool {
 }
 
 var (
-	anything  = kind{name: "any", fits: func(*node) bool { return true }}
-	anyText   = kind{name: "text", want: "a text", hint: inQuotes, fits: is(isText)}
-	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, fits: is(isText), parts: (*loader).notBlank}
-	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, fits: is(isText)}
-	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", fits: is(isText)}
-	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", fits: is(isText), parts: (*loader).notBlank}
-	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", fits: path.fits, parts: path.parts}
-	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", fits: is(isBool)}
-	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", fits: is(isObject)}
-	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", fits: is(isList)}
-	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", fits: is(isList), parts: (*loader).onlyTexts}
-	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", fits: isWhole(-math.MaxInt32)}
-	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", fits: isWhole(1)}
-	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", fits: isMillis}
+	anything   = kind{name: "any", fits: func(*node) bool { return true }}
+	anyText    = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	inputText  = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
+	oneLine    = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: (*loader).notBlank}
+	envText    = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	secret     = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
+	path       = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: (*loader).notBlank}
+	inputFile  = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
+	boolean    = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
+	mapping    = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
+	list       = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
+	texts      = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: (*loader).onlyTexts}
+	whole      = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
+	count      = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
+	promptSize = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxPrompt), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxPrompt), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxPrompt }}
+	millis     = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
 
-	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
-	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", fits: is(isObject, isText, isBool)}
-	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", fits: is(isObject), parts: (*loader).onlyTextValues}
-	scalars    = kind{name: "mapping of texts, numbers and booleans", want: "a mapping of texts, numbers and booleans", hint: "write {name: value}", fits: is(isObject)}
+	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
+	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: (*loader).goalParts}
+	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", json: object{{"type", []any{"object", "string", "boolean"}}}, fits: is(isObject, isText, isBool)}
+	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: (*loader).onlyTextValues}
+	scalars    = kind{name: "mapping of texts, numbers and booleans", want: "a mapping of texts, numbers and booleans", hint: "write {name: value}", json: mapping.each(object{{"type", []any{"string", "number", "boolean"}}}).json, fits: is(isObject)}
+
+	requirement = kind{name: mapping.name, want: mapping.want, hint: "write {requiredCapabilities: [a, b]}", many: "write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn", json: ref("requires"), fits: mapping.fits}
 
 	classification = words(label.Classifications()...)
-	scope          = kind{name: "`dependencies`", want: "dependencies", hint: "write dependencies, or leave the key out", fits: is(isText), parts: (*loader).scope}
-	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", fits: is(isText), parts: (*loader).provider}
+	strategy       = words(strategies()...)
+	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: (*loader).provider}
 )
+
+// strategies returns the words for who gets a task without an assignee.
+func strategies() []string {
+	var words []string
+	for _, s := range assign.Strategies() {
+		words = append(words, string(s))
+	}
+	return words
+}
+
+// of is the kind of a mapping whose keys are those of a place.
+func (k kind) of(place string) kind {
+	if k.json = ref(place); k.name == list.name {
+		k.json = listOf(ref(place))
+	}
+	return k
+}
+
+// orText is the kind of a list whose entries are texts, or mappings with the keys of a place.
+func (k kind) orText(place string) kind {
+	k.json = listOf(anyOf(typed("string"), ref(place)))
+	return k
+}
+
+// each is the kind of a mapping with a value of a schema under any name.
+func (k kind) each(value object) kind {
+	k.json = object{{"type", "object"}, {"additionalProperties", value}}
+	return k
+}
+
+// named is each with names of a pattern.
+func (k kind) named(pattern string, value object) kind {
+	k.json = object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}}
+	return k
+}
 
 // words is the kind of one of several words.
 func words(known ...string) kind {
 	choice := strings.Join(known, ", ")
 	return kind{
 		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
-		fits: is(isText),
+		json: oneOf(known), fits: is(isText),
 		parts: func(l *loader, key string, n *node) bool {
 			if slices.Contains(known, n.text) {
 				return true
@@ -93,10 +135,28 @@ func words(known ...string) kind {
 	}
 }
 
+// wordList is the kind of a list of words.
+func wordList(known ...string) kind {
+	one := words(known...)
+	return kind{
+		name: "list of " + one.name, want: "a list of words", hint: "write [" + strings.Join(known, ", ") + "], or one of them",
+		json: listOf(oneOf(known)), fits: is(isList),
+		parts: func(l *loader, key string, n *node) bool {
+			ok := texts.parts(l, key, n)
+			for i := range n.kids.nodes {
+				if item := &n.kids.nodes[i]; item.is == isText && !one.parts(l, key, item) {
+					ok = false
+				}
+			}
+			return ok
+		},
+	}
+}
+
 // number is the kind of a number within bounds.
 func number(low, high float64) kind {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
-	return kind{name: "number", want: want, hint: "write " + want + ", without quotes", fits: func(n *node) bool {
+	return kind{name: "number", want: want, hint: "write " + want + ", without quotes", json: bounded("number", low, high), fits: func(n *node) bool {
 		f, ok := n.float()
 		return ok && f >= low && f <= high
 	}}
@@ -109,14 +169,20 @@ func isWhole(low int) func(*node) bool {
 	}
 }
 
+// maxPrompt is the most that a prompt may have, in bytes.
+const maxPrompt = 256 << 10
+
+// maxMillis bounds times, in milliseconds: 285 years.
+const maxMillis = 9e12
+
 func isMillis(n *node) bool {
 	f, ok := n.float()
-	return ok && f >= 0 && f*float64(time.Millisecond) < math.MaxInt64
+	return ok && f >= 0 && f <= maxMillis
 }
 
 // isFileRef reports whether a value has the form {file: PATH}.
 func isFileRef(n *node) bool {
-	return n.is == isObject && n.len() == 1 && n.kids.keys[0] == "file" && n.kids.nodes[0].is == isText
+	return n.is == isObject && n.len() == 1 && n.kids.keys[0] == "file" && n.kids.nodes[0].is == isText && strings.TrimSpace(n.kids.nodes[0].text) != ""
 }
 
 // duration returns a number of milliseconds; nil is zero.
@@ -206,19 +272,13 @@ func (l *loader) onlyTextValues(key string, n *node) bool {
 	return ok
 }
 
-func (l *loader) scope(key string, n *node) bool {
-	switch n.text {
-	case "dependencies":
-		return true
-	case "all":
-		l.bad(n, ErrNotBuilt, "remove it, and name in dependsOn what the task needs", "%s: all: not built yet", key)
-		return false
-	}
-	return words("dependencies").parts(l, key, n)
+// goalParts refuses a goal that is an empty text; what is wrong with a mapping is said when it is read.
+func (l *loader) goalParts(key string, n *node) bool {
+	return n.is == isObject || l.notBlank(key, n)
 }
 
 func (l *loader) provider(key string, n *node) bool {
-	if n.text == "openai" {
+	if n.text == openAI {
 		return true
 	}
 	l.bad(n, ErrRefused, "write openai, and the baseURL of an OpenAI-compatible endpoint", "%s: %s is not built in", key, quote(n.text))

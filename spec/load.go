@@ -78,6 +78,7 @@ func (l *loader) load() *File {
 	if main.node != nil {
 		f.Path, f.Dir = main.node.src.path, main.node.src.dir
 	}
+	l.places.layers, l.places.roster = layers, roster
 	r := &reader{loader: l, layers: layers, roster: roster, file: f}
 	r.read()
 	return f
@@ -113,14 +114,14 @@ func (l *loader) layer(path, flag string) *layer {
 // settings are the keys of an orchestrator and the keys of a spec that mean the same.
 var settings = []struct{ spec, orch string }{
 	{"model", "defaultModel"}, {"provider", "defaultProvider"}, {"baseURL", "defaultBaseURL"}, {"apiKey", "defaultApiKey"},
-	{"maxConcurrency", "maxConcurrency"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
+	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
 }
 
-// onlyRoster refuses in a file of --team what belongs to the tasks.
+// onlyRoster refuses in a file of --team what belongs to a run.
 func (l *loader) onlyRoster(y *layer) {
-	for _, name := range [...]string{"tasks", "taskDefaults", "inputs", "output", "offline", "timeoutMs"} {
+	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "messages", "output", "offline", "timeoutMs"} {
 		if n := y.spec.own(name); n != nil {
-			l.bad(n, ErrInvalid, "move it to the file with the tasks", "%s: a file of --team brings a team only", name)
+			l.bad(n, ErrInvalid, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
 		}
 	}
 }
@@ -134,6 +135,9 @@ func (l *loader) unusedRoster(y *layer) {
 	}
 }
 
+// setting is what [places.setting] finds.
+func (r *reader) setting(spec string) *node { return r.places.setting(spec) }
+
 // A reader reads a File out of layers.
 type reader struct {
 	*loader
@@ -143,16 +147,16 @@ type reader struct {
 	mine   func() string // subject of the agent or task that is being read
 }
 
-// setting returns what the first layer that says it says: spec is the key's
-// name in a spec, orch in an orchestrator.
-func (r *reader) setting(spec string) *node {
+// setting returns what the first layer that says it says, by the name of the
+// key in a spec.
+func (p *places) setting(spec string) *node {
 	orch := ""
 	for _, pair := range settings {
 		if pair.spec == spec {
 			orch = pair.orch
 		}
 	}
-	for _, y := range r.layers {
+	for _, y := range p.layers {
 		if n := y.spec.own(spec); n != nil {
 			return n
 		}
@@ -170,10 +174,13 @@ func (r *reader) read() {
 	r.readAgents()
 	r.readInputs()
 	r.readTasks()
+	r.readGoal()
+	r.readCoordinator()
+	r.readMessages()
 	r.readRun()
 	r.readModels()
-	r.checkStrategy()
-	r.checkTurns()
+	r.checkMemory()
+	r.checkIdle()
 	r.checkUnused()
 }
 

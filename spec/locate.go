@@ -11,15 +11,21 @@ import (
 
 // places remembers where everything in a File is written.
 type places struct {
-	main      *layer
-	compat    bool
-	agentList *node
-	taskList  *node
-	agents    []*fields // of each agent
-	tasks     []*fields // of each task
-	inputs    []inputPlaceOf
-	files     map[*node]*source // what a {file: PATH} was read from
-	trees     map[*source]*node // of files that are JSON or YAML themselves
+	main        *layer
+	layers      []*layer // where settings come from
+	roster      *layer   // the one with the agents
+	compat      bool
+	agentList   *node
+	taskList    *node
+	agents      []*fields // of each agent
+	tasks       []*fields // of each task
+	messages    []*fields // of each message
+	inputs      []inputPlaceOf
+	goal        *node             // nil without one, or if --goal brought it
+	goalFlag    bool              // --goal brought the goal
+	coordinator *fields           // nil without one
+	files       map[*node]*source // what a {file: PATH} was read from
+	trees       map[*source]*node // of files that are JSON or YAML themselves
 }
 
 // An inputPlaceOf is where an input is written; it may be a name alone.
@@ -72,6 +78,9 @@ func (p *places) find(t task.Problem) finding {
 		message = t.Subject + ": " + message
 	}
 	parts := tokens(t.Pointer)
+	if p.goalFlag && len(parts) > 0 && parts[0] == "goal" {
+		return finding{Problem: Problem{Message: "--goal: " + message, Hint: t.Hint, Err: t}}
+	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
 	n, src, at := p.resolve(parts)
 	out.src, out.at = src, at
@@ -141,6 +150,17 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 		if p.taskList != nil {
 			return p.taskList, p.taskList.src, p.taskList.at
 		}
+	case "coordinator":
+		if p.coordinator != nil {
+			return inFields(p.coordinator, parts[1:])
+		}
+	case "goal":
+		if n := p.goal; n != nil {
+			if text := n.get("text"); text != nil && len(parts) == 1 {
+				n = text
+			}
+			return walk(n, parts[1:])
+		}
 	case "inputs":
 		if in := p.input(parts); in != nil {
 			if len(parts) > 2 {
@@ -151,7 +171,7 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 			return nil, in.src, in.key
 		}
 	}
-	if n := cmp.Or(p.main.spec.own(parts[0]), p.main.team.own(parts[0]), p.main.orch.own(parts[0])); n != nil {
+	if n := cmp.Or(p.setting(parts[0]), p.main.team.own(parts[0])); n != nil {
 		return walk(n, parts[1:])
 	}
 	return nil, root.src, root.at

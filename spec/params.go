@@ -85,10 +85,24 @@ const (
 	paramOpen = opening + "params."
 )
 
-// fill puts parameters into a text that stands in from, and says which bytes
-// of the outcome they are. Problems are reported where they stand.
+// fill puts parameters into a text, and says which bytes of the outcome they
+// are. Problems are reported where they stand.
 func (l *loader) fill(key string, n *node) (string, []task.Param) {
 	from, text := l.textOf(n)
+	return l.fillText(key, text, func(offset int) (*source, int) {
+		if from == nil {
+			return placeInText(n, offset)
+		}
+		return from, offset
+	})
+}
+
+// dollar is the parameter that stands for a dollar sign and leaves no trace:
+// ${params.$}{params.x} is how a text says ${params.x}.
+const dollar = "$"
+
+// fillText is fill for a text of which place knows where its bytes stand.
+func (l *loader) fillText(key, text string, place func(offset int) (*source, int)) (string, []task.Param) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
@@ -102,10 +116,7 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 		}
 		b.WriteString(text[offset : offset+i])
 		offset += i
-		src, at := from, offset
-		if from == nil {
-			src, at = placeInText(n, offset)
-		}
+		src, at := place(offset)
 		if !strings.HasPrefix(text[offset:], paramOpen) {
 			l.attempt(key, text[offset:], src, at)
 			b.WriteString(opening)
@@ -113,6 +124,11 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 			continue
 		}
 		name, _, closed := strings.Cut(text[offset+len(paramOpen):], "}")
+		if closed && name == dollar {
+			b.WriteString(dollar)
+			offset += len(paramOpen) + len(name) + 1
+			continue
+		}
 		if !closed || !isParamName(name) {
 			l.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
 			b.WriteString(paramOpen)
@@ -173,7 +189,7 @@ func (l *loader) textOf(n *node) (from *source, text string) {
 	case n == nil:
 		return nil, ""
 	case n.is == isObject:
-		src := l.readFile(&n.kids.nodes[0], maxText)
+		src := l.readFile(n.get("file"), maxText)
 		if src == nil {
 			return nil, ""
 		}

@@ -2,11 +2,13 @@ package spec
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/team"
 )
 
 // What concerns a run as a whole: its limits, endpoints and flags, and what is
@@ -19,10 +21,16 @@ func (r *reader) readRun() {
 	f.Config.Name = f.Name
 	f.Run.Output = text(main.spec.own("output"))
 	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
+	f.Run.MaxTokenBudget = integer(r.setting("maxTokenBudget"))
+	f.Run.Strategy = assign.Strategy(text(r.setting("schedulingStrategy")))
+	if text(main.spec.own("mode")) == "auto" {
+		f.Run.Mode = team.ModeAuto
+	}
 	f.Run.MaxConcurrency = integer(r.setting("maxConcurrency"))
 	if n := integer(r.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
 		f.Run.MaxConcurrency = n
 	}
+	r.checkBases()
 	r.readEndpoints()
 	if n := main.spec.own("offline"); n != nil {
 		r.readOffline(n)
@@ -94,18 +102,12 @@ func (r *reader) readModels() {
 			r.badFlag(ErrInvalid, "write --model MODEL or --model AGENT=MODEL", "--model %s: no model", quote(flag))
 			continue
 		}
-		hit := false
-		var known []string
-		for i := range r.file.Agents {
-			a := &r.file.Agents[i]
-			known = append(known, a.Member.Name)
-			if !one || strings.EqualFold(a.Member.Name, agent) {
-				a.Model, a.Member.Model, hit = model, model, true
-			}
-		}
+		known, hit := r.setModel(agent, model, one)
 		if one && !hit {
 			hint := "write --model AGENT=MODEL, with the name of an agent"
-			if best := nearestOf(agent, known...); best != "" {
+			if strings.EqualFold(agent, handoff.Coordinator) {
+				hint = "there are tasks and no goal, so no coordinator is asked"
+			} else if best := nearestOf(agent, known...); best != "" {
 				hint = "did you mean " + best + "?"
 			}
 			r.badFlag(ErrUnknown, hint, "--model %s: no agent %s", quote(flag), quote(agent))
@@ -113,63 +115,67 @@ func (r *reader) readModels() {
 	}
 }
 
-// checkStrategy refuses a strategy that has something to decide and is not built.
-func (r *reader) checkStrategy() {
-	n := r.setting("schedulingStrategy")
-	if n == nil || n.text == "round-robin" {
-		return
-	}
-	for i := range r.file.Tasks {
-		if r.file.Tasks[i].Assignee == "" {
-			r.bad(n, ErrNotBuilt, "write round-robin, or an assignee for every task",
-				"schedulingStrategy: %s: not built yet, and %s has no assignee", n.text, taskName(i, r.file.Tasks[i].Title))
-			return
+// setModel gives a model to an agent or the coordinator, or to all, and says
+// who there is and whether anybody was meant.
+func (r *reader) setModel(agent, model string, one bool) (known []string, hit bool) {
+	for i := range r.file.Agents {
+		a := &r.file.Agents[i]
+		known = append(known, a.Member.Name)
+		if !one || strings.EqualFold(a.Member.Name, agent) {
+			a.Model, a.Member.Model, hit = model, model, true
 		}
 	}
+	if c := r.file.Coordinator; c != nil {
+		known = append(known, handoff.Coordinator)
+		if !one || strings.EqualFold(handoff.Coordinator, agent) {
+			c.Connection.Model, c.Coordinator.Model, hit = model, model, true
+		}
+	}
+	return known, hit
 }
 
-// checkTurns warns of tasks that name no assignee, where there is a choice:
-// who forgot one sees it, and who means it can say so.
-func (r *reader) checkTurns() {
-	if len(r.file.Agents) < 2 || r.setting("schedulingStrategy") != nil {
-		return
-	}
-	var titles []string
-	var first *node
-	for i, f := range r.places.tasks {
-		if f == nil || f.get("assignee") != nil || f.node.get("assignee") != nil {
-			continue
-		}
-		if titles = append(titles, quote(strings.TrimSpace(r.file.Tasks[i].Title))); first == nil {
-			first = f.node
+// checkIdle finds keys that have no effect because of what else the file says.
+func (r *reader) checkIdle() {
+	main, f := r.places.main.spec, r.file
+	warn := func(name, hint, why string) {
+		if n := main.own(name); n != nil {
+			r.warnAt(n.src, n.at, hint, "%s: no effect: %s", name, why)
 		}
 	}
-	if first == nil {
+	if n := main.own("output"); n != nil && f.asked() {
+		if f.Run.Output = ""; r.places.goalFlag {
+			warn("output", "", "the coordinator answers --goal, from all results")
+		} else {
+			r.bad(n, ErrInvalid, "leave it out, or the goal", "output: the coordinator answers the goal, from all results")
+		}
+	}
+	if f.Goal != nil {
+		warn("taskDefaults", "remove it", "the coordinator plans the tasks")
+	}
+	if len(f.Tasks) == 0 {
 		return
 	}
-	const most = 5
-	list, more := strings.Join(titles[:min(len(titles), most)], ", "), ""
-	if n := len(titles) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	if f.Run.Mode == team.ModeAuto {
+		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
-	r.warnAt(first.src, first.at, "write assignee: NAME in each, or schedulingStrategy: round-robin if that is meant",
-		"no assignee, so assigned to the agents in turn: %s%s", list, more)
+	if c := r.places.coordinator; c != nil && !f.asked() {
+		r.warnAt(c.node.src, c.node.at, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
+	}
 }
 
 // checkUnused warns of inputs and parameters that nothing uses.
 func (r *reader) checkUnused() {
-	if len(r.file.Tasks) == 0 || len(r.found) > 0 {
+	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 {
 		return
 	}
-	used := make(map[string]bool)
-	for i := range r.file.Tasks {
-		for _, u := range r.file.Tasks[i].Uses {
-			used[strings.ToLower(u.Name)] = true
-		}
+	why, hint := "no task uses it", func(name string) string { return "grant it with uses: [" + name + "], or remove it" }
+	if r.file.Goal != nil {
+		why, hint = "no plan may grant it", func(string) string { return "write coordinator: {mayGrant: [inputs]}, or remove it" }
 	}
+	used := r.usedInputs()
 	for i, in := range r.file.Run.Inputs {
-		if at := r.places.inputs[i]; !used[strings.ToLower(in.Name)] {
-			r.warnAt(at.src, at.key, "grant it with uses: ["+in.Name+"], or remove it", "input %s: no task uses it", quote(in.Name))
+		if at := r.places.inputs[i]; !used(in.Name) {
+			r.warnAt(at.src, at.key, hint(in.Name), "input %s: %s", quote(in.Name), why)
 		}
 	}
 	for _, name := range sortedKeys(r.params) {
@@ -177,4 +183,19 @@ func (r *reader) checkUnused() {
 			r.warnAt(p.src, p.key, "write ${params."+name+"} where it belongs, or remove it", "params: nothing uses %s", quote(name))
 		}
 	}
+}
+
+// usedInputs tells which inputs a task uses, or a plan may.
+func (r *reader) usedInputs() func(name string) bool {
+	if r.file.Goal != nil {
+		may := r.file.Coordinator != nil && r.file.Coordinator.MayGrant.Inputs
+		return func(string) bool { return may }
+	}
+	used := make(map[string]bool)
+	for i := range r.file.Tasks {
+		for _, u := range r.file.Tasks[i].Uses {
+			used[strings.ToLower(u.Name)] = true
+		}
+	}
+	return func(name string) bool { return used[strings.ToLower(name)] }
 }

@@ -5,7 +5,7 @@
 // an [*Error] that lists everything wrong with it, each [Problem] at its line
 // and column. What only a team can check is found there and located here:
 // [File.Build] and [File.Locate] turn the pointers of [task.Problems] into
-// places in the files. Nothing is run, no network is used and no clock read;
+// places in the files. [JSONSchema] tells editors what a spec may say. Nothing is run, no network is used and no clock read;
 // the same files, flags and environment give the same answer.
 package spec
 
@@ -39,9 +39,17 @@ type Options struct {
 	// Empty means none. With Team and without Path, the team file is the spec.
 	Team, Orchestrator string
 
+	// Goal takes the place of the spec's goal, whose label stays; the tasks of
+	// the spec are then not run. Empty means the spec's own.
+	Goal string
+
+	// Coordinator is the path of a file with the keys of the spec's
+	// coordinator, or with the key coordinator, in place of the spec's own.
+	Coordinator string
+
 	Inputs map[string]string // NAME: path of a file, or "-", for the input NAME that the spec declares; its label stays
 	Params map[string]string // K: value of the parameter K that the spec declares
-	Models []string          // MODEL for all agents, or AGENT=MODEL for one; later ones win
+	Models []string          // MODEL for all agents and the coordinator, or AGENT=MODEL for one; later ones win
 
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
 	// model and paths. Nil means that no variable is set.
@@ -55,10 +63,20 @@ type File struct {
 	Dir  string // folder that its relative paths start from
 	Name string // name of the team
 
-	Agents   []Agent         // the roster, in the order written
-	Config   team.Config     // all but Agents, which Build fills in
-	Tasks    []task.Spec     // in the order written; none for a roster
-	Run      team.RunOptions // inputs, output, limits
+	Agents []Agent     // the roster, in the order written
+	Config team.Config // all but Agents and Coordinator, which Build fills in
+	Tasks  []task.Spec // in the order written; none for a roster and for a goal that is to be planned
+
+	// Goal is what the coordinator plans the tasks for, for the team's RunTeam.
+	// Nil means that there is none, or that the tasks are written: then
+	// Run.Answer is what it answers from their results.
+	Goal *team.Goal
+
+	// Coordinator is who would plan and answer a goal. It is nil only if the
+	// file has tasks and neither a goal nor the key coordinator.
+	Coordinator *Coordinator
+
+	Run      team.RunOptions // inputs, messages, output, limits
 	Offline  string          // path of the script for offline runs, absolute or from the working directory; "" means none
 	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
 	Warnings []Problem       // what is accepted but worth a look, in the order of the text

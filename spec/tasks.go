@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/runteam/runteam/task"
@@ -13,7 +14,10 @@ func (r *reader) readTasks() {
 	if n := r.places.main.spec.own("taskDefaults"); n != nil {
 		r.subject = func() string { return "taskDefaults: " }
 		defaults = r.fields(n, taskDefaultsPlace, nil)
-		r.subject = nil
+		r.subject = nil // as for a task that takes them
+		r.uses(defaults.own("uses"))
+		r.requires(defaults.own("requires"))
+		r.metadata(defaults.own("metadata"))
 	}
 	n := r.places.main.spec.own("tasks")
 	r.places.taskList = n
@@ -35,11 +39,7 @@ func (r *reader) readTasks() {
 			r.file.Tasks = append(r.file.Tasks, task.Spec{}) // keeps the numbers in step
 			continue
 		}
-		for _, name := range [...]string{"title", "description"} {
-			if item.get(name) == nil && !misspelled(item, name, taskPlace) {
-				r.bad(item, ErrInvalid, "write "+name+": …", "%s: it is missing", name)
-			}
-		}
+		r.needs(item, taskPlace, "")
 		r.file.Tasks = append(r.file.Tasks, r.task(f))
 	}
 }
@@ -50,6 +50,7 @@ func (r *reader) task(f *fields) task.Spec {
 		Key:            text(f.own("key")),
 		Title:          text(f.own("title")),
 		Assignee:       text(f.get("assignee")),
+		Requires:       r.requires(r.pick(f, "requires")),
 		DependsOn:      r.dependencies(f),
 		Uses:           r.uses(r.pick(f, "uses")),
 		MemoryScope:    task.MemoryScope(text(f.get("memoryScope"))),
@@ -78,6 +79,7 @@ func (r *reader) task(f *fields) task.Spec {
 
 // dependencies reads dependsOn: names, or mappings with a name.
 func (r *reader) dependencies(f *fields) []task.Ref {
+	r.subject = r.mine
 	n := f.own("dependsOn")
 	if n == nil {
 		return nil
@@ -96,9 +98,7 @@ func (r *reader) dependencies(f *fields) []task.Ref {
 		}
 		d := r.fields(item, dependencyPlace, nil)
 		ref := task.Ref{Task: text(d.own("task")), As: all}
-		if item.get("task") == nil {
-			r.bad(item, ErrInvalid, "write {task: …}", "dependsOn[%d]: task: it is missing", i)
-		}
+		r.needs(item, dependencyPlace, fmt.Sprintf("dependsOn[%d]: ", i))
 		if as := d.own("as"); as != nil {
 			ref.As = task.Payload(as.text)
 		}
@@ -127,12 +127,26 @@ func (r *reader) uses(n *node) []task.Use {
 			continue
 		}
 		u := r.fields(item, usePlace, nil)
-		if item.get("name") == nil {
-			r.bad(item, ErrInvalid, "write {name: …}", "uses[%d]: name: it is missing", i)
-		}
+		r.needs(item, usePlace, fmt.Sprintf("uses[%d]: ", i))
 		uses = append(uses, task.Use{Name: text(u.own("name"))})
 	}
 	return uses
+}
+
+// requires reads what a task asks of its agent.
+func (r *reader) requires(n *node) *task.Requires {
+	if n == nil {
+		return nil
+	}
+	f := r.fields(n, requiresPlace, nil)
+	q := &task.Requires{
+		Tools: textList(f.own("requiredTools")), Capabilities: textList(f.own("requiredCapabilities")),
+		Backend: text(f.own("requiredBackend")), Provider: text(f.own("requiredProvider")),
+	}
+	if q.Empty() {
+		return nil
+	}
+	return q
 }
 
 // metadata reads texts, numbers and booleans; the task package checks keys and sizes.

@@ -21,23 +21,6 @@ func warningsOf(t *testing.T, text string) []string {
 	return all
 }
 
-func TestTasksAssignedInTurnAreAWarning(t *testing.T) {
-	t.Parallel()
-	const text = `agents: [{name: a}, {name: b}]
-tasks:
-  - {title: One, description: x}
-  - {title: Two, description: x, assignee: b}
-  - {title: Three, description: x}
-`
-	require.Equal(t, []string{
-		`3:5: no assignee, so assigned to the agents in turn: "One", "Three"; write assignee: NAME in each, or schedulingStrategy: round-robin if that is meant`,
-	}, warningsOf(t, text))
-	require.Empty(t, warningsOf(t, "schedulingStrategy: round-robin\n"+text), "it is meant")
-	require.Empty(t, warningsOf(t, "taskDefaults: {assignee: a}\n"+text), "there is a default")
-	require.Empty(t, warningsOf(t, strings.NewReplacer(", {name: b}", "", ", assignee: b", "").Replace(text)), "one agent is no choice")
-	require.Contains(t, warningsOf(t, text+strings.Repeat("  - {title: T, description: x}\n", 1)+"  - {title: U, description: x}\n  - {title: V, description: x}\n  - {title: W, description: x}\n")[0], `"V" and 1 more`)
-}
-
 func TestAttemptsAtAParameterAreAWarning(t *testing.T) {
 	t.Parallel()
 	const head = "params: {year: 1, plan: b}\nagents: [{name: a, systemPrompt: \"${params.plan}\"}]\ntasks: [{title: T, assignee: a, description: \"${params.year} "

@@ -1,0 +1,55 @@
+package spec
+
+// The keys of what is to be done.
+
+var taskPlace = newPlace("task", "a task",
+	key{"title", anyText, Works, nil, "required; one line of at most 200 characters, by which other tasks name it"},
+	key{"description", textOrFile, Works, nil, "required; what the agent must do; `${params.NAME}` stands for a parameter"},
+	key{"key", oneLine, Works, nil, "short name, `a-z`, `0-9` and `-`"},
+	key{"assignee", oneLine, Works, nil, "name of the agent; without one an agent is picked before anything runs, as `schedulingStrategy` says, and plans show which"},
+	key{"dependsOn", list.orText("dependency"), Works, nil, "tasks whose results it is granted: titles, keys, ids, or see dependency"},
+	key{"uses", list.orText("use"), Works, nil, "inputs that it is granted: names, or see use"},
+	key{"dependencyPayload", words("output", "structured", "both"), Works, nil, "form of all its dependencies; `output` unless set"},
+	key{"memoryScope", words("dependencies", "all"), Works, nil, "`dependencies`, which also is the default; `all` adds a digest of what every other task has come to by then"},
+	key{"classification", classification, Works, nil, "label of the task's own text; `internal` unless set"},
+	key{"requiredTags", texts, Works, nil, "tags that the result must carry"},
+	key{"ttlMs", millis, Works, nil, "life of the result; 0 means unlimited"},
+	key{"maxRetries", whole, Works, nil, "attempts after the first; 0 unless set, negative counts as 0"},
+	key{"retryDelayMs", millis, Works, nil, "wait before the first retry; 1000 unless set"},
+	key{"retryBackoff", number(1, 1000), Works, nil, "factor between two waits; 2 unless set"},
+	key{"timeoutMs", millis, Works, nil, "bound on one attempt; 0 means none"},
+	key{"outputSchema", schema, Works, nil, "JSON Schema of the result: inline, `{file: PATH}`, or a name of `schemas`"},
+	key{"role", oneLine, Works, nil, "shown in plans and results"},
+	key{"priority", words("low", "normal", "high", "critical"), Works, nil, "who goes first among tasks that are ready; `normal` unless set"},
+	key{"requires", requirement, Works, nil, "what its agent must have, whoever names or picks it: see requires"},
+	key{"metadata", scalars, Works, nil, "at most 16 texts, numbers and booleans, shown in results"},
+	key{"needToKnow", anything, NotBuilt, nil, "parts of the results that it may read; all of each declared dependency is granted"},
+	key{"verify", anything, NotBuilt, nil, "judges of the result; write a task that depends on it"},
+	key{"id", anything, Refused, nil, "ids are made from titles; write key for a short name"},
+	key{"status", anything, Refused, asksIfNotPending, "every task begins pending"},
+	key{"result", anything, Refused, nil, "results come from agents; give a text as an input"},
+	key{"createdAt", anything, Idle, nil, "set when a run starts"},
+	key{"updatedAt", anything, Idle, nil, "set during a run"},
+).needing("title", "description").like("title", "assignee", "description")
+
+var taskDefaultsPlace = taskPlace.without("taskDefaults", "taskDefaults",
+	"title", "description", "key", "dependsOn", "id", "status", "result", "createdAt", "updatedAt")
+
+var dependencyPlace = newPlace("dependency", "a dependency",
+	key{"task", anyText, Works, nil, "required; title, key or id"},
+	key{"as", words("output", "structured", "both"), Works, nil, "form of this one; else dependencyPayload"},
+	key{"optional", boolean, Works, nil, "whether the task runs also without that result"},
+	key{"need", anything, NotBuilt, asksIfNotWhole, "parts of the result; the whole is granted, so `[\"\"]` is fine"},
+).needing("task")
+
+var usePlace = newPlace("use", "a used input",
+	key{"name", oneLine, Works, nil, "required; name of an input"},
+	key{"reveal", anything, NotBuilt, asksIfFilled, "personal data that may pass; none is taken out yet, secrets always are"},
+).needing("name")
+
+var requiresPlace = newPlace("requires", "requires",
+	key{"requiredTools", texts, Works, nil, "tools that it may call, each by its exact name; no agent has tools yet"},
+	key{"requiredCapabilities", texts, Works, nil, "words of its `capabilities`; letter case does not count"},
+	key{"requiredBackend", oneLine, Works, nil, "what runs it; there is no agent with a backend yet"},
+	key{"requiredProvider", oneLine, Works, nil, "its `provider`"},
+)
