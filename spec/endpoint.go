@@ -19,15 +19,25 @@ func (r *reader) connection(f *fields) Connection {
 		Timeout:     duration(f.get("timeoutMs")),
 		CallTimeout: duration(f.get("callTimeoutMs")),
 	}
-	c.Model, _ = r.expand("model", cmp.Or(r.pick(f, "model"), r.setting("model")))
+	l := &link{}
+	r.places.links[f] = l
+	l.model = cmp.Or(r.pick(f, "model"), r.setting("model"))
+	c.Model, _ = r.expand("model", l.model)
 	c.Model = strings.TrimSpace(c.Model)
 	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
 	if value, ok := r.expand("baseURL", base); ok {
 		c.BaseURL = r.baseURL(base, value)
 	}
-	c.APIKey = r.apiKey(f, base, c.BaseURL)
-	c.Headers = r.headers(f, base, c.BaseURL)
+	l.baseURL = base
+	c.APIKey = r.apiKey(f, l, c.BaseURL)
+	c.Headers = r.headers(f, l, c.BaseURL)
 	return c
+}
+
+// A link is where the settings of a connection are written.
+type link struct {
+	model, baseURL, apiKey *node // nil for what nothing says
+	headers                *kids // those that are sent, each once
 }
 
 // baseURL checks a base URL as far as a file can be wrong about it. What the
@@ -59,7 +69,7 @@ func (r *reader) checkBases() {
 
 // apiKey returns the key that goes to an agent's endpoint: its own, else its
 // defaults', else the spec's.
-func (r *reader) apiKey(f *fields, base *node, baseURL string) Key {
+func (r *reader) apiKey(f *fields, l *link, baseURL string) Key {
 	n := cmp.Or(r.pick(f, "apiKey"), r.setting("apiKey"))
 	if n == nil {
 		return Key{}
@@ -71,14 +81,15 @@ func (r *reader) apiKey(f *fields, base *node, baseURL string) Key {
 	if !strings.Contains(n.text, "${") && strings.TrimSpace(n.text) != "" {
 		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
 	}
-	if r.elsewhere(f, n, base, baseURL, "apiKey") {
+	if r.elsewhere(f, n, l.baseURL, baseURL, "apiKey") {
 		return Key{}
 	}
+	l.apiKey = n
 	return NewKey(strings.TrimSpace(value))
 }
 
 // headers adds an agent's headers to those of its defaults and of the spec.
-func (r *reader) headers(f *fields, base *node, baseURL string) map[string]string {
+func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
 	var from []*node // the last one wins
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		from = append(from, r.layers[i].spec.own("headers"))
@@ -89,19 +100,20 @@ func (r *reader) headers(f *fields, base *node, baseURL string) map[string]strin
 	}
 	var all map[string]string
 	for _, n := range append(from, own...) {
-		if n == nil || r.elsewhere(f, n, base, baseURL, "headers") {
+		if n == nil || r.elsewhere(f, n, l.baseURL, baseURL, "headers") {
 			continue
 		}
 		if r.subject = nil; n == f.own("headers") {
 			r.subject = r.mine
 		}
 		if all == nil {
-			all = make(map[string]string)
+			all, l.headers = make(map[string]string), &kids{}
 		}
 		for i, name := range n.kids.keys {
 			value, _ := r.expand("headers", &n.kids.nodes[i])
 			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
 			all[name] = value
+			l.headers.replace(name, &n.kids.nodes[i])
 		}
 	}
 	return all

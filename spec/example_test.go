@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -42,6 +43,42 @@ tasks:
 	}
 	fmt.Println(res.Output)
 	// Output: Sales rose by 4 %.
+}
+
+// The plan for a goal is saved as a spec of its own, to be read, mended and
+// run as it stands.
+func ExampleFile_WithPlan() {
+	file, err := spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader(`
+goal: Tell what the report says.
+apiKey: ${KEY}
+inputs: {report: {text: Sales rose by 4 %.}}
+agents: [{name: worker, model: any}]
+`), Lookup: func(string) (string, bool) { return "the key", true }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// A real program asks for them: plan.Specs() of the team's PlanTeam.
+	tasks := []task.Spec{{Title: "Read", Assignee: "worker", Uses: []task.Use{{Name: "report"}}, Description: "Say what happened."}}
+	text, _, err := file.WithPlan(*file.Goal, tasks, ".")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(string(text))
+	// Output:
+	// name: stdin
+	// apiKey: "${KEY}"
+	// goal: Tell what the report says.
+	// inputs:
+	//   report: {text: "Sales rose by 4 %."}
+	// agents:
+	//   - {name: worker, model: any}
+	// tasks:
+	//   - title: Read
+	//     assignee: worker
+	//     uses: [report]
+	//     description: Say what happened.
 }
 
 // Editors complete and check specs by their schema.

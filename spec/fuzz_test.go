@@ -34,6 +34,7 @@ func seed(f *testing.F) {
 
 // FuzzLoad holds that any file is either read or refused with problems that
 // all have a place in it, the same ones each time, and that nothing panics.
+// What is read can be saved, and is read as the same then.
 func FuzzLoad(f *testing.F) {
 	seed(f)
 	lines := regexp.MustCompile("\r\n|\r|\n")
@@ -49,6 +50,7 @@ func FuzzLoad(f *testing.F) {
 		if err == nil {
 			require.NoError(t, again)
 			require.NotNil(t, file)
+			requireReloads(t, file, spec.Options{Lookup: env(map[string]string{"KEY": "k"})})
 			return
 		}
 		require.EqualError(t, again, err.Error())

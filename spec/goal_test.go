@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -422,4 +425,54 @@ tasks:
 	require.NoError(t, err)
 	require.Equal(t, "-:1", f.Place("/coordinator/accepts").String(), "the file that has none")
 	require.Empty(t, f.Place("/goal").String())
+}
+
+// TestAGoalIsPlannedSavedAndRun goes the whole way: a goal, its plan, the plan
+// as a spec, and a run of that.
+func TestAGoalIsPlannedSavedAndRun(t *testing.T) {
+	t.Parallel()
+	const plan = `[{"title": "Read", "description": "Say what ${params.year} brought.", "assignee": "b"}, {"title": "Tell", "description": "Tell it.", "dependsOn": ["Read"]}]`
+	asked := 0
+	connect := func(a spec.Agent) (team.Agent, error) {
+		return team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			if a.Member.Name != "coordinator" {
+				return agent.Reply{Text: a.Member.Name + " did " + firstLine(p.Text())}, nil
+			}
+			if asked++; asked == 1 {
+				return agent.Reply{Text: plan}, nil
+			}
+			return agent.Reply{Text: "answered from: " + p.Text()}, nil
+		}), nil
+	}
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", "name: t\ngoal: What of ${params.year}?\nparams: {year: 2026}\nagents: [{name: a}, {name: b}]\nschedulingStrategy: round-robin\n")
+	f, err := spec.Load(spec.Options{Path: dir})
+	require.NoError(t, err)
+	tm, err := f.Build(connect)
+	require.NoError(t, err)
+	p, err := tm.PlanTeam(t.Context(), *f.Goal, &f.Run)
+	require.NoError(t, err)
+	path, left := save(t, f, *f.Goal, p.Specs(), dir)
+	require.Empty(t, left)
+
+	got, err := spec.Load(spec.Options{Path: path})
+	require.NoError(t, err)
+	require.Empty(t, got.Warnings)
+	requireSaved(t, f, got, *f.Goal, p.Specs())
+	require.Equal(t, "Say what ${params.year} brought.", got.Tasks[0].Description)
+	require.Equal(t, "a", got.Tasks[1].Assignee, "who got it stands in the plan")
+	tm, err = got.Build(connect)
+	require.NoError(t, err)
+	res, err := tm.RunTasks(t.Context(), got.Tasks, &got.Run)
+	require.NoError(t, err)
+	require.NoError(t, res.Err())
+	require.Equal(t, 2, asked, "not planned again")
+	require.Contains(t, res.Output, "answered from: ")
+	require.Contains(t, res.Output, "What of 2026?")
+	require.Contains(t, res.Output, "b did # Task: Read")
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }

@@ -15,8 +15,9 @@ import (
 func Load(o Options) (*File, error) {
 	l := &loader{
 		o: o, params: make(map[string]*param), schemas: make(map[string]*schemaText),
-		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source)},
+		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source), links: make(map[*fields]*link), models: make(map[*fields]string)},
 	}
+	l.places.params, l.places.given = l.params, o.Inputs
 	f := l.load()
 	if len(l.found) > 0 {
 		l.found = append(l.found, f.follow(l.found)...)

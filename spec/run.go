@@ -123,12 +123,14 @@ func (r *reader) setModel(agent, model string, one bool) (known []string, hit bo
 		known = append(known, a.Member.Name)
 		if !one || strings.EqualFold(a.Member.Name, agent) {
 			a.Model, a.Member.Model, hit = model, model, true
+			r.places.models[r.places.agents[i]] = model
 		}
 	}
 	if c := r.file.Coordinator; c != nil {
 		known = append(known, handoff.Coordinator)
 		if !one || strings.EqualFold(handoff.Coordinator, agent) {
 			c.Connection.Model, c.Coordinator.Model, hit = model, model, true
+			r.places.models[r.places.coordinator] = model
 		}
 	}
 	return known, hit

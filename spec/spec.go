@@ -5,7 +5,8 @@
 // an [*Error] that lists everything wrong with it, each [Problem] at its line
 // and column. What only a team can check is found there and located here:
 // [File.Build] and [File.Locate] turn the pointers of [task.Problems] into
-// places in the files. [JSONSchema] tells editors what a spec may say. Nothing is run, no network is used and no clock read;
+// places in the files. [File.WithPlan] writes a spec with the tasks of a plan,
+// and [JSONSchema] tells editors what a spec may say. Nothing is run, no network is used and no clock read;
 // the same files, flags and environment give the same answer.
 package spec
 

@@ -1,0 +1,327 @@
+package spec
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// WithPlan returns a spec, as YAML, that says what f says, but for its tasks
+// and its goal: those are a plan's. [Load] reads it as the same agents, the
+// same inputs, the same coordinator and these tasks; run, its tasks are not
+// planned again, and the coordinator answers the goal from what they come to.
+// An empty goal means tasks without one.
+//
+// What flags said stands in it: models, and values of parameters. dir is the
+// folder where it will stand: paths are written from there, and one that would
+// leave it is a problem. Variables of the environment stay variables.
+//
+// left lists what could not be kept, which the text says in its first lines
+// too: keys that are written out in a file, and inputs that --input brought
+// from elsewhere, which it must bring again. The error is an [*Error].
+func (f *File) WithPlan(goal team.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
+	s := &saver{f: f, p: f.places, dir: dir}
+	n := s.spec(goal, tasks)
+	if text, err = emit(n); err != nil {
+		s.wrong("%v", err)
+	} else if len(text) > maxYAML {
+		s.wrong("larger than %d KiB, the most for YAML", maxYAML>>10)
+	}
+	if len(s.found) > 0 {
+		return nil, nil, &Error{Problems: locate(s.found)}
+	}
+	left = locate(s.left)
+	if text[0] == '{' {
+		return text, left, nil // JSON has no comments
+	}
+	var head bytes.Buffer
+	for _, p := range left {
+		fmt.Fprintf(&head, "# %s:%d: %s; %s\n", filepath.Base(p.File), p.Line, p.Message, p.Hint)
+	}
+	return append(head.Bytes(), text...), left, nil
+}
+
+// A saver makes a spec of a file and a plan.
+type saver struct {
+	f     *File
+	p     *places
+	dir   string
+	found []finding // what keeps it from being saved
+	left  []finding // what is left out
+}
+
+// wrong notes something about the plan that no spec can say.
+func (s *saver) wrong(format string, args ...any) {
+	s.found = append(s.found, finding{Problem: Problem{Message: "the plan: " + fmt.Sprintf(format, args...), Err: ErrInvalid}})
+}
+
+// spec makes the whole. Where several files say what the agents' connections
+// are, each agent says its own.
+func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
+	f, n := s.f, objectNode()
+	if strings.TrimSpace(f.Name) != "" {
+		n.set("name", textNode(f.Name))
+	}
+	if !s.flat() {
+		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
+	}
+	s.limits(n)
+	if offline := s.p.main.spec.own("offline"); offline != nil {
+		n.set("offline", s.path("offline", offline))
+	}
+	if strings.TrimSpace(goal.Text) != "" {
+		n.set("goal", s.goal(goal))
+		n.set("coordinator", s.coordinator())
+	}
+	n.set("params", s.params(goal, tasks))
+	n.set("inputs", s.inputs())
+	n.set("schemas", s.schemas())
+	n.set("endpoints", s.endpoints())
+	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat() {
+		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults, agentDefaultsPlace)}
+		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
+	}
+	agents := listNode()
+	for i, a := range s.p.agents {
+		agents.kids.nodes = append(agents.kids.nodes, *s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))
+	}
+	n.set("agents", agents)
+	n.set("messages", s.messages())
+	n.set("tasks", s.tasks(tasks))
+	return n
+}
+
+// flat reports whether the settings of connections come from several files.
+func (s *saver) flat() bool { return len(s.p.layers) > 1 }
+
+// limits writes what bounds the run as a whole.
+func (s *saver) limits(n *node) {
+	run := &s.f.Run
+	if run.MaxConcurrency > 0 {
+		n.set("maxConcurrency", intNode(run.MaxConcurrency))
+	}
+	if run.MaxTokenBudget > 0 {
+		n.set("maxTokenBudget", intNode(run.MaxTokenBudget))
+	}
+	if run.Timeout > 0 {
+		n.set("timeoutMs", millisNode(run.Timeout))
+	}
+	if run.Strategy != "" {
+		n.set("schedulingStrategy", textNode(string(run.Strategy)))
+	}
+	if off := s.p.sharedMemory(); off != nil {
+		n.set("sharedMemory", off)
+	}
+}
+
+// goal writes a goal: a text, or with its label.
+func (s *saver) goal(g team.Goal) *node {
+	words := s.words(g.Text, g.Params)
+	if g.Classification == label.Internal {
+		return words
+	}
+	n := objectNode()
+	n.set("text", words)
+	n.set("classification", textNode(g.Classification.String()))
+	return n
+}
+
+// coordinator writes who answers the goal; nil if that is nothing but what the spec says.
+func (s *saver) coordinator() *node {
+	f := s.p.coordinator
+	if f == nil && s.flat() {
+		s.wrong("it has a goal, and the files were loaded without one: load them with Options.Goal")
+	}
+	if f == nil {
+		return nil
+	}
+	n := s.agent("coordinator: ", f)
+	if n.len() == 0 {
+		return nil
+	}
+	return n
+}
+
+// agent writes what an agent, its defaults or the coordinator says.
+func (s *saver) agent(who string, f *fields) *node {
+	n := objectNode()
+	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: kidsOf(f.own("headers"))}
+	if s.flat() {
+		l = s.p.links[f]
+	}
+	for i := range f.place.keys {
+		k := &f.place.keys[i]
+		value := f.own(k.name)
+		if s.flat() {
+			value = f.get(k.name)
+		}
+		switch {
+		case k.name == "model":
+			s.connection(n, who, s.model(f, l.model), l.baseURL, l.apiKey, l.headers)
+		case k.name == "baseURL", k.name == "apiKey", k.name == "headers":
+		case value != nil && k.status == Works:
+			n.set(k.name, s.copy(k.name, value))
+		}
+	}
+	return n
+}
+
+// model returns the model that --model gave, else the one that is written.
+func (s *saver) model(f *fields, written *node) *node {
+	model, given := s.p.models[f]
+	switch {
+	case !given:
+		return written
+	case strings.Contains(model, opening):
+		s.wrong("--model: %s would be read as a variable of the environment", quote(model))
+	}
+	return textNode(model)
+}
+
+// connection writes the settings of a connection, but for keys that are written out.
+func (s *saver) connection(n *node, who string, model, baseURL, apiKey *node, headers *kids) {
+	n.set("model", model)
+	n.set("baseURL", baseURL)
+	if apiKey != nil && s.named(who+"apiKey", apiKey) {
+		n.set("apiKey", apiKey)
+	}
+	if headers == nil {
+		return
+	}
+	kept := objectNode()
+	for i, name := range headers.keys {
+		if value := &headers.nodes[i]; !soundsSecret(name) || s.named(who+"headers: "+name, value) {
+			kept.set(name, value)
+		}
+	}
+	n.set("headers", kept)
+}
+
+// namesKey matches a credential that only names a variable, alone or behind the
+// word for how it is sent.
+var namesKey = regexp.MustCompile(`^\s*([A-Za-z-]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$`)
+
+// named reports whether a credential may be written, and notes it if not.
+func (s *saver) named(what string, n *node) bool {
+	if strings.TrimSpace(n.text) == "" || namesKey.MatchString(n.text) {
+		return true
+	}
+	s.left = append(s.left, finding{n.src, n.at, Problem{Message: what + ": not saved: the key itself stands in the file", Hint: "write ${NAME}, and set that variable"}})
+	return false
+}
+
+// copy writes a value as it stands in a file; a path is written from the new folder.
+func (s *saver) copy(key string, n *node) *node {
+	switch key {
+	case "systemPrompt", "description", "instructions", "outputSchema", "text":
+		if isFileRef(n) {
+			ref := objectNode()
+			ref.set("file", s.path(key+": file", n.get("file")))
+			return ref
+		}
+	}
+	return n
+}
+
+// params writes the parameters that stand in something that is written.
+func (s *saver) params(goal team.Goal, tasks []task.Spec) *node {
+	var used []string
+	add := func(params []task.Param) {
+		for _, p := range params {
+			if s.p.params[p.Name] != nil && !slices.Contains(used, p.Name) {
+				used = append(used, p.Name)
+			}
+		}
+	}
+	add(goal.Params)
+	for i := range tasks {
+		add(tasks[i].Params)
+	}
+	for i := range s.f.Agents {
+		add(s.f.Agents[i].Member.SystemParams)
+	}
+	if c := s.f.Coordinator; c != nil && strings.TrimSpace(goal.Text) != "" {
+		add(c.SystemParams)
+	}
+	if slices.Sort(used); len(used) == 0 {
+		return nil
+	}
+	n := objectNode()
+	for _, name := range used {
+		n.set(name, textNode(s.p.params[name].value))
+	}
+	return n
+}
+
+// schemas writes the named schemas of all files.
+func (s *saver) schemas() *node {
+	all := objectNode()
+	for _, y := range s.p.layers {
+		if n := y.spec.own("schemas"); n != nil {
+			for i, name := range n.kids.keys {
+				all.set(name, s.copy("outputSchema", &n.kids.nodes[i]))
+			}
+		}
+	}
+	if all.len() == 0 {
+		return nil
+	}
+	return all
+}
+
+// endpoints writes what endpoints may read.
+func (s *saver) endpoints() *node {
+	if len(s.f.Config.Endpoints) == 0 {
+		return nil
+	}
+	all := objectNode()
+	for _, base := range sortedKeys(s.f.Config.Endpoints) {
+		n := objectNode()
+		n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
+		all.set(base, n)
+	}
+	return all
+}
+
+// messages writes what members of the team are told.
+func (s *saver) messages() *node {
+	if len(s.p.messages) == 0 {
+		return nil
+	}
+	all := listNode()
+	for _, f := range s.p.messages {
+		n := objectNode()
+		for i := range f.place.keys {
+			if value := f.vals[i]; value != nil {
+				n.set(f.place.keys[i].name, s.copy(f.place.keys[i].name, value))
+			}
+		}
+		all.kids.nodes = append(all.kids.nodes, *n)
+	}
+	return all
+}
+
+func kidsOf(n *node) *kids {
+	if n == nil {
+		return nil
+	}
+	return n.kids
+}
+
+// valuesOf are the values of an object that the loader has taken, by the keys of a place.
+func valuesOf(n *node, p *place) []*node {
+	vals := make([]*node, len(p.keys))
+	for i, name := range n.kids.keys {
+		if k, known := p.index[name]; known {
+			vals[k] = &n.kids.nodes[i]
+		}
+	}
+	return vals
+}
