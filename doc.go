@@ -7,14 +7,16 @@
 // and a receipt says for each byte of the prompt where it came from.
 //
 // A program starts with package team: [team.New] takes a roster of agents,
-// [team.Team.RunTasks] runs a graph of tasks, [team.Team.Plan] says beforehand
-// who would read what. Package agent makes an agent out of a model, package
+// [team.Team.RunTasks] runs a graph of tasks, [team.Team.RunTeam] has a
+// coordinator plan the tasks for a goal and answer it from their results, and
+// [team.Team.Plan] says beforehand who would read what. Package agent makes an agent out of a model, package
 // llm/openai is that model behind any OpenAI-compatible endpoint, and package
 // spec reads teams and tasks from a file. The command is in cmd/runteam.
 //
 // ARCHITECTURE.md follows one run through the packages.
 //
 // [team.New]: https://pkg.go.dev/github.com/runteam/runteam/team#New
+// [team.Team.RunTeam]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.RunTeam
 // [team.Team.RunTasks]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.RunTasks
 // [team.Team.Plan]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.Plan
 package runteam

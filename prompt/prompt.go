@@ -104,7 +104,8 @@ func (p Prompt) Text() string { return p.get().text }
 func (p Prompt) Schema() string { return p.get().schema }
 
 // Sections returns the granted context piece by piece, in the order of the
-// texts: what stands in the system prompt comes first.
+// texts: what stands in the system prompt comes first. What is to be done is
+// none of it, whoever wrote it.
 func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
 
 // Structured returns the structured part of the dependency with this title, as

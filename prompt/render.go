@@ -156,7 +156,7 @@ func (r *renderer) sections() []Section {
 	var list []Section
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		if p.silent() && !r.headed(p) {
+		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] {
 			continue
 		}
 		if list == nil {

@@ -170,3 +170,44 @@ func ExampleTaskResult() {
 	// 0.25
 	// withheld from scorer: reader failed
 }
+
+// A coordinator plans two tasks for a goal and answers it. It would ask a model
+// (agent.New); here it is a function.
+func ExampleTeam_RunTeam() {
+	coordinator := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		if !strings.Contains(p.Text(), "## Original Goal") {
+			return agent.Reply{Text: `[
+				{"title": "Find", "description": "Say when the pump stopped.", "assignee": "reader", "uses": ["log"]},
+				{"title": "Tell", "description": "Tell it in one sentence.", "assignee": "writer", "dependsOn": ["Find"]}]`}, nil
+		}
+		for _, s := range p.Sections() {
+			if s.Title == "Tell" {
+				return agent.Reply{Text: s.Text}, nil
+			}
+		}
+		return agent.Reply{Text: "Nobody told."}, nil
+	})
+	reader := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: p.Sections()[0].Text[:5]}, nil
+	})
+	writer := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: "The pump stopped at " + p.Sections()[0].Text + "."}, nil
+	})
+	tm, err := team.New(team.Config{
+		Agents:      []team.Member{{Name: "reader", Agent: reader}, {Name: "writer", Agent: writer}},
+		Coordinator: &team.Coordinator{Agent: coordinator, MayGrant: team.Grants{Inputs: true}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTeam(context.Background(), team.Goal{Text: "Why was there no water?"}, &team.RunOptions{
+		Inputs: []team.Input{{Name: "log", Text: "09:12 pump stopped"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Output)
+	// Output: The pump stopped at 09:12.
+}
