@@ -180,6 +180,14 @@ func TestCoordinatorOfAFile(t *testing.T) {
 	}
 }
 
+func TestPromptsOfTheCoordinatorAreBounded(t *testing.T) {
+	t.Parallel()
+	for size, ok := range map[int]bool{0: false, 1: true, prompt.MaxBytes: true, prompt.MaxBytes + 1: false} {
+		_, err := load(t, fmt.Sprintf("agents: [{name: a}]\ncoordinator: {maxPromptBytes: %d}", size), spec.Options{})
+		require.Equal(t, ok, err == nil, size)
+	}
+}
+
 func TestBuildConnectsTheCoordinatorForAGoal(t *testing.T) {
 	t.Parallel()
 	names := func(text string, o spec.Options) (seen []string) {
