@@ -10,9 +10,10 @@ import (
 
 // answer is the result as text: the answer of the run and, if the run did not
 // come to its end, the finished work that nothing finished has used. One piece
-// is printed as it is; several, each under its title.
-func answer(plan *team.Plan, res *team.Result) string {
-	if res.Success() {
+// is printed as it is; several, each under its title. The coordinator's answer
+// has used all of it. Output are the tasks that make the answer.
+func answer(output []task.ID, res *team.Result) string {
+	if res.Success() || synthesized(res) {
 		return res.Output
 	}
 	used := make(map[task.ID]bool)
@@ -27,7 +28,7 @@ func answer(plan *team.Plan, res *team.Result) string {
 	whole := true // nothing but the answer
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
-		wanted := slices.Contains(plan.Output, t.ID)
+		wanted := slices.Contains(output, t.ID)
 		if t.Status != task.Completed || t.Result == "" || used[t.ID] && !wanted {
 			continue
 		}
@@ -38,4 +39,10 @@ func answer(plan *team.Plan, res *team.Result) string {
 		return res.Output
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// synthesized reports whether the coordinator answered the goal.
+func synthesized(res *team.Result) bool {
+	n := len(res.Steps)
+	return n > 0 && res.Steps[n-1].Kind == team.StepSynthesis && res.Steps[n-1].Error == nil
 }

@@ -96,7 +96,7 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, answer(&team.Plan{Output: tt.output}, &tt.give))
+			require.Equal(t, tt.want, answer(tt.output, &tt.give))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,12 +17,12 @@ import (
 type plain struct {
 	w     io.Writer
 	start time.Time
-	total int
+	known map[string]bool // warnings that were printed before the run, with their places
 
 	mu      sync.Mutex // guards what follows
 	last    time.Time  // when a line was printed
 	running []string   // titles, in the order in which they began
-	counts  counts
+	tally   tally
 }
 
 // counts are how many tasks ended, and how.
@@ -46,9 +47,6 @@ func (c *counts) take(s task.Status, root task.ID) {
 	}
 }
 
-// ended is how many tasks ended.
-func (c counts) ended() int { return c.done + c.failed + c.skipped + c.hit }
-
 // of is "3 of 7 tasks done, 1 failed, 2 not run because of it".
 func (c counts) of(total int) string {
 	text := fmt.Sprintf("%s of %s done", number(c.done), plural(total, "task"))
@@ -69,32 +67,79 @@ func (c counts) of(total int) string {
 }
 
 func newPlain(plan *team.Plan, w io.Writer, start time.Time) *plain {
-	return &plain{w: w, start: start, last: start, total: len(plan.Tasks)}
+	return &plain{w: w, start: start, last: start, tally: newTally(plan), known: knownWarnings(plan)}
+}
+
+// knownWarnings are those of a plan, which were printed before the run.
+func knownWarnings(plan *team.Plan) map[string]bool {
+	known := make(map[string]bool)
+	if plan != nil {
+		for _, warning := range plan.Warnings {
+			known[warning.Error()] = true
+		}
+	}
+	return known
 }
 
 // take prints the line of an event.
 func (p *plain) take(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.tally.take(e)
 	p.count(e)
+	if e.Type == event.Warning && p.known[e.Message] {
+		return
+	}
 	if text := sentence(e); text != "" {
 		p.print(e.Time, text)
 	}
+	if e.Type == event.PlanReady {
+		p.list(e.Plan)
+	}
 }
 
+// count keeps what runs.
 func (p *plain) count(e event.Event) {
-	switch e.Type {
-	case event.TaskStart:
-		p.running = append(p.running, e.Title)
-	case event.TaskComplete, event.TaskSkipped, event.Error:
-		p.counts.take(e.Status, e.Root)
-		for i, title := range p.running {
-			if title == e.Title {
-				p.running = append(p.running[:i], p.running[i+1:]...)
-				break
-			}
+	name := e.Title
+	if ofCoordinator(e) {
+		name = stepName(e)
+	}
+	switch {
+	case begins(e):
+		p.running = append(p.running, name)
+	case ends(e):
+		if i := slices.Index(p.running, name); i >= 0 {
+			p.running = slices.Delete(p.running, i, i+1)
 		}
 	}
+}
+
+// maxPlanned is how many tasks of a plan are listed.
+const maxPlanned = 20
+
+// list prints the tasks of a goal, when they are planned.
+func (p *plain) list(plan []event.Planned) {
+	title := make(map[task.ID]string, len(plan))
+	for _, t := range plan {
+		title[t.Task] = t.Title
+	}
+	var b strings.Builder
+	for i, t := range plan {
+		if i == maxPlanned {
+			fmt.Fprintf(&b, "%19s… and %d more\n", "", len(plan)-i)
+			break
+		}
+		fmt.Fprintf(&b, "%19s%s (%s)", "", cleanLine(t.Title), cleanLine(t.Agent))
+		var after []string
+		for _, up := range t.DependsOn {
+			after = append(after, title[up])
+		}
+		if len(after) > 0 {
+			b.WriteString(" after " + listed(after, 3))
+		}
+		b.WriteByte('\n')
+	}
+	_, _ = io.WriteString(p.w, b.String()) // as print
 }
 
 // beat prints a line if none was for a while.
@@ -104,7 +149,7 @@ func (p *plain) beat(now time.Time) {
 	if now.Sub(p.last) < heartbeat {
 		return
 	}
-	text := p.counts.of(p.total)
+	text := p.tally.String()
 	if n := len(p.running); n > 0 {
 		text += "; running: " + listed(p.running, 3)
 	}
@@ -118,39 +163,57 @@ func (p *plain) print(at time.Time, text string) {
 
 // sentence says an event in one line. Events that add nothing to others have none.
 func sentence(e event.Event) string {
-	who := cleanLine(e.Title)
-	if e.Agent != "" {
-		who += " (" + cleanLine(e.Agent) + ")"
-	}
-	message := reason(e)
+	who, message := who(e), reason(e)
 	switch e.Type {
-	case event.TaskStart:
-		return "start     " + who
+	case event.PlanReady:
+		return "planned   " + plural(len(e.Plan), "task")
+	case event.Message:
+		return fmt.Sprintf("message   %s: from %s", who, cleanLine(e.From))
+	case event.Budget:
+		return "budget    " + who + ": " + message
 	case event.TaskRetry:
 		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, elapsed(e.Wait))
-	case event.TaskComplete:
-		return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "))
 	case event.TaskSkipped:
 		return "skipped   " + who + ": " + message
 	case event.Reveal:
 		return "reveal    " + message
-	case event.Error:
-		if notRun(e) {
-			return "not run   " + who + ": " + message
-		}
-		return "failed    " + who + ": " + message
 	case event.Warning:
-		if e.Task != "" {
-			return fmt.Sprintf("again     %s: %s; again in %s", who, message, elapsed(e.Wait))
+		if e.Title == "" {
+			return "warning   " + message
 		}
+		return fmt.Sprintf("again     %s: %s; again in %s", who, message, elapsed(e.Wait))
 	}
-	return "" // warnings of the spec were printed with their places before the run
+	switch {
+	case begins(e):
+		return "start     " + who
+	case !ends(e):
+		return ""
+	case notRun(e):
+		return "not run   " + who + ": " + message
+	case e.Status == task.Failed:
+		return "failed    " + who + ": " + message
+	}
+	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "))
+}
+
+// who names what an event is about, and who works on it.
+func who(e event.Event) string {
+	name := e.Title
+	if ofCoordinator(e) {
+		name = stepName(e)
+	}
+	if e.Agent != "" {
+		name += " (" + e.Agent + ")"
+	}
+	return cleanLine(name)
 }
 
 // reason says why a task ended without a result: because of another task, by
 // its title, or what went wrong with it.
 func reason(e event.Event) string {
 	switch {
+	case e.Code == team.CodeBudget && e.Type != event.Budget: // whose words were all about the budget
+		return "the token budget is spent"
 	case e.Because == "":
 		return cleanLine(e.Message)
 	case e.Status == task.Skipped:

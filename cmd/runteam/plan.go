@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -56,7 +57,7 @@ func (a *app) plan(s *source) error {
 		return a.printDrawing(a.settings.output, plan)
 	}
 	var b strings.Builder
-	writePlan(&b, plan)
+	writePlan(&b, plan, file.Run.Strategy)
 	return a.printText(b.String())
 }
 
@@ -68,16 +69,21 @@ type planned struct {
 
 // writePlan writes a plan for people: tasks so that each stands after those
 // that it depends on, then agents, inputs and the caller.
-func writePlan(w io.Writer, p *team.Plan) {
+func writePlan(w io.Writer, p *team.Plan, s assign.Strategy) {
 	title := make(map[task.ID]string, len(p.Tasks))
 	for _, t := range p.Tasks {
 		title[t.ID] = cleanLine(t.Title)
 	}
-	fmt.Fprintf(w, "%s%s, %s, %s; nothing was run\n", prefixed(p.Name), plural(len(p.Tasks), "task"), plural(len(p.Agents), "agent"), plural(len(p.Inputs), "input"))
-	writeTasks(w, p)
+	what := "nothing was run"
+	if p.Goal {
+		what = "planned by the coordinator, no task was run"
+	}
+	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", prefixed(p.Name), plural(len(p.Tasks), "task"), plural(len(p.Agents), "agent"), plural(len(p.Inputs), "input"), what)
+	writeTasks(w, p, s)
 	writeAgents(w, p)
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
+	writeCoordinator(w, p)
 }
 
 func prefixed(name string) string {
@@ -87,13 +93,13 @@ func prefixed(name string) string {
 	return cleanLine(name) + ": "
 }
 
-func writeTasks(w io.Writer, p *team.Plan) {
+func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
 	order := slices.Clone(p.Tasks)
 	slices.SortStableFunc(order, func(a, b team.PlannedTask) int { return cmp.Compare(a.Depth, b.Depth) })
 	for i, t := range order {
 		by := ""
 		if t.Assigned {
-			by = " (assigned in turn)"
+			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, cleanLine(t.Title))
 		fmt.Fprintf(w, "   %s%s at %s%s\n", cleanLine(t.Assignee), by, t.Label, leaves(t.LeavesTo))
@@ -102,10 +108,18 @@ func writeTasks(w io.Writer, p *team.Plan) {
 		}
 		rows := newRows(w, "   ")
 		for _, r := range t.Reads {
-			rows.row("reads", kindOfReading(r), cleanLine(r.Name), "from "+cleanLine(r.From), r.Label.String(), remarks(r))
+			rows.row("reads", kindOfReading(r), cleanLine(r.Name), "from "+whose(r), r.Label.String(), remarks(r))
 		}
 		rows.flush()
 	}
+}
+
+// whose names who made what is read.
+func whose(r team.Reading) string {
+	if r.From == handoff.Anyone {
+		return "everybody"
+	}
+	return cleanLine(r.From)
 }
 
 // kindOfReading names what is read.
@@ -170,12 +184,23 @@ func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
 			unseen = append(unseen, t.ID)
 		}
 	}
-	fmt.Fprintf(w, "\nanswer: %s\n", titles(p.Output, title))
+	if p.Coordinator == nil {
+		fmt.Fprintf(w, "\nanswer: %s\n", titles(p.Output, title))
+	} else {
+		fmt.Fprint(w, "\nanswer: of the coordinator, from all results\n")
+	}
 	fmt.Fprintf(w, "user: accepts %s", p.User.Accepts)
 	if len(unseen) > 0 {
 		fmt.Fprintf(w, "; does not see %s", titles(unseen, title))
 	}
 	fmt.Fprintln(w)
+}
+
+// writeCoordinator writes who plans and answers the goal, as a reader.
+func writeCoordinator(w io.Writer, p *team.Plan) {
+	if c := p.Coordinator; c != nil {
+		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(cleanLine(c.Model), "-"), leaves(c.LeavesTo))
+	}
 }
 
 func titles(ids []task.ID, title map[task.ID]string) string {

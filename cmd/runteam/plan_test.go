@@ -84,3 +84,24 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 		require.Contains(t, got.stderr, "no tasks")
 	}
 }
+
+// Whoever has no assignee was chosen by a strategy, which is said.
+func TestPlanSaysWhoWasAssigned(t *testing.T) {
+	t.Parallel()
+	open := strings.Replace(one, "assignee: solo, ", "", 1)
+	got := call{args: []string{"plan", "-"}, stdin: open}.run(t)
+	require.Contains(t, got.stdout, "   solo (assigned by dependency-first) at internal", "%+v", got)
+	got = call{args: []string{"plan", "-"}, stdin: open + "schedulingStrategy: least-busy\n"}.run(t)
+	require.Contains(t, got.stdout, "   solo (assigned by least-busy) at internal", "%+v", got)
+}
+
+// What a task reads beside what it names is in its plan.
+func TestPlanSaysWhatIsToldAndRemembered(t *testing.T) {
+	t.Parallel()
+	spec := strings.Replace(many(2), "title: Task 2,", "title: Task 2, dependsOn: [Task 1], memoryScope: all,", 1) +
+		"  - {title: Task 3, assignee: solo, dependsOn: [Task 2], memoryScope: all, description: Go on.}\nmessages: [{from: user, to: solo, text: Hurry.}]\n"
+	got := call{args: []string{"plan", "-"}, stdin: spec}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `(?m)^   reads  message +message 1 +from user +internal  optional$`, got.stdout)
+	require.Regexp(t, `(?m)^   reads  memory +a digest of the shared memory +from everybody +internal  optional$`, got.stdout)
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/event"
@@ -39,21 +40,33 @@ func (a *app) mode(asked string) string {
 	return "plain"
 }
 
-// named says of a task that was skipped because the run ended why it ended:
-// what runs in ctx can end early by ctx alone, or by its own time limit.
-func named(ctx context.Context, e event.Event) event.Event {
-	if e.Type != event.TaskSkipped || e.Root != "" {
-		return e
+// named says of the tasks that were skipped because the run ended, and of the
+// step of the coordinator that ended with it, why it ended: what runs in ctx can
+// end early by ctx, by its budget, or by its own time limit.
+func named(ctx context.Context, take func(event.Event)) func(event.Event) {
+	spent := false
+	return func(e event.Event) {
+		spent = spent || e.Type == event.Budget
+		if e.Type == event.TaskSkipped && e.Root == "" {
+			switch {
+			case ctx.Err() != nil:
+				e.Message = context.Cause(ctx).Error()
+			case spent:
+				e.Message = "the token budget is spent"
+			default:
+				e.Message = "timed out"
+			}
+		}
+		if ofCoordinator(e) && e.Code == "CANCELED" && ctx.Err() != nil {
+			e.Message = context.Cause(ctx).Error()
+		}
+		take(e)
 	}
-	e.Message = "timed out"
-	if ctx.Err() != nil {
-		e.Message = context.Cause(ctx).Error()
-	}
-	return e
 }
 
-// follow runs what start starts and shows its events while it goes on. An
-// interruption is said at once, since what runs may take a moment to end.
+// follow runs what start starts and shows its events while it goes on; the plan
+// is nil if it is part of the run. An interruption is said at once, since what
+// runs may take a moment to end.
 func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
 	var watch []func(event.Event)
 	stop := func() {}
@@ -64,7 +77,7 @@ func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(co
 		watch, stop = a.plain(plan)
 	}
 	for i, take := range watch {
-		watch[i] = func(e event.Event) { take(named(ctx, e)) }
+		watch[i] = named(ctx, take)
 	}
 	said := make(chan struct{})
 	unsaid := context.AfterFunc(ctx, func() {
@@ -79,13 +92,23 @@ func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(co
 	return res, err
 }
 
-// live shows a table until stop, and leaves it as it then is.
+// live shows a table from the first event until stop, and leaves it as it then
+// is. A run that cannot start has none.
 func (a *app) live(plan *team.Plan) (watch []func(event.Event), stop func()) {
 	t := newTable(plan, a.now())
-	color := a.colors()
-	a.screen.show(func(width, height int) []line { return t.lines(width, height, a.now(), color) })
+	color, known := a.colors(), knownWarnings(plan)
+	show := sync.OnceFunc(func() {
+		a.screen.show(func(width, height int) []line { return t.lines(width, height, a.now(), color) })
+	})
 	quiet := every(frameTime, a.screen.refresh)
-	return []func(event.Event){t.take}, func() {
+	take := func(e event.Event) {
+		t.take(e)
+		show()
+		if e.Type == event.Warning && e.Title == "" && !known[e.Message] { // of the run as a whole, which has no row
+			a.say("runteam: warning: %s", cleanLine(e.Message))
+		}
+	}
+	return []func(event.Event){take}, func() {
 		quiet()
 		a.screen.leave()
 	}

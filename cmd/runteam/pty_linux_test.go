@@ -182,6 +182,16 @@ func TestTerminalsThatWantNoColorOrNoMoves(t *testing.T) {
 	}
 }
 
+// What is worth knowing of the run as a whole stands above the table.
+func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents: [", "messages: [{from: user, to: idle, text: Hello.}]\nagents: [{name: idle},", 1)})
+	for _, mode := range []string{"live", "plain"} {
+		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--progress", mode}, env: map[string]string{"TERM": "xterm"}}).end(t)
+		require.Contains(t, strings.Join(lines, "\n"), `a message from "user" to "idle" was not delivered`)
+	}
+}
+
 // secretive is a spec of which one answer is above what the user is cleared for.
 const secretive = `
 name: two

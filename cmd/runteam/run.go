@@ -28,6 +28,7 @@ type job struct {
 	reveal      bool
 	concurrency int
 	timeout     time.Duration
+	budget      int
 	progress    string
 	record      newFile
 }
@@ -94,6 +95,7 @@ func (j *job) flags(cmd *cobra.Command) {
 	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.DurationVar(&j.timeout, "timeout", 0, "end the run after `TIME`, such as 90s or 5m (default: the spec's, else none)")
+	f.IntVar(&j.budget, "max-token-budget", 0, "make no model call for which of `N` tokens not enough are left (default: the spec's, else no bound)")
 	j.record.flag, j.record.mode = "record", 0o600
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
 	f.BoolVar(&j.record.force, "force", false, "with --record: replace a file that exists")
@@ -111,6 +113,8 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
 	case changed("timeout") && j.timeout <= 0:
 		return usageError("--timeout %v: write a time above zero, such as 90s", j.timeout)
+	case changed("max-token-budget") && j.budget < 1:
+		return usageError("--max-token-budget %d: write 1 or more", j.budget)
 	case j.record.force && !changed("record"):
 		return usageError("--force needs --record")
 	}
@@ -176,6 +180,9 @@ func (j *job) options(file *spec.File) team.RunOptions {
 	if j.timeout > 0 {
 		o.Timeout = j.timeout
 	}
+	if j.budget > 0 {
+		o.MaxTokenBudget = j.budget
+	}
 	if j.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
@@ -188,9 +195,7 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 	if a.settings.json() {
 		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
 	} else {
-		a.apart()
-		err = a.printText(answer(res.plan, res.Result))
-		a.apart()
+		err = a.printAnswer(answer(res.plan.Output, res.Result))
 	}
 	a.summarize(res.Result, a.mode(j.progress))
 	status := statusOf(res.Result)
@@ -209,11 +214,15 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 	return ended(status)
 }
 
-// apart sets the answer off from what stands around it, where a person sees both.
-func (a *app) apart() {
-	if a.isTerminal(a.stdout) && a.isTerminal(a.stderr) {
+// printAnswer prints the result as text, set off from what stands around it
+// where a person sees both.
+func (a *app) printAnswer(text string) error {
+	apart := text != "" && a.isTerminal(a.stdout) && a.isTerminal(a.stderr)
+	if apart {
 		a.say("")
+		defer a.say("")
 	}
+	return a.printText(text)
 }
 
 // statusOf returns the exit status of a run.
@@ -224,7 +233,7 @@ func statusOf(res *team.Result) int {
 	switch {
 	case res.Success():
 		return statusOK
-	case !res.Answered:
+	case !res.Answered && res.Status != team.StatusBudget: // then calls were not made, whoever would have answered
 		return statusNoRun
 	}
 	return statusFailed

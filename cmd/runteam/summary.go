@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -40,8 +42,8 @@ func (a *app) summarize(res *team.Result, mode string) {
 			break
 		}
 		say("failed:  %s: %s", listed(c.who, 3), indented(c.message))
-		if hint := next(c.code); hint != "" {
-			say("         %s", hint)
+		if c.next != "" {
+			say("         %s", c.next)
 		}
 		if len(c.hit) > 0 {
 			say("         not run because of it: %s", listed(c.hit, 3))
@@ -67,48 +69,65 @@ func totals(res *team.Result) string {
 		}
 		c.take(res.Tasks[i].Status, root)
 	}
-	return c.of(len(res.Tasks)) + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
+	text := c.of(len(res.Tasks))
+	if len(res.Tasks) == 0 {
+		text = "no task was run"
+	}
+	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
 }
 
-// receipts counts what reached the agents, by the receipts of all prompts.
+// receipts counts what reached the agents, and the coordinator, by the receipts
+// of all prompts.
 func receipts(res *team.Result) string {
-	delivered, withheld, redacted := 0, 0, 0
-	prompts := 0
+	var sum delivery
+	for i := range res.Steps {
+		sum.add(res.Steps[i].Receipt)
+	}
 	for i := range res.Tasks {
 		for _, r := range res.Tasks[i].Receipts {
-			if r == nil {
-				continue
-			}
-			prompts++
-			for _, s := range r.Sources {
-				if s.Decision == nil {
-					continue
-				}
-				if s.Decision.Verdict == handoff.Passed {
-					delivered++
-				} else {
-					withheld++
-				}
-				for _, n := range s.Decision.Redacted {
-					redacted += n
-				}
-			}
+			sum.add(r)
 		}
 	}
-	if prompts == 0 {
+	if sum.prompts == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s with %s delivered, %d withheld, %s redacted", plural(prompts, "prompt"), plural(delivered, "piece"), withheld, plural(redacted, "value"))
+	return fmt.Sprintf("%s with %s delivered, %d withheld, %s redacted", plural(sum.prompts, "prompt"), plural(sum.delivered, "piece"), sum.withheld, plural(sum.redacted, "value"))
 }
 
-// A cause is one reason for which tasks failed by themselves.
+// delivery counts what prompts held.
+type delivery struct{ prompts, delivered, withheld, redacted int }
+
+func (d *delivery) add(r *prompt.Receipt) {
+	if r == nil {
+		return
+	}
+	d.prompts++
+	for _, s := range r.Sources {
+		if s.Decision == nil {
+			continue
+		}
+		if s.Decision.Verdict == handoff.Passed {
+			d.delivered++
+		} else {
+			d.withheld++
+		}
+		for _, n := range s.Decision.Redacted {
+			d.redacted += n
+		}
+	}
+}
+
+// A cause is one reason for which tasks failed by themselves, or the
+// coordinator's work.
 type cause struct {
-	code, message string
-	who           []string // "task (agent)"
-	hit           []string // titles of the tasks that failed or were skipped because of them
+	message string
+	next    string   // what to do about it; may be empty
+	who     []string // "task (agent)"
+	hit     []string // titles of the tasks that failed or were skipped because of them
 }
 
-// causesOf groups the failures of a run by what they say, in the order of the spec.
+// causesOf groups the failures of a run by what they say: of tasks in the
+// order of the spec, then of the coordinator.
 func causesOf(res *team.Result) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
@@ -121,7 +140,7 @@ func causesOf(res *team.Result) []*cause {
 		key := t.Error.Code + "\x00" + t.Error.Message
 		c := byText[key]
 		if c == nil {
-			c = &cause{code: t.Error.Code, message: t.Error.Message}
+			c = &cause{message: t.Error.Message, next: nextSteps[t.Error.Code]}
 			byText[key] = c
 			all = append(all, c)
 		}
@@ -135,29 +154,21 @@ func causesOf(res *team.Result) []*cause {
 			c.hit = append(c.hit, t.Title)
 		}
 	}
+	for i := range res.Errors {
+		if e := &res.Errors[i]; e.Task == "" && !endedWith(res, e) {
+			all = append(all, &cause{message: e.Message, next: coordinatorNext(e), who: []string{e.Title + " (" + handoff.Coordinator + ")"}})
+		}
+	}
 	return all
+}
+
+// endedWith reports whether a step of the coordinator failed because the run
+// ended, of which the rest of the summary tells.
+func endedWith(res *team.Result, e *team.TaskError) bool {
+	return res.Cause != nil && (errors.Is(e, team.ErrCanceled) || errors.Is(e, team.ErrTimeout))
 }
 
 // indented prints a message of several lines under its first.
 func indented(message string) string {
 	return strings.ReplaceAll(clean(strings.TrimRight(message, "\n")), "\n", "\n         ")
 }
-
-// nextSteps say what to do about a failure whose message does not say it itself.
-var nextSteps = map[string]string{
-	handoff.CodeHeld:        `see "runteam plan": it shows who reads what, at which label`,
-	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
-	"PROMPT_TOO_LARGE":      "use fewer or shorter inputs and dependencies in this task",
-	"OUTPUT_SCHEMA_INVALID": "loosen outputSchema, describe the form in the task, or use a stronger model",
-	"TIMEOUT":               "raise timeoutMs of the task or the agent, or use a faster model",
-	"MAX_TURNS":             "raise maxTurns of the agent",
-	"TOOL_NOT_GRANTED":      "tell the model in its system prompt to answer in text: agents have no tools yet",
-	"MODEL_RATE_LIMITED":    "wait and run again, or lower --max-concurrency",
-	"MODEL_SERVER_ERROR":    "run again later, or set maxRetries of the task",
-	"MODEL_CUT":             "run again, or set maxRetries of the task",
-	"MODEL_EMPTY":           "run again, or set maxRetries of the task",
-	"MODEL_NO_CREDIT":       "add credit to the account, or use another endpoint",
-	"MODEL_TOO_LARGE":       "set maxTokens of the agent",
-}
-
-func next(code string) string { return nextSteps[code] }

@@ -10,28 +10,31 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// table is progress as one row for each task, in the order of the spec, and a
-// line of counts. It only computes: screen draws it.
+// table is progress as one row for each task, in the order of the spec, and
+// one for each step of the coordinator, where it came; below them a line of
+// counts. It only computes: screen draws it.
 type table struct {
 	start time.Time
 
 	mu     sync.Mutex // guards what follows
 	rows   []row
-	byID   map[task.ID]int
-	counts counts
+	byKey  map[string]int
+	tally  tally
+	ended  int // rows
 	input  int
 	output int
 	titles int // width of the widest title
 	agents int // and of the widest name
 }
 
-// row is one task.
+// row is one task, or one step of the coordinator.
 type row struct {
 	title, agent string
 	state        state
 	since        time.Time     // Running, Waiting for a retry: from when, until when
 	took         time.Duration // of a task that ended
 	attempt      int
+	messages     int // delivered to the task
 	reason       string
 	note         string // of a model call that is made again
 	ended        int    // the how-manieth to end; 0 for one that has not
@@ -66,45 +69,89 @@ var states = [...]struct{ word, color string }{
 	skipped:  {"skipped", "2"},
 }
 
+// newTable returns the table of a plan. A goal has none yet, and its tasks come
+// in when they are planned.
 func newTable(plan *team.Plan, start time.Time) *table {
-	t := &table{start: start, rows: make([]row, len(plan.Tasks)), byID: make(map[task.ID]int, len(plan.Tasks))}
-	for i, p := range plan.Tasks {
-		t.rows[i] = row{title: cleanLine(p.Title), agent: cleanLine(p.Assignee)}
-		t.byID[p.ID] = i
-		t.titles = max(t.titles, columns(t.rows[i].title))
-		t.agents = max(t.agents, columns(t.rows[i].agent))
+	t := &table{start: start, byKey: make(map[string]int), tally: newTally(plan)}
+	if plan != nil {
+		for _, p := range plan.Tasks {
+			t.add(string(p.ID), p.Title, p.Assignee)
+		}
 	}
 	return t
+}
+
+// add adds a row below the others.
+func (t *table) add(key, title, agent string) *row {
+	r := row{title: cleanLine(title), agent: cleanLine(agent)}
+	t.byKey[key] = len(t.rows)
+	t.rows = append(t.rows, r)
+	t.titles = max(t.titles, columns(r.title))
+	t.agents = max(t.agents, columns(r.agent))
+	return &t.rows[len(t.rows)-1]
 }
 
 // take notes an event.
 func (t *table) take(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i, ok := t.byID[e.Task]
-	if !ok {
-		return
+	t.tally.take(e)
+	if e.Type == event.PlanReady {
+		for _, p := range e.Plan {
+			t.add(string(p.Task), p.Title, p.Agent)
+		}
 	}
-	r := &t.rows[i]
+	if r := t.row(e); r != nil {
+		t.note(r, e)
+	}
+}
+
+// row returns the row that an event is about; a step of the coordinator gets
+// its own when it begins.
+func (t *table) row(e event.Event) *row {
+	key := string(e.Task)
+	if ofCoordinator(e) {
+		key = stepName(e)
+	}
+	if i, ok := t.byKey[key]; ok {
+		return &t.rows[i]
+	}
+	if ofCoordinator(e) && e.Type == event.AgentStart {
+		return t.add(key, key, e.Agent)
+	}
+	return nil
+}
+
+// note changes a row as an event says.
+func (t *table) note(r *row, e event.Event) {
 	switch e.Type {
 	case event.TaskStart, event.AgentStart:
 		if r.state != running {
 			r.state, r.since = running, e.Time
 		}
-		r.attempt, r.note = e.Attempt, ""
+		r.note = ""
+		if !ofCoordinator(e) { // whose number says which step it is
+			r.attempt = e.Attempt
+		}
+	case event.Message:
+		r.messages++
 	case event.Warning:
 		r.note = fmt.Sprintf("again in %s: %s", elapsed(e.Wait), cleanLine(e.Message))
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), cleanLine(e.Message)
 	case event.TaskComplete, event.TaskSkipped, event.Error:
 		t.end(r, e)
+	case event.AgentComplete:
+		if ofCoordinator(e) {
+			t.end(r, e)
+		}
 	}
 }
 
 func (t *table) end(r *row, e event.Event) {
-	t.counts.take(e.Status, e.Root)
+	t.ended++
 	t.input, t.output = t.input+e.Input, t.output+e.Output
-	r.ended, r.took, r.reason = t.counts.ended(), e.Duration, ""
+	r.ended, r.took, r.reason = t.ended, e.Duration, ""
 	switch e.Status {
 	case task.Failed:
 		if r.state, r.reason = failed, reason(e); notRun(e) {
@@ -126,7 +173,7 @@ func (t *table) lines(width, height int, now time.Time, color bool) []line {
 	for _, i := range shown {
 		lines = append(lines, t.line(&t.rows[i], width-1, now, color))
 	}
-	text := t.counts.of(len(t.rows)) + ", " + seconds(now.Sub(t.start))
+	text := t.tally.String() + ", " + seconds(now.Sub(t.start))
 	if hidden > 0 {
 		text += fmt.Sprintf(", %s not shown", plural(hidden, "row"))
 	}
@@ -177,13 +224,21 @@ func (r *row) detail(now time.Time) string {
 		if r.note != "" {
 			text += "  " + r.note
 		}
-		return text
+		return text + r.read()
 	case retrying:
 		return "in " + seconds(r.since.Sub(now)) + ": " + r.reason
 	case done:
-		return elapsed(r.took)
+		return elapsed(r.took) + r.read()
 	}
 	return r.reason
+}
+
+// read says how many messages a task was told.
+func (r *row) read() string {
+	if r.messages == 0 {
+		return ""
+	}
+	return "  " + plural(r.messages, "message")
 }
 
 // window chooses the rows that fit: what runs, what failed, what ended last,
@@ -204,10 +259,9 @@ func (t *table) window(height int) (shown []int, hidden int) {
 		}
 	}
 	if room < n {
-		ended := t.counts.ended()
 		take(func(r *row) bool { return r.state == running || r.state == retrying })
 		take(func(r *row) bool { return r.state == failed || r.state == unrun })
-		take(func(r *row) bool { return r.ended > ended-max(1, room/2) })
+		take(func(r *row) bool { return r.ended > t.ended-max(1, room/2) })
 	}
 	take(func(r *row) bool { return r.state == waiting })
 	take(func(*row) bool { return true })

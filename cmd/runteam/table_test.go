@@ -109,3 +109,45 @@ func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
 	require.Len(t, lines, 5)
 	require.Equal(t, "0 of 10 tasks done, 0s, 6 rows not shown", lines[4])
 }
+
+func TestTableOfAGoalGrowsDownwards(t *testing.T) {
+	t.Parallel()
+	tb := newTable(nil, noon)
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	require.Equal(t, []string{"planning, 0s"}, texts(tb.lines(80, 0, noon, false)))
+	var before []string
+	for i, e := range goalEvents() {
+		tb.take(e)
+		lines := texts(tb.lines(80, 0, e.Time, false))
+		require.GreaterOrEqual(t, len(lines), len(before))
+		for k, line := range before[:max(0, len(before)-1)] {
+			title := func(s string) string { return strings.Fields(s[9:])[0] }
+			require.Equal(t, title(line), title(lines[k]), "a row stays where it is")
+		}
+		before = lines
+		switch i {
+		case 1:
+			require.Equal(t, []string{"running  plan  coordinator  0s", "planning, 0s"}, lines)
+		case 4:
+			require.Equal(t, "running  repair  coordinator  0s  again in 1.0s: server error (500)", lines[1])
+		case 9:
+			require.Equal(t, `running  Find\u202e  finder       0s  1 message`, lines[2])
+		}
+	}
+	require.Equal(t, []string{
+		"done     plan        coordinator  1.0s",
+		"done     repair      coordinator  1.0s",
+		`done     Find\u202e  finder       2.0s  1 message`,
+		"failed   Write       writer       token budget exceeded",
+		"done     digest 1    coordinator  1.0s",
+		`failed   digest 2    coordinator  cut\x1b[2J`,
+		"1 of 2 tasks done, 1 failed, token budget spent, 9s, 40 tokens in, 4 out",
+	}, texts(tb.lines(80, 0, at(9), false)))
+
+	tb = newTable(nil, noon)
+	for _, e := range goalEvents()[:3] {
+		tb.take(e)
+	}
+	tb.take(event.Event{Type: event.RunComplete, Time: at(2)})
+	require.Equal(t, "no plan, 2s, 10 tokens in, 1 out", texts(tb.lines(80, 0, at(2), false))[1])
+}

@@ -30,6 +30,8 @@ func TestUsageErrors(t *testing.T) {
 		{"run --team team.yaml", "--team needs the coordinator"},
 		{"run --coordinator c.json", "--coordinator needs the coordinator"},
 		{"plan --goal x", "--goal needs the coordinator"},
+		{"run --max-token-budget 0", "write 1 or more"},
+		{"run --max-token-budget many", "invalid argument"},
 		{"run --include-messages", "prompts and replies are not kept"},
 		{"task --file team.yaml --include-messages", "prompts and replies are not kept"},
 		{"run a.yaml b.yaml", "one SPEC, not 2"},
@@ -178,7 +180,8 @@ func TestBadSpecsRunNothing(t *testing.T) {
 		"a missing input":         bad("agents:", "inputs: {a: {file: nowhere.md}}\nagents:"),
 		"a folder as an input":    bad("agents:", "inputs: {a: {file: sub}}\nagents:"),
 		"a path outside":          bad("agents:", "inputs: {a: {file: ../x.md}}\nagents:"),
-		"a goal":                  bad("name: one", "name: one\ngoal: Be happy."),
+		"an empty goal":           bad("name: one", "name: one\ngoal: \"\""),
+		"a coordinator's key":     bad("name: one", "name: one\ngoal: Be happy.\ncoordinator: {maxTurn: 3}"),
 		"2 MiB":                   one + "#" + strings.Repeat("x", 2<<20),
 	}
 	for name, text := range tests {

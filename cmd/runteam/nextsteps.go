@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/team"
+)
+
+// nextSteps say what to do about a failure whose message does not say it itself.
+var nextSteps = map[string]string{
+	handoff.CodeHeld:        `see "runteam plan": it shows who reads what, at which label`,
+	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
+	"PROMPT_TOO_LARGE":      "use fewer or shorter inputs and dependencies in this task",
+	"OUTPUT_SCHEMA_INVALID": "loosen outputSchema, describe the form in the task, or use a stronger model",
+	"TIMEOUT":               "raise timeoutMs of the task or the agent, or use a faster model",
+	"MAX_TURNS":             "raise maxTurns of the agent",
+	"TOOL_NOT_GRANTED":      "tell the model in its system prompt to answer in text: agents have no tools yet",
+	"MODEL_RATE_LIMITED":    "wait and run again, or lower --max-concurrency",
+	"MODEL_SERVER_ERROR":    "run again later, or set maxRetries of the task",
+	"MODEL_CUT":             "run again, or set maxRetries of the task",
+	"MODEL_EMPTY":           "run again, or set maxRetries of the task",
+	"MODEL_NO_CREDIT":       "add credit to the account, or use another endpoint",
+	"MODEL_TOO_LARGE":       "set maxTokens of the agent",
+	team.CodeBudget:         "raise --max-token-budget, or maxTokenBudget of the spec",
+}
+
+// coordinatorSteps are those for what went wrong within a step of the coordinator.
+var coordinatorSteps = map[string]string{
+	handoff.CodeHeld:     "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
+	"PROMPT_TOO_LARGE":   "shorten the goal, or what is said of the agents",
+	"TIMEOUT":            "raise timeoutMs of the coordinator, or give it a faster model",
+	"MAX_TURNS":          "raise maxTurns of the coordinator",
+	"TOOL_NOT_GRANTED":   "tell the coordinator in its instructions to answer in text: it has no tools",
+	"MODEL_SERVER_ERROR": "run again later",
+	"MODEL_CUT":          "run again, or give the coordinator another model",
+	"MODEL_EMPTY":        "run again, or give the coordinator another model",
+	"MODEL_TOO_LARGE":    "ask for a shorter answer in the goal",
+}
+
+// coordinatorNext says what a failure of the coordinator means for the run,
+// and what to do about it.
+func coordinatorNext(e *team.TaskError) string {
+	code := codeOf(e.Unwrap())
+	step := cmp.Or(coordinatorSteps[code], nextSteps[code])
+	switch e.Code {
+	case team.CodePlanInvalid:
+		return "nothing was run: say more in the goal or in coordinator.instructions, give the coordinator a stronger model, or write the tasks yourself"
+	case team.CodeDecomposition:
+		return sentences("no plan came, so nothing was run", step)
+	case team.CodeSynthesis:
+		return sentences("the tasks ran, and what they came to is printed", step)
+	}
+	return step
+}
+
+// sentences puts an advice, if there is one, behind what is so.
+func sentences(fact, advice string) string {
+	if advice == "" {
+		return fact
+	}
+	return fact + ": " + advice
+}
+
+// codeOf names the cause of a failure as the codes of tasks do; empty for one
+// that says all there is to say.
+func codeOf(err error) string {
+	_, held := errors.AsType[*handoff.HeldError](err)
+	_, refused := errors.AsType[*handoff.Refusal](err)
+	switch {
+	case errors.Is(err, team.ErrBudget):
+		return team.CodeBudget
+	case held || refused:
+		return handoff.CodeHeld
+	case errors.Is(err, prompt.ErrTooLarge):
+		return "PROMPT_TOO_LARGE"
+	case errors.Is(err, agent.ErrMaxTurns):
+		return "MAX_TURNS"
+	case errors.Is(err, agent.ErrToolCall):
+		return "TOOL_NOT_GRANTED"
+	case errors.Is(err, team.ErrAttemptTimeout), errors.Is(err, agent.ErrTimeout):
+		return "TIMEOUT"
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return "MODEL_" + strings.ToUpper(strings.ReplaceAll(string(failed.Kind), " ", "_"))
+	}
+	return ""
+}

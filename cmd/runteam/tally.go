@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/team"
+)
+
+// tally is how far a run is.
+type tally struct {
+	counts  counts
+	total   int
+	planned bool // it is known which tasks there are
+	over    bool // the run ended
+	spent   bool // of its budget is not enough left
+}
+
+func newTally(plan *team.Plan) tally {
+	if plan == nil {
+		return tally{}
+	}
+	return tally{total: len(plan.Tasks), planned: true}
+}
+
+// take notes an event.
+func (t *tally) take(e event.Event) {
+	switch e.Type {
+	case event.PlanReady:
+		t.total, t.planned = len(e.Plan), true
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		t.counts.take(e.Status, e.Root)
+	case event.Budget:
+		t.spent = true
+	case event.RunComplete:
+		t.over = true
+	}
+}
+
+// String is "3 of 7 tasks done", or where a goal stands that has no tasks yet.
+func (t *tally) String() string {
+	text := t.counts.of(t.total)
+	switch {
+	case t.planned:
+	case t.over:
+		text = "no plan"
+	default:
+		text = "planning"
+	}
+	if t.spent {
+		text += ", token budget spent"
+	}
+	return text
+}
+
+// ofCoordinator reports whether an event is about a step of the coordinator.
+func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
+
+// stepName names a step. Only of digests there may be several.
+func stepName(e event.Event) string {
+	if e.Title == string(team.StepDigest) {
+		return fmt.Sprintf("%s %d", e.Title, e.Attempt)
+	}
+	return e.Title
+}
+
+// begins reports whether an event begins a task or a step.
+func begins(e event.Event) bool {
+	return e.Type == event.TaskStart || ofCoordinator(e) && e.Type == event.AgentStart
+}
+
+// ends reports whether an event ends a task or a step.
+func ends(e event.Event) bool {
+	switch e.Type {
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		return true
+	}
+	return ofCoordinator(e) && e.Type == event.AgentComplete
+}
