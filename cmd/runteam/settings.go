@@ -130,7 +130,7 @@ func (s *settings) guess(args []string, lookup func(string) (string, bool)) {
 	}
 	word, _ := firstWord(args)
 	team := slices.ContainsFunc(args, func(arg string) bool { return arg == "--team" || strings.HasPrefix(arg, "--team=") })
-	if word == "task" || word == "run" && team {
+	if word == "task" || word == "schema" || word == "run" && team {
 		s.output = "json"
 	}
 }

@@ -61,6 +61,8 @@ func TestUsageErrors(t *testing.T) {
 		{"mock", "one SCRIPT, not 0"},
 		{"mock script.yaml --addr nowhere", "write host:port"},
 		{"version please", "takes no argument"},
+		{"schema team.yaml", "takes no argument"},
+		{"schema -o text", "prints JSON always"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
