@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/task"
 )
 
 // The builder's own headings.
@@ -65,7 +67,7 @@ func find(text string, reserved []string) (line int, opener string) {
 		return 0, ""
 	}
 	for line = 1; ; line++ {
-		end := strings.IndexFunc(text, endsLine)
+		end := strings.IndexFunc(text, task.EndsLine)
 		first := text
 		if end >= 0 {
 			first = text[:end]
@@ -87,15 +89,6 @@ func find(text string, reserved []string) (line int, opener string) {
 		}
 		text = text[end+size:]
 	}
-}
-
-// endsLine reports whether some reader takes r for the end of a line.
-func endsLine(r rune) bool {
-	switch r {
-	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
-		return true
-	}
-	return false
 }
 
 // invisible reports whether r leaves no mark on a page: format and control

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
 )
 
 // Shared memory and messages: the sections that come from the team instead of
@@ -115,7 +116,7 @@ func (r *renderer) inline(p *piece) bool {
 
 func clean(text string, l Layout) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
-		return endsLine(r) || invisible(r) || r == unicode.ReplacementChar
+		return task.EndsLine(r) || invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}

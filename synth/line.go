@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/task"
 )
 
 // The joiners, which scripts and emoji need, are the only invisible characters
@@ -22,7 +24,7 @@ func oneLine(text string, most int) string {
 	gap := false
 	for _, r := range strings.ToValidUTF8(text, "") {
 		switch {
-		case unicode.IsSpace(r) || 0x1c <= r && r <= 0x1e: // some readers break lines at these three
+		case unicode.IsSpace(r) || task.EndsLine(r):
 			gap = b.Len() > 0
 			continue
 		case dropped(r):

@@ -66,7 +66,7 @@ func summary(a *Agent) string {
 	if line := shown(a.Description); line != "" {
 		return line
 	}
-	for line := range strings.FieldsFuncSeq(a.SystemPrompt, endsLine) {
+	for line := range strings.FieldsFuncSeq(a.SystemPrompt, task.EndsLine) {
 		if oneLine(line, maxSummary) != "" {
 			return shown(line)
 		}
@@ -92,9 +92,4 @@ func shownList(list []string, most int) []string {
 		}
 	}
 	return out
-}
-
-// endsLine reports whether some reader takes r for the end of a line.
-func endsLine(r rune) bool {
-	return '\n' <= r && r <= '\r' || 0x1c <= r && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }

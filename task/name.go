@@ -72,7 +72,7 @@ func unicodeFault(text string) string {
 	}
 	for i, r := range text {
 		switch {
-		case isBreak(r):
+		case EndsLine(r):
 			return fmt.Sprintf("it has a line break (%U) at byte %d", r, i)
 		case unicode.IsControl(r):
 			return fmt.Sprintf("it has a control character (%U) at byte %d", r, i)
@@ -83,9 +83,9 @@ func unicodeFault(text string) string {
 	return ""
 }
 
-// isBreak reports whether some reader of text ends a line at r: LF, CR, VT,
+// EndsLine reports whether some reader of text ends a line at r: LF, CR, VT,
 // FF, FS to RS, NEL, LS or PS.
-func isBreak(r rune) bool {
+func EndsLine(r rune) bool {
 	return '\n' <= r && r <= '\r' || 0x1c <= r && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 

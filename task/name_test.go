@@ -3,6 +3,7 @@ package task_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -81,6 +82,19 @@ func TestCheckName(t *testing.T) {
 	} {
 		require.ErrorIs(t, task.CheckName(name), task.ErrName, "%q", name)
 	}
+}
+
+// TestEndsLineIsWhatALineMayNotHold holds the two to each other over all of Unicode.
+func TestEndsLineIsWhatALineMayNotHold(t *testing.T) {
+	t.Parallel()
+	var ends []rune
+	for r := range rune(unicode.MaxRune + 1) {
+		if task.EndsLine(r) {
+			ends = append(ends, r)
+			require.ErrorContains(t, task.CheckLine("a"+string(r)+"b"), "line break")
+		}
+	}
+	require.Equal(t, []rune("\n\v\f\r\x1c\x1d\x1e\u0085\u2028\u2029"), ends)
 }
 
 func TestNearest(t *testing.T) {
