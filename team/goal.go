@@ -16,7 +16,7 @@ import (
 // and answers it from their results.
 type Goal struct {
 	Text           string       // required; at most 64 KiB
-	Params         []task.Param // which bytes of Text came from parameters
+	Params         []task.Param // which bytes of Text came from parameters, for who writes the goal down again
 	Classification label.Classification
 	Origin         task.Position
 }
