@@ -33,7 +33,7 @@ func Faults(problems task.Problems) string {
 
 // fault writes one problem, with as many of the plan's own words as are harmless.
 func fault(p task.Problem) string {
-	n := taskOf(p.Pointer)
+	n := p.Task()
 	if n < 0 {
 		return harmlessOr(p, p.Subject)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,20 +128,9 @@ func (r *reader) instead(word string) string {
 	return nearest(word, r.known)
 }
 
-// nearest is a hint: the known word that is meant, or all there are.
-func nearest(word string, known []string) string {
-	if best, ok := task.Nearest(cut(word, 2*maxWord), known); ok {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	if len(known) == 0 {
-		return "there are none"
-	}
-	list := strings.Join(known[:min(len(known), maxListed)], ", ")
-	if len(known) > maxListed {
-		list += ", …"
-	}
-	return "write one of " + list
-}
+// nearest is a hint for a word of the plan, which may have any length; the time
+// to compare words grows with both.
+func nearest(word string, known []string) string { return task.Suggest(cut(word, 2*maxWord), known) }
 
 // dependencies counts those of all tasks. Their number is bounded so that a
 // plan in which all of them are wrong stays a short list of problems.
@@ -164,7 +152,7 @@ func (r *reader) resolve() {
 		problems = task.Problems{*whole(err.Error(), "")}
 	}
 	for _, p := range problems {
-		if i := taskOf(p.Pointer); r.told[p.Pointer] || r.told[task.Pointer("tasks", i)] {
+		if i := p.Task(); r.told[p.Pointer] || r.told[task.Pointer("tasks", i)] {
 			continue
 		}
 		if p.Err == task.ErrUnknown && !strings.HasPrefix(p.Hint, "did you mean") {
@@ -172,15 +160,5 @@ func (r *reader) resolve() {
 		}
 		r.found = append(r.found, p)
 	}
-	slices.SortStableFunc(r.found, func(a, b task.Problem) int { return taskOf(a.Pointer) - taskOf(b.Pointer) })
-}
-
-// taskOf returns the number of the task that a pointer leads into, or -1.
-func taskOf(pointer string) int {
-	rest, _ := strings.CutPrefix(pointer, "/tasks/")
-	number, _, _ := strings.Cut(rest, "/")
-	if i, err := strconv.Atoi(number); err == nil {
-		return i
-	}
-	return -1
+	slices.SortStableFunc(r.found, func(a, b task.Problem) int { return a.Task() - b.Task() })
 }

@@ -34,7 +34,6 @@ const (
 	maxKeys         = 64    // of one task before they are not looked at one by one
 	maxWord         = 60    // characters of a word that a message quotes
 	maxFaultLine    = 400   // characters of a line of Faults
-	maxListed       = 12    // names that a hint lists
 )
 
 // The conditions of a plan that is none. A task.Problem carries one of them,

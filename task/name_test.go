@@ -125,6 +125,16 @@ func TestNearest(t *testing.T) {
 	require.Equal(t, "card", first)
 }
 
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	many := strings.Fields("ada bob cyd dan eve fay gus hal ida jan kim lee max")
+	require.Equal(t, `did you mean "Score"?`, task.Suggest("Scoer", []string{"Banana", "Score"}))
+	require.Equal(t, "there are none", task.Suggest("Scoer", nil))
+	require.Equal(t, "write one of ada, bob", task.Suggest("writer", many[:2]))
+	require.Equal(t, "write one of "+strings.Join(many[:12], ", "), task.Suggest("writer", many[:12]))
+	require.Equal(t, "write one of "+strings.Join(many[:12], ", ")+", …", task.Suggest("writer", many))
+}
+
 // distance is the optimal string alignment distance, written as its definition.
 func distance(a, b string) int {
 	if a == "" || b == "" {

@@ -1,6 +1,9 @@
 package task
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest returns the known word that a person most likely meant by word, for
 // a hint such as `did you mean "Score"?`. Letter case does not count; beyond
@@ -13,6 +16,25 @@ func Nearest(word string, known []string) (string, bool) {
 		n.try(candidate)
 	}
 	return n.best, n.found
+}
+
+// suggested is how many known words a suggestion lists at most.
+const suggested = 12
+
+// Suggest returns a hint for a word that is none of the known: the one that was
+// most likely meant (see [Nearest]), or else the first 12 of them.
+func Suggest(word string, known []string) string {
+	if near, ok := Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "there are none"
+	}
+	list := strings.Join(known[:min(len(known), suggested)], ", ")
+	if len(known) > suggested {
+		list += ", …"
+	}
+	return "write one of " + list
 }
 
 // nearest is a search for one word; its rows are reused from try to try.
