@@ -69,7 +69,8 @@ func (a *app) root() *cobra.Command {
 		Use:   "runteam",
 		Short: "Run a team of agents over a graph of tasks",
 		Long: `runteam runs a team of LLM agents over a graph of tasks. Each agent sees its
-task, the results that the task depends on, and nothing else.
+task, the results that the task depends on, and nothing else. The tasks are
+written in the spec, or planned by a coordinator for a goal.
 
 A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
 or team.json, or - for standard input. Without one it is the working directory.

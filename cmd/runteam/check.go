@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -17,6 +20,7 @@ type checked struct {
 	Agents   int            `json:"agents"`
 	Inputs   int            `json:"inputs"`
 	Tasks    int            `json:"tasks"`
+	Goal     bool           `json:"goal,omitempty"` // the coordinator plans the tasks
 	Warnings []spec.Problem `json:"warnings"`
 }
 
@@ -35,15 +39,20 @@ func (a *app) checkCommand() *cobra.Command {
 	}
 	s.flags(cmd)
 	s.mergeFlags(cmd)
+	s.goalFlags(cmd)
 	return cmd
 }
 
 func (a *app) check(s *source) error {
-	file, plan, err := a.look(s)
+	file, err := s.load(a)
 	if err != nil {
 		return err
 	}
-	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks)}
+	plan, err := a.look(file)
+	if err != nil {
+		return err
+	}
+	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
 	c.Warnings = append(warnings(file, plan), modelless(file)...)
 	if a.settings.json() {
 		return a.printJSON(c)
@@ -54,9 +63,13 @@ func (a *app) check(s *source) error {
 
 // String is the line for people.
 func (c checked) String() string {
-	text := fmt.Sprintf("%s: ok: %s, %s, %s", c.File, plural(c.Tasks, "task"), plural(c.Agents, "agent"), plural(c.Inputs, "input"))
-	if c.Tasks == 0 {
-		text += "; without tasks it can be checked, but not run"
+	tasks := plural(c.Tasks, "task")
+	if c.Goal {
+		tasks = "a goal"
+	}
+	text := fmt.Sprintf("%s: ok: %s, %s, %s", c.File, tasks, plural(c.Agents, "agent"), plural(c.Inputs, "input"))
+	if c.Tasks == 0 && !c.Goal {
+		text += `; without tasks it takes a goal to run: "runteam run --goal TEXT"`
 	}
 	if n := len(c.Warnings); n > 0 {
 		text += "; " + plural(n, "warning")
@@ -64,10 +77,12 @@ func (c checked) String() string {
 	return text
 }
 
-// modelless warns of the agents that no model is named for: a run needs one
-// for each, unless it is offline. A roster may get them where it is used.
-func modelless(file *spec.File) []spec.Problem {
-	if len(file.Tasks) == 0 {
+// modelless warns of the agents that no model is named for, and of a
+// coordinator that is asked for something: a run needs a model for each, unless
+// it is offline. A roster may get them where it is used.
+func modelless(file *spec.File) (found []spec.Problem) {
+	asked := file.Goal != nil || file.Run.Answer != nil
+	if len(file.Tasks) == 0 && !asked {
 		return nil
 	}
 	var names []string
@@ -79,34 +94,41 @@ func modelless(file *spec.File) []spec.Problem {
 			}
 		}
 	}
-	if first == nil {
-		return nil
+	switch {
+	case len(names) == 1:
+		found = append(found, noModel(first.Member.Origin, fmt.Sprintf("agent %s has no model", names[0])))
+	case len(names) > 1:
+		found = append(found, noModel(first.Member.Origin, "agents "+listed(names, 5)+" have no model"))
 	}
-	message := fmt.Sprintf("agent %s has no model", names[0])
-	if len(names) > 1 {
-		message = "agents " + listed(names, 5) + " have no model"
+	if asked && file.Coordinator.Connection.Model == "" {
+		found = append(found, noModel(file.Coordinator.Origin, "the coordinator has no model"))
 	}
-	at := first.Member.Origin
-	return []spec.Problem{{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}}
+	return found
 }
 
-// look reads a spec and plans its tasks, without a key, a network or a model.
-// The plan of a spec without tasks is nil.
-func (a *app) look(s *source) (*spec.File, *team.Plan, error) {
-	file, err := s.load(a)
-	if err != nil {
-		return nil, nil, err
-	}
+func noModel(at task.Position, message string) spec.Problem {
+	return spec.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
+}
+
+// look makes the team of a spec and plans its tasks, without a key, a network
+// or a model. The plan of a spec without tasks is nil; of a goal everything is
+// looked at but what the coordinator would say to it.
+func (a *app) look(file *spec.File) (*team.Plan, error) {
 	t, err := build(file, unasked(a.lookup))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if len(file.Tasks) == 0 {
-		return file, nil, nil
+	switch {
+	case file.Goal != nil:
+		_, err = t.PlanTeam(context.Background(), *file.Goal, &file.Run)
+		if _, asked := errors.AsType[*team.TaskError](err); asked { // all was well until somebody had to answer
+			return nil, nil
+		}
+	case len(file.Tasks) > 0:
+		var plan *team.Plan
+		if plan, err = t.Plan(file.Tasks, &file.Run); err == nil {
+			return plan, nil
+		}
 	}
-	plan, err := t.Plan(file.Tasks, &file.Run)
-	if err != nil {
-		return nil, nil, file.Locate(err)
-	}
-	return file, plan, nil
+	return nil, file.Locate(err)
 }

@@ -25,5 +25,13 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.Equal(t, []string{"text", "json"}, completions(t, "run", "-o", ""))
 	require.Equal(t, progressModes, completions(t, "run", "--progress", ""))
 	require.Empty(t, completions(t, "init", "here", ""))
+	require.Empty(t, completions(t, "run", "--goal", ""))
+	for _, name := range []string{"--goal", "--coordinator", "--record", "--force", "--max-token-budget", "--team"} {
+		require.Contains(t, completions(t, "run", "--"), name)
+	}
+	require.Contains(t, completions(t, "plan", "--"), "--save")
+	require.NotContains(t, completions(t, "run", "--"), "--save")
+	require.NotContains(t, completions(t, "run", "--"), "--include-messages")
+	require.Subset(t, completions(t, ""), []string{"init", "schema", "plan"})
 	require.Equal(t, levels, completions(t, "check", "--log-level", ""))
 }

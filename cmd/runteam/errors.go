@@ -52,6 +52,7 @@ type fault struct {
 	kind    kind
 	err     error
 	ambient bool // about the environment, whichever agent met it first
+	exit    int  // the exit status, if it is not that of the kind
 }
 
 func (f *fault) Error() string { return f.err.Error() }
@@ -78,12 +79,12 @@ func (a *app) fail(err error) int {
 	}
 	k := kindOf(err)
 	problems := problemsOf(err)
-	if a.settings.json() {
-		if a.printJSON(document(k, err, problems)) == nil {
-			return k.status()
-		}
+	if !a.settings.json() || a.printJSON(document(k, err, problems)) != nil {
+		a.complain(err, problems)
 	}
-	a.complain(err, problems)
+	if f, ok := errors.AsType[*fault](err); ok && f.exit != 0 {
+		return f.exit
+	}
 	return k.status()
 }
 

@@ -32,6 +32,8 @@ func TestCheckWarnsOfAgentsWithoutAModel(t *testing.T) {
 	require.Contains(t, got.stderr, `-:2:5: warning: agents "solo", "duo" have no model;`)
 	got = call{args: []string{"check", "-", "--model", "m"}, stdin: two}.run(t)
 	require.Empty(t, got.stderr)
+	got = call{args: []string{"check", "-"}, stdin: "agents: [{name: solo, model: m}]\ngoal: Know.\ncoordinator: {instructions: Be brief.}\n"}.run(t)
+	require.Equal(t, "-:3:14: warning: the coordinator has no model; write model: in the spec, or give --model; --offline needs none\n", got.stderr)
 	got = call{args: []string{"check", "-"}, stdin: "agents: [{name: roster}]\n"}.run(t)
 	require.Empty(t, got.stderr, "a roster may get its models elsewhere")
 }

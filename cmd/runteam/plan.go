@@ -17,37 +17,94 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
+// planJob is one look at what a run would do, as flags ask for it.
+type planJob struct {
+	source
+	stage
+	save newFile
+}
+
 func (a *app) planCommand() *cobra.Command {
-	s := &source{}
+	j := &planJob{save: newFile{flag: "save", mode: 0o666}}
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC]",
-		Short: "Show who would read what, at which label, and where it leaves to; nothing is run",
+		Short: "Show who would read what, at which label, and where it leaves to; no task is run",
+		Long: `plan shows what a run would do, and runs no task. For a list of tasks it needs
+no key and no network. With --goal, or of a spec with goal:, the coordinator is
+asked for a plan: one model call, and one more if the first plan cannot be run.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
-  runteam plan claims -o mermaid > claims.mmd`,
+  runteam plan claims -o mermaid > claims.mmd
+  runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{alsoForms: "dot mermaid"},
 		Args:        atMostOne,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				s.path = args[0]
+				j.path = args[0]
 			}
-			return a.plan(s)
+			return a.plan(cmd, j)
 		},
 	}
-	s.flags(cmd)
-	s.mergeFlags(cmd)
-	refuse(cmd, "goal", needsCoordinator)
+	j.source.flags(cmd)
+	j.mergeFlags(cmd)
+	j.goalFlags(cmd)
+	j.stage.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&j.save.path, "save", "", "write the planned tasks as a spec to `FILE`")
+	f.BoolVar(&j.save.force, "force", false, "with --save: replace a file that exists")
 	return cmd
 }
 
-func (a *app) plan(s *source) error {
-	file, plan, err := a.look(s)
+// check refuses flags that ask for nothing without a goal.
+func (j *planJob) check(cmd *cobra.Command, file *spec.File) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case j.save.force && !changed("save"):
+		return usageError("--force needs --save")
+	case file.Goal != nil && changed("save"):
+		return j.writable(file)
+	case file.Goal != nil:
+		return nil
+	case changed("save"):
+		return usageError("--save writes what the coordinator plans: add --goal TEXT")
+	case j.offline:
+		return usageError("--offline is for the coordinator: add --goal TEXT; a list of tasks is planned without any model")
+	}
+	return nil
+}
+
+func (a *app) plan(cmd *cobra.Command, j *planJob) error {
+	if err := j.stage.check(cmd); err != nil {
+		return err
+	}
+	file, err := j.load(a)
 	if err != nil {
 		return err
 	}
-	if plan == nil {
-		return &fault{kind: kindValidation, err: fmt.Errorf("%s: there are no tasks to plan: add tasks:", file.Path)}
+	if err := j.check(cmd, file); err != nil {
+		return err
 	}
+	var plan *team.Plan
+	switch {
+	case file.Goal != nil:
+		plan, err = a.planGoal(cmd.Context(), j, file)
+	case len(file.Tasks) == 0:
+		err = nothingTo("plan", &j.source, file)
+	default:
+		plan, err = a.look(file)
+	}
+	if err != nil {
+		return err
+	}
+	left, unsaved := j.savePlan(file, plan)
+	if err := a.printPlan(file, plan); err != nil {
+		return err
+	}
+	return a.saved(j, left, unsaved)
+}
+
+// printPlan prints a plan in the form that was asked for.
+func (a *app) printPlan(file *spec.File, plan *team.Plan) error {
 	found := warnings(file, plan)
 	if a.settings.json() {
 		return a.printJSON(planned{plan, found})

@@ -77,11 +77,12 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 	dir := folder(t, map[string]string{"team.yaml": "name: roster\nmodel: m\nagents: [{name: solo}]\n"})
 	got := call{dir: dir, args: []string{"check"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "0 tasks, 1 agent")
+	require.Contains(t, got.stdout, `0 tasks, 1 agent, 0 inputs; without tasks it takes a goal to run: "runteam run --goal TEXT"`)
 	for _, command := range []string{"run", "plan"} {
-		got = call{dir: dir, args: []string{command}, env: map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, "no tasks")
+		got = call{dir: dir, args: []string{command}}.run(t)
+		require.Equal(t, statusUsage, got.status, "no key is needed to say so: %+v", got)
+		require.Contains(t, got.stderr, "neither tasks nor a goal, so there is nothing to "+command)
+		require.Contains(t, got.stderr, "add --goal TEXT")
 	}
 }
 

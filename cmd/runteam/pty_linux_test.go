@@ -182,6 +182,38 @@ func TestTerminalsThatWantNoColorOrNoMoves(t *testing.T) {
 	}
 }
 
+func TestLiveTableOfAGoal(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ width, height int }{{80, 24}, {40, 5}} {
+		seen := make(chan struct{})
+		server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			if n == 1 || n == 4 { // the plan, the synthesis
+				select {
+				case <-seen:
+				case <-r.Context().Done():
+				}
+			}
+			reply(w, map[bool]string{true: twoTasks, false: "a fact"}[n == 1])
+		})
+		env := server.env()
+		env["TERM"] = "xterm"
+		p := atTerminal(t, size.width, size.height, call{dir: duo(t, ""), args: []string{"run", "--goal", "Say."}, env: env})
+		for _, pieces := range [][]string{{"running  plan ", "planning, "}, {"running  synthesis ", "2 of 2 tasks done, "}} {
+			require.Eventually(t, func() bool {
+				return strings.Contains(p.text(), pieces[0]) && strings.Contains(p.text(), pieces[1])
+			}, 10*time.Second, 10*time.Millisecond, pieces)
+			seen <- struct{}{}
+		}
+		status, lines, raw := p.end(t)
+		require.Equal(t, statusOK, status, "%q", raw)
+		for i, title := range []string{"plan", "Find", "Write", "synthesis"} {
+			require.True(t, strings.HasPrefix(lines[i], "done     "+title+" "), "%q", lines)
+		}
+		require.Equal(t, 4, countPrefix(lines, "done"), "each once, nothing of an earlier frame is left: %q", lines)
+		require.Contains(t, lines, "a fact")
+	}
+}
+
 // What is worth knowing of the run as a whole stands above the table.
 func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 	t.Parallel()
@@ -190,6 +222,14 @@ func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--progress", mode}, env: map[string]string{"TERM": "xterm"}}).end(t)
 		require.Contains(t, strings.Join(lines, "\n"), `a message from "user" to "idle" was not delivered`)
 	}
+}
+
+// A run that cannot start shows no table.
+func TestNoTableOfWhatCannotStart(t *testing.T) {
+	t.Parallel()
+	_, lines, raw := atTerminal(t, 80, 24, call{dir: duo(t, ""), args: []string{"run", "--offline", "--goal", strings.Repeat("x", 70_000)}, env: map[string]string{"TERM": "xterm"}}).end(t)
+	require.Contains(t, strings.Join(lines, "\n"), "the goal has 70000 bytes")
+	require.NotContains(t, raw, "planning")
 }
 
 // secretive is a spec of which one answer is above what the user is cleared for.

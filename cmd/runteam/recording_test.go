@@ -21,6 +21,8 @@ func TestRecordingGivesTheRunAgain(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		switch n {
+		case 1:
+			reply(w, twoTasks)
 		case 2:
 			hurry(w)
 			refuseWith(w, 500, "", "not now")
@@ -28,14 +30,14 @@ func TestRecordingGivesTheRunAgain(t *testing.T) {
 			reply(w, fmt.Sprintf("answer %d: {{.Task}} \x1b[2J\u202e\ttab\n\n  two lines \n", n))
 		}
 	})
-	dir := folder(t, map[string]string{"team.yaml": many(3)})
+	dir := duo(t, "")
 	for _, form := range []string{"text", "json"} {
 		server.calls.Store(0)
-		args := []string{"run", "--max-concurrency", "1", "-o", form}
+		args := []string{"run", "--goal", "Say.", "-o", form}
 		record := form + ".yaml"
 		first := call{dir: dir, args: append(args, "--record", record), env: server.env()}.run(t)
 		require.Equal(t, statusOK, first.status, "%+v", first)
-		require.Contains(t, first.stderr, "recorded: 4 answers in "+record+"; the same command with --offline --script "+record)
+		require.Contains(t, first.stderr, "recorded: 5 answers in "+record+"; the same command with --offline --script "+record)
 		info, err := os.Stat(filepath.Join(dir, record))
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -99,6 +101,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		{"--record team.yaml --force", "the command reads this file"},
 		{"--record spec.yaml --force", "the command reads this file"},
 		{"--record script.yaml --force --offline --script script.yaml", "the command reads this file"},
+		{"team.yaml --record other.json --force --team other.json", "the command reads this file"},
 		{"--record /dev/null", "not a regular file"},
 		{"--record /dev/null --force", "not a regular file"},
 		{"--force", "--force needs --record"},

@@ -11,14 +11,12 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
-// Why flags of the original are refused.
-const (
-	needsCoordinator = `needs the coordinator, which is not built yet; to run a list of tasks: "runteam run SPEC", or "runteam task --file F --team F"`
-	keepsNoMessages  = "is refused: prompts and replies are not kept after a call, so there are no messages to include"
-)
+// keepsNoMessages is why a flag of the original is refused.
+const keepsNoMessages = "is refused: prompts and replies are not kept after a call, so there are no messages to include"
 
 // job is one run, as flags ask for it.
 type job struct {
@@ -37,12 +35,14 @@ func (a *app) runCommand() *cobra.Command {
 	j := &job{command: "run"}
 	cmd := &cobra.Command{
 		Use:   "run [SPEC]",
-		Short: "Run the tasks of a spec and print the answer",
+		Short: "Run the tasks of a spec, or plan and run a goal, and print the answer",
 		Example: `  runteam run                                  the team.yaml of this folder
   runteam run claims.yaml --offline            without a key and without a network
   runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
   runteam run claims.yaml --input claim=new.md -o json
-  runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml`,
+  runteam run team.yaml --goal "Compare the two offers."
+  runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
+  runteam run --team team.json --goal "Compare the two offers." --pretty`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -52,9 +52,9 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	j.flags(cmd)
-	for _, name := range []string{"goal", "team", "orchestrator", "coordinator"} {
-		refuse(cmd, name, needsCoordinator)
-	}
+	j.goalFlags(cmd)
+	j.mergeFlags(cmd)
+	cmd.Flags().Lookup("team").Annotations = map[string][]string{originalForm: {"true"}}
 	refuse(cmd, "include-messages", keepsNoMessages)
 	cmd.Flags().Lookup("include-messages").NoOptDefVal = "true"
 	return cmd
@@ -133,6 +133,9 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
+	if file.Goal == nil && len(file.Tasks) == 0 {
+		return nothingTo("run", &j.source, file)
+	}
 	rec, err := j.recording(cmd, file)
 	if err != nil {
 		return err
@@ -147,28 +150,48 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	o := j.options(file)
-	plan, err := t.Plan(file.Tasks, &o)
+	r, err := a.runSpec(cmd.Context(), j, t, file, c)
 	if err != nil {
 		return file.Locate(err)
 	}
-	a.warn(append(warnings(file, plan), c.strays...))
-	res, err := a.follow(cmd.Context(), j, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = watch
-		return t.RunTasks(ctx, file.Tasks, &o)
-	})
-	if err != nil {
-		return file.Locate(err)
-	}
-	res.Command = j.command
-	return a.report(j, finished{res, plan, rec.keep()}, rec)
+	r.kept = rec.keep()
+	return a.report(j, r, rec)
 }
 
 // finished is a run that ended.
 type finished struct {
 	*team.Result
-	plan *team.Plan
-	kept error // why nothing was recorded that should have been
+	output []task.ID // whose results make the answer
+	kept   error     // why nothing was recorded that should have been
+}
+
+// runSpec carries a spec to its end: its goal, or its tasks.
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector) (finished, error) {
+	o := j.options(file)
+	var plan *team.Plan
+	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+		o.Subscribers = watch
+		if file.Goal != nil {
+			return t.RunTeam(ctx, *file.Goal, &o)
+		}
+		return t.RunTasks(ctx, file.Tasks, &o)
+	}
+	var out finished
+	if file.Goal == nil {
+		var err error
+		if plan, err = t.Plan(file.Tasks, &o); err != nil {
+			return out, err
+		}
+		out.output = plan.Output
+	}
+	a.warn(append(warnings(file, plan), c.strays...))
+	res, err := a.follow(ctx, j, plan, start)
+	if err != nil {
+		return out, err
+	}
+	res.Command = j.command
+	out.Result = res
+	return out, nil
 }
 
 // options are the spec's, with the flags over them.
@@ -195,7 +218,7 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 	if a.settings.json() {
 		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
 	} else {
-		err = a.printAnswer(answer(res.plan.Output, res.Result))
+		err = a.printAnswer(answer(res.output, res.Result))
 	}
 	a.summarize(res.Result, a.mode(j.progress))
 	status := statusOf(res.Result)

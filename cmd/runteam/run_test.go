@@ -222,7 +222,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) io.WriteCloser{"full": full, "broken pipe": closed} {
 		for _, args := range [][]string{
 			{"run", harvestPath(t), "--offline"}, {"run", harvestPath(t), "--offline", "-o", "json"}, {"run", harvestPath(t), "--offline", "-o", "json", "--pretty"},
-			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
+			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"plan", harvestPath(t), "-o", "dot"}, {"plan", harvestPath(t), "--offline", "--goal", "x"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
 		} {
 			t.Run(name+" "+strings.ReplaceAll(strings.Join(args, " "), harvestPath(t), harvest), func(t *testing.T) {
 				t.Parallel()

@@ -69,7 +69,10 @@ func completeWith(cmd *cobra.Command, flag string, values func(*cobra.Command) [
 // settle checks the flags and fills in the environment and the defaults.
 func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)) error {
 	given := cmd.Flags().Changed("output")
-	original := cmd.Annotations[originalForm] != ""
+	original, form := cmd.Annotations[originalForm] != "", cmd.CommandPath()
+	if t := cmd.Flags().Lookup("team"); t != nil && t.Annotations[originalForm] != nil && t.Changed {
+		original, form = true, form+" --team"
+	}
 	if given && !slices.Contains(formsOf(cmd), s.output) {
 		text := s.output
 		s.output = ""
@@ -81,7 +84,7 @@ func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)
 	if original && s.output != "json" {
 		s.output = "json"
 		if given {
-			return usageError("%s prints JSON always: leave out --output", cmd.CommandPath())
+			return usageError("%s prints JSON always: leave out --output", form)
 		}
 	}
 	if s.pretty && !s.json() {
@@ -101,7 +104,7 @@ func wrongForm(cmd *cobra.Command, name, form string) error {
 	return unknownWord(name, form, formsOf(cmd))
 }
 
-// originalForm marks commands that print JSON always, as the original does.
+// originalForm marks commands and flags with which JSON is printed always, as the original does.
 const originalForm = "runteam_original"
 
 // guess reads the form of the output ahead of all parsing, so that an error

@@ -20,6 +20,8 @@ type source struct {
 	path         string
 	team         string
 	orchestrator string
+	goal         goalFlag
+	coordinator  string
 	inputs       []string
 	params       []string
 	models       []string
@@ -30,7 +32,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input (repeatable)")
 	f.StringArrayVar(&s.params, "param", nil, "set a parameter, as `K=V` (repeatable)")
-	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents, or AGENT=MODEL for one (repeatable)")
+	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
 }
 
 // mergeFlags adds the flags for the files of the original beside a spec.
@@ -38,6 +40,14 @@ func (s *source) mergeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.team, "team", "", "take the team from `FILE` instead")
 	f.StringVar(&s.orchestrator, "orchestrator", "", "take the settings of the run from `FILE` instead")
+}
+
+// goalFlags adds the flags for a goal that the coordinator plans the tasks for.
+func (s *source) goalFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Var(&s.goal, "goal", "have the coordinator plan the tasks for `TEXT`, and answer it; - is standard input")
+	f.StringVar(&s.coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	complete(cmd, "goal", nil)
 }
 
 // load reads the spec. Nothing is run, and no network is used.
@@ -56,15 +66,19 @@ func (s *source) load(a *app) (*spec.File, error) {
 	if err := s.readsOnce(inputs); err != nil {
 		return nil, err
 	}
+	goal, err := s.goal.read(a.stdin)
+	if err != nil {
+		return nil, err
+	}
 	return spec.Load(spec.Options{
-		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator,
+		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
 		Inputs: inputs, Params: params, Models: s.models, Lookup: a.lookup,
 	})
 }
 
 // reads lists the files that were read, as far as flags name them.
 func (s *source) reads(file *spec.File) []string {
-	paths := []string{file.Path, s.team, s.orchestrator}
+	paths := []string{file.Path, s.team, s.orchestrator, s.coordinator}
 	inputs, _ := pairs("input", "", s.inputs) // load has refused what is wrong with them
 	for _, path := range inputs {
 		paths = append(paths, path)
@@ -75,7 +89,7 @@ func (s *source) reads(file *spec.File) []string {
 // readsOnce refuses to take two things from standard input.
 func (s *source) readsOnce(inputs map[string]string) error {
 	var from []string
-	for _, given := range []struct{ name, path string }{{"SPEC", s.path}, {"--team", s.team}, {"--orchestrator", s.orchestrator}} {
+	for _, given := range []struct{ name, path string }{{"SPEC", s.path}, {"--team", s.team}, {"--orchestrator", s.orchestrator}, {"--coordinator", s.coordinator}, {"--goal", s.goal.text}} {
 		if given.path == "-" {
 			from = append(from, given.name)
 		}

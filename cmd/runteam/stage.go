@@ -52,7 +52,9 @@ func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, 
 		if script, err = scripted.ReadFile(path); err != nil {
 			return nil, err
 		}
-		c.strays = strays(script, file.Tasks)
+		if file.Goal == nil { // whose tasks nobody knows yet
+			c.strays = strays(script, file.Tasks)
+		}
 	}
 	var err error
 	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {

@@ -21,17 +21,20 @@ func TestUsageErrors(t *testing.T) {
 		{"serve --port 1", `unknown command "serve"`},
 		{"-o json resume", `unknown command "resume"`},
 		{"run --offlin", "did you mean --offline?"},
-		{"plan --save f", "unknown flag: --save"},
 		{"plan -o dto", "did you mean dot?"},
 		{"run -o dot", "--output dot: only plan draws a graph; runteam run prints text or json"},
 		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},
-		{"run --goal x", "--goal needs the coordinator, which is not built yet"},
-		{"run --team team.yaml --goal x", "--goal needs the coordinator"},
-		{"run --team team.yaml", "--team needs the coordinator"},
-		{"run --coordinator c.json", "--coordinator needs the coordinator"},
-		{"plan --goal x", "--goal needs the coordinator"},
+		{"plan --save f", "--save writes what the coordinator plans: add --goal TEXT"},
+		{"plan --offline", "--offline is for the coordinator: add --goal TEXT"},
+		{"plan --force", "--force needs --save"},
+		{"plan --script script.yaml", "--script needs --offline"},
+		{"run --strategy x", "unknown flag: --strategy"},
 		{"run --max-token-budget 0", "write 1 or more"},
 		{"run --max-token-budget many", "invalid argument"},
+		{"run - --goal -", "asked for by SPEC and --goal"},
+		{"run --goal - --coordinator -", "asked for by --coordinator and --goal"},
+		{"task --file team.yaml --goal x", "unknown flag: --goal"},
+		{"init a b", "one DIR, not 2"},
 		{"run --include-messages", "prompts and replies are not kept"},
 		{"task --file team.yaml --include-messages", "prompts and replies are not kept"},
 		{"run a.yaml b.yaml", "one SPEC, not 2"},
@@ -103,7 +106,7 @@ func TestHelpAndVersion(t *testing.T) {
 		got := call{args: args}.run(t)
 		require.Equal(t, statusOK, got.status)
 		require.Contains(t, got.stdout, "Usage:")
-		require.NotContains(t, got.stdout, "goal", "what does not exist is not offered")
+		require.NotContains(t, got.stdout, "include-messages", "what is refused is not offered")
 		require.Empty(t, got.stderr)
 	}
 	require.Equal(t, call{args: []string{"version"}}.run(t), call{args: []string{"--version"}}.run(t))
