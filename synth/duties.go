@@ -29,14 +29,14 @@ type Input struct {
 // Neither begins or ends with a line break of ours. SystemPrompt, if given, is
 // the beginning of before and Instructions the end of after, both byte for
 // byte, so that positions within them are easily carried over.
-func System(o Duties) (before, after string) {
-	before = o.SystemPrompt
+func System(d Duties) (before, after string) {
+	before = d.SystemPrompt
 	if strings.TrimSpace(before) == "" {
 		before = opening
 	}
-	sections := []string{o.inputs(), o.format(), o.guidance(), synthesising}
-	if strings.TrimSpace(o.Instructions) != "" {
-		sections = append(sections, "## Further Instructions\n"+o.Instructions)
+	sections := []string{d.inputs(), d.format(), d.guidance(), synthesising}
+	if strings.TrimSpace(d.Instructions) != "" {
+		sections = append(sections, "## Further Instructions\n"+d.Instructions)
 	}
 	return before + "\n\n" + duty, join(sections)
 }
@@ -74,13 +74,13 @@ func join(sections []string) string {
 }
 
 // inputs lists what a plan may grant by name.
-func (o *Duties) inputs() string {
-	if !o.MayGrant.Inputs || len(o.Inputs) == 0 {
+func (d *Duties) inputs() string {
+	if !d.MayGrant.Inputs || len(d.Inputs) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("## Named Inputs\nTexts that a task can be given with \"uses\". You see their names only; an agent sees the text.")
-	for _, in := range o.Inputs {
+	for _, in := range d.Inputs {
 		fmt.Fprintf(&b, "\n- %q: %v, %s", in.Name, in.Classification, size(in.Bytes))
 	}
 	return b.String()
@@ -95,26 +95,26 @@ func size(n int) string {
 }
 
 // format describes the keys that this coordinator may use, and shows two tasks.
-func (o *Duties) format() string {
+func (d *Duties) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Output Format\nAnswer a request for a plan with one JSON array of 1 to %d objects, and with nothing else. Each object is a task:", MaxTasks)
 	for _, k := range keys {
-		if k.told(o.MayGrant) {
+		if k.told(d.MayGrant) {
 			fmt.Fprintf(&b, "\n- %q: %s", k.name, k.says)
 		}
 	}
 	b.WriteString("\nOnly title and description must be there. Leave out what you do not need; a key that is not listed here makes the plan invalid.\n\nFor example:\n")
-	b.WriteString(o.example())
+	b.WriteString(d.example())
 	return b.String()
 }
 
 // example returns a plan that this coordinator could make.
-func (o *Duties) example() string {
+func (d *Duties) example() string {
 	uses := ""
-	if o.MayGrant.Inputs {
+	if d.MayGrant.Inputs {
 		name := exampleInputName
-		if len(o.Inputs) > 0 {
-			name = o.Inputs[0].Name
+		if len(d.Inputs) > 0 {
+			name = d.Inputs[0].Name
 		}
 		uses = fmt.Sprintf(", \"uses\": [%q]", name)
 	}
@@ -124,9 +124,9 @@ func (o *Duties) example() string {
 ]`, exampleAssignee, uses)
 }
 
-func (o *Duties) guidance() string {
+func (d *Duties) guidance() string {
 	more := ""
-	if o.MayGrant.Inputs {
+	if d.MayGrant.Inputs {
 		more = "the named inputs that it uses, "
 	}
 	text := `## Dependency Guidance
@@ -135,7 +135,7 @@ func (o *Duties) guidance() string {
 - A result arrives only where it is a direct dependency. What two tasks need, both depend on.
 - Use the fewest tasks, and no task that only hands on or collects what others wrote: you do that yourself.
 - No task may depend on itself, directly or through others.`
-	if o.MayGrant.Memory {
+	if d.MayGrant.Memory {
 		text += "\n- \"memoryScope\": \"all\" gives a task a short digest of all that has been done so far. Dependencies are better: they arrive whole."
 	}
 	return text

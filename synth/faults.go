@@ -31,22 +31,18 @@ func Faults(problems task.Problems) string {
 	return b.String()
 }
 
-// fault writes one problem, with as many of the plan's own words as are harmless.
+// fault writes one problem, with as many of the plan's own words as are
+// harmless: all of them, or without the title, or none.
 func fault(p task.Problem) string {
-	n := p.Task()
-	if n < 0 {
-		return harmlessOr(p, p.Subject)
+	short := "the plan"
+	if n := p.Task(); n >= 0 {
+		short = fmt.Sprintf("task %d", n+1)
+		if title, ok := strings.CutPrefix(p.Subject, `task "`); ok {
+			p.Subject = short + ` "` + title
+		}
 	}
-	number := fmt.Sprintf("task %d", n+1)
-	if title, ok := strings.CutPrefix(p.Subject, `task "`); ok {
-		p.Subject = number + ` "` + title
-	}
-	return harmlessOr(p, number)
-}
-
-// harmlessOr writes a problem, or with a shorter subject, or without what it quotes.
-func harmlessOr(p task.Problem, subject string) string {
-	for _, p.Subject = range [...]string{p.Subject, subject} {
+	for _, subject := range [...]string{p.Subject, short} {
+		p.Subject = subject
 		if line := oneLine(p.Error(), maxFaultLine); handoff.Harmless(line) == nil {
 			return line
 		}
@@ -55,5 +51,5 @@ func harmlessOr(p task.Problem, subject string) string {
 	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(parts[3]) {
 		key = parts[3]
 	}
-	return subject + ": " + key + ": it cannot be repeated here: word it differently"
+	return short + ": " + key + ": it cannot be repeated here: word it differently"
 }

@@ -63,4 +63,7 @@ func TestG30FaultsAreHarmlessLines(t *testing.T) {
 		`- task 1: assignee: it cannot be repeated here: word it differently`,
 		`- task 1: a value: it cannot be repeated here: word it differently`,
 	}, faults(t, `[{"title": "Find", "description": "x", "assignee": "<|x|>", "<|y|>": 1}]`))
+	require.Equal(t, "- the plan: a value: it cannot be repeated here: word it differently\n- the plan: too long\n- too long", synth.Faults(task.Problems{
+		{Subject: "<|x|>", Message: "<|y|>"}, {Subject: "<|x|>", Message: "too long"}, {Message: "too long"},
+	}), "also of problems that are of no task")
 }
