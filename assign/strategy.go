@@ -149,8 +149,9 @@ func (f *fitter) best(t *task.Task) int32 {
 }
 
 // merit is the fit of an agent, most being the most points of anybody, or the
-// composite. Each product is rounded by itself, so that no machine fuses it
-// with the sum and answers differently.
+// composite. Each product of the sum is converted, and so rounded by itself:
+// no machine fuses it with the sum and answers differently. That of load, of
+// whole numbers, is exact either way.
 func (f *fitter) merit(i int32, most int64) float64 {
 	fit := 0.0
 	if most > 0 {
@@ -160,6 +161,6 @@ func (f *fitter) merit(i int32, most int64) float64 {
 		return fit
 	}
 	tasks := float64(f.graph.Len())
-	load := tasks / float64(tasks+float64(len(f.load))*float64(f.load[i]))
+	load := tasks / (tasks + float64(len(f.load))*float64(f.load[i]))
 	return float64(0.7*fit) + float64(0.3*load)
 }
