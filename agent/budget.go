@@ -40,22 +40,22 @@ func paid(ctx context.Context, m llm.Model) llm.Model {
 		return m
 	}
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
-		estimate := Estimate(req)
-		settle, err := b.Reserve(ctx, estimate)
+		expected := estimate(req)
+		settle, err := b.Reserve(ctx, expected)
 		if err != nil {
 			return llm.Response{}, err
 		}
 		took, counted := llm.Usage{}, false
 		defer func() { settle(took, counted) }()
 		res, err := m.Call(ctx, req, emit)
-		took, counted = taken(estimate, res, err)
+		took, counted = taken(expected, res, err)
 		return res, err
 	})
 }
 
-// Estimate returns what a call is expected to take at most: a token for each
+// estimate returns what a call is expected to take at most: a token for each
 // four bytes that are sent, and the bound on the reply, or [ReplyEstimate].
-func Estimate(req llm.Request) llm.Usage {
+func estimate(req llm.Request) llm.Usage {
 	sent := len(req.System)
 	for _, m := range req.Messages {
 		sent += len(m.Text)
@@ -64,24 +64,27 @@ func Estimate(req llm.Request) llm.Usage {
 	if reply <= 0 {
 		reply = ReplyEstimate
 	}
-	return llm.Usage{InputTokens: (sent + bytesPerToken - 1) / bytesPerToken, OutputTokens: reply}
+	return llm.Usage{InputTokens: tokens(sent), OutputTokens: reply}
 }
+
+// tokens returns how many tokens so many bytes are taken for, rounded up.
+func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
 // taken returns what a call took. A reply that nobody counted is measured; a
 // call that broke off was read by the model, and one that was refused was not.
-func taken(estimate llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
+func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
 	if err == nil {
 		if res.Usage != (llm.Usage{}) {
 			return res.Usage, true
 		}
-		return llm.Usage{InputTokens: estimate.InputTokens, OutputTokens: (len(res.Text) + bytesPerToken - 1) / bytesPerToken}, false
+		return llm.Usage{InputTokens: expected.InputTokens, OutputTokens: tokens(len(res.Text))}, false
 	}
 	failed, ok := errors.AsType[*llm.Error](err)
 	switch {
 	case ok && failed.Usage != (llm.Usage{}):
 		return failed.Usage, true
 	case !ok, failed.Kind == llm.Cut, failed.Kind == llm.Timeout, failed.Kind == llm.TooLarge:
-		return llm.Usage{InputTokens: estimate.InputTokens}, false
+		return llm.Usage{InputTokens: expected.InputTokens}, false
 	}
 	return llm.Usage{}, false
 }

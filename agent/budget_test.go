@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -87,10 +86,15 @@ func TestARefusedCallIsNotMade(t *testing.T) {
 	require.ErrorIs(t, err, broke)
 }
 
-func TestEstimate(t *testing.T) {
+func TestEachCallIsEstimated(t *testing.T) {
 	t.Parallel()
-	req := llm.Request{System: "four", Messages: []llm.Message{{Text: strings.Repeat("x", 9)}}}
-	require.Equal(t, llm.Usage{InputTokens: 4, OutputTokens: agent.ReplyEstimate}, agent.Estimate(req), "rounded up")
-	req.MaxTokens = 7
-	require.Equal(t, 7, agent.Estimate(req).OutputTokens)
+	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "fine"}, nil
+	})
+	for most, want := range map[int]int{0: agent.ReplyEstimate, 7: 7} {
+		b := &till{}
+		_, err := agent.New(silent, agent.Options{MaxTokens: most}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "four", "")) // and 31 bytes
+		require.NoError(t, err)
+		require.Equal(t, []llm.Usage{{InputTokens: 9, OutputTokens: want}}, b.estimates, "rounded up")
+	}
 }
