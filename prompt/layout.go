@@ -70,11 +70,11 @@ func (b *Brief) ones() [ones]*handoff.Sealed {
 // named.
 type place struct {
 	name   string
-	kinds  [layouts][]handoff.SourceKind
+	kinds  kinds
 	status task.Status
 }
 
-type kinds = [layouts][]handoff.SourceKind
+type kinds [layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
 	listInputs:   {name: "Inputs", kinds: kinds{Work: {handoff.Input}}},

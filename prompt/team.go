@@ -3,12 +3,10 @@ package prompt
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/task"
 )
 
 // Shared memory and messages: the sections that come from the team instead of
@@ -90,48 +88,6 @@ func (r *renderer) memory(pieces []piece) {
 		}
 		r.closeFence(fence)
 	}
-}
-
-// fenceLines adds a block for each piece of a list that may stand in a line of
-// the builder's and is not one clean line.
-func (r *renderer) fenceLines(list int) {
-	for i := range r.list[list] {
-		p := &r.list[list][i]
-		switch {
-		case p.silent() || p.Withheld():
-		case r.inline(p):
-			r.inlined = append(r.inlined, p.text)
-		default:
-			r.blocks = append(r.blocks, p.block(p.text))
-		}
-	}
-}
-
-// inline reports whether a text may stand in a line of the builder's: one
-// line, without control or invisible characters, and no structure of the
-// builder's; and nothing to say about it, for which only a fence has room.
-func (r *renderer) inline(p *piece) bool {
-	return marks(p.Decision(), 0) == "" && clean(p.text, r.brief.Layout)
-}
-
-func clean(text string, l Layout) bool {
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return task.EndsLine(r) || invisible(r) || r == unicode.ReplacementChar
-	}) {
-		return false
-	}
-	line, _ := find(text, l.reserved())
-	return line == 0
-}
-
-// said writes a text behind a colon: in the same line, or in a fence.
-func (r *renderer) said(p *piece) {
-	if r.inline(p) {
-		r.frame(" ")
-		r.put(PartPayload, p.source, p.text)
-		return
-	}
-	r.fenced(p.source, p.text)
 }
 
 func (r *renderer) messages(pieces []piece) {
