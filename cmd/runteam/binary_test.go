@@ -114,6 +114,27 @@ agents: [{name: solo, systemPrompt: You answer.}]
 tasks: [{title: Answer, assignee: solo, description: Say something.}]
 `
 
+// many is a spec with n tasks that do not depend on each other.
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString("name: many\nmodel: m\nagents: [{name: solo}]\noutput: Task 1\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {title: Task %d, assignee: solo, description: Do it.}\n", i+1)
+	}
+	return b.String()
+}
+
+// secretive is a spec of which one answer is above what the user is cleared for.
+const secretive = `
+name: two
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, classification: secret, description: Say what is secret.}
+`
+
 // an endpoint that answers as a test wants, and counts its calls.
 type endpointServer struct {
 	*httptest.Server

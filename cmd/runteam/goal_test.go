@@ -320,3 +320,18 @@ func TestBudgetOfAGoal(t *testing.T) {
 	got = call{dir: dir, args: append(args, "10", "-o", "json")}.run(t)
 	require.Equal(t, "budget_exhausted", object(t, got.stdout)["status"])
 }
+
+// What is above the caller's clearance is above the coordinator's, and stays
+// off every printer.
+func TestG47SecretsOfAGoalAreWithheld(t *testing.T) {
+	t.Parallel()
+	spec := strings.Replace(secretive, "tasks:", "goal: Sum it up.\ntasks:", 1)
+	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {task: Open, text: open}, {coordinator: synthesis, text: '{{.Last}}'}]"})
+	for _, form := range []string{"text", "json"} {
+		got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", form, "--log-level", "debug"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Contains(t, got.stdout, "[withheld: clearance; status completed]")
+		require.NotContains(t, got.stdout+got.stderr, "canary-4711")
+		require.Contains(t, got.stderr, "1 withheld")
+	}
+}

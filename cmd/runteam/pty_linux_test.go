@@ -89,16 +89,6 @@ func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	return status, p.screen.text(), p.raw.String()
 }
 
-// many is a spec with n tasks that do not depend on each other.
-func many(n int) string {
-	var b strings.Builder
-	b.WriteString("name: many\nmodel: m\nagents: [{name: solo}]\noutput: Task 1\ntasks:\n")
-	for i := range n {
-		fmt.Fprintf(&b, "  - {title: Task %d, assignee: solo, description: Do it.}\n", i+1)
-	}
-	return b.String()
-}
-
 func TestLiveTable(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"team.yaml": many(12), "script.yaml": "replies: [{delay: 70ms, text: an answer}]"})
@@ -231,17 +221,6 @@ func TestNoTableOfWhatCannotStart(t *testing.T) {
 	require.Contains(t, strings.Join(lines, "\n"), "the goal has 70000 bytes")
 	require.NotContains(t, raw, "planning")
 }
-
-// secretive is a spec of which one answer is above what the user is cleared for.
-const secretive = `
-name: two
-model: m
-baseURL: http://127.0.0.1:1/v1
-agents: [{name: solo, accepts: secret}]
-tasks:
-  - {title: Open, assignee: solo, description: Say what is open.}
-  - {title: Closed, assignee: solo, classification: secret, description: Say what is secret.}
-`
 
 func TestG47RevealShowsSecretsOnATerminalOnly(t *testing.T) {
 	t.Parallel()
