@@ -128,6 +128,9 @@ func TestExamples(t *testing.T) {
 	}{
 		{"claims", func(t *testing.T) (string, string, int) { return offline(t, "claims/team.yaml") }, 0},
 		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
+		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
+		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
+		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
 	}
@@ -226,6 +229,30 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 			[]string{"Shannon"},
 		},
 		{
+			"a wider street", "research",
+			[]edit{{"survey.md", "wall: 3.4 m", "wall: 5.1 m"}},
+			[]string{"fit a width of 5.1 m", "One of the 28 places lies 2 m"},
+			[]string{"3.4 m"},
+		},
+		{
+			"a coordinator that may not read the minutes", "research",
+			[]edit{{"team.yaml", "  mayGrant: [inputs]\n", "  mayGrant: [inputs]\n  accepts: internal\n"}},
+			[]string{"field maples for the 28 places", "What speaks against it: (not in the prompt)"},
+			[]string{"Brandt", "shop window"},
+		},
+		{
+			"another clock", "incident-postmortem",
+			[]edit{{"team.yaml", "clock was 40 s slow", "clock was 75 s slow"}, {"chat.md", "[09:19] Mira", "[09:22] Mira"}},
+			[]string{"Times of the gateway are 75 s early", "noticed at 09:22"},
+			[]string{"40 s", "09:19"},
+		},
+		{
+			"another decision", "meeting-summary",
+			[]edit{{"transcript.md", "Decided: the lamp is repaired", "Decided: the gate is closed"}},
+			[]string{"- the gate is closed this week", "There: Anna, Piotr, Lena, Samir"},
+			[]string{"lamp is repaired"},
+		},
+		{
 			"nothing fails", "failure",
 			[]edit{{"script.yaml", "    status: 400\n", "    status: 503\n    times: 1\n"}},
 			[]string{"# Report to the board", "Returns: 48 articles, together EUR 1,902.75."},
@@ -240,8 +267,11 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 			for _, text := range tt.want {
 				require.Contains(t, stdout, text)
 			}
-			for _, text := range append(tt.not, "(not in the prompt)") {
+			for _, text := range tt.not {
 				require.NotContains(t, stdout, text)
+			}
+			if tt.example != "research" { // what the coordinator may not read is missing in its answer
+				require.NotContains(t, stdout, "(not in the prompt)")
 			}
 		})
 	}
@@ -326,6 +356,51 @@ func TestNothingOfTheClaimReachesTheServiceDesk(t *testing.T) {
 		require.Equal(t, before[title], after[title], title)
 	}
 	require.Contains(t, after["Letter to the customer"], "Your claim CANARY-1, policy CANARY-2")
+}
+
+// TestAGoalIsPlannedCorrectedAndAnswered holds what the example of a goal is about.
+func TestAGoalIsPlannedCorrectedAndAnswered(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, status := offline(t, edited(t, "research"), "-o", "json")
+	require.Zero(t, status, stderr)
+	var r struct {
+		Goal        string
+		Coordinator []struct{ Step string }
+		Tasks       []struct{ Title, Assignee, Label string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.Contains(t, r.Goal, "Harbour Street")
+	var steps []string
+	for _, s := range r.Coordinator {
+		steps = append(steps, s.Step)
+	}
+	require.Equal(t, []string{"plan", "repair", "synthesis"}, steps)
+	for _, task := range r.Tasks {
+		require.Equal(t, task.Assignee == "jurist", task.Label == "confidential", task.Title)
+	}
+}
+
+// TestASummaryInParts holds that each result is read in one part, and the
+// answer made from digests.
+func TestASummaryInParts(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, status := offline(t, edited(t, "meeting-summary"), "-o", "json")
+	require.Zero(t, status, stderr)
+	require.Equal(t, 2, strings.Count(stdout, `"step":"digest"`))
+	stdout, _, _ = offline(t, edited(t, "meeting-summary", edit{"team.yaml", "  maxPromptBytes: 3000\n", ""}), "-o", "json")
+	require.NotContains(t, stdout, `"step":"digest"`)
+}
+
+// TestTheMemoryOfAnIncident holds that only the report reads what it does not depend on.
+func TestTheMemoryOfAnIncident(t *testing.T) {
+	t.Parallel()
+	narrow := edited(t, "incident-postmortem", edit{"team.yaml", "    memoryScope: all # what the others found, too, at a glance: also what this task does not depend on\n", ""})
+	stdout, stderr, status := offline(t, narrow)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "It was noticed at (not in the prompt)")
+	_, stderr, status = run(t, "runteam", "check", edited(t, "incident-postmortem", edit{"team.yaml", "{from: operator, to: analyst,", "{from: operator, to: analyst, classification: confidential,"}))
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, `"analyst" may see internal`)
 }
 
 func TestSummaryWithoutTheOptionalComparison(t *testing.T) {
