@@ -73,7 +73,7 @@ func (r *reader) assignee(v any) {
 		return
 	}
 	if r.spec.Assignee = name; !r.agents[name] {
-		r.bad(ErrUnknownAgent, "assignee: no agent is called "+quote(name), nearest(name, r.rules.Agents), "assignee")
+		r.bad(ErrUnknownAgent, "assignee: no agent is called "+quote(name), r.nearest(name, r.rules.Agents), "assignee")
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *reader) uses(v any) {
 	for i, name := range r.short(v, max(len(r.rules.Inputs), maxTools), "uses") {
 		r.spec.Uses = append(r.spec.Uses, task.Use{Name: name})
 		if !r.inputs[name] {
-			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: no input is called %s", i, quote(name)), nearest(name, r.rules.Inputs), "uses", i)
+			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: no input is called %s", i, quote(name)), r.nearest(name, r.rules.Inputs), "uses", i)
 		}
 	}
 }
@@ -171,7 +171,7 @@ var required = []string{"requiredTools", "requiredCapabilities", "requiredBacken
 // requirement reads one key of requires.
 func (r *reader) requirement(q *task.Requires, name string, v any) {
 	if !slices.Contains(required, name) {
-		r.bad(ErrUnknownKey, "requires: unknown key "+quote(name), nearest(name, required), "requires", oneLine(name, maxWord))
+		r.bad(ErrUnknownKey, "requires: unknown key "+quote(name), r.nearest(name, required), "requires", oneLine(name, maxWord))
 		return
 	}
 	if v == nil {

@@ -125,12 +125,18 @@ func (r *reader) instead(word string) string {
 	if name := meant[plain(cut(word, maxWord))]; slices.Contains(r.known, name) {
 		return "write " + name
 	}
-	return nearest(word, r.known)
+	return r.nearest(word, r.known)
 }
 
-// nearest is a hint for a word of the plan, which may have any length; the time
-// to compare words grows with both.
-func nearest(word string, known []string) string { return task.Suggest(cut(word, 2*maxWord), known) }
+// nearest is a hint for a word of the plan, which may have any length. The time
+// to compare words grows with both, so there are hints only for problems that
+// the coordinator is told of.
+func (r *reader) nearest(word string, known []string) string {
+	if len(r.found) >= MaxFaults {
+		return ""
+	}
+	return task.Suggest(cut(word, 2*maxWord), known)
+}
 
 // dependencies counts those of all tasks. Their number is bounded so that a
 // plan in which all of them are wrong stays a short list of problems.

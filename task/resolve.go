@@ -202,19 +202,22 @@ func (r *resolver) several() string {
 	return strings.Join(parts, ", ")
 }
 
-// nearestBudget bounds the comparisons for hints, so that a hundred thousand
-// wrong references among a hundred thousand titles are still refused at once.
-const nearestBudget = 1_000_000
+// nearestBudget bounds the pairs of letters that are compared for hints, so that
+// a hundred thousand wrong references among a hundred thousand titles, or a
+// thousand among titles that are as long as titles may be, are refused at once.
+const nearestBudget = 100_000_000
 
 // hint names the nearest title or key, as long as the budget lasts.
 func (r *resolver) hint(ref string) string {
 	const otherwise = "write the title, the key or the id of a task"
-	if r.budget < len(r.specs) {
-		return otherwise
-	}
-	r.budget -= len(r.specs)
 	n := nearest{word: []rune(strings.ToLower(strings.TrimSpace(ref)))}
+	if len(n.word) > MaxTitle {
+		return otherwise // no title is that long
+	}
 	for i := range r.specs {
+		if r.budget -= len(n.word) * len(r.g.tasks[i].Title); r.budget < 0 {
+			return otherwise
+		}
 		n.try(r.g.tasks[i].Title)
 		if r.specs[i].Key != "" {
 			n.try(r.specs[i].Key)
