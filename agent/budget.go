@@ -47,7 +47,7 @@ func paid(ctx context.Context, m llm.Model) llm.Model {
 		}
 		took, counted := llm.Usage{}, false
 		defer func() { settle(took, counted) }()
-		res, err := m.Call(ctx, req, emit)
+		res, err := m.Call(context.WithValue(ctx, budgetKey{}, nil), req, emit) // what a model does inside is paid with this call
 		took, counted = taken(expected, res, err)
 		return res, err
 	})

@@ -156,7 +156,7 @@ func (r *renderer) sections() []Section {
 	var list []Section
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] {
+		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] || p.hidden() {
 			continue
 		}
 		if list == nil {
@@ -167,6 +167,13 @@ func (r *renderer) sections() []Section {
 		list = append(list, Section{Kind: p.Source().Kind, Title: p.Title(), From: d.From, Text: p.Payload().Text(), JSON: canonical, Withheld: d.Reason})
 	}
 	return list
+}
+
+// hidden reports whether the reader does not even learn that p exists: what is
+// withheld of the memory and of messages, of which nobody was promised any.
+func (p *piece) hidden() bool {
+	kind := p.Source().Kind
+	return p.Withheld() && (kind == handoff.Memory || kind == handoff.Message)
 }
 
 // put appends text; the last range grows if it has the same part and source.

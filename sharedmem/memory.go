@@ -79,10 +79,16 @@ func (m *Memory) lock(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	loaded := false
+	defer func() { // also if the store panics, or ends the goroutine
+		if !loaded {
+			m.unlock()
+		}
+	}()
 	if err := m.load(ctx); err != nil {
-		m.unlock()
 		return err
 	}
+	loaded = true
 	return nil
 }
 
