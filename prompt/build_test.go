@@ -22,7 +22,7 @@ func TestG04ContextComesAsSealedOnly(t *testing.T) {
 		"Contract": reflect.TypeFor[handoff.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
-		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](),
+		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
 	}
 	brief := reflect.TypeFor[prompt.Brief]()
 	for f := range brief.Fields() {

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"errors"
+	"github.com/runteam/runteam/task"
 
 	"github.com/runteam/runteam/handoff"
 )
@@ -32,8 +33,24 @@ func (r *renderer) planning() {
 func (r *renderer) goal(heading string) {
 	if p := r.one[oneGoal]; p != nil {
 		r.heading(heading + "\n\n")
-		r.put(PartGoal, p.source, p.unfenced())
+		r.instruction(PartGoal, p.source, p.unfenced(), r.goalParams(p))
 	}
+}
+
+// goalParams returns where parameters stand in the goal, unless the gate
+// changed it, for then they may stand elsewhere.
+func (r *renderer) goalParams(goal *piece) []task.Param {
+	if d := goal.Decision(); len(d.Redacted) > 0 || d.Broken > 0 {
+		return nil
+	}
+	end := 0
+	for _, p := range r.brief.GoalParams {
+		if p.Start < end || p.End < p.Start || p.End > len(goal.unfenced()) {
+			return nil // they are of another text
+		}
+		end = p.End
+	}
+	return r.brief.GoalParams
 }
 
 // drafted writes the section of one kind of drafts.

@@ -131,3 +131,33 @@ func TestFencesChangeWithWhatStandsWithoutOne(t *testing.T) {
 		seen[fence] = true
 	}
 }
+
+func TestReceiptOfAGoalWithParameters(t *testing.T) {
+	t.Parallel()
+	year := []task.Param{{Name: "year", Start: 3, End: 7}}
+	for _, tt := range []struct {
+		name, goal string
+		params     []task.Param
+		want       int
+	}{
+		{"a parameter", "In 2026, why?", year, 1},
+		{"a goal that the gate changed", "In 2026, why " + fakeToken + "?", year, 0},
+		{"parameters of another text", "Why?", year, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			b := d.planning(tt.goal)
+			b.GoalParams = tt.params
+			p := build(t, b)
+			named := 0
+			for _, s := range p.Receipt().Sources {
+				if s.Param == "year" {
+					named++
+				}
+			}
+			require.Equal(t, tt.want, named)
+			requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
+		})
+	}
+}

@@ -55,14 +55,15 @@ type Brief struct {
 
 	// What the coordinator gets. Its Task is a step of the runtime, which the
 	// Description words: it opens a Planning and ends a Synthesis.
-	Goal     *handoff.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
-	Roster   *handoff.Sealed  // structured; follows System under a heading of its own
-	Guidance string           // follows the roster in the system prompt
-	Drafts   []handoff.Sealed // Planning, to correct a plan: first the plan, then what is wrong with it
-	Failed   []handoff.Sealed // Synthesis: for each failed task its title, and its error as a text
-	Skipped  []handoff.Sealed // Synthesis: for each skipped task its title, and the reason as a text
-	Part     int              // Synthesis: which part of the results this is, from 1
-	Parts    int              // Synthesis: of how many parts; zero means that all results are here
+	Goal       *handoff.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
+	GoalParams []task.Param     // which bytes of the goal came from parameters, as long as the gate changed none of it
+	Roster     *handoff.Sealed  // structured; follows System under a heading of its own
+	Guidance   string           // follows the roster in the system prompt
+	Drafts     []handoff.Sealed // Planning, to correct a plan: first the plan, then what is wrong with it
+	Failed     []handoff.Sealed // Synthesis: for each failed task its title, and its error as a text
+	Skipped    []handoff.Sealed // Synthesis: for each skipped task its title, and the reason as a text
+	Part       int              // Synthesis: which part of the results this is, from 1
+	Parts      int              // Synthesis: of how many parts; zero means that all results are here
 }
 
 // A Prompt is what an agent gets: two texts and an account of them. It is

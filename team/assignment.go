@@ -31,8 +31,10 @@ func (t *Team) candidates() []assign.Agent {
 // withholds the rest.
 func (c *checker) assign() {
 	g := c.plan.graph
-	open := slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" })
-	if !open && !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return !t.Requires.Empty() }) {
+	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" }) {
+		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return !t.Requires.Empty() }) {
+			c.refuse(assign.Check(g, c.team.candidates()))
+		}
 		return
 	}
 	agents := c.team.candidates()
@@ -41,11 +43,7 @@ func (c *checker) assign() {
 		chosen, err = assign.Tasks(g, c.bounds(false), agents, c.options.Strategy)
 	}
 	if err != nil {
-		found, _ := errors.AsType[task.Problems](err)
-		c.found = append(c.found, found...)
-		return
-	}
-	if !open {
+		c.refuse(err)
 		return
 	}
 	c.plan.assigned = make([]bool, g.Len())
@@ -55,6 +53,15 @@ func (c *checker) assign() {
 			c.plan.assigned[i], c.specs[i].Assignee = true, agents[agent].Name
 			g.Assign(i, agents[agent].Name)
 		}
+	}
+}
+
+// refuse adds what an assignment is refused for.
+func (c *checker) refuse(err error) {
+	if found, ok := errors.AsType[task.Problems](err); ok {
+		c.found = append(c.found, found...)
+	} else if err != nil {
+		c.add(task.Problem{Pointer: "/tasks", Message: err.Error(), Err: err})
 	}
 }
 

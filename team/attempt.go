@@ -15,11 +15,11 @@ import (
 // and takes it back; its buffers serve one attempt after another.
 type attempt struct {
 	exchange
-	index   int
-	member  int
-	known   doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
-	told    int     // messages among the offers, behind all that the task itself is granted
-	unnoted error   // why the result is not in the shared memory
+	index    int
+	member   int
+	known    doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
+	messages int     // among the offers, behind all that the task itself is granted
+	unnoted  error   // why the result is not in the shared memory
 }
 
 // attempt takes a ready task out of the queue and gathers what it is granted.
@@ -83,6 +83,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 			return prompt.Prompt{}, err
 		}
 		a.offers = append(a.offers, memory...)
+		a.start = time.Now() // the store may have taken a while, and what has expired by now is not delivered
 	}
 	if err := a.seal(); err != nil {
 		return prompt.Prompt{}, err
@@ -98,17 +99,26 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies = rest[:len(t.DependsOn)]
-	b.Messages, b.Memory = a.sealed[granted-a.told:granted], digest(a.sealed[granted:])
-	return a.build(&b)
+	b.Messages, b.Memory = a.sealed[granted-a.messages:granted], digest(a.sealed[granted:])
+	p, err := a.build(&b)
+	if err == nil && a.messages > 0 {
+		a.delivered(b.Messages)
+	}
+	return p, err
 }
 
 // over notes the result in the shared memory, and hands the attempt back to
 // the run's owner.
 func (a *attempt) over(ctx context.Context) {
+	noted := false
+	defer func() { // also if the store ends the goroutine
+		a.gone = a.gone || !noted
+		a.run.done <- a
+	}()
 	if a.err == nil {
 		a.unnoted = a.note(ctx)
 	}
-	a.run.done <- a
+	noted = true
 }
 
 // acquire returns an attempt with empty buffers.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/runteam/runteam/agent"
@@ -62,7 +63,7 @@ func (b *budget) take(ctx context.Context, who string, tokens int) error {
 			b.mu.Unlock()
 			return nil
 		}
-		if tokens > left || b.reserved == 0 {
+		if tokens > left { // also when nothing is under way: then all that is left is free
 			b.mu.Unlock()
 			return &BudgetError{Agent: who, Needed: tokens, Left: left, Limit: b.limit}
 		}
@@ -81,7 +82,7 @@ func (b *budget) settle(reserved, took int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reserved -= reserved
-	b.spent += took
+	b.spent += min(took, math.MaxInt-b.spent)
 	close(b.freed)
 	b.freed = make(chan struct{})
 }
@@ -99,8 +100,10 @@ type purse struct {
 	budget *budget
 	who    payer
 
-	mu      sync.Mutex // guards counted: an agent may make calls side by side
+	mu      sync.Mutex // guards the rest: an agent may make calls side by side
 	counted int        // tokens that endpoints counted, and that the agent will report
+	empty   bool       // a call was not made
+	over    bool       // the exchange has ended; what an agent left behind tells nothing
 }
 
 // purse returns what pays for an exchange, and a context in which it does.
@@ -156,12 +159,35 @@ func (p *purse) close(reported llm.Usage) {
 	}
 }
 
-// refused tells subscribers of a call that was not made.
+// shut ends the exchange, and reports whether a call of it was not made.
+func (p *purse) shut() (empty bool) {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	return p.empty
+}
+
+// refused notes a call that was not made, and tells subscribers.
 func (p *purse) refused(err error) error {
-	if short, ok := errors.AsType[*BudgetError](err); ok {
+	short, ok := errors.AsType[*BudgetError](err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.empty = p.empty || ok
+	if ok && !p.over {
 		p.budget.bus.emit(event.Event{Type: event.Budget, Task: p.who.task, Title: p.who.title, Agent: p.who.agent, Attempt: p.who.number, Code: CodeBudget, Message: short.Error()})
 	}
 	return err
 }
 
-func total(u llm.Usage) int { return u.InputTokens + u.OutputTokens }
+// total is how many tokens a usage counts. Whoever counts may be mistaken: below
+// zero is nothing, and more than there can be is as many as there can be.
+func total(u llm.Usage) int {
+	in, out := max(u.InputTokens, 0), max(u.OutputTokens, 0)
+	if in > math.MaxInt-out {
+		return math.MaxInt
+	}
+	return in + out
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -100,34 +99,22 @@ type checker struct {
 	parsed  map[string]parsed
 	memory  []label.Classification // of each task of scope all, what it may find in memory
 	walked  int                    // edges, for that
+	walk    int                    // the number of the walk
+	seen    []int                  // of each task, the last walk that met it
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
 
 // sorted returns the problems in the order of the tasks, and within a task as found.
 func (c *checker) sorted() error {
-	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return taskOf(a.Pointer) - taskOf(b.Pointer) })
+	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return a.Task() - b.Task() })
 	return c.found
-}
-
-// taskOf returns the number of the task that a pointer leads into, or -1.
-func taskOf(pointer string) int {
-	rest, ok := strings.CutPrefix(pointer, "/tasks/")
-	if !ok {
-		return -1
-	}
-	number, _, _ := strings.Cut(rest, "/")
-	i, err := strconv.Atoi(number)
-	if err != nil {
-		return -1
-	}
-	return i
 }
 
 func (c *checker) checkOptions() {
 	o := c.options
 	if !o.Strategy.Valid() {
-		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: didYouMean(string(o.Strategy), strategies()), Err: task.ErrInvalid})
+		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: task.Suggest(string(o.Strategy), strategies()), Err: task.ErrInvalid})
 	}
 	if o.MaxTokenBudget < 0 {
 		c.add(task.Problem{Pointer: "/maxTokenBudget", Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
@@ -176,7 +163,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		c.add(task.Problem{Pointer: task.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
 	}
 	if _, ok := c.team.member(s.Assignee); !ok && s.Assignee != "" {
-		add(fmt.Sprintf("no agent is called %q", s.Assignee), didYouMean(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
+		add(fmt.Sprintf("no agent is called %q", s.Assignee), task.Suggest(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
 	}
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
@@ -185,7 +172,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			for n, in := range c.options.Inputs {
 				names[n] = in.Name
 			}
-			add(fmt.Sprintf("no input is called %q", u.Name), didYouMean(u.Name, names), ErrUnknownInput, "uses", j)
+			add(fmt.Sprintf("no input is called %q", u.Name), task.Suggest(u.Name, names), ErrUnknownInput, "uses", j)
 			continue
 		}
 		c.used[k] = true
@@ -222,7 +209,7 @@ func (c *checker) checkOutput() {
 			for k := range titles {
 				titles[k] = g.Task(k).Title
 			}
-			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: didYouMean(name, titles), Err: task.ErrUnknown})
+			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: task.Suggest(name, titles), Err: task.ErrUnknown})
 			return
 		}
 		p.outputs = []int32{int32(i)}
@@ -318,19 +305,6 @@ func (p place) say(message, hint string, err error) {
 }
 
 func subjectOf(s *task.Spec) string { return fmt.Sprintf("task %q", s.Title) }
-
-func didYouMean(word string, known []string) string {
-	if near, ok := task.Nearest(word, known); ok {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "there are none"
-	}
-	if len(known) > 12 {
-		known = append(slices.Clone(known[:12]), "…")
-	}
-	return "write one of " + strings.Join(known, ", ")
-}
 
 // member returns the index of the agent with this name.
 func (t *Team) member(name string) (int, bool) {

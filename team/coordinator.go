@@ -18,6 +18,27 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// checkCoordinator checks what does not depend on a goal.
+func (t *Team) checkCoordinator() (found task.Problems) {
+	c := t.config.Coordinator
+	if c == nil {
+		return nil
+	}
+	add := func(key, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
+	}
+	if c.Agent == nil {
+		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+	}
+	if c.Accepts != nil && !c.Accepts.Valid() {
+		add("/accepts", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+	}
+	if c.MaxPromptBytes < 0 {
+		add("/maxPromptBytes", "must not be negative", "leave it out for the most there is", task.ErrInvalid)
+	}
+	return found
+}
+
 // council is what a run needs to ask its coordinator: who that is for this
 // caller, and the goal and the roster as the context that they are.
 type council struct {
@@ -46,7 +67,7 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 	add := func(pointer, message, hint string, err error) {
 		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
 	}
-	if c == nil || c.Agent == nil {
+	if c == nil {
 		add("/coordinator", "a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
 	}
 	switch text := goal.Text; {
@@ -56,6 +77,12 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	case len(text) > handoff.MaxPayload:
 		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.MaxPayload), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+	}
+	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
+		found = append(found, task.Problem{
+			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, as only a prompt's own lines may", opener),
+			Hint: "word it differently", Err: task.ErrInvalid,
+		})
 	}
 	if !goal.Classification.Valid() {
 		add("/goal/classification", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
@@ -141,7 +168,7 @@ func (s *step) open(context.Context) (prompt.Prompt, error) {
 	}
 	k := s.run.council
 	b := prompt.Brief{
-		Layout: s.layout, Untitled: true, Goal: &s.sealed[0], Roster: &s.sealed[1],
+		Layout: s.layout, Untitled: true, Goal: &s.sealed[0], GoalParams: s.run.goal.Params, Roster: &s.sealed[1],
 		System: k.before, SystemParams: k.of.SystemParams, SystemOrigin: k.of.Origin.String(), Guidance: k.after,
 		MaxBytes: k.of.MaxPromptBytes, Whole: s.whole, Part: s.part, Parts: s.parts,
 	}
@@ -172,7 +199,7 @@ func (r *run) consult(ctx context.Context, steps ...*step) {
 		for _, s := range steps {
 			g.Go(func() error {
 				s.start = time.Now()
-				s.work(ctx, s)
+				perform(ctx, &s.exchange, s)
 				return nil
 			})
 		}
@@ -185,7 +212,7 @@ func (r *run) consult(ctx context.Context, steps ...*step) {
 				r.record(s)
 			}
 			return
-		case ask := <-r.asks:
+		case ask := <-r.watch.asks():
 			ask <- r.snapshot()
 		}
 	}
@@ -200,7 +227,7 @@ func (r *run) record(s *step) {
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.reply.Usage, Attempts: 1}, Receipt: s.receipt}
 	if s.err != nil {
 		out.Error = r.stepError(s, s.code)
-		r.overdrawn = r.overdrawn || errors.Is(s.err, ErrBudget)
+		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
 	r.count(&s.exchange)

@@ -41,7 +41,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 		}
 	}
 	if err := r.adopt(p, s.envelope); err != nil {
-		s.judge(err)
+		s.judge(ctx, err)
 		return r.stepError(s, CodeDecomposition)
 	}
 	return nil
@@ -115,6 +115,7 @@ func (r *run) adopt(p *Plan, from *envelope.Envelope) error {
 	if r.bus.live() {
 		r.bus.emit(r.announced())
 	}
+	r.advise()
 	r.prepare()
 	return nil
 }
@@ -152,22 +153,27 @@ func (r *run) shortcut() (taken bool) {
 	if err != nil {
 		return false
 	}
-	r.answers = false
-	return r.adopt(p, r.council.goal) == nil
+	if r.answers = r.adopt(p, r.council.goal) != nil; r.answers {
+		return false
+	}
+	return true
 }
 
-// titleOf makes a title of a goal: its words on one line, as many as fit.
+// titleOf makes a title of a goal: its words on one line, as many as fit. A
+// title stands outside of any fence and before every reader, so a goal that
+// holds a secret or a control token, of which a cut could leave half, has none.
 func titleOf(goal string) string {
 	const most = 60
 	words := strings.Fields(goal)
 	title := words[0]
 	for _, w := range words[1:] {
 		if len(title)+1+len(w) > most {
-			return title + " …"
+			title += " …"
+			break
 		}
 		title += " " + w
 	}
-	if task.CheckTitle(title) != nil {
+	if handoff.Harmless(strings.Join(words, " ")) != nil || task.CheckTitle(title) != nil {
 		return "Goal"
 	}
 	return title

@@ -56,7 +56,10 @@ type exchange struct {
 	code     string
 	message  string // in the form that the caller is cleared for
 	fault    *envelope.Envelope
-	terminal bool // another attempt would end the same way
+	terminal bool  // another attempt would end the same way
+	aborted  bool  // the run's context ended it
+	reached  reach // what it says about the endpoint
+	broke    bool  // the budget of the run had not enough left for a call
 }
 
 // A purpose is what an exchange is made for.
@@ -65,9 +68,9 @@ type purpose interface {
 	over(context.Context)                        // called when the exchange has ended, in any case
 }
 
-// work makes the exchange, whatever happens: also when the agent panics, or
+// perform makes an exchange, whatever happens: also when the agent panics, or
 // ends the goroutine as a failed assertion of a test does.
-func (x *exchange) work(ctx context.Context, o purpose) {
+func perform(ctx context.Context, x *exchange, o purpose) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,16 +79,16 @@ func (x *exchange) work(ctx context.Context, o purpose) {
 				whose = ErrPanic
 			}
 			x.run.team.log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
-			x.judge(fmt.Errorf("%w: %v", whose, p))
+			x.judge(ctx, fmt.Errorf("%w: %v", whose, p))
 		} else if !returned {
 			x.gone = true
-			x.judge(fmt.Errorf("%w: it ended its goroutine", ErrPanic))
+			x.judge(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
 		}
 		x.end = time.Now()
 		x.report()
 		o.over(ctx)
 	}()
-	x.judge(x.try(ctx, o))
+	x.judge(ctx, x.try(ctx, o))
 	returned = true
 }
 
@@ -168,8 +171,10 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 	bus := x.run.bus
 	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
 	if err := purse.open(); err != nil {
+		x.broke = true
 		return agent.Reply{}, err
 	}
+	defer func() { x.broke = purse.shut() }()
 	if !bus.live() {
 		reply, err := x.does.Run(ctx, p)
 		purse.close(reply.Usage)
@@ -182,7 +187,7 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 		over = true
 		mu.Unlock()
 	}()
-	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps}
+	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps, sealed: x.sealed}
 	reply, err := x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -213,11 +218,12 @@ func because(ctx context.Context, err error) error {
 // judge takes in how the exchange ended and what is told of it. An error of an
 // agent is code of the agent's: all that is asked of it is asked here, where a
 // panic is caught.
-func (x *exchange) judge(err error) {
+func (x *exchange) judge(ctx context.Context, err error) {
 	if x.err = err; err == nil {
 		return
 	}
-	x.code, x.terminal = code(err), terminal(err)
+	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
 	x.message, x.fault = x.run.explain(x, x.code, err.Error())
 }
 

@@ -149,13 +149,19 @@ const mostWalked = 10_000_000
 // nor follows from it.
 func (c *checker) besides(i int, level label.Classification, count int) bool {
 	g := c.plan.graph
-	seen := make([]bool, g.Len())
+	if c.walked > mostWalked {
+		return true
+	}
+	if c.seen == nil {
+		c.seen = make([]int, g.Len())
+	}
+	c.walk++
 	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
 		at := int(queue[0])
-		if seen[at] {
+		if c.seen[at] == c.walk {
 			continue
 		}
-		if seen[at] = true; c.plan.labels[at] == level {
+		if c.seen[at] = c.walk; c.plan.labels[at] == level {
 			count--
 		}
 		next := g.Downstream(at)

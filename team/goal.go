@@ -16,7 +16,7 @@ import (
 // and answers it from their results.
 type Goal struct {
 	Text           string       // required; at most 64 KiB
-	Params         []task.Param // which bytes of Text came from parameters, for who writes the goal down again
+	Params         []task.Param // which bytes of Text came from parameters, for receipts
 	Classification label.Classification
 	Origin         task.Position
 }
@@ -118,6 +118,9 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	}
 	p := r.plan
 	p.describe(t)
+	for i := range p.specs {
+		p.specs[i].Description = r.described(i) // the caller reads it, as a result
+	}
 	p.Goal, p.Usage, p.Coordinator = len(r.steps) > 0, res.Usage, r.council.describe()
 	return p, nil
 }
@@ -144,8 +147,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	if err := r.readable(); err != nil {
 		return nil, err
 	}
-	r.mail, err = t.newMail(&options, r.id)
-	return r, err
+	return r, nil
 }
 
 // answer makes a goal the run's, or says what is wrong with it. It builds the

@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,20 +21,20 @@ const digestEntries = 250
 // that results are written with: the synthesis and the tasks of scope all are
 // given it, and nobody else.
 type recall struct {
+	run    string
 	reader sharedmem.Reader
 	seats  map[string]int // place of an agent in the roster
 }
 
-// remembering opens the shared memory, if anybody may ever read it: a task of
-// scope all, the synthesis, or whoever brought the store.
+// remembering opens the shared memory, if anybody may ever read what this run
+// writes there: a task of scope all, or whoever brought the store.
 func (r *run) remembering() {
-	if !r.answers && r.options.Memory == nil && !r.plan.remembers() {
+	if r.options.Memory == nil && !r.plan.remembers() {
 		return
 	}
 	m := sharedmem.New(r.options.Memory)
 	r.memory = m.Writer()
-	r.noting = true
-	r.recall = &recall{reader: m.Reader(), seats: make(map[string]int, len(r.team.config.Agents))}
+	r.recall = &recall{run: r.id, reader: m.Reader(), seats: make(map[string]int, len(r.team.config.Agents))}
 	for i := range r.team.config.Agents {
 		r.recall.seats[r.team.config.Agents[i].Name] = i
 	}
@@ -52,7 +53,7 @@ func (p *Plan) remembers() bool {
 // note writes the result of an attempt to the shared memory. A store is code of
 // the caller's: that it panics is an error of its own.
 func (a *attempt) note(ctx context.Context) (err error) {
-	if !a.run.noting {
+	if a.run.recall == nil {
 		return nil
 	}
 	defer func() {
@@ -107,31 +108,64 @@ func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool
 		return !ours || shown(i)
 	}).AndNotes())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMemory, err)
+		return nil, &memoryError{err}
 	}
+	entries = slices.DeleteFunc(entries, func(e sharedmem.Entry) bool {
+		_, ours := g.Index(e.Task) // the result that an earlier run had of a task of this one is out of date
+		return e.Task != "" && ours && e.Envelope.Header().Run != c.run
+	})
 	if n := len(entries); n > digestEntries {
-		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
 		entries = entries[n-digestEntries:]
 	}
 	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
 		return cmp.Or(cmp.Compare(c.seat(a.Agent), c.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
 	})
-	list := make([]handoff.Offer, len(entries))
-	for i, e := range entries {
-		list[i] = handoff.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+	list := make([]handoff.Offer, 0, len(entries))
+	for _, e := range entries {
+		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+		if e.Task == "" {
+			// Somebody chose the key. It stands outside of the gate's words, in the
+			// prompt and, whatever becomes of the note, not in a record of it.
+			o.Source.Name = fmt.Sprintf("%s/note %d", e.Agent, e.Seq)
+			if handoff.Harmless(e.Key) != nil {
+				o.Title = fmt.Sprintf("note %d", e.Seq)
+			}
+		}
+		list = append(list, o)
 	}
 	return list, nil
 }
 
-// read asks the store, whose panic is an error of its own.
+// A memoryError says that the memory could not be read. Why is for errors.Is
+// and errors.As: the words are the store's, which may quote what it holds.
+type memoryError struct{ cause error }
+
+// Error says what could not be done, and not why.
+func (e *memoryError) Error() string { return ErrMemory.Error() + ": the store failed" }
+
+// Unwrap returns [ErrMemory] and the cause.
+func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
+
+// read asks the store. A store is code of the caller's: that it panics, or ends
+// its goroutine, is an error of its own.
 func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the store panicked: %v", p)
-		}
+	err = errStoreGone
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the store panicked: %v", p)
+			}
+		}()
+		entries, err = c.reader.Entries(ctx, f)
 	}()
-	return c.reader.Entries(ctx, f)
+	<-done
+	return entries, err
 }
+
+var errStoreGone = errors.New("the store ended its goroutine")
 
 // seat is the place of an agent in the roster; whoever is not on it comes last.
 func (c *recall) seat(agent string) int {

@@ -174,7 +174,7 @@ func TestAMemoryThatFails(t *testing.T) {
 		res := run(t, newTeam(t, member("ada", says("x"))), &team.RunOptions{Memory: brokenStore{sharedmem.NewMapStore(), errStore, nil}}, spec("ada"))
 		require.True(t, res.Success())
 		require.Len(t, res.Warnings, 1)
-		require.Contains(t, res.Warnings[0], "disk is full")
+		require.Equal(t, `the result of "ada" is not in the shared memory: the store failed`, res.Warnings[0], "the words of a store may quote what it holds")
 	})
 	t.Run("on read by a task", func(t *testing.T) {
 		t.Parallel()

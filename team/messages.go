@@ -1,12 +1,14 @@
 package team
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
@@ -18,6 +20,7 @@ import (
 type mail struct {
 	bus   *messagebus.Bus
 	given map[int][]messagebus.Message // by task, for all its attempts
+	read  map[int]bool                 // by task: an agent was given them
 }
 
 // NewBus returns a message bus for the agents of the team, for
@@ -30,24 +33,24 @@ func (t *Team) NewBus() *messagebus.Bus {
 	return b
 }
 
-// newMail returns the messages of a run, and nil if there can be none.
-func (t *Team) newMail(o *RunOptions, run string) (*mail, error) {
+// post opens the mail of the run, if there can be any, and sends what the
+// options say. What an inbox has no room for is a warning.
+func (r *run) post() {
+	o := &r.options
 	if o.Bus == nil && len(o.Messages) == 0 {
-		return nil, nil
+		return
 	}
-	m := &mail{bus: o.Bus, given: map[int][]messagebus.Message{}}
-	if m.bus == nil {
-		var err error
-		if m.bus, err = messagebus.New(t.names(), messagebus.Options{Run: run, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: t.log}); err != nil {
-			return nil, err
-		}
+	r.mail = &mail{bus: o.Bus, given: map[int][]messagebus.Message{}, read: map[int]bool{}}
+	if r.mail.bus == nil {
+		b, err := messagebus.New(r.team.names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.log})
+		r.must(err)
+		r.mail.bus = b
 	}
 	for i := range o.Messages {
-		if err := o.Messages[i].send(m.bus); err != nil {
-			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		if err := o.Messages[i].send(r.mail.bus); err != nil {
+			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
 		}
 	}
-	return m, nil
 }
 
 func (m *Message) send(b *messagebus.Bus) error {
@@ -62,11 +65,15 @@ func (m *Message) send(b *messagebus.Bus) error {
 
 // deliver offers an attempt the messages that wait for its agent, each once and
 // to all attempts at one task. One that is more sensitive than the task may be
-// waits for a task that may read it.
+// waits for a task that may read it; one that has expired waits for nobody.
 func (a *attempt) deliver() {
 	r := a.run
-	if a.number == 1 {
-		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool { return m.Envelope.Classification() <= a.bound })
+	if _, given := r.mail.given[a.index]; !given {
+		now := time.Now()
+		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
+			level := m.Envelope.Classification()
+			return level <= a.bound && level < label.Secret && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
+		})
 		r.must(err) // the bus is one of this roster
 		r.mail.given[a.index] = waiting
 		a.start = time.Now() // not before the last of them was sent
@@ -75,11 +82,38 @@ func (a *attempt) deliver() {
 		a.offers = append(a.offers, handoff.Offer{
 			Source: handoff.Source{Kind: handoff.Message, Name: string(m.ID)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
 		})
-		a.told++
-		if a.number == 1 && r.bus.live() {
-			r.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: 1, From: m.From, Bytes: m.Bytes})
+		a.messages++
+	}
+}
+
+// delivered tells subscribers of the messages that stand in the prompt.
+func (a *attempt) delivered(messages []handoff.Sealed) {
+	if !a.run.bus.live() {
+		return
+	}
+	for i := range messages {
+		if s := &messages[i]; !s.Withheld() {
+			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: s.Payload().Size()})
 		}
 	}
+}
+
+// returnMail puts back the messages of a task that ended before its agent was
+// asked, for the agent's next task.
+func (r *run) returnMail(a *attempt) {
+	if r.mail == nil || r.mail.read[a.index] {
+		return
+	}
+	given := r.mail.given[a.index]
+	if len(given) == 0 {
+		return
+	}
+	ids := make([]messagebus.ID, len(given))
+	for i, m := range given {
+		ids[i] = m.ID
+	}
+	r.must(r.mail.bus.MarkUnread(a.task.Assignee, ids...))
+	delete(r.mail.given, a.index)
 }
 
 // undelivered warns of the messages that no task got.
@@ -92,7 +126,9 @@ func (r *run) undelivered() {
 		r.must(err)
 		for _, m := range waiting {
 			why := "no task of its began after it was sent"
-			if level := r.highest(name); m.Envelope.Classification() > level {
+			if m.Envelope.Fresh(time.Now()) != nil {
+				why = "it expired before"
+			} else if level := r.highest(name); m.Envelope.Classification() > level {
 				why = fmt.Sprintf("it is %v, and its tasks are at most %v", m.Envelope.Classification(), level)
 			}
 			r.warn(fmt.Sprintf("a message from %q to %q was not delivered: %s", m.From, name, why))
@@ -124,10 +160,10 @@ func (c *checker) checkMessages() {
 			c.add(task.Problem{Pointer: task.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
 		}
 		if m.From != handoff.User && !slices.Contains(names, m.From) {
-			add("from", fmt.Sprintf("no agent is called %q", m.From), didYouMean(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
+			add("from", fmt.Sprintf("no agent is called %q", m.From), task.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
 		}
 		if m.To != messagebus.Everyone && !slices.Contains(names, m.To) {
-			add("to", fmt.Sprintf("no agent is called %q", m.To), didYouMean(m.To, names), ErrUnknownAgent)
+			add("to", fmt.Sprintf("no agent is called %q", m.To), task.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
 			add("to", fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
@@ -141,7 +177,7 @@ func (c *checker) checkMessages() {
 			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
 		if !m.Classification.Valid() {
-			add("classification", "unknown label", "write public, internal, confidential or secret", label.ErrUnknown)
+			add("classification", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
 		}
 		if m.TTL < 0 {
 			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)

@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/runteam/runteam/llm"
@@ -39,61 +40,73 @@ type Snapshot struct {
 	Messages *messagebus.Snapshot `json:"messages,omitempty"` // nil without messages
 }
 
+// Format writes which run it is, so that no verb prints a payload.
+func (s Snapshot) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "snapshot of run %q, %s", s.RunID, s.Phase)
+}
+
 // A Monitor shows one run from outside, while it goes on and when it has
 // ended. The zero value is ready for use. It is safe for concurrent use; of
 // several runs that are given the same one, it shows the last that began.
 type Monitor struct {
-	mu   sync.Mutex // guards the rest
-	run  *run
-	asks chan chan Snapshot
-	over chan struct{} // closed when the run has ended
-	last Snapshot
+	mu    sync.Mutex // guards watch
+	watch *watch
 }
 
+// Format writes what it is, so that no verb prints a payload.
+func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
+
 // Snapshot returns the run as it stands. While the run is busy with itself it
-// waits, until ctx ends.
+// waits, until ctx ends. Before a run has begun it is [ErrNoRun].
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	m.mu.Lock()
-	asks, over := m.asks, m.over
+	w := m.watch
 	m.mu.Unlock()
-	if asks == nil {
+	if w == nil {
 		return Snapshot{}, ErrNoRun
 	}
 	answer := make(chan Snapshot, 1)
 	select {
-	case asks <- answer:
+	case w.questions <- answer:
 		return <-answer, nil
-	case <-over:
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.last, nil
+	case <-w.over:
+		return w.last, nil
 	case <-ctx.Done():
 		return Snapshot{}, context.Cause(ctx)
 	}
 }
 
 // begin lets the monitor look at a run. A nil monitor looks at nothing.
-func (m *Monitor) begin(r *run) chan chan Snapshot {
+func (m *Monitor) begin() *watch {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.run, m.asks, m.over = r, make(chan chan Snapshot), make(chan struct{})
-	return m.asks
+	m.watch = &watch{questions: make(chan chan Snapshot), over: make(chan struct{})}
+	return m.watch
 }
 
-// end keeps the last state of a run.
-func (m *Monitor) end(r *run) {
-	if m == nil {
-		return
+// A watch is one run as a monitor sees it. Nobody watches through a nil one.
+type watch struct {
+	questions chan chan Snapshot
+	over      chan struct{} // closed when the run has ended and last is set
+	last      Snapshot
+}
+
+// asks returns where questions come from.
+func (w *watch) asks() chan chan Snapshot {
+	if w == nil {
+		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.run == r {
-		m.last = r.snapshot()
-		close(m.over)
-		m.run = nil
+	return w.questions
+}
+
+// end keeps the last state of the run for whoever still asks.
+func (w *watch) end(r *run) {
+	if w != nil {
+		w.last = r.snapshot()
+		close(w.over)
 	}
 }
 

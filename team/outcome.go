@@ -21,7 +21,7 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		t.expire(res.EndedAt)
+		r.expire(i, res.EndedAt)
 		res.Usage = res.Usage.Add(t.Metrics.Usage)
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
@@ -61,8 +61,13 @@ func (r *run) result(ctx context.Context) *Result {
 	return res
 }
 
-// expire takes back a result that may no longer be read at the end of the run.
-func (t *TaskResult) expire(now time.Time) {
+// expire takes back a result, or the words of an error, that may no longer be
+// read at the end of the run.
+func (r *run) expire(i int, now time.Time) {
+	t := &r.tasks[i]
+	if e := r.faults[i]; e != nil && t.Error != nil && e.Fresh(now) != nil {
+		t.Error.Message, t.Result = "[withheld: expired]", "[withheld: expired]"
+	}
 	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
 		t.Result, t.Structured = "[withheld: expired]", ""
 	}

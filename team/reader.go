@@ -51,25 +51,28 @@ func withheld(level label.Classification) string { return "[withheld: " + level.
 // explain returns the text of an error in the form that the caller is cleared
 // for, and as the envelope that other readers get it from. What an agent or an
 // endpoint said may quote the prompt, so the text is as sensitive as the prompt
-// was and takes the same road as a result does. If that road fails, only the
-// code is told, and there is no envelope.
+// was, expires with it, and takes the same road as a result does. If that road
+// fails, only the code is told, and there is no envelope.
 func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
-	h := envelope.Header{
-		ID: envelope.ID(x.contract.Session + "/error"), Producer: x.contract.Callee, Task: x.task.ID, Run: r.id,
-		Classification: x.contract.MaxInput, CreatedAt: time.Now(),
+	now := time.Now()
+	k := x.contract
+	if k.Session == "" { // nothing was sent yet: the words are ours
+		e, err := envelope.New(envelope.Header{
+			ID: envelope.ID("end/" + x.task.ID), Producer: handoff.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
+		}, envelope.Text(said))
+		if err != nil {
+			return code, nil
+		}
+		return said, e
 	}
-	ours := x.contract.Session == "" // nothing was sent yet: the words are ours
-	if ours {
-		h.ID, h.Producer, h.Classification = envelope.ID("end/"+x.task.ID), handoff.Runtime, x.task.Classification
-	}
-	e, err := envelope.New(h, envelope.Text(strings.ToValidUTF8(said, "\uFFFD")))
+	k.ExpiresAt, k.RequiredTags = time.Time{}, nil // an error may come late, and carries no tags
+	e, _, err := (&handoff.Compartment{Contract: k}).GateInbound(handoff.Reply{
+		ID: envelope.ID(k.Session + "/error"), Text: strings.ToValidUTF8(said, "\uFFFD"),
+	}, x.sealed, nil, now)
 	if err != nil {
 		return code, nil
 	}
-	if ours {
-		return said, e
-	}
-	text, _, err := r.forUser(e, x.task.ID, h.CreatedAt)
+	text, _, err := r.forUser(e, x.task.ID, now)
 	if err != nil || text == "" {
 		return code, nil
 	}

@@ -22,6 +22,7 @@ var (
 	ErrUnknownInput  = errors.New("unknown input")
 	ErrNoCoordinator = errors.New("no coordinator")
 	ErrPlan          = errors.New("no valid plan")
+	ErrNoAnswer      = errors.New("the coordinator's answer is empty")
 	ErrCanceled      = errors.New("run canceled")
 	ErrTimeout       = errors.New("run timed out")
 )
@@ -155,11 +156,13 @@ func (e *TaskError) Unwrap() error {
 	return e.cause()
 }
 
-// Success reports whether every task completed.
+// Success reports whether every task completed, and the coordinator answered if
+// there was a goal.
 func (r *Result) Success() bool { return r.Status == StatusOK }
 
 // Err joins why the run ended early, which wraps [ErrCanceled] or [ErrTimeout],
-// and the errors of the tasks that failed by themselves; it is nil for a success.
+// the errors of the tasks that failed by themselves, and those of the
+// coordinator; it is nil for a success.
 func (r *Result) Err() error {
 	var errs []error
 	switch {

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -57,9 +56,6 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 			return nil, err
 		}
 	}
-	if r.mail, err = t.newMail(&options, r.id); err != nil {
-		return nil, err
-	}
 	r.follow(p)
 	set(r)
 	return r.run(ctx), nil
@@ -86,9 +82,8 @@ type run struct {
 	inputs  []*envelope.Envelope // parallel to options.Inputs
 	mail    *mail                // nil without messages
 	memory  sharedmem.Writer
-	noting  bool    // results are written to memory
 	recall  *recall // who may read what was written; nil if nobody may
-	asks    chan chan Snapshot
+	watch   *watch  // who looks at the run from outside; nil if nobody does
 
 	// Of a plan; nil until there is one.
 	plan   *Plan
@@ -170,8 +165,11 @@ func (r *run) run(ctx context.Context) *Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.asks = r.options.Monitor.begin(r)
+	r.watch = r.options.Monitor.begin()
 	r.opened()
+	if !r.plansOnly {
+		r.post()
+	}
 	if r.goal != nil && r.plan == nil && !r.shortcut() {
 		r.phase = PhasePlanning
 		r.unplanned = r.decompose(ctx)
@@ -187,8 +185,8 @@ func (r *run) run(ctx context.Context) *Result {
 	r.phase = PhaseEnded
 	res := r.result(ctx)
 	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
+	r.watch.end(r)
 	r.bus.close()
-	r.options.Monitor.end(r)
 	return res
 }
 
@@ -196,15 +194,20 @@ func (r *run) run(ctx context.Context) *Result {
 func (r *run) opened() {
 	r.bus.emit(event.Event{Type: event.RunStart, Tasks: len(r.tasks)})
 	if r.plan != nil {
-		for _, w := range r.plan.Warnings {
-			r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
-		}
+		r.advise()
 	}
 	if r.options.Reveal {
 		r.bus.emit(event.Event{Type: event.Reveal, Message: "the caller reads up to " + r.options.UserAccepts.String()})
 	}
 	if r.plan != nil {
 		r.prepare()
+	}
+}
+
+// advise tells what is worth a look in the plan.
+func (r *run) advise() {
+	for _, w := range r.plan.Warnings {
+		r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
 	}
 }
 
@@ -323,7 +326,7 @@ func (r *run) dispatch(ctx context.Context) {
 				hired++
 				workers.Go(func() error {
 					for a := range jobs {
-						a.work(ctx, a)
+						perform(ctx, &a.exchange, a)
 					}
 					return nil
 				})
@@ -344,7 +347,7 @@ func (r *run) dispatch(ctx context.Context) {
 			for _, i := range r.timers.due(time.Now()) {
 				r.must(r.queue.RequeueIndex(i, time.Now()))
 			}
-		case ask := <-r.asks:
+		case ask := <-r.watch.asks():
 			ask <- r.snapshot()
 		case <-ended:
 			ended = nil // attempts see it themselves; now only they are waited for
@@ -358,9 +361,12 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t.Metrics.Usage = t.Metrics.Usage.Add(a.reply.Usage)
 	t.Metrics.End = a.end
 	r.count(&a.exchange)
-	r.overdrawn = r.overdrawn || errors.Is(a.err, ErrBudget)
+	r.overdrawn = r.overdrawn || a.broke
+	if r.mail != nil && a.asked {
+		r.mail.read[a.index] = true
+	}
 	if a.unnoted != nil && ctx.Err() == nil {
-		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: %v", t.Title, a.unnoted))
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
 	}
 	if a.err != nil {
 		r.failed(ctx, a)
@@ -379,7 +385,8 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 // failed decides what a failed attempt means: abort, another attempt, or the end of its task.
 func (r *run) failed(ctx context.Context, a *attempt) {
 	t := r.plan.graph.Task(a.index)
-	if ctx.Err() != nil && (errors.Is(a.err, ctx.Err()) || errors.Is(a.err, context.Cause(ctx))) {
+	if a.aborted {
+		r.returnMail(a)
 		return // still in progress: it is skipped with the rest once everything is drained
 	}
 	if a.number > t.MaxRetries || a.terminal {
@@ -401,6 +408,7 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 func (r *run) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index] = a.fault
+	r.returnMail(a)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }}
 	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
 }
@@ -431,7 +439,7 @@ func (r *run) count(a *exchange) {
 		r.answered = true
 		return
 	}
-	switch reached(a.err) {
+	switch a.reached {
 	case modelAnswered:
 		r.answered = true
 	case modelMissing:

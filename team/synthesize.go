@@ -21,7 +21,7 @@ func (r *run) synthesize(ctx context.Context) {
 	results, ended := r.results(), r.ended()
 	memory, err := r.recollect(ctx)
 	if err != nil {
-		r.warn("the shared memory could not be read, so the answer was made without it: " + err.Error())
+		r.warn(err.Error() + ", so the answer was made without it")
 	}
 	for level := 0; ; level++ {
 		s := r.answering(results, ended, memory)
@@ -36,6 +36,9 @@ func (r *run) synthesize(ctx context.Context) {
 		if s.err != nil {
 			r.unanswered = r.stepError(s, CodeSynthesis)
 			return
+		}
+		if s.text == "" {
+			r.unanswered = &TaskError{Code: CodeSynthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
 		}
 		r.output = s.text
 		return
@@ -60,33 +63,57 @@ func (r *run) results() []handoff.Offer {
 	return list
 }
 
+// mostEnded is how many tasks of a kind without a result are told one by one.
+const mostEnded = 100
+
 // ended offers why the other tasks have no result: first those that failed,
-// then those that were skipped.
+// by themselves before those that followed from them, then those that were
+// skipped. Beyond some of each only their number is told.
 func (r *run) ended() []handoff.Offer {
-	var failed, skipped []handoff.Offer
+	var own, followed, skipped []handoff.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
-		if o.Envelope == nil {
-			o.Envelope = r.told(i)
+		if t.Status == task.Completed {
+			continue
 		}
-		switch t.Status {
-		case task.Failed:
-			failed = append(failed, o)
-		case task.Skipped:
+		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		switch {
+		case t.Status == task.Skipped:
 			skipped = append(skipped, o)
+		case o.Envelope == nil:
+			followed = append(followed, o)
+		default:
+			own = append(own, o)
 		}
 	}
-	return append(failed, skipped...)
+	return append(r.few(append(own, followed...)), r.few(skipped)...)
+}
+
+// few completes the first offers, and puts one that counts them in the place
+// of the others.
+func (r *run) few(ended []handoff.Offer) []handoff.Offer {
+	rest := len(ended) - mostEnded
+	if rest > 0 {
+		ended = append(ended[:mostEnded:mostEnded], handoff.Offer{
+			Source: handoff.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
+			Envelope: r.told("others", "They are not listed here."), Optional: true,
+		})
+	}
+	for k := range ended {
+		if o := &ended[k]; o.Envelope == nil {
+			i, _ := r.queue.Index(task.ID(o.Source.Name))
+			o.Envelope = r.told(o.Source.Name, r.queue.ReasonIndex(i))
+		}
+	}
+	return ended
 }
 
 // told is the envelope of why a task ended for no reason of its own. The words
-// are the queue's.
-func (r *run) told(i int) *envelope.Envelope {
-	t := r.plan.graph.Task(i)
+// are the runtime's.
+func (r *run) told(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID("end/" + t.ID), Producer: handoff.Runtime, Run: r.id, Classification: t.Classification, CreatedAt: time.Now(),
-	}, envelope.Text(r.queue.ReasonIndex(i)))
+		ID: envelope.ID("end/" + what), Producer: handoff.Runtime, Run: r.id, CreatedAt: time.Now(),
+	}, envelope.Text(words))
 	r.must(err)
 	return e
 }
@@ -132,7 +159,7 @@ func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer,
 		}
 		out = append(out, handoff.Offer{
 			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
-			Assignee: handoff.Coordinator, Envelope: s.envelope,
+			Assignee: handoff.Coordinator, Envelope: s.envelope, Optional: true,
 		})
 	}
 	return append(out, held...), nil

@@ -1,4 +1,4 @@
-// Package team carries a graph of tasks to a result.
+// Package team carries a goal or a graph of tasks to a result.
 //
 // A [Team] is a roster of agents. [Team.Plan] says before anything runs which
 // agent will read what at which label, or everything that is wrong;
@@ -103,7 +103,10 @@ type Team struct {
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
 func New(cfg Config) (*Team, error) {
-	cfg.Agents = slices.Clone(cfg.Agents)
+	cfg.Agents, cfg.Endpoints = slices.Clone(cfg.Agents), maps.Clone(cfg.Endpoints)
+	if cfg.Coordinator != nil {
+		cfg.Coordinator = new(*cfg.Coordinator)
+	}
 	t := &Team{
 		config: cfg,
 		byName: make(map[string]int, len(cfg.Agents)),
@@ -118,6 +121,7 @@ func New(cfg Config) (*Team, error) {
 	for i := range cfg.Agents {
 		found = append(found, t.enroll(i)...)
 	}
+	found = append(found, t.checkCoordinator()...)
 	found = append(found, t.checkEndpoints()...)
 	if len(found) > 0 {
 		return nil, found
@@ -237,6 +241,11 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
 	for _, c := range t.caps {
 		for _, e := range c.Endpoints {
+			used[normalBase(e.URL)] = true
+		}
+	}
+	if c := t.config.Coordinator; c != nil && c.Agent != nil {
+		for _, e := range t.endpoints(&Member{Agent: c.Agent, Endpoint: c.Endpoint}) {
 			used[normalBase(e.URL)] = true
 		}
 	}
