@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -65,6 +66,9 @@ type recording struct {
 func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	c, title := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return res, err // nobody answered, and nobody waited: as one that has not ended, it is left out
+	}
 	reply := answered(res)
 	if err != nil {
 		reply = failed(err)

@@ -200,3 +200,16 @@ func TestRecorderForManyAtOnce(t *testing.T) {
 	wg.Wait()
 	replay(t, written(t, r.Script()), calls)
 }
+
+func TestACallThatWasCanceledIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var rec scripted.Recorder
+	m := rec.Model(llm.ModelFunc(func(ctx context.Context, _ llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+		cancel()
+		return llm.Response{}, context.Cause(ctx)
+	}))
+	_, err := m.Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "# Task: A\n\nGo."}}}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, rec.Script().Replies, "a replay answers it as a call that was never made")
+}
