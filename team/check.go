@@ -132,7 +132,7 @@ func (c *checker) checkOptions() {
 		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
 	}
 	if !o.UserAccepts.Valid() {
-		c.add(task.Problem{Pointer: "/userAccepts", Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+		c.add(unknownLabel("/userAccepts", ""))
 	}
 	c.used = make([]bool, len(o.Inputs))
 	for i, in := range o.Inputs {
@@ -146,7 +146,7 @@ func (c *checker) checkOptions() {
 		}
 		c.inputs[folded] = i
 		if !in.Classification.Valid() {
-			c.add(task.Problem{Pointer: at + "/classification", Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+			c.add(unknownLabel(at+"/classification", subject))
 		}
 		if !utf8.ValidString(in.Text) {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
@@ -302,6 +302,11 @@ func (c *checker) problem(i int, tokens ...any) place {
 
 func (p place) say(message, hint string, err error) {
 	p.c.add(task.Problem{Pointer: p.pointer, Subject: p.subject, Message: message, Hint: hint, Err: err})
+}
+
+// unknownLabel is the problem of a value that is no label.
+func unknownLabel(pointer, subject string) task.Problem {
+	return task.Problem{Pointer: pointer, Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown}
 }
 
 func subjectOf(s *task.Spec) string { return fmt.Sprintf("task %q", s.Title) }

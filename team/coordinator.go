@@ -31,7 +31,7 @@ func (t *Team) checkCoordinator() (found task.Problems) {
 		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
 	}
 	if c.Accepts != nil && !c.Accepts.Valid() {
-		add("/accepts", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))
 	}
 	if c.MaxPromptBytes < 0 {
 		add("/maxPromptBytes", "must not be negative", "leave it out for the most there is", task.ErrInvalid)
@@ -85,7 +85,7 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 		})
 	}
 	if !goal.Classification.Valid() {
-		add("/goal/classification", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+		found = append(found, unknownLabel("/goal/classification", ""))
 	}
 	if len(found) > 0 {
 		return nil, found

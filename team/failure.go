@@ -22,22 +22,16 @@ var (
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
-// Codes of tasks that failed through no fault of their agent.
-const (
-	CodeDependency = "DEPENDENCY_FAILED"  // a dependency failed
-	CodeMemory     = "MEMORY_UNAVAILABLE" // the shared memory could not be read
-)
-
 // code names an error for results and events.
 func code(err error) string {
 	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
 		switch held.Decision.Rule {
 		case handoff.RuleSchema:
-			return "OUTPUT_SCHEMA_INVALID"
+			return CodeSchema
 		case handoff.RuleClaim, handoff.RuleTags:
-			return "REPLY_REFUSED"
+			return CodeReply
 		case handoff.RuleContract: // the reply came too late
-			return "TIMEOUT"
+			return CodeTimeout
 		}
 		return held.Code()
 	}
@@ -50,31 +44,31 @@ func code(err error) string {
 	case errors.Is(err, ErrMemory):
 		return CodeMemory
 	case errors.Is(err, agent.ErrSchema):
-		return "OUTPUT_SCHEMA_INVALID"
+		return CodeSchema
 	case errors.Is(err, agent.ErrMaxTurns):
-		return "MAX_TURNS"
+		return CodeMaxTurns
 	case errors.Is(err, agent.ErrToolCall):
-		return "TOOL_NOT_GRANTED"
+		return CodeToolCall
 	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return "TIMEOUT"
+		return CodeTimeout
 	case errors.Is(err, errInternal):
-		return "INTERNAL_ERROR"
+		return CodeInternal
 	case errors.Is(err, ErrPanic):
-		return "AGENT_PANIC"
+		return CodePanic
 	case errors.Is(err, errUnreadable):
-		return "REPLY_REFUSED"
+		return CodeReply
 	case errors.Is(err, prompt.ErrTooLarge):
-		return "PROMPT_TOO_LARGE"
+		return CodePromptTooLarge
 	case errors.Is(err, ErrCanceled), errors.Is(err, context.Canceled):
-		return "CANCELED"
+		return CodeCanceled
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		if !failed.Kind.Known() { // a word that somebody else chose
-			return "MODEL_ERROR"
+			return CodeModel
 		}
 		return "MODEL_" + upperSnake(string(failed.Kind))
 	}
-	return "AGENT_ERROR"
+	return CodeAgent
 }
 
 // terminal reports whether another attempt at the same task would end the same way.

@@ -177,7 +177,7 @@ func (c *checker) checkMessages() {
 			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
 		if !m.Classification.Valid() {
-			add("classification", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+			c.add(unknownLabel(task.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
 		}
 		if m.TTL < 0 {
 			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)

@@ -111,15 +111,6 @@ type Metrics struct {
 	Attempts int
 }
 
-// Codes of what can go wrong with the coordinator's work. The errors of a
-// model call inside it keep their own words behind these.
-const (
-	CodePlanInvalid   = "COORDINATOR_PLAN_INVALID"         // also the second plan cannot be run; nothing was
-	CodeDecomposition = "COORDINATOR_DECOMPOSITION_FAILED" // no plan came; nothing was run
-	CodeSynthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the tasks ended, and no answer was made of their results
-	CodeBudget        = "BUDGET_EXCEEDED"                  // the budget of the run had not enough left for a call
-)
-
 // A TaskError is why a task failed, or the coordinator's work, in the form
 // that the caller is cleared for.
 type TaskError struct {

@@ -151,12 +151,12 @@ func (t *Team) enroll(i int) (found task.Problems) {
 		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
 	}
 	if !m.Accepts.Valid() {
-		add("/accepts", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+		found = append(found, unknownLabel(at+"/accepts", subject))
 	}
 	if m.Produces == nil {
 		m.Produces = &m.Accepts
 	} else if !m.Produces.Valid() {
-		add("/produces", "unknown label", "write one of "+strings.Join(label.Classifications(), ", "), label.ErrUnknown)
+		found = append(found, unknownLabel(at+"/produces", subject))
 	}
 	if m.MaxParallel < 0 {
 		add("/maxParallel", "must not be negative", "leave it out for no limit", task.ErrInvalid)
@@ -252,7 +252,7 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 	for _, base := range slices.Sorted(maps.Keys(t.config.Endpoints)) {
 		at, subject := task.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)
 		if !t.config.Endpoints[base].Valid() {
-			found = append(found, task.Problem{Pointer: at + "/accepts", Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown})
+			found = append(found, unknownLabel(at+"/accepts", subject))
 		}
 		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
 			found = append(found, task.Problem{Pointer: at, Subject: subject, Message: "it is no base URL", Hint: "write one such as https://api.openai.com/v1", Err: task.ErrInvalid})

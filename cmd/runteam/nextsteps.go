@@ -16,11 +16,11 @@ import (
 var nextSteps = map[string]string{
 	handoff.CodeHeld:        `see "runteam plan": it shows who reads what, at which label`,
 	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
-	"PROMPT_TOO_LARGE":      "use fewer or shorter inputs and dependencies in this task",
-	"OUTPUT_SCHEMA_INVALID": "loosen outputSchema, describe the form in the task, or use a stronger model",
-	"TIMEOUT":               "raise timeoutMs of the task or the agent, or use a faster model",
-	"MAX_TURNS":             "raise maxTurns of the agent",
-	"TOOL_NOT_GRANTED":      "tell the model in its system prompt to answer in text: agents have no tools yet",
+	team.CodePromptTooLarge: "use fewer or shorter inputs and dependencies in this task",
+	team.CodeSchema:         "loosen outputSchema, describe the form in the task, or use a stronger model",
+	team.CodeTimeout:        "raise timeoutMs of the task or the agent, or use a faster model",
+	team.CodeMaxTurns:       "raise maxTurns of the agent",
+	team.CodeToolCall:       "tell the model in its system prompt to answer in text: agents have no tools yet",
 	"MODEL_RATE_LIMITED":    "wait and run again, or lower --max-concurrency",
 	"MODEL_SERVER_ERROR":    "run again later, or set maxRetries of the task",
 	"MODEL_CUT":             "run again, or set maxRetries of the task",
@@ -32,15 +32,15 @@ var nextSteps = map[string]string{
 
 // coordinatorSteps are those for what went wrong within a step of the coordinator.
 var coordinatorSteps = map[string]string{
-	handoff.CodeHeld:     "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
-	"PROMPT_TOO_LARGE":   "shorten the goal, or what is said of the agents",
-	"TIMEOUT":            "raise timeoutMs of the coordinator, or give it a faster model",
-	"MAX_TURNS":          "raise maxTurns of the coordinator",
-	"TOOL_NOT_GRANTED":   "tell the coordinator in its instructions to answer in text: it has no tools",
-	"MODEL_SERVER_ERROR": "run again later",
-	"MODEL_CUT":          "run again, or give the coordinator another model",
-	"MODEL_EMPTY":        "run again, or give the coordinator another model",
-	"MODEL_TOO_LARGE":    "ask for a shorter answer in the goal",
+	handoff.CodeHeld:        "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
+	team.CodePromptTooLarge: "shorten the goal, or what is said of the agents",
+	team.CodeTimeout:        "raise timeoutMs of the coordinator, or give it a faster model",
+	team.CodeMaxTurns:       "raise maxTurns of the coordinator",
+	team.CodeToolCall:       "tell the coordinator in its instructions to answer in text: it has no tools",
+	"MODEL_SERVER_ERROR":    "run again later",
+	"MODEL_CUT":             "run again, or give the coordinator another model",
+	"MODEL_EMPTY":           "run again, or give the coordinator another model",
+	"MODEL_TOO_LARGE":       "ask for a shorter answer in the goal",
 }
 
 // coordinatorNext says what a failure of the coordinator means for the run,

@@ -1,0 +1,25 @@
+package team
+
+// Codes of errors, as results and events have them. Beside them stand those of
+// package handoff, for context that the gate held, and MODEL_ with the kind of
+// an llm.Error, such as MODEL_RATE_LIMITED.
+const (
+	CodeDependency     = "DEPENDENCY_FAILED"     // a dependency failed
+	CodeMemory         = "MEMORY_UNAVAILABLE"    // the shared memory could not be read
+	CodeBudget         = "BUDGET_EXCEEDED"       // the budget of the run had not enough left for a call
+	CodeTimeout        = "TIMEOUT"               // the attempt, or the reply, came too late
+	CodeCanceled       = "CANCELED"              // the run ended first
+	CodePromptTooLarge = "PROMPT_TOO_LARGE"      // what cannot be cut does not fit
+	CodeSchema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction
+	CodeReply          = "REPLY_REFUSED"         // the gate did not take the reply
+	CodeMaxTurns       = "MAX_TURNS"             // no turn was left
+	CodeToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it was not given
+	CodeModel          = "MODEL_ERROR"           // a model call failed in a way that nobody has a word for
+	CodeAgent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own
+	CodePanic          = "AGENT_PANIC"           // an agent panicked
+	CodeInternal       = "INTERNAL_ERROR"        // a bug in runteam
+
+	CodePlanInvalid   = "COORDINATOR_PLAN_INVALID"         // also the second plan cannot be run; nothing was
+	CodeDecomposition = "COORDINATOR_DECOMPOSITION_FAILED" // no plan came; nothing was run
+	CodeSynthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the tasks ended, and no answer was made of their results
+)
