@@ -238,6 +238,9 @@ func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, pro
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (r *run) stepError(s *step, code string) *TaskError {
-	err := s.err
-	return &TaskError{Code: code, Message: s.message, Title: string(s.kind), cause: func() error { return err }}
+	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind)}, s.err
+	if out.cause = func() error { return err }; s.code != code {
+		out.Reason = s.code
+	}
+	return out
 }

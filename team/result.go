@@ -115,6 +115,7 @@ type Metrics struct {
 // that the caller is cleared for.
 type TaskError struct {
 	Code    string       `json:"code"`
+	Reason  string       `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
 	Message string       `json:"message"`
 	Task    task.ID      `json:"task,omitempty"` // empty for the coordinator's work
 	Title   string       `json:"-"`

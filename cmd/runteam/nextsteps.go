@@ -2,13 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"strings"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/team"
 )
 
@@ -46,8 +41,7 @@ var coordinatorSteps = map[string]string{
 // coordinatorNext says what a failure of the coordinator means for the run,
 // and what to do about it.
 func coordinatorNext(e *team.TaskError) string {
-	code := codeOf(e.Unwrap())
-	step := cmp.Or(coordinatorSteps[code], nextSteps[code])
+	step := cmp.Or(coordinatorSteps[e.Reason], nextSteps[e.Reason])
 	switch e.Code {
 	case team.CodePlanInvalid:
 		return "nothing was run: say more in the goal or in coordinator.instructions, give the coordinator a stronger model, or write the tasks yourself"
@@ -65,29 +59,4 @@ func sentences(fact, advice string) string {
 		return fact
 	}
 	return fact + ": " + advice
-}
-
-// codeOf names the cause of a failure as the codes of tasks do; empty for one
-// that says all there is to say.
-func codeOf(err error) string {
-	_, held := errors.AsType[*handoff.HeldError](err)
-	_, refused := errors.AsType[*handoff.Refusal](err)
-	switch {
-	case errors.Is(err, team.ErrBudget):
-		return team.CodeBudget
-	case held || refused:
-		return handoff.CodeHeld
-	case errors.Is(err, prompt.ErrTooLarge):
-		return "PROMPT_TOO_LARGE"
-	case errors.Is(err, agent.ErrMaxTurns):
-		return "MAX_TURNS"
-	case errors.Is(err, agent.ErrToolCall):
-		return "TOOL_NOT_GRANTED"
-	case errors.Is(err, team.ErrAttemptTimeout), errors.Is(err, agent.ErrTimeout):
-		return "TIMEOUT"
-	}
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return "MODEL_" + strings.ToUpper(strings.ReplaceAll(string(failed.Kind), " ", "_"))
-	}
-	return ""
 }
