@@ -3,6 +3,7 @@ package team_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,4 +211,52 @@ func TestAttemptTimeoutKeepsTheAgentsError(t *testing.T) {
 		require.ErrorIs(t, res.Err(), errBroken)
 		require.Equal(t, "the attempt took too long: more than 1s: the agent is out of order", of(t, res, "a").Error.Message)
 	})
+}
+
+// An abort ends each phase of a run for a goal, and what is done is returned.
+func TestAbortInEachPhase(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []string{"plan", "task", "synthesis"} {
+		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			stop := func(ctx context.Context) (agent.Reply, error) {
+				cancel()
+				<-ctx.Done()
+				return agent.Reply{}, ctx.Err()
+			}
+			coordinator := team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				switch synthesis := strings.Contains(p.Text(), "## Original Goal"); {
+				case !synthesis && phase == "plan", synthesis && phase == "synthesis":
+					return stop(ctx)
+				case synthesis:
+					return agent.Reply{Text: "the answer"}, nil
+				}
+				return agent.Reply{Text: twoTasks}, nil
+			})
+			tm := led(t, coordinator, member("ada", says("done")), member("bob", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+				if phase == "task" {
+					return stop(ctx)
+				}
+				return agent.Reply{Text: "told"}, nil
+			}))
+			res, err := tm.RunTeam(ctx, team.Goal{Text: "x"}, nil)
+			require.NoError(t, err)
+			require.Equal(t, team.StatusCanceled, res.Status)
+			require.ErrorIs(t, res.Err(), team.ErrCanceled)
+			require.Empty(t, res.Output)
+			switch phase {
+			case "plan":
+				require.Empty(t, res.Tasks)
+				require.Equal(t, "COORDINATOR_DECOMPOSITION_FAILED", res.Errors[0].Code)
+			case "task":
+				require.Equal(t, task.Completed, res.Tasks[0].Status)
+				require.Equal(t, "Skipped: run aborted.", res.Tasks[1].Result)
+				require.Equal(t, []team.StepKind{team.StepPlan}, kinds(res), "nobody is asked for an answer any more")
+			case "synthesis":
+				require.Equal(t, "told", res.Tasks[1].Result)
+				require.Equal(t, "COORDINATOR_SYNTHESIS_FAILED", res.Errors[0].Code)
+			}
+		})
+	}
 }

@@ -94,6 +94,17 @@ func TestG11SpecsAreReadOnce(t *testing.T) {
 	require.NotContains(t, string(text), "CANARY")
 }
 
+func TestG49GrantsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	k := &team.Coordinator{Agent: &planner{plans: []string{`[{"title": "A", "description": "d", "uses": ["in"]}]`}}}
+	tm, err := team.New(team.Config{Agents: idle(t, "ada"), Coordinator: k})
+	require.NoError(t, err)
+	k.MayGrant = team.Grants{Inputs: true}
+	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "x"}, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: "CANARY"}}})
+	require.NoError(t, err)
+	require.ErrorIs(t, res.Err(), team.ErrPlan)
+}
+
 func TestG47MetadataOfATaskAboveTheCallersClearance(t *testing.T) {
 	t.Parallel()
 	a := spec("a")

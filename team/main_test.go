@@ -2,9 +2,11 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +51,9 @@ func sleeps(d time.Duration) agentFunc {
 		}
 	}
 }
+
+// fakeToken has the form of a token and opens nothing.
+var fakeToken = "ghp_" + strings.Repeat("aB3dE6", 6)
 
 // member is an agent with the default label.
 func member(name string, fn agentFunc) team.Member {
@@ -152,4 +157,14 @@ func (a *audience) only(kind event.Type) []event.Event {
 		}
 	}
 	return out
+}
+
+// told is everything that a run told the caller: its result and its events.
+func told(t testing.TB, res *team.Result, a *audience) string {
+	t.Helper()
+	out, err := json.Marshal(res)
+	require.NoError(t, err)
+	events, err := json.Marshal(a.events)
+	require.NoError(t, err)
+	return string(out) + "\n" + string(events)
 }

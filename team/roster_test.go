@@ -90,6 +90,19 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 	requireFaults(t, err, fault{"/agents", "at least one agent", team.ErrNoAgents})
 }
 
+func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
+	t.Parallel()
+	good := team.AgentFunc(says("x"))
+	_, err := team.New(team.Config{Agents: []team.Member{member("ada", says("x"))}, Coordinator: &team.Coordinator{Accepts: new(label.Classification(9)), MaxPromptBytes: -1}})
+	requireFaults(t, err,
+		fault{"/coordinator", "no Agent that does the work", team.ErrNoAgent},
+		fault{"/coordinator/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown},
+		fault{"/coordinator/maxPromptBytes", "negative", task.ErrInvalid},
+	)
+	_, err = team.New(team.Config{Agents: []team.Member{{Name: "ada"}}, Coordinator: &team.Coordinator{Agent: good, MaxPromptBytes: -1}})
+	requireFaults(t, err, fault{"/agents/0", "no Agent", team.ErrNoAgent}, fault{"/coordinator/maxPromptBytes", "negative", task.ErrInvalid})
+}
+
 func TestDefaultAccepts(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]label.Classification{
