@@ -44,7 +44,7 @@ var arrows = []struct {
 	{"agent", "label task envelope prompt llm"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label task envelope queue handoff prompt event assign messagebus sharedmem agent synth llm"},
-	{"spec", "label task handoff assign team"},
+	{"spec", "label redact task handoff assign team"},
 }
 
 // pure packages compute and do nothing else.
