@@ -95,8 +95,15 @@ func (r *roster) nobodyMeets(d *demand) (message, hint string) {
 			"lower timeoutMs, or raise an agent's maxSessionMs"
 	}
 	ofTask, ofAgent := d.kind.key()
-	return fmt.Sprintf("no agent has the %s %q", d.kind, d.word),
-		r.near(d, fmt.Sprintf("add it to an agent's %s, or drop it from %s", ofAgent, ofTask))
+	message = fmt.Sprintf("no agent has the %s %q", d.kind, d.word)
+	switch known := r.spelled[d.kind]; {
+	case d.kind == capability:
+		return message, r.near(d, fmt.Sprintf("add it to an agent's %s, or drop it from %s", ofAgent, ofTask))
+	case len(known) == 0: // as long as agents cannot have any, that is no advice
+		return message, fmt.Sprintf("leave %s out: no agent has any", ofTask)
+	default:
+		return message, r.near(d, fmt.Sprintf("leave %s out, or write one of %s", ofTask, strings.Join(known[:min(len(known), 12)], ", ")))
+	}
 }
 
 // most returns the agent that is highest, of several the first.

@@ -51,7 +51,7 @@ func TestRefusalsNameTheFilterAndTheNearest(t *testing.T) {
 		{"tool", task.Spec{Requires: &task.Requires{Tools: []string{"Print"}}}, label.Public, "requires",
 			`no agent has the tool "Print"`, `did you mean "print"?`},
 		{"backend", task.Spec{Requires: &task.Requires{Backend: "container"}}, label.Public, "requires",
-			`no agent has the backend "container"`, "add it to an agent's backend, or drop it from requiredBackend"},
+			`no agent has the backend "container"`, "leave requiredBackend out, or write one of process"},
 		{"provider", task.Spec{Requires: &task.Requires{Provider: "openia"}}, label.Public, "requires",
 			`no agent has the provider "openia"`, `did you mean "openai"?`},
 		{"clearance", task.Spec{}, label.Secret, "assignee",
@@ -62,7 +62,7 @@ func TestRefusalsNameTheFilterAndTheNearest(t *testing.T) {
 		{"tag", task.Spec{RequiredTags: []string{"facts"}}, label.Public, "assignee",
 			`no agent declares the tag "facts"`, "add it to an agent's outputTags, or drop it from requiredTags"},
 		{"both", task.Spec{RequiredTags: []string{"leter"}, Requires: &task.Requires{Tools: []string{"fax"}}}, label.Public, "requires",
-			`no agent has the tool "fax"; no agent declares the tag "leter"`, "add it to an agent's tools, or drop it from requiredTools"},
+			`no agent has the tool "fax"; no agent declares the tag "leter"`, "leave requiredTools out, or write one of scan, print"},
 		{"together", task.Spec{Requires: &task.Requires{Tools: []string{"scan"}, Capabilities: []string{"letters"}}}, label.Internal, "requires",
 			`no agent has all that the task needs: "writer" comes nearest, but lacks the tool "scan"`, "let one agent have it all, or ask for less"},
 		{"together, without requires", task.Spec{RequiredTags: []string{"letter"}, Timeout: 2 * time.Hour}, label.Public, "assignee",
@@ -122,7 +122,7 @@ func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
 			`task "a": no agent is cleared for secret: the highest is confidential, "reader"; no agent produces secret: the highest is internal, "writer": set accepts: secret on an agent, or take the secret context away`,
 			`task "c": no agent is called "wirter": did you mean "writer"?`,
 			`task "d": agent "writer" lacks the tool "print" and lacks the provider "openai": give it to the agent, or require less`,
-			`task "e": no agent has the tool "fax": add it to an agent's tools, or drop it from requiredTools`,
+			`task "e": no agent has the tool "fax": leave requiredTools out, or write one of scan, print`,
 		}, "\n"))
 	}
 	err := assign.Check(g, desk())

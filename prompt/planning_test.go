@@ -161,3 +161,11 @@ func TestReceiptOfAGoalWithParameters(t *testing.T) {
 		})
 	}
 }
+
+func TestAPromptSaysWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	require.Equal(t, prompt.Work, build(t, d.brief()).Layout())
+	require.Equal(t, prompt.Planning, build(t, d.planning("Find out why.")).Layout())
+	require.Equal(t, prompt.Work, prompt.Prompt{}.Layout())
+}

@@ -71,6 +71,7 @@ type Brief struct {
 type Prompt struct{ built *built }
 
 type built struct {
+	layout               Layout
 	system, text, schema string
 	sections             []Section
 	receipt              *Receipt // apart, since it outlives the texts
@@ -103,6 +104,11 @@ func (p Prompt) Text() string { return p.get().text }
 
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }
+
+// Layout returns what the prompt is for: a task, a plan, or an answer. A plan
+// that must be corrected has sections of the kinds [handoff.Plan] and
+// [handoff.Fault], its own and what is wrong with it.
+func (p Prompt) Layout() Layout { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the
 // texts: what stands in the system prompt comes first. What is to be done is

@@ -260,3 +260,25 @@ func TestAbortInEachPhase(t *testing.T) {
 		})
 	}
 }
+
+func TestAGoalThatWasCanceledBeforeAsksNobody(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	res, err := led(t, team.AgentFunc(never(t)), member("ada", never(t)), member("bob", never(t))).RunTeam(ctx, team.Goal{Text: "x"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, team.StatusCanceled, res.Status)
+	require.Equal(t, "COORDINATOR_DECOMPOSITION_FAILED", res.Errors[0].Code)
+	require.Equal(t, "CANCELED", res.Errors[0].Reason)
+}
+
+func TestACorrectedPlanIsToldWithWhatWasWrong(t *testing.T) {
+	t.Parallel()
+	c := &planner{plans: []string{`[{"title": "A", "description": "x", "assignee": "eve"}]`, twoTasks}}
+	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), team.Goal{Text: "x"}, nil)
+	require.NoError(t, err)
+	require.True(t, res.Success())
+	require.Len(t, res.Warnings, 1)
+	require.Contains(t, res.Warnings[0], `was given back`)
+	require.Contains(t, res.Warnings[0], `no agent is called "eve"`)
+}

@@ -27,7 +27,7 @@ type BudgetError struct {
 
 // Error says who needed how much of what.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%v: a call of %q needs about %d tokens, and of %d are left %d", ErrBudget, e.Agent, e.Needed, e.Limit, e.Left)
+	return fmt.Sprintf("%v: a call of %q may need %d tokens, and %d of %d are left", ErrBudget, e.Agent, e.Needed, e.Left, e.Limit)
 }
 
 // Unwrap returns [ErrBudget].

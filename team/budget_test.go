@@ -2,6 +2,8 @@ package team_test
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,7 +52,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	require.Contains(t, heard.types(), "budget_exceeded c")
 	for _, e := range heard.events {
 		if e.Type == event.Budget {
-			require.Regexp(t, `a call of "c" needs about 1\d\d tokens, and of 290 are left 90`, e.Message)
+			require.Regexp(t, `a call of "c" may need 1\d\d tokens, and 90 of 290 are left`, e.Message)
 		}
 	}
 }
@@ -124,4 +126,60 @@ func TestBudgetOfTheCoordinator(t *testing.T) {
 			require.Empty(t, res.Output)
 		})
 	}
+}
+
+// Only the run's own budget ends it: an agent may be a team with another.
+func TestBudgetOfAnotherRunEndsNothing(t *testing.T) {
+	t.Parallel()
+	res := run(t, newTeam(t, member("a", fails(fmt.Errorf("inner run: %w", team.ErrBudget))), member("b", says("x"))), &team.RunOptions{MaxConcurrency: 1}, spec("a"), spec("b"))
+	require.Equal(t, team.StatusError, res.Status)
+	require.Equal(t, []task.Status{task.Failed, task.Completed}, statuses(res))
+}
+
+// Whoever counts tokens may be mistaken, and nothing becomes cheaper by it.
+func TestBudgetIsNotMovedByAbsurdNumbers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		bound   int // on a reply
+		budget  int
+		in, out int
+		calls   int
+	}{
+		{"a bound on replies that overflows", math.MaxInt, 10, 500, 500, 0},
+		{"counts below zero", 100, 300, -5000, 500, 1},
+		{"counts that overflow", 100, 300, math.MaxInt, math.MaxInt, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			m := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+				calls++
+				return takes(tt.in, tt.out)(ctx, r, emit)
+			})
+			tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: tt.bound})})
+			res := run(t, tm, &team.RunOptions{MaxTokenBudget: tt.budget, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
+			require.Equal(t, tt.calls, calls)
+			require.Equal(t, team.StatusBudget, res.Status)
+		})
+	}
+}
+
+// A model whose call is the run of another team is paid once, and does not wait
+// for what was set aside for itself.
+func TestBudgetOfATeamInsideAModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := newTeam(t, asks("in", takes(5, 5)))
+		outer := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+			res, err := inner.RunAgent(ctx, "in", "do", nil)
+			require.NoError(t, err)
+			require.True(t, res.Success(), "%v", res.Err())
+			return takes(5, 5)(ctx, r, emit)
+		})
+		start := time.Now()
+		res := run(t, newTeam(t, asks("a", outer)), &team.RunOptions{MaxTokenBudget: 150, Timeout: time.Hour}, spec("a"))
+		require.True(t, res.Success(), "%v", res.Err())
+		require.Zero(t, time.Since(start))
+	})
 }

@@ -161,8 +161,12 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	return s
 }
 
-// open takes the context through the gate and builds the prompt.
-func (s *step) open(context.Context) (prompt.Prompt, error) {
+// open takes the context through the gate and builds the prompt. Nothing is
+// asked after the end of ctx.
+func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
+	if ctx.Err() != nil {
+		return prompt.Prompt{}, because(ctx, ctx.Err())
+	}
 	if err := s.seal(); err != nil {
 		return prompt.Prompt{}, err
 	}

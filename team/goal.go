@@ -29,9 +29,14 @@ func (g Goal) Format(f fmt.State, _ rune) {
 // A Coordinator plans the tasks for a goal and writes the answer from their
 // results. It is a reader like any other: under the name coordinator, with a
 // clearance, behind the gate. It sees the roster (names, models, a line about
-// each agent), the goal, what each task came to, and the shared memory.
+// each agent), the goal, what each task came to, and what the caller's store of
+// the shared memory held before.
 type Coordinator struct {
-	Agent Agent // required; planning and synthesis are two prompts to it, a plan that must be corrected one more
+	// Agent is required. Planning and synthesis are two prompts to it, a plan that
+	// must be corrected is one more. The system prompt of each says in which form
+	// a plan is written; an agent written in Go reads from [prompt.Prompt.Layout]
+	// what it is asked for.
+	Agent Agent
 
 	SystemPrompt string       // who it is, before its duties; empty means our words
 	SystemParams []task.Param // which bytes of SystemPrompt came from parameters

@@ -128,7 +128,9 @@ func (r *run) undelivered() {
 			why := "no task of its began after it was sent"
 			if m.Envelope.Fresh(time.Now()) != nil {
 				why = "it expired before"
-			} else if level := r.highest(name); m.Envelope.Classification() > level {
+			} else if level, any := r.highest(name); !any {
+				why = fmt.Sprintf("%q has no task", name)
+			} else if m.Envelope.Classification() > level {
 				why = fmt.Sprintf("it is %v, and its tasks are at most %v", m.Envelope.Classification(), level)
 			}
 			r.warn(fmt.Sprintf("a message from %q to %q was not delivered: %s", m.From, name, why))
@@ -136,15 +138,15 @@ func (r *run) undelivered() {
 	}
 }
 
-// highest returns the highest label that a task of an agent has.
-func (r *run) highest(agent string) label.Classification {
-	level := label.Public
+// highest returns the highest label that a task of an agent has, if it has any.
+func (r *run) highest(agent string) (level label.Classification, any bool) {
+	level = label.Public
 	for i := range r.tasks {
 		if r.tasks[i].Assignee == agent {
-			level = max(level, r.plan.labels[i])
+			level, any = max(level, r.plan.labels[i]), true
 		}
 	}
-	return level
+	return level, any
 }
 
 // checkMessages finds what is wrong with the messages of the options, but for

@@ -66,7 +66,7 @@ type recording struct {
 func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	c, title := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+	if err != nil && givenUp(ctx) {
 		return res, err // nobody answered, and nobody waited: as one that has not ended, it is left out
 	}
 	reply := answered(res)
@@ -83,6 +83,13 @@ func (m *recording) Endpoint() string { return llm.Endpoint(m.model) }
 
 // begin gives a call its place, which is where it began: in that order the
 // calls of a replay will come.
+// givenUp reports whether a call ended because whoever made it gave it up. A
+// call that took longer than calls may has an [llm.Error] for its cause.
+func givenUp(ctx context.Context) bool {
+	_, slow := errors.AsType[*llm.Error](context.Cause(ctx))
+	return ctx.Err() != nil && !slow
+}
+
 func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
 	got := receive(sent(req.System), userTexts(req.Messages))
 	title = strings.Clone(sent(got.Task)) // not the prompt with it
