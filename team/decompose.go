@@ -32,7 +32,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	p, found := r.read(s)
 	if len(found) > 0 {
 		first, _ := r.explain(&s.exchange, CodePlanInvalid, synth.Faults(found))
-		r.warn("the first plan could not be run, and was given back:\n" + first)
+		r.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
 		s = r.repair(s, found)
 		r.consult(ctx, s)
 		if s.err != nil {
