@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -119,5 +120,75 @@ func TestG42NoErrorShowsAKey(t *testing.T) {
 		_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "fake-key", text)
+	}
+}
+
+// TestNoErrorShowsWhatARunRedacts holds that excerpts and messages leave out
+// what a run takes out as a secret, wherever it stands.
+func TestNoErrorShowsWhatARunRedacts(t *testing.T) {
+	t.Parallel()
+	const body = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA"
+	key := "sk-proj-" + body + "cD4fG7hJ"
+	pem := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(body+body+"\n", 3) + "-----END PRIVATE KEY-----"
+	const spaces = "    "
+	for _, tt := range []struct{ name, text string }{
+		{"on the line", `agents: [{name: a, bogus: 1, description: "key ` + key + `"}]`},
+		{"on a line beside it", "inputs:\n  i:\n    text: \"key " + key + "\"\n    bogus: 1\n"},
+		{"in a file that is no YAML", "inputs: {i: {text: \"key " + key + "\"}}\n bad\n"},
+		{"in a file that is no JSON", `{"inputs": {"i": {"text": "key ` + key + `"}},,}`},
+		{"at the end of a long line", "bogus: 1\nname: \"" + strings.Repeat("word ", 815) + key + "\"\n"},
+		{"behind an escape", `{"bogus": 1, "name": "key sk\u002dproj-` + body + `cD4fG7hJ"}`},
+		{"over two lines", "bogus: 1\nname: \"sk-proj-\\\n  " + body + "cD4fG7hJ\"\n"},
+		{"over many lines", "inputs:\n  i:\n    text: |\n      " + strings.ReplaceAll(pem, "\n", "\n"+spaces+"  ") + "\n    bogus: 1\n"},
+		{"as a key", key + ": 1\n"},
+		{"as a key behind an escape", `{"sk\u002dproj-` + body + `cD4fG7hJ": 1}`},
+		{"as a word", "mode: " + key + "\n"},
+		{"as a long word", "mode: " + strings.Repeat("word ", 9) + key + "\n"},
+		{"as a value of the wrong type", "agents: " + key + "\n"},
+		{"as an input", "inputs: {i: " + key + "}\n"},
+		{"as the name of a task", "agents: [{name: a}]\ntasks: [{title: T, description: d, dependsOn: [" + key + "]}]\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(tt.text)})
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), body[:12])
+			clean, _, redactErr := redact.Secrets().Text(err.Error())
+			require.NoError(t, redactErr)
+			require.Equal(t, clean, err.Error(), "a run finds nothing more")
+		})
+	}
+	_, err := spec.Load(spec.Options{Path: "testdata/ok", Models: []string{key + "=m"}})
+	require.ErrorContains(t, err, "[REDACTED:token]")
+	require.NotContains(t, err.Error(), body[:12], "nor what a flag says")
+}
+
+// TestMisspeltCountsAreShown holds that only what may be a credential is hidden.
+func TestMisspeltCountsAreShown(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		line string
+		want string
+	}{
+		{"maxTokenBudgts: 5", "maxTokenBudgts: 5"},
+		{"maxTokenBudgts: 500000", "maxTokenBudgts: 500000"},
+		{"tokenBudget: 5", "tokenBudget: 5"},
+		{"maxToken: 5", "maxToken: 5"},
+		{"maxTokenBudgts: fake", "maxTokenBudgts: [hidden]"},
+		{"apiKy: 5", "apiKy: [hidden]"},
+		{"token: 5", "token: [hidden]"},
+		{"secretNumber: 5", "secretNumber: [hidden]"},
+		{"headers: {maxTokens: 777}", "[hidden]"},
+		{"{maxTokenBudgts: 5, apiKy: 6}", "{maxTokenBudgts: 5, apiKy: [hidden]"},
+	} {
+		for kind, bogus := range map[string]string{"a file": "bogus: 1", "a file that is no YAML": "bogus: \"a\" b"} {
+			text := bogus + "\n" + tt.line + "\n"
+			if strings.HasPrefix(tt.line, "{") {
+				text = "bogus: 1\nteam: " + tt.line + "\n"
+			}
+			_, err := check(spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+			require.ErrorContains(t, err, tt.want, kind)
+			require.NotContains(t, err.Error(), "777", kind)
+		}
 	}
 }

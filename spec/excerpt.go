@@ -46,6 +46,9 @@ func (s *source) show(b *strings.Builder, sign rune, width, line, start, caret i
 		return
 	}
 	text, column = clip(text, column)
+	if veiled(text) != text {
+		text, column = hidden, 0
+	}
 	fmt.Fprintf(b, "%c %*d | %s\n", sign, width, line, text)
 	if caret >= 0 {
 		fmt.Fprintf(b, "  %*s | %s^\n", width, "", strings.Repeat(" ", column))
@@ -76,30 +79,56 @@ func (s *source) visible(start, end, caret int) (text string, column int) {
 	return strings.TrimRight(b.String(), " "), column
 }
 
-// conceal notes the values, anywhere in the file, of keys that sound like
-// credentials. It does so once, before the first excerpt.
+// conceal notes what excerpts must not show, anywhere in the file: secrets, and
+// the values of keys that sound like credentials. It does so once, before the
+// first excerpt.
 func (s *source) conceal() {
-	sounds := make(map[string]bool) // few different keys, even among many
-	var below func(n *node, all bool)
-	below = func(n *node, all bool) {
-		for i := 0; i < n.len(); i++ {
-			value, hide := &n.kids.nodes[i], all
-			if n.is == isObject && !hide {
-				key, known := n.kids.keys[i], false
-				if hide, known = sounds[key]; !known && len(sounds) < 10_000 {
-					hide = soundsSecret(key)
-					sounds[key] = hide
-				}
-			}
-			if value.len() == 0 && hide {
-				s.hide(value, n, i)
-			}
-			below(value, hide)
+	s.once.Do(func() {
+		s.secrets = s.secretsIn(0, len(s.text))
+		if s.tree != nil {
+			s.concealBelow(s.tree, false, make(map[keyed]bool))
 		}
+	})
+}
+
+// A keyed is a key, and whether its value is a number.
+type keyed struct {
+	key    string
+	number bool
+}
+
+// concealBelow notes what must not be shown of the parts of a value. Few keys
+// are different, even among many, so it remembers in sounds which are secret.
+func (s *source) concealBelow(n *node, all bool, sounds map[keyed]bool) {
+	for i := 0; i < n.len(); i++ {
+		value, hide := &n.kids.nodes[i], all
+		if n.is == isObject {
+			hide = hide || secretAt(n.kids.keys[i], value.is == isNumber, sounds)
+			s.veil(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
+		}
+		if value.is == isText {
+			s.veil(value.text, value.at, s.endOf(n, i))
+		}
+		if value.len() == 0 && hide {
+			s.hide(value, n, i)
+		}
+		s.concealBelow(value, hide, sounds)
 	}
-	if s.tree != nil {
-		s.once.Do(func() { below(s.tree, false) })
+}
+
+// secretAt reports whether the value of a key may be a credential.
+func secretAt(key string, number bool, sounds map[keyed]bool) bool {
+	id := keyed{key, number}
+	secret, known := sounds[id]
+	if known {
+		return secret
 	}
+	secret = soundsSecret(key)
+	if len(sounds) < 10_000 {
+		secret = secret && !(number && meansCount(key))
+		sounds[id] = secret
+	}
+	return secret
 }
 
 // hide keeps value i of parent out of excerpts, unless it only names a variable.
@@ -107,30 +136,35 @@ func (s *source) hide(value, parent *node, i int) {
 	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
 		return
 	}
-	end := parent.kids.end
+	s.secrets = append(s.secrets, span{value.at, s.endOf(parent, i)})
+}
+
+// endOf returns where value i of parent ends, as well as that can be told.
+func (s *source) endOf(parent *node, i int) int {
+	at, end := parent.kids.nodes[i].at, parent.kids.end
 	if i+1 < len(parent.kids.keyAt) {
 		end = parent.kids.keyAt[i+1]
 	} else if i+1 < len(parent.kids.nodes) {
 		end = parent.kids.nodes[i+1].at
 	}
-	if _, lineEnd := s.extent(value.at); end <= value.at {
-		end = lineEnd
+	if end <= at {
+		_, end = s.extent(at)
 	}
-	part := strings.TrimRight(s.text[value.at:end], " \t\r\n,")
-	s.secrets = append(s.secrets, span{value.at, value.at + len(part)})
+	return at + len(strings.TrimRight(s.text[at:end], " \t\r\n,"))
 }
 
 // hiddenIn returns the parts of a line that may be keys: those that conceal
-// noted, and in a file that could not be parsed those that look like it.
+// noted, those that are secrets, and in a file that could not be parsed those
+// behind a key that sounds like it.
 func (s *source) hiddenIn(start, end int) []span {
-	var spans []span
+	spans := s.secretsIn(start, end)
 	for _, p := range s.secrets {
 		if p.start < end && start < p.end {
 			spans = append(spans, span{max(p.start, start), min(p.end, end)})
 		}
 	}
 	if s.prose {
-		return nil
+		return merge(spans)
 	}
 	for _, at := range userInfo.FindAllStringSubmatchIndex(s.text[start:end], -1) {
 		spans = append(spans, span{start + at[2], start + at[3]})
@@ -203,26 +237,12 @@ func credentialIn(line string) (value int, ok bool) {
 		if i := strings.LastIndexAny(word, " \t{,[\"'?-"); i >= 0 && !strings.HasSuffix(word[:i], "api") {
 			word = word[i+1:]
 		}
-		if soundsSecret(word) {
-			rest := line[colon+1:]
+		rest := line[colon+1:]
+		if soundsSecret(word) && !(aNumber.MatchString(rest) && meansCount(word)) {
 			return len(line) - len(strings.TrimLeft(rest, " \t")), true
 		}
 		from = colon + 1
 	}
-}
-
-// soundsSecret reports whether the value of a key may be a credential.
-func soundsSecret(key string) bool {
-	folded := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
-	if folded == "maxtokens" || folded == "maxtokenbudget" || folded == "key" {
-		return false
-	}
-	for _, word := range [...]string{"key", "header", "auth", "token", "secret", "password", "credential", "cookie"} {
-		if strings.Contains(folded, word) {
-			return true
-		}
-	}
-	return nearestOf(key, "apiKey", "defaultApiKey", "headers") != ""
 }
 
 // variable matches the rest of a line that holds nothing but ${NAME}: the name

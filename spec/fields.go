@@ -278,10 +278,11 @@ func order(s *source) int {
 	return s.order
 }
 
-// place fills in file, line, column and excerpt, and makes the texts fit for a terminal.
+// place fills in file, line, column and excerpt, and makes the texts fit for a
+// terminal. What messages of other packages quote may hold secrets too.
 func (f *finding) place() Problem {
 	p := f.Problem
-	p.Message, p.Hint = strings.Map(printable, p.Message), strings.Map(printable, p.Hint)
+	p.Message, p.Hint = veiled(strings.Map(printable, p.Message)), veiled(strings.Map(printable, p.Hint))
 	if f.src == nil {
 		return p
 	}

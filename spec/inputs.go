@@ -50,7 +50,7 @@ func (r *reader) input(name string, parent *node, i int) {
 	case isNull:
 		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
 	case isText:
-		r.bad(n, ErrInvalid, "write {text: …} or {file: "+cut(firstLine(n.text), 40)+"}", "a text where a mapping belongs")
+		r.bad(n, ErrInvalid, "write {text: …} or {file: "+cut(veiled(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
 		return
 	default:
 		if f = r.fields(n, inputPlace, nil); f == nil {

@@ -93,8 +93,8 @@ func (n *node) describe() string {
 }
 
 // quote quotes a word of the user, with escapes for what a terminal must not
-// see, and cuts it so that a message stays readable.
-func quote(word string) string { return strconv.Quote(cut(word, 60)) }
+// see, without secrets, and cuts it so that a message stays readable.
+func quote(word string) string { return strconv.Quote(cut(veiled(word), 60)) }
 
 func cut(word string, most int) string {
 	if utf8.RuneCountInString(word) > most {

@@ -13,7 +13,7 @@ type Problem struct {
 	Column  int    // from 1, in characters
 	Message string
 	Hint    string // what to write instead; may be empty
-	Excerpt string // the lines around the place, with a caret; never a key; may be empty
+	Excerpt string // the lines around the place, with a caret; never a key or what a run takes out as a secret; may be empty
 	Err     error  // the condition, for errors.Is; may be nil
 }
 
