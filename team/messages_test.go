@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,4 +131,57 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 			requireFaults(t, err, tt.want)
 		})
 	}
+}
+
+// A message that expired in its inbox was not delivered, and the caller is told.
+func TestG16AMessageThatExpiresIsNotDelivered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var heard audience
+		var bob listens
+		o := heard.options()
+		o.Messages = []team.Message{{From: "ada", To: "bob", Text: "hello", TTL: 10 * time.Second}}
+		res := run(t, newTeam(t, member("ada", sleeps(20*time.Second)), team.Member{Name: "bob", Agent: &bob}), o, spec("ada"), spec("bob", "ada"))
+		require.NotContains(t, bob.prompts[0], "Messages")
+		require.Empty(t, heard.only(event.Message))
+		require.Equal(t, []string{`a message from "ada" to "bob" was not delivered: it expired before`}, res.Warnings)
+	})
+}
+
+// A task that was refused before its agent was asked gives its messages back.
+func TestMessagesOfARefusedTaskGoToTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var heard audience
+		var bob listens
+		o := heard.options()
+		o.Messages = []team.Message{{From: "ada", To: "bob", Text: "hello"}}
+		o.Inputs = []team.Input{{Name: "in", Text: "x", TTL: 10 * time.Second}}
+		refused, next := by("bob", spec("refused", "ada")), by("bob", spec("next", "refused"))
+		refused.Uses, next.DependsOn[0].Optional = []task.Use{{Name: "in"}}, true
+		res := run(t, newTeam(t, member("ada", sleeps(20*time.Second)), team.Member{Name: "bob", Agent: &bob}), o, spec("ada"), refused, next)
+		require.Equal(t, []task.Status{task.Completed, task.Failed, task.Completed}, statuses(res))
+		require.Len(t, bob.prompts, 1)
+		require.Contains(t, bob.prompts[0], "- **ada**: hello")
+		require.Len(t, heard.only(event.Message), 1)
+		require.Equal(t, "next", heard.only(event.Message)[0].Title)
+		require.Empty(t, res.Warnings)
+	})
+}
+
+func TestAnInboxWithoutRoomIsAWarning(t *testing.T) {
+	t.Parallel()
+	var bob listens
+	tm := newTeam(t, team.Member{Name: "bob", Agent: &bob})
+	bus := tm.NewBus()
+	for range messagebus.DefaultMaxUnread - 1 {
+		_, err := bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "m"})
+		require.NoError(t, err)
+	}
+	res := run(t, tm, &team.RunOptions{Bus: bus, Messages: []team.Message{{From: "user", To: "bob", Text: "first"}, {From: "user", To: "bob", Text: "second"}}}, spec("bob"))
+	require.True(t, res.Success(), "%v", res.Err())
+	require.Contains(t, bob.prompts[0], "first")
+	require.NotContains(t, bob.prompts[0], "second")
+	require.Len(t, res.Warnings, 1)
+	require.Contains(t, res.Warnings[0], "message 2 was not sent: ")
 }

@@ -3,12 +3,17 @@ package team_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
@@ -60,5 +65,78 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	s, err := m.Snapshot(ctx)
 	if err == nil {
 		require.Equal(t, team.PhaseEnded, s.Phase)
+	}
+}
+
+// Whoever asked for the run before gets its end, although the monitor shows the
+// next one by now.
+func TestMonitorOfTwoRunsAnswersForBoth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m team.Monitor
+		tm := newTeam(t, member("ada", says("x")))
+		release, first := make(chan struct{}), make(chan struct{})
+		held := func(event.Event) { <-release }
+		go func() {
+			defer close(first)
+			if _, err := tm.RunTasks(t.Context(), []task.Spec{spec("ada")}, &team.RunOptions{RunID: "first", Monitor: &m, Subscribers: []func(event.Event){held}}); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait() // its subscriber has not caught up, so it has not returned
+		asked := make(chan string, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		go func() {
+			s, err := m.Snapshot(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			asked <- s.RunID
+		}()
+		synctest.Wait()
+		run(t, tm, &team.RunOptions{RunID: "second", Monitor: &m}, spec("ada"))
+		close(release)
+		require.Equal(t, "first", <-asked)
+		<-first
+		s, err := m.Snapshot(ctx)
+		require.NoError(t, err)
+		require.Equal(t, "second", s.RunID, "the last that began")
+	})
+}
+
+// A subscriber may look at the run that tells it, up to its end.
+func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m team.Monitor
+		looks := 0
+		look := func(event.Event) {
+			if _, err := m.Snapshot(context.Background()); err != nil {
+				t.Error(err)
+			}
+			looks++
+		}
+		start := time.Now()
+		run(t, newTeam(t, member("ada", says("x"))), &team.RunOptions{Monitor: &m, Subscribers: []func(event.Event){look}}, spec("ada"))
+		require.Zero(t, time.Since(start))
+		require.Positive(t, looks)
+	})
+}
+
+func TestG42MonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
+	t.Parallel()
+	var m team.Monitor
+	run(t, newTeam(t, member("ada", says("CANARY"))), &team.RunOptions{Monitor: &m, Messages: []team.Message{{From: "user", To: "ada", Text: "CANARY"}}}, spec("ada"))
+	s, err := m.Snapshot(t.Context())
+	require.NoError(t, err)
+	data, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(data), "CANARY"), "as data it is there")
+	for _, v := range []any{&m, []*team.Monitor{&m}, m.Snapshot} {
+		require.NotContains(t, printed(v), "CANARY")
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		require.NotContains(t, fmt.Sprintf(verb, s)+fmt.Sprintf(verb, &s)+fmt.Sprintf(verb, []team.Snapshot{s}), "CANARY")
 	}
 }
