@@ -98,3 +98,22 @@ func TestEachCallIsEstimated(t *testing.T) {
 		require.Equal(t, []llm.Usage{{InputTokens: 9, OutputTokens: want}}, b.estimates, "rounded up")
 	}
 }
+
+// A model may be a team of agents. What it calls is paid with the call to it, or
+// it would wait for what was set aside for itself.
+func TestACallInsideACallIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	leaf := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "fine", Usage: llm.Usage{InputTokens: 1, OutputTokens: 1}}, nil
+	})
+	outer := llm.ModelFunc(func(ctx context.Context, _ llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+		inner, err := agent.New(leaf, agent.Options{}).Run(ctx, promptOf(t, "", ""))
+		return llm.Response{Text: inner.Text, Usage: llm.Usage{InputTokens: 12, OutputTokens: 3}}, err
+	})
+	b := &till{}
+	reply, err := agent.New(outer, agent.Options{MaxTokens: 50}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", ""))
+	require.NoError(t, err)
+	require.Equal(t, "fine", reply.Text)
+	require.Len(t, b.estimates, 1)
+	require.Equal(t, []llm.Usage{{InputTokens: 12, OutputTokens: 3}}, b.took)
+}

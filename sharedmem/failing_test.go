@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -126,6 +128,48 @@ func TestStoreThatFailsAfterKeeping(t *testing.T) {
 	next := sharedmem.New(inner)
 	require.Equal(t, []string{"bob/k=2", "ana/task:t1:result=3"}, lines(t, next, sharedmem.Everything()))
 	require.Equal(t, 1, turn(t, next))
+}
+
+// TestStoreThatBreaksLeavesTheMemoryFree holds that a store, which is code of
+// the caller's, may do worse than fail and nobody waits for it ever after.
+func TestStoreThatBreaksLeavesTheMemoryFree(t *testing.T) {
+	t.Parallel()
+	for how, breaks := range map[string]func(){"panics": func() { panic("oh") }, "ends its goroutine": runtime.Goexit} {
+		for _, where := range []string{"put", "all"} {
+			t.Run(how+" on "+where, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { // a lock that is held fails the test instead of stopping it
+					now := where
+					m := sharedmem.New(faulty{
+						MapStore: sharedmem.NewMapStore(),
+						put: func(context.Context, *sharedmem.Entry) error {
+							if now == "put" {
+								breaks()
+							}
+							return nil
+						},
+						all: func(_ context.Context, list []sharedmem.Entry, err error) ([]sharedmem.Entry, error) {
+							if now == "all" {
+								breaks()
+							}
+							return list, err
+						},
+					})
+					done := make(chan bool)
+					go func() {
+						returned := false
+						defer func() { _ = recover(); done <- returned }()
+						_ = m.Writer().Write(t.Context(), "ana", "k", said(t, "ana", "", envelope.Text("1")), 0)
+						returned = true
+					}()
+					require.False(t, <-done)
+					now = ""
+					note(t, m, "bob", "k", "2", 0)
+					require.Equal(t, []string{"bob/k=2"}, lines(t, m, sharedmem.Everything()))
+				})
+			})
+		}
+	}
 }
 
 // TestStoreWithWhatNoWriterWrote holds that the door stands on the way out too.

@@ -1,6 +1,8 @@
 package synth_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -45,6 +47,36 @@ func TestFaultsAreBounded(t *testing.T) {
 	for _, line := range faults(t, `[{"title": "`+long+`", "description": "x", "`+strings.Repeat("k", 9_999)+`": 1, "dependsOn": ["`+long+`"], "requires": {"`+long+`": 1}}]`) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 402)
 	}
+}
+
+// TestHintsAreBounded holds that looking for the word that was meant, which is
+// much work where words are long, is done for the problems that are told and
+// for no more: a reply of some megabytes once took minutes.
+func TestHintsAreBounded(t *testing.T) {
+	t.Parallel()
+	hints := func(plan []map[string]any) (n int) {
+		text, err := json.Marshal(plan)
+		require.NoError(t, err)
+		_, err = synth.ParsePlan(string(text), rules)
+		for _, p := range err.(task.Problems) {
+			if strings.HasPrefix(p.Hint, "did you mean") {
+				n++
+			}
+		}
+		return n
+	}
+	var strangers, distant []map[string]any
+	for i := range 200 {
+		strangers = append(strangers, map[string]any{"title": fmt.Sprint("Find ", i), "description": "x", "assignee": "anlyst"})
+	}
+	require.Equal(t, synth.MaxFaults, hints(strangers))
+	for i := range synth.MaxTasks {
+		distant = append(distant, map[string]any{"title": fmt.Sprint(strings.Repeat("x", 190), i), "description": "x", "dependsOn": []string{"Find nothng"}})
+	}
+	distant[0]["title"] = "Find nothing"
+	n := hints(distant)
+	require.Positive(t, n)
+	require.Less(t, n, synth.MaxTasks/5, "each was compared with all the long titles")
 }
 
 // TestG30FaultsAreHarmlessLines holds that a plan cannot speak through what is
