@@ -446,7 +446,7 @@ func (r *run) count(a *exchange) {
 		r.called = true
 	case noModel:
 		switch {
-		case !a.asked: // the gate held something: that says nothing about an endpoint
+		case !a.asked, a.broke: // the gate held something, or nobody paid: that says nothing about an endpoint
 		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
 			r.called = true
 		default:
