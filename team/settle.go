@@ -1,0 +1,118 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+)
+
+// settle takes an attempt's outcome into the queue.
+func (r *run) settle(ctx context.Context, a *attempt) {
+	t := &r.tasks[a.index]
+	t.Metrics.Usage = t.Metrics.Usage.Add(a.reply.Usage)
+	t.Metrics.End = a.end
+	r.count(&a.exchange)
+	r.overdrawn = r.overdrawn || a.broke
+	if r.mail != nil && a.asked {
+		r.mail.read[a.index] = true
+	}
+	if a.unnoted != nil && ctx.Err() == nil {
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
+	}
+	if a.err != nil {
+		r.failed(ctx, a)
+		r.release(a)
+		return
+	}
+	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
+	if r.bus.live() { // before the queue tells of what becomes ready by it
+		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
+			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text)})
+	}
+	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
+	r.release(a)
+}
+
+// failed decides what a failed attempt means: abort, another attempt, or the end of its task.
+func (r *run) failed(ctx context.Context, a *attempt) {
+	t := r.plan.graph.Task(a.index)
+	if a.aborted {
+		r.returnMail(a)
+		return // still in progress: it is skipped with the rest once everything is drained
+	}
+	if a.number > t.MaxRetries || a.terminal {
+		r.fail(a)
+		return
+	}
+	if ctx.Err() != nil || r.overdrawn {
+		return // there will be no other attempt: skipped as well
+	}
+	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
+	r.must(r.queue.RetryIndex(a.index, a.end))
+	r.timers.add(a.index, a.end.Add(wait))
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
+	}
+}
+
+// fail ends a task, and through the queue's cascade what depends on it.
+func (r *run) fail(a *attempt) {
+	t, err := &r.tasks[a.index], a.err
+	r.faults[a.index] = a.fault
+	r.returnMail(a)
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }}
+	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
+}
+
+// cascaded notes that a task ended without a result, by itself or by what it depended on.
+func (r *run) cascaded(t task.Task, kind event.Type) {
+	i, _ := r.queue.Index(t.ID)
+	out := &r.tasks[i]
+	out.Status, out.Result = t.Status, r.queue.ReasonIndex(i)
+	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
+	if root, ok := r.queue.RootIndex(i); ok && root != i {
+		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
+		if t.Status == task.Failed {
+			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
+		}
+	}
+	if out.Error != nil {
+		ev.Code = out.Error.Code
+	}
+	if r.bus.live() {
+		r.bus.emit(ev)
+	}
+}
+
+// count notes whether the endpoints of the run answer at all.
+func (r *run) count(a *exchange) {
+	if a.reply.Turns > 0 {
+		r.answered = true
+		return
+	}
+	switch a.reached {
+	case modelAnswered:
+		r.answered = true
+	case modelMissing:
+		r.called = true
+	case noModel:
+		switch {
+		case !a.asked, a.broke: // the gate held something, or nobody paid: that says nothing about an endpoint
+		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
+			r.called = true
+		default:
+			r.agentGo = true
+		}
+	}
+}
+
+// must stops the program on a step that the queue does not allow: the run's
+// own bookkeeping would be wrong, and nothing that it says could be trusted.
+func (r *run) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+}
