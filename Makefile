@@ -22,9 +22,11 @@ lint:
 race:
 	$(GO) test -race ./...
 
-# Runs of 1,000 to 100,000 tasks beside the least that they could cost.
+# Runs of 1,000 to 100,000 tasks beside the least that they could cost; who gets
+# a task, and reading a plan of 1,000.
 bench:
 	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
+	$(GO) test ./assign ./synth -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 
 # Every fuzz target, each for FUZZTIME.
 fuzz:
