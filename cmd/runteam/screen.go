@@ -26,6 +26,7 @@ type screen struct {
 	mu    sync.Mutex                     // guards what follows
 	table func(width, height int) []line // nil when there is none
 	drawn []int                          // widths of the lines of the table as it stands
+	lost  []int                          // and of those above them that the terminal scrolled out when it became lower
 	last  frame                          // as it stands, to leave out what changes nothing
 	out   bytes.Buffer
 }
@@ -52,6 +53,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	}
 	s.out.Reset()
 	s.home()
+	s.lost = nil // what is written now will stand between them and the table
 	s.out.WriteString("\x1b[J")
 	s.out.Write(p)
 	if !bytes.HasSuffix(p, []byte("\n")) {
@@ -91,7 +93,7 @@ func (s *screen) leave() {
 	s.home()
 	s.paint(w, h, s.table(w, 0))
 	_ = s.flush()
-	s.table, s.drawn, s.last = nil, nil, frame{}
+	s.table, s.drawn, s.lost, s.last = nil, nil, nil, frame{}
 }
 
 func (s *screen) redraw() {
@@ -127,18 +129,32 @@ func (s *screen) measure() (w, h int) {
 }
 
 // home moves the cursor to the first line of the table. A terminal that has
-// become narrower has broken each line into rows.
+// become narrower has broken each line into rows. One that has become lower has
+// scrolled the first of them out of reach, and brings them back when it grows.
 func (s *screen) home() {
-	w, _ := s.measure()
+	w, h := s.measure()
+	lines := append(s.lost, s.drawn...)
 	rows := 0
-	for _, n := range s.drawn {
-		rows += max(1, (n+w-1)/w)
+	for _, n := range lines {
+		rows += rowsOf(n, w)
+	}
+	s.lost = nil
+	out := rows - (h - 1) // the cursor stands below them
+	for _, n := range lines {
+		if out <= 0 {
+			break
+		}
+		s.lost = append(s.lost, min(n, out*w))
+		out -= rowsOf(n, w)
 	}
 	s.out.WriteByte('\r')
 	if rows > 0 {
 		fmt.Fprintf(&s.out, "\x1b[%dA", rows)
 	}
 }
+
+// rowsOf returns how many rows a line of n cells takes.
+func rowsOf(n, width int) int { return max(1, (n+width-1)/width) }
 
 // paint writes the lines from where the cursor is.
 func (s *screen) paint(width, height int, lines []line) {

@@ -100,6 +100,38 @@ func TestScreenCountsTheRowsOfATerminalThatBecameNarrow(t *testing.T) {
 	require.Contains(t, out.String(), "\x1b[4A")
 }
 
+// A terminal that becomes lower scrolls rows out, and brings them back when it
+// grows: they are written over then.
+func TestScreenTakesBackWhatATerminalScrolledOut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const width, most = 20, 24
+		n := rapid.IntRange(1, most-2).Draw(t, "lines")
+		term := newTerminal(width, most)
+		s := &screen{w: term, size: func() (int, int) { return term.width, term.height }}
+		before := []string{"log 1", "log 2"}
+		_, _ = io.WriteString(s, strings.Join(before, "\n")+"\n")
+		frame := 0
+		table := func(_, height int) (lines []line) {
+			for i := range min(n, height-1) {
+				lines = append(lines, line{text: fmt.Sprintf("row %d of frame %d", i, frame)})
+			}
+			return lines
+		}
+		s.show(table)
+		for frame = range rapid.IntRange(1, 6).Draw(t, "sizes") {
+			term.height = rapid.IntRange(2, most).Draw(t, "height")
+			s.refresh()
+			s.refresh()
+		}
+		term.height = most
+		s.refresh()
+		require.Equal(t, joined(before, table(width, most)), term.text())
+		_, _ = io.WriteString(s, "log 3\n")
+		require.Equal(t, joined(append(before, "log 3"), table(width, most)), term.text())
+	})
+}
+
 func TestClip(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "abc", clip("abc", 3))
