@@ -11,7 +11,8 @@ import (
 // answer is the result as text: the answer of the run and, if the run did not
 // come to its end, the finished work that nothing finished has used. One piece
 // is printed as it is; several, each under its title. The coordinator's answer
-// has used all of it. Output are the tasks that make the answer.
+// has used all of it. Output are the tasks that make the answer; none do if the
+// coordinator makes it.
 func answer(output []task.ID, res *team.Result) string {
 	if res.Success() || synthesized(res) {
 		return res.Output
@@ -41,8 +42,8 @@ func answer(output []task.ID, res *team.Result) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// synthesized reports whether the coordinator answered the goal.
+// synthesized reports whether the coordinator answered the goal, and not with nothing.
 func synthesized(res *team.Result) bool {
 	n := len(res.Steps)
-	return n > 0 && res.Steps[n-1].Kind == team.StepSynthesis && res.Steps[n-1].Error == nil
+	return n > 0 && res.Output != "" && res.Steps[n-1].Kind == team.StepSynthesis && res.Steps[n-1].Error == nil
 }

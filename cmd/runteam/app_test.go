@@ -91,6 +91,7 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 		{"finished work that nothing finished used", []task.ID{"3"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T2\n\ntwo"},
 		{"the answer and such work", []task.ID{"1", "3"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
 		{"an answer that finished work has used", []task.ID{"1"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"an empty answer", nil, team.Result{Status: team.StatusError, Steps: []team.Step{{Kind: team.StepSynthesis}}, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "# T2\n\ntwo"},
 		{"nothing", []task.ID{"1"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{failed("1")}}, ""},
 	}
 	for _, tt := range tests {

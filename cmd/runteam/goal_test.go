@@ -175,8 +175,26 @@ func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
 	require.Equal(t, statusFailed, got.status, "%+v", got)
 	require.Equal(t, "# Write\n\nwritten: fact 4711\n", got.stdout)
-	require.Contains(t, got.stderr, "2 of 2 tasks done")
+	require.Contains(t, got.stderr, "2 of 2 tasks done, no answer in ")
 	require.Contains(t, got.stderr, "failed:  synthesis (coordinator): ")
+	require.Contains(t, got.stderr, "the tasks ran, and what they came to is printed")
+}
+
+// The same of a spec that brings the tasks of its goal itself.
+func TestSynthesisOfGivenTasksThatFailsLeavesTheResults(t *testing.T) {
+	t.Parallel()
+	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte(roster+`goal: Say.
+tasks:
+  - {title: Find, assignee: finder, description: Find.}
+  - {title: Write, assignee: writer, dependsOn: [Find], description: Write.}
+  - {title: Other, assignee: writer, description: Write more.}
+`), 0o600))
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "# Write\n\nwritten: fact 4711\n\n# Other\n\nOFFLINE")
+	require.NotContains(t, got.stdout, "# Find", "what was used")
+	require.Contains(t, got.stderr, "3 of 3 tasks done, no answer in ")
 	require.Contains(t, got.stderr, "the tasks ran, and what they came to is printed")
 }
 
@@ -246,7 +264,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 	}{
 		{"plan", "# Goal", "", "no task was run"},
 		{"tasks", "# Task: Write", "# Find\n\na fact\n", "1 of 2 tasks done, 1 skipped"},
-		{"synthesis", "# Original Goal", "# Write\n\na fact\n", "2 of 2 tasks done"},
+		{"synthesis", "# Original Goal", "# Write\n\na fact\n", "2 of 2 tasks done, no answer in "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,6 +298,8 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			text, err := os.ReadFile(record)
 			require.NoError(t, err, "what was answered is kept")
 			require.Equal(t, tt.name != "plan", bytes.Contains(text, []byte("Write them down")), "%s", text)
+			require.Contains(t, stderr.String(), "recorded: ")
+			require.NotContains(t, stderr.String(), "to replay it", "there was more to come")
 		})
 	}
 }

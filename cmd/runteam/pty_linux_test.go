@@ -70,6 +70,15 @@ func (p *pty) watch() {
 	}
 }
 
+// resize changes the size of the terminal.
+func (p *pty) resize(t *testing.T, width, height int) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.screen.width, p.screen.height = width, height
+	require.NoError(t, unix.IoctlSetWinsize(int(p.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)}))
+}
+
 // text is what can be seen now.
 func (p *pty) text() string {
 	p.mu.Lock()
@@ -153,6 +162,49 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	require.Contains(t, text, "an answer", "finished work is printed")
 	require.Equal(t, 8, countPrefix(lines, "skipped  Task"), "%s", text)
 	require.Contains(t, text, "interrupted")
+}
+
+func TestLiveTableOfATerminalThatShrinksAndGrows(t *testing.T) {
+	t.Parallel()
+	stuck := make(chan struct{})
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		select {
+		case <-stuck:
+		case <-r.Context().Done():
+		}
+		reply(w, "an answer")
+	})
+	env := server.env()
+	env["TERM"] = "xterm"
+	p := atTerminal(t, 90, 30, call{dir: folder(t, map[string]string{"team.yaml": many(9)}), args: []string{"run"}, env: env})
+	for _, size := range []struct{ width, height, rows int }{{90, 30, 9}, {60, 6, 4}, {90, 30, 9}} {
+		p.resize(t, size.width, size.height)
+		require.Eventually(t, func() bool {
+			lines := strings.Split(p.text(), "\n")
+			table := lines[max(0, len(lines)-size.rows-1):]
+			return countPrefix(table, "running  Task")+countPrefix(table, "waiting  Task") == size.rows &&
+				strings.Contains(table[len(table)-1], "rows not shown") == (size.rows < 9)
+		}, 10*time.Second, 10*time.Millisecond, size)
+	}
+	lines := strings.Split(p.text(), "\n")
+	require.Len(t, lines, 10, "nothing of an earlier frame is left: %q", lines)
+	close(stuck)
+	status, lines, raw := p.end(t)
+	require.Equal(t, statusOK, status, "%q", raw)
+	require.Equal(t, 9, countPrefix(lines, "done     Task"), "%q", lines)
+	require.Zero(t, countPrefix(lines, "running")+countPrefix(lines, "waiting"), "%q", lines)
+}
+
+// A blank line stands between the table and the result, whatever its form.
+func TestResultStandsApartFromTheTable(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: an answer}]"})
+	for form, first := range map[string]string{"text": "an answer", "json": "{"} {
+		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", form}, env: map[string]string{"TERM": "xterm"}}).end(t)
+		require.Contains(t, lines[1], "1 of 1 task done, ")
+		require.Empty(t, lines[2])
+		require.True(t, strings.HasPrefix(lines[3], first), "%q", lines)
+	}
 }
 
 func TestTerminalsThatWantNoColorOrNoMoves(t *testing.T) {

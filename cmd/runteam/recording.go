@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
 )
 
 // recording keeps what the models of a run answer, as a script. A nil
@@ -56,11 +57,19 @@ func (r *recording) keep() error {
 	return r.file.write(text.Bytes())
 }
 
-// String says what to do with the file.
-func (r *recording) String() string {
+// summary says what is in the file and, if the run came to its end by itself,
+// how to have it again.
+func (r *recording) summary(res *team.Result) string {
 	text := fmt.Sprintf("%s in %s", plural(len(r.models.Script().Replies), "answer"), cleanLine(r.file.path))
-	if r.beside != nil {
+	switch {
+	case r.beside != nil:
 		return text + "; " + r.beside.Error()
+	case res.Cause != nil: // what was still to come may be asked for again, and is not in it
+		return text
 	}
-	return fmt.Sprintf("%s; the same command with --offline --script %s gives this result again", text, shellWord(r.file.path))
+	without := "--record"
+	if r.file.force {
+		without += " and --force"
+	}
+	return fmt.Sprintf("%s; to replay it: the same command without %s, with --offline --script %s", text, without, shellWord(r.file.path))
 }

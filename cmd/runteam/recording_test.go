@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/team"
 )
 
 func TestRecordingGivesTheRunAgain(t *testing.T) {
@@ -37,7 +38,7 @@ func TestRecordingGivesTheRunAgain(t *testing.T) {
 		record := form + ".yaml"
 		first := call{dir: dir, args: append(args, "--record", record), env: server.env()}.run(t)
 		require.Equal(t, statusOK, first.status, "%+v", first)
-		require.Contains(t, first.stderr, "recorded: 5 answers in "+record+"; the same command with --offline --script "+record)
+		require.Contains(t, first.stderr, "recorded: 5 answers in "+record+"; to replay it: the same command without --record, with --offline --script "+record+"\n")
 		info, err := os.Stat(filepath.Join(dir, record))
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -139,6 +140,7 @@ func TestRecordingReplacesWhenForced(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "real.yaml"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "OFFLINE", "a link is followed")
+	require.Contains(t, got.stderr, "the same command without --record and --force, with --offline --script link.yaml\n")
 	require.Equal(t, []string{"link.yaml", "real.yaml", "team.yaml"}, listing(t, dir))
 }
 
@@ -176,8 +178,8 @@ func TestRecordingTooLargeForAScript(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.keep())
-	require.Contains(t, r.String(), "5 answers in ")
-	require.Contains(t, r.String(), "too large to be read as one script")
+	require.Contains(t, r.summary(&team.Result{}), "5 answers in ")
+	require.Contains(t, r.summary(&team.Result{}), "too large to be read as one script")
 	require.FileExists(t, r.file.path)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,11 +21,10 @@ const keepsNoMessages = "is refused: prompts and replies are not kept after a ca
 type job struct {
 	source
 	stage
+	limits
 	command     string // as the result names it
 	reveal      bool
 	concurrency int
-	timeout     time.Duration
-	budget      int
 	progress    string
 	record      newFile
 }
@@ -92,10 +90,9 @@ func (j *job) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	j.source.flags(cmd)
 	j.stage.flags(cmd)
+	j.limits.flags(cmd, "the run")
 	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
-	f.DurationVar(&j.timeout, "timeout", 0, "end the run after `TIME`, such as 90s or 5m (default: the spec's, else none)")
-	f.IntVar(&j.budget, "max-token-budget", 0, "make no model call for which of `N` tokens not enough are left (default: the spec's, else no bound)")
 	j.record.flag, j.record.mode = "record", 0o600
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
 	f.BoolVar(&j.record.force, "force", false, "with --record: replace a file that exists")
@@ -111,15 +108,13 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
-	case changed("timeout") && j.timeout <= 0:
-		return usageError("--timeout %v: write a time above zero, such as 90s", j.timeout)
-	case changed("max-token-budget") && j.budget < 1:
-		return usageError("--max-token-budget %d: write 1 or more", j.budget)
 	case j.record.force && !changed("record"):
 		return usageError("--force needs --record")
 	}
-	if err := j.stage.check(cmd); err != nil {
-		return err
+	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check} {
+		if err := check(cmd); err != nil {
+			return err
+		}
 	}
 	return a.checkProgress(j.progress)
 }
@@ -161,7 +156,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 // finished is a run that ended.
 type finished struct {
 	*team.Result
-	output []task.ID // whose results make the answer
+	output []task.ID // whose results make the answer; none if the coordinator makes it
 	kept   error     // why nothing was recorded that should have been
 }
 
@@ -182,7 +177,9 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 		if plan, err = t.Plan(file.Tasks, &o); err != nil {
 			return out, err
 		}
-		out.output = plan.Output
+		if file.Run.Answer == nil {
+			out.output = plan.Output
+		}
 	}
 	a.warn(append(warnings(file, plan), c.strays...))
 	res, err := a.follow(ctx, j, plan, start)
@@ -200,12 +197,7 @@ func (j *job) options(file *spec.File) team.RunOptions {
 	if j.concurrency > 0 {
 		o.MaxConcurrency = j.concurrency
 	}
-	if j.timeout > 0 {
-		o.Timeout = j.timeout
-	}
-	if j.budget > 0 {
-		o.MaxTokenBudget = j.budget
-	}
+	j.limits.apply(&o)
 	if j.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
@@ -216,9 +208,9 @@ func (j *job) options(file *spec.File) team.RunOptions {
 func (a *app) report(j *job, res finished, rec *recording) error {
 	var err error
 	if a.settings.json() {
-		err = a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) })
-	} else {
-		err = a.printAnswer(answer(res.output, res.Result))
+		err = a.apart(func() error { return a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
+	} else if text := answer(res.output, res.Result); text != "" {
+		err = a.apart(func() error { return a.printText(text) })
 	}
 	a.summarize(res.Result, a.mode(j.progress))
 	status := statusOf(res.Result)
@@ -229,7 +221,7 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 		}
 	}
 	if rec != nil && res.kept == nil && j.progress != "none" {
-		a.say("recorded: %s", rec)
+		a.say("recorded: %s", rec.summary(res.Result))
 	}
 	if status == statusOK {
 		return nil
@@ -237,15 +229,13 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 	return ended(status)
 }
 
-// printAnswer prints the result as text, set off from what stands around it
-// where a person sees both.
-func (a *app) printAnswer(text string) error {
-	apart := text != "" && a.isTerminal(a.stdout) && a.isTerminal(a.stderr)
-	if apart {
+// apart sets the result off from what stands around it where a person sees both.
+func (a *app) apart(print func() error) error {
+	if a.isTerminal(a.stdout) && a.isTerminal(a.stderr) {
 		a.say("")
 		defer a.say("")
 	}
-	return a.printText(text)
+	return print()
 }
 
 // statusOf returns the exit status of a run.

@@ -59,7 +59,7 @@ func (a *app) summarize(res *team.Result, mode string) {
 	}
 }
 
-// totals counts tasks, time and tokens.
+// totals counts tasks, time and tokens, and says whether a goal has no answer.
 func totals(res *team.Result) string {
 	var c counts
 	for i := range res.Tasks {
@@ -70,8 +70,11 @@ func totals(res *team.Result) string {
 		c.take(res.Tasks[i].Status, root)
 	}
 	text := c.of(len(res.Tasks))
-	if len(res.Tasks) == 0 {
+	switch {
+	case len(res.Tasks) == 0:
 		text = "no task was run"
+	case res.Goal != "" && res.Output == "":
+		text += ", no answer"
 	}
 	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
 }

@@ -34,7 +34,7 @@ type row struct {
 	since        time.Time     // Running, Waiting for a retry: from when, until when
 	took         time.Duration // of a task that ended
 	attempt      int
-	messages     int // delivered to the task
+	messages     int // delivered with this attempt
 	reason       string
 	note         string // of a model call that is made again
 	ended        int    // the how-manieth to end; 0 for one that has not
@@ -139,6 +139,7 @@ func (t *table) note(r *row, e event.Event) {
 		r.note = fmt.Sprintf("again in %s: %s", elapsed(e.Wait), cleanLine(e.Message))
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), cleanLine(e.Message)
+		r.messages = 0 // the next attempt is told them again
 	case event.TaskComplete, event.TaskSkipped, event.Error:
 		t.end(r, e)
 	case event.AgentComplete:

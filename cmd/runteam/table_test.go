@@ -67,6 +67,20 @@ func TestTableShowsEachState(t *testing.T) {
 	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
 }
 
+// All attempts at a task are told the same messages, which count once.
+func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), noon)
+	told := event.Event{Type: event.Message, Task: "0", Time: noon, From: "user"}
+	for _, e := range []event.Event{
+		{Type: event.TaskStart, Task: "0", Time: noon, Attempt: 1}, told, told,
+		{Type: event.TaskRetry, Task: "0", Time: noon}, {Type: event.AgentStart, Task: "0", Time: noon, Attempt: 2}, told, told,
+	} {
+		tb.take(e)
+	}
+	require.Equal(t, "running  Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, noon, false))[0])
+}
+
 func TestTableFitsEveryTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,8 +155,8 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 		"failed   Write       writer       token budget exceeded",
 		"done     digest 1    coordinator  1.0s",
 		`failed   digest 2    coordinator  cut\x1b[2J`,
-		"1 of 2 tasks done, 1 failed, token budget spent, 9s, 40 tokens in, 4 out",
-	}, texts(tb.lines(80, 0, at(9), false)))
+		"1 of 2 tasks done, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
+	}, texts(tb.lines(90, 0, at(9), false)))
 
 	tb = newTable(nil, noon)
 	for _, e := range goalEvents()[:3] {

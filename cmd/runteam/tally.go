@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -14,6 +15,8 @@ type tally struct {
 	total   int
 	planned bool // it is known which tasks there are
 	over    bool // the run ended
+	goal    bool // the coordinator is to answer one
+	answer  bool // it did
 	spent   bool // of its budget is not enough left
 }
 
@@ -21,11 +24,15 @@ func newTally(plan *team.Plan) tally {
 	if plan == nil {
 		return tally{}
 	}
-	return tally{total: len(plan.Tasks), planned: true}
+	return tally{total: len(plan.Tasks), planned: true, goal: plan.Coordinator != nil}
 }
 
 // take notes an event.
 func (t *tally) take(e event.Event) {
+	if ofCoordinator(e) {
+		t.goal = true
+		t.answer = e.Type == event.AgentComplete && e.Title == string(team.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
+	}
 	switch e.Type {
 	case event.PlanReady:
 		t.total, t.planned = len(e.Plan), true
@@ -42,6 +49,8 @@ func (t *tally) take(e event.Event) {
 func (t *tally) String() string {
 	text := t.counts.of(t.total)
 	switch {
+	case t.planned && t.over && t.goal && !t.answer:
+		text += ", no answer"
 	case t.planned:
 	case t.over:
 		text = "no plan"

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/team"
+)
+
+// limits bound what a command may take, before the spec does.
+type limits struct {
+	timeout time.Duration
+	budget  int
+}
+
+// flags adds the flags of a command; whole is what the time limit ends.
+func (l *limits) flags(cmd *cobra.Command, whole string) {
+	f := cmd.Flags()
+	f.DurationVar(&l.timeout, "timeout", 0, "end "+whole+" after `TIME`, such as 90s or 5m (default: the spec's, else none)")
+	f.IntVar(&l.budget, "max-token-budget", 0, "make no model call for which of `N` tokens not enough are left (default: the spec's, else no bound)")
+}
+
+// check refuses limits that leave nothing.
+func (l *limits) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case changed("timeout") && l.timeout <= 0:
+		return usageError("--timeout %v: write a time above zero, such as 90s", l.timeout)
+	case changed("max-token-budget") && l.budget < 1:
+		return usageError("--max-token-budget %d: write 1 or more", l.budget)
+	}
+	return nil
+}
+
+// apply puts the limits over those of a spec.
+func (l *limits) apply(o *team.RunOptions) {
+	if l.timeout > 0 {
+		o.Timeout = l.timeout
+	}
+	if l.budget > 0 {
+		o.MaxTokenBudget = l.budget
+	}
+}
