@@ -21,6 +21,7 @@ import (
 type planJob struct {
 	source
 	stage
+	limits
 	save newFile
 }
 
@@ -49,6 +50,7 @@ asked for a plan: one model call, and one more if the first plan cannot be run.`
 	j.mergeFlags(cmd)
 	j.goalFlags(cmd)
 	j.stage.flags(cmd)
+	j.limits.flags(cmd, "the planning of a goal")
 	f := cmd.Flags()
 	f.StringVar(&j.save.path, "save", "", "write the planned tasks as a spec to `FILE`")
 	f.BoolVar(&j.save.force, "force", false, "with --save: replace a file that exists")
@@ -67,15 +69,20 @@ func (j *planJob) check(cmd *cobra.Command, file *spec.File) error {
 		return nil
 	case changed("save"):
 		return usageError("--save writes what the coordinator plans: add --goal TEXT")
-	case j.offline:
-		return usageError("--offline is for the coordinator: add --goal TEXT; a list of tasks is planned without any model")
+	}
+	for _, flag := range []string{"offline", "timeout", "max-token-budget"} {
+		if changed(flag) {
+			return usageError("--%s is for the coordinator: add --goal TEXT; a list of tasks is planned without any model", flag)
+		}
 	}
 	return nil
 }
 
 func (a *app) plan(cmd *cobra.Command, j *planJob) error {
-	if err := j.stage.check(cmd); err != nil {
-		return err
+	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check} {
+		if err := check(cmd); err != nil {
+			return err
+		}
 	}
 	file, err := j.load(a)
 	if err != nil {

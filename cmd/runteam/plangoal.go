@@ -28,7 +28,9 @@ func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.
 	}
 	a.say("runteam: asking the coordinator (%s) for a plan: one model call, and one more if the first plan cannot be run", c.where(file))
 	start := a.now()
-	plan, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
+	o := file.Run
+	j.limits.apply(&o)
+	plan, err := t.PlanTeam(ctx, *file.Goal, &o)
 	if failed, ok := errors.AsType[*team.TaskError](err); ok {
 		return nil, unplanned(ctx, failed)
 	}
@@ -56,6 +58,8 @@ func unplanned(ctx context.Context, e *team.TaskError) error {
 	switch {
 	case interrupted:
 		f.err, f.exit = fmt.Errorf("%w: there is no plan", stop), stop.status()
+	case errors.Is(e, team.ErrTimeout):
+		f.err = fmt.Errorf("%w: there is no plan: raise --timeout, or timeoutMs of the spec", e)
 	case !answered(e):
 		f.exit = statusNoRun
 	}

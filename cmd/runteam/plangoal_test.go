@@ -58,6 +58,24 @@ func TestPlanOfAGoalAsksTheCoordinatorAndNobodyElse(t *testing.T) {
 	require.EqualValues(t, 2, server.calls.Load(), "check asks nobody")
 }
 
+func TestLimitsOfPlanning(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	dir := duo(t, played)
+	got := call{dir: dir, args: []string{"plan", "--goal", "Know.", "--timeout", "50ms"}, env: server.env()}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Empty(t, got.stdout)
+	require.Contains(t, got.stderr, "there is no plan: raise --timeout, or timeoutMs of the spec")
+	require.NotContains(t, got.stderr, "of the coordinator")
+
+	args := strings.Fields("plan --offline --script script.yaml --goal Know --max-token-budget")
+	got = call{dir: dir, args: append(args, "10")}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "no plan came, so nothing was run: raise --max-token-budget")
+	got = call{dir: dir, args: append(args, "1000000")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+}
+
 // What was planned once is run again without asking for a plan.
 func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	t.Parallel()
