@@ -94,7 +94,25 @@ Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 	root.Flags().Bool("version", false, "print the version")
 	root.AddCommand(a.runCommand(), a.taskCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.versionCommand())
 	a.completionCommand(root)
+	helpCommand(root)
 	return root
+}
+
+// helpCommand adds the command that prints help, and has it refuse words that
+// are no command.
+func helpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	cmd, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was added the line before
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil || len(rest) == 0 || !about.HasSubCommands() {
+			return err
+		}
+		return about.Args(about, rest)
+	}
 }
 
 // completionCommand adds the command that prints completions, and has it refuse
@@ -108,6 +126,8 @@ func (a *app) completionCommand(root *cobra.Command) {
 	var shells []string
 	for _, sub := range cmd.Commands() {
 		shells = append(shells, sub.Name())
+		generate := sub.RunE
+		sub.RunE = func(cmd *cobra.Command, args []string) error { return unwritten(generate(cmd, args)) }
 	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -149,10 +169,8 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 			return a.onlyCommands(cmd, []string{word})
 		}
 	}
-	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && bad.GetFlag().Value.Type() == "duration" {
-		if n, err := strconv.Atoi(bad.GetValue()); err == nil {
-			return usageError("--%s %d: a time has a unit: write %ds or %dm", bad.GetFlag().Name, n, n, n)
-		}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return invalidValue(bad.GetFlag(), bad.GetValue(), err)
 	}
 	missing, ok := err.(*pflag.NotExistError) //nolint:errorlint // as pflag returns it
 	if !ok || missing.GetSpecifiedShortnames() != "" {
@@ -169,6 +187,25 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	}
 	return usageError("%v; see %q", err, cmd.CommandPath()+" --help")
 }
+
+// invalidValue says what to write as the value of a flag.
+func invalidValue(f *pflag.Flag, value string, err error) error {
+	switch f.Value.Type() {
+	case "bool":
+		return usageError("--%s %q: write true or false", f.Name, value)
+	case "int":
+		return usageError("--%s %q: write a whole number, such as %s", f.Name, value, examples[f.Name])
+	case "duration":
+		if n, err := strconv.Atoi(value); err == nil {
+			return usageError("--%s %d: a time has a unit: write %ds or %dm", f.Name, n, n, n)
+		}
+		return usageError("--%s %q: write a time such as 90s or 5m", f.Name, value)
+	}
+	return usageError("%v", err)
+}
+
+// examples are values of the flags that take a number.
+var examples = map[string]string{"max-concurrency": "5", "max-token-budget": "20000"}
 
 // firstWord returns the first argument that is neither a flag nor the value of one of all commands.
 func firstWord(args []string) (string, bool) {

@@ -16,10 +16,15 @@ func (a *app) print(write func(io.Writer) error) error {
 	if err == nil {
 		err = b.Flush()
 	}
-	if err != nil {
-		return &fault{kind: kindInternal, err: fmt.Errorf("writing the result to standard output: %w", err)}
+	return unwritten(err)
+}
+
+// unwritten words a failure of stdout, if there is one.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &fault{kind: kindInternal, err: fmt.Errorf("writing the result to standard output: %w", err)}
 }
 
 // printText writes a text to stdout, without what could play tricks on a

@@ -223,6 +223,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 		for _, args := range [][]string{
 			{"run", harvestPath(t), "--offline"}, {"run", harvestPath(t), "--offline", "-o", "json"}, {"run", harvestPath(t), "--offline", "-o", "json", "--pretty"},
 			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"plan", harvestPath(t), "-o", "dot"}, {"plan", harvestPath(t), "--offline", "--goal", "x"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
+			{"completion", "bash"}, {"completion", "fish", "--no-descriptions"}, {"completion", "zsh"}, {"completion", "powershell"},
 		} {
 			t.Run(name+" "+strings.ReplaceAll(strings.Join(args, " "), harvestPath(t), harvest), func(t *testing.T) {
 				t.Parallel()

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/llm/scripted"
@@ -40,6 +45,25 @@ func (s *stage) scriptOf(file *spec.File) string {
 	return file.Offline
 }
 
+// readScript reads a script. What keeps the file itself from being read is said
+// of name, which is how the user named it.
+func readScript(name, path string) (*scripted.Script, error) {
+	script, err := scripted.ReadFile(path)
+	at, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return script, err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	case errors.Is(err, syscall.EISDIR):
+		err = errors.New("it is a folder: name a file")
+	default:
+		err = at.Err
+	}
+	return nil, &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
+}
+
 // connector returns what connects the agents: to their endpoints, or to a script.
 func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, error) {
 	c := &connector{lookup: a.lookup, log: a.log, rec: rec}
@@ -49,7 +73,11 @@ func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, 
 	var script *scripted.Script
 	if path := s.scriptOf(file); path != "" {
 		var err error
-		if script, err = scripted.ReadFile(path); err != nil {
+		name := "--script " + path
+		if s.script == "" {
+			name = "offline: " + path
+		}
+		if script, err = readScript(name, path); err != nil {
 			return nil, err
 		}
 		if file.Goal == nil { // whose tasks nobody knows yet

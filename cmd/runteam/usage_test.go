@@ -26,11 +26,18 @@ func TestUsageErrors(t *testing.T) {
 		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},
 		{"plan --save f", "--save writes what the coordinator plans: add --goal TEXT"},
 		{"plan --offline", "--offline is for the coordinator: add --goal TEXT"},
+		{"plan --timeout 5s", "--timeout is for the coordinator: add --goal TEXT"},
+		{"plan --max-token-budget 5", "--max-token-budget is for the coordinator: add --goal TEXT"},
+		{"plan --goal x --timeout 0s", "write a time above zero"},
+		{"plan --goal x --max-token-budget 0", "write 1 or more"},
 		{"plan --force", "--force needs --save"},
 		{"plan --script script.yaml", "--script needs --offline"},
 		{"run --strategy x", "unknown flag: --strategy"},
 		{"run --max-token-budget 0", "write 1 or more"},
-		{"run --max-token-budget many", "invalid argument"},
+		{"run --max-token-budget many", `--max-token-budget "many": write a whole number, such as 20000`},
+		{"run --max-token-budget 99999999999999999999", `"99999999999999999999": write a whole number`},
+		{"run --max-concurrency 1.5", `--max-concurrency "1.5": write a whole number, such as 5`},
+		{"run --offline=maybe", `--offline "maybe": write true or false`},
 		{"run - --goal -", "asked for by SPEC and --goal"},
 		{"run --goal - --coordinator -", "asked for by --coordinator and --goal"},
 		{"task --file team.yaml --goal x", "unknown flag: --goal"},
@@ -54,7 +61,10 @@ func TestUsageErrors(t *testing.T) {
 		{"run --param =x", "write K=V"},
 		{"run --model=", "--model is empty"},
 		{"run --timeout 0s", "write a time above zero"},
-		{"run --timeout soon", "invalid argument"},
+		{"run --timeout soon", `--timeout "soon": write a time such as 90s or 5m`},
+		{"help nope", `unknown command "nope"`},
+		{"help chekc", "did you mean check?"},
+		{"help completion fisch", "did you mean fish?"},
 		{"run --timeout 5", "write 5s or 5m"},
 		{"run - --input claim=-", "standard input can be read once: it is asked for by SPEC and --input claim"},
 		{"run --input a=- --input b=-", "--input a and --input b"},
@@ -237,7 +247,17 @@ func TestBadScriptsAreLocated(t *testing.T) {
 	fault := object(t, got.stdout)["error"].(map[string]any)
 	require.Equal(t, "validation", fault["kind"])
 	require.Len(t, fault["details"], 2)
-	got = call{dir: dir, args: []string{"run", "--offline", "--script", "nowhere.yaml"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
-	require.Contains(t, got.stderr, "nowhere.yaml")
+	for args, want := range map[string]string{
+		"run --offline --script nowhere.yaml":           "--script nowhere.yaml: there is no such file",
+		"run --offline --script none/nowhere.yaml":      "--script none/nowhere.yaml: there is no such file",
+		"plan --goal x --offline --script .":            "--script .: it is a folder: name a file",
+		"mock nowhere.yaml":                             "nowhere.yaml: there is no such file",
+		"run --offline --script team.yaml/nowhere.yaml": "--script team.yaml/nowhere.yaml: not a directory",
+	} {
+		got = call{dir: dir, args: strings.Fields(args)}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, "runteam: "+want+"\n", got.stderr)
+		got = call{dir: dir, args: append(strings.Fields(args), "-o", "json")}.run(t)
+		require.Equal(t, "io", object(t, got.stdout)["error"].(map[string]any)["kind"])
+	}
 }
