@@ -42,10 +42,6 @@ func (f *fields) own(name string) *node {
 // reported, and nil returned; a nil *fields has no values.
 func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
 	if n.is != isObject {
-		if p == specPlace {
-			l.bad(n, ErrInvalid, "write agents: and tasks:", "%s where keys such as agents and tasks belong", n.describe())
-			return nil
-		}
 		l.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
 )
 
@@ -70,6 +71,12 @@ func FuzzLoad(f *testing.F) {
 			require.Positive(t, p.Column)
 			require.LessOrEqual(t, p.Column, utf8.RuneCountInString(parts[p.Line-1])+1)
 			require.NotContains(t, p.Excerpt, "\x1b")
+			for line := range strings.Lines(p.Excerpt) {
+				_, shown, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " | ")
+				clean, _, err := redact.Secrets().Text(shown)
+				require.NoError(t, err)
+				require.Equal(t, clean, shown)
+			}
 		}
 	})
 }

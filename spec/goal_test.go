@@ -173,7 +173,7 @@ func TestCoordinatorOfAFile(t *testing.T) {
 		"more.yaml": `2:1: unknown key "agents" in a file of --coordinator`,
 		"list.yaml": "1:1: coordinator: a list where the coordinator belongs",
 		"bad.yaml":  `1:1: coordinator: unknown key "modle" in the coordinator`,
-		"none.yaml": "--coordinator: no spec file: it does not exist",
+		"none.yaml": "--coordinator: it does not exist",
 	} {
 		_, err = with(name)
 		require.Equal(t, []string{want}, messages(t, err), name)

@@ -54,11 +54,12 @@ type layer struct {
 
 // load reads all files and makes a File of them, as far as they can be read.
 func (l *loader) load() *File {
+	flag := ""
 	if l.o.Path == "" && l.o.Team != "" {
-		l.o.Path, l.o.Team = l.o.Team, ""
+		l.o.Path, l.o.Team, flag = l.o.Team, "", "--team"
 		l.places.compat = true
 	}
-	main := l.layer(l.o.Path, "")
+	main := l.layer(l.o.Path, flag)
 	layers := []*layer{main}
 	roster := main
 	if l.o.Team != "" {
@@ -92,6 +93,10 @@ func (l *loader) layer(path, flag string) *layer {
 	if y.node == nil {
 		return y
 	}
+	if y.node.is != isObject {
+		l.bad(y.node, ErrInvalid, wholeFile(y.node.src, flag), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(flag), " and "))
+		return y
+	}
 	if y.spec = l.fields(y.node, specPlace, nil); y.spec == nil {
 		return y
 	}
@@ -110,6 +115,28 @@ func (l *loader) layer(path, flag string) *layer {
 		}
 	}
 	return y
+}
+
+// outermost names the keys of a spec, or of a file of --team, that most have.
+func outermost(flag string) []string {
+	if flag == "--team" {
+		return []string{"name", "agents"}
+	}
+	return []string{"agents", "tasks"}
+}
+
+// wholeFile says what the file of a flag, "" for a spec, looks like, in the
+// language that it is written in.
+func wholeFile(s *source, flag string) string {
+	switch json := s.likeJSON(); {
+	case flag != "" && flag != "--team":
+		return "write " + flagFiles[flag]
+	case json && flag == "--team":
+		return `write {"name": "…", "agents": […]}`
+	case json:
+		return `write {"team": {…}, "tasks": […]}`
+	}
+	return "write " + strings.Join(outermost(flag), ": and ") + ":"
 }
 
 // settings are the keys of an orchestrator and the keys of a spec that mean the same.

@@ -315,6 +315,83 @@ func TestTeamAndOrchestratorFiles(t *testing.T) {
 	require.ErrorIs(t, err, spec.ErrNotFound)
 }
 
+// said returns messages and hints.
+func said(t *testing.T, err error) (all []string) {
+	t.Helper()
+	bad, ok := errors.AsType[*spec.Error](err)
+	require.True(t, ok, "%v", err)
+	for _, p := range bad.Problems {
+		all = append(all, p.Message+"; "+p.Hint)
+	}
+	return all
+}
+
+func TestFilesOfFlagsThatCannotBeTaken(t *testing.T) {
+	t.Parallel()
+	const (
+		hasTeam        = "name a file with a team: name and agents"
+		hasSettings    = "name a file with settings, such as defaultModel and maxConcurrency"
+		hasCoordinator = "name a file with the keys of the coordinator, such as model and instructions"
+	)
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", "agents: [{name: a}]", "null.json", "null", "list.yaml", "- a\n", "sub/x.yaml", "a: b")
+	for _, tt := range []struct {
+		name, want string
+		o          spec.Options
+	}{
+		{"none.json", "--team: it does not exist; " + hasTeam, spec.Options{Path: dir, Team: "none.json"}},
+		{"none.json", "--team: it does not exist; " + hasTeam, spec.Options{Team: "none.json"}},
+		{"none.json", "--orchestrator: it does not exist; " + hasSettings, spec.Options{Path: dir, Orchestrator: "none.json"}},
+		{"none.json", "--coordinator: it does not exist; " + hasCoordinator, spec.Options{Path: dir, Coordinator: "none.json"}},
+		{"none.json", "no spec file: it does not exist; name a file, or a folder with team.yaml, team.yml, team.json", spec.Options{Path: "none.json"}},
+		{"sub", "--team: the folder has no team.yaml, team.yml or team.json; " + hasTeam, spec.Options{Path: dir, Team: "sub"}},
+		{"sub", "--orchestrator: cannot read: it is a folder; " + hasSettings, spec.Options{Path: dir, Orchestrator: "sub"}},
+		{"sub", "--coordinator: cannot read: it is a folder; " + hasCoordinator, spec.Options{Path: dir, Coordinator: "sub"}},
+		{"null.json", `the file says nothing; write {"name": "…", "agents": […]}`, spec.Options{Path: dir, Team: "null.json"}},
+		{"null.json", "the file says nothing; write the keys of the coordinator, such as model and instructions", spec.Options{Path: dir, Coordinator: "null.json"}},
+		{"list.yaml", "a list where keys such as name and agents belong; write name: and agents:", spec.Options{Path: dir, Team: "list.yaml"}},
+	} {
+		for _, path := range []*string{&tt.o.Path, &tt.o.Team, &tt.o.Orchestrator, &tt.o.Coordinator} {
+			if *path == tt.name {
+				*path = filepath.Join(dir, tt.name)
+			}
+		}
+		_, err := check(tt.o)
+		require.Equal(t, []string{tt.want}, said(t, err), "%+v", tt.o)
+		require.Equal(t, tt.name == "none.json" || strings.Contains(tt.want, "the folder has no"), errors.Is(err, spec.ErrNotFound))
+	}
+}
+
+func TestFilesWithoutATeam(t *testing.T) {
+	t.Parallel()
+	const (
+		list  = "a list where keys such as agents and tasks belong; "
+		bring = "a team needs at least one agent; write agents, with one that has a name, or bring a team with --team FILE"
+		own   = "a team needs at least one agent; add one with a name"
+		tasks = `"tasks": [{"title": "T", "description": "d"}]}`
+	)
+	for _, tt := range []struct{ name, text, want string }{
+		{"list.json", `[{"title": "T", "description": "d"}]`, list + `write {"team": {…}, "tasks": […]}`},
+		{"list.txt", ` [{"title": "T", "description": "d"}]`, list + `write {"team": {…}, "tasks": […]}`},
+		{"list.yaml", "- {title: T, description: d}\n", list + "write agents: and tasks:"},
+		{"tasks.json", "{" + tasks, bring},
+		{"goal.yaml", "goal: Go.\n", bring},
+		{"none.json", `{"agents": [], ` + tasks, own},
+		{"team.json", `{"team": {"name": "t", "agents": []}, ` + tasks, own},
+		{"roster.yaml", "name: t\n", own},
+	} {
+		dir := t.TempDir()
+		write(t, dir, tt.name, tt.text, "empty.yaml", "name: t\nagents: []\n")
+		path := filepath.Join(dir, tt.name)
+		_, err := check(spec.Options{Path: path})
+		require.Equal(t, []string{tt.want}, said(t, err), tt.name)
+		if tt.want == bring {
+			_, err = check(spec.Options{Path: path, Team: filepath.Join(dir, "empty.yaml")})
+			require.Equal(t, []string{own}, said(t, err), "--team is there")
+		}
+	}
+}
+
 func TestKeysGoOnlyToTheirHost(t *testing.T) {
 	t.Parallel()
 	vars := env(map[string]string{"KEY": "spec-key", "OWN": "own-key", "BASE": "https://one.example/v1/"})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 )
 
 // places remembers where everything in a File is written.
@@ -81,6 +82,9 @@ func (p *places) find(t task.Problem) finding {
 	if t.Subject != "" {
 		message = t.Subject + ": " + message
 	}
+	if errors.Is(t.Err, team.ErrNoAgents) && p.lacksTeam() {
+		t.Hint = "write agents, with one that has a name, or bring a team with --team FILE"
+	}
 	parts := tokens(t.Pointer)
 	if p.goalFlag && len(parts) > 0 && parts[0] == "goal" {
 		return finding{Problem: Problem{Message: "--goal: " + message, Hint: t.Hint, Err: t}}
@@ -101,6 +105,13 @@ func (p *places) find(t task.Problem) finding {
 		out.src, out.at = placeInText(n, skipBlanks(n.text, lineOffset(n.text, t.Line)))
 	}
 	return out
+}
+
+// lacksTeam reports whether a file says what is to be done, and neither it nor
+// --team who does it.
+func (p *places) lacksTeam() bool {
+	asks := p.main.spec.own("tasks") != nil || p.main.spec.own("goal") != nil
+	return asks && p.agentList == nil && p.roster == p.main && p.main.team == nil
 }
 
 // payloadKey is the key by which a dependency says its form: the dependency's

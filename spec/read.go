@@ -26,16 +26,20 @@ var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 // nil after reporting a problem. The flag names the option that gave the path,
 // "" for the spec itself.
 func (l *loader) open(given, flag string) *node {
-	text, path, dir, err := l.fetch(given)
+	text, path, dir, err := l.fetch(given, flag)
 	if err != nil {
 		p := Problem{File: path, Message: err.Error(), Err: err}
 		if flag != "" {
-			p.Message = flag + ": " + p.Message
+			p.Message = flag + ": " + strings.TrimPrefix(p.Message, ErrNotFound.Error()+": ")
 		}
-		switch {
+		switch what := flagFiles[flag]; {
 		case errors.Is(err, errLarge):
 			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
+		case errors.Is(err, errFolder):
+			p.Hint = "name a file with " + what
 		case !errors.Is(err, ErrNotFound):
+		case flag != "":
+			p.Hint = "name a file with " + what
 		case given == "":
 			p.Hint = "name the file or its folder, or write team.yaml"
 		default:
@@ -57,10 +61,17 @@ func (l *loader) open(given, flag string) *node {
 		return nil
 	}
 	if n.is == isNull {
-		l.badAt(src, 0, ErrInvalid, "write agents: and tasks:", "the file says nothing")
+		l.badAt(src, 0, ErrInvalid, wholeFile(src, flag), "the file says nothing")
 		return nil
 	}
 	return n
+}
+
+// flagFiles says what is in the file of a flag.
+var flagFiles = map[string]string{
+	"--team":         "a team: name and agents",
+	"--orchestrator": "settings, such as defaultModel and maxConcurrency",
+	"--coordinator":  "the keys of the coordinator, such as model and instructions",
 }
 
 // add makes a source of a text and remembers it.
@@ -76,9 +87,8 @@ func (l *loader) add(path, dir, text string) *source {
 // is named .json must be JSON.
 func parse(src *source) (n *node, bad []fault) {
 	defer func() { src.tree = n }()
-	isJSON := strings.EqualFold(filepath.Ext(src.path), ".json")
-	first := strings.TrimLeft(src.text, " \t\r\n")
-	if isJSON || strings.HasPrefix(first, "{") {
+	isJSON := src.namedJSON()
+	if isJSON || src.opens("{") {
 		n, twice, err := parseJSON(src)
 		if err == nil {
 			return n, twice
@@ -94,9 +104,20 @@ func parse(src *source) (n *node, bad []fault) {
 	return n, bad
 }
 
+// namedJSON reports whether a file must be JSON.
+func (s *source) namedJSON() bool { return strings.EqualFold(filepath.Ext(s.path), ".json") }
+
+// likeJSON reports whether who wrote a file probably meant JSON.
+func (s *source) likeJSON() bool { return s.namedJSON() || s.opens("{") || s.opens("[") }
+
+// opens reports whether a file begins with a word, behind blanks.
+func (s *source) opens(with string) bool {
+	return strings.HasPrefix(strings.TrimLeft(s.text, " \t\r\n"), with)
+}
+
 // fetch reads a file that the user named: the text, the path to show, and the
-// folder that its paths start from.
-func (l *loader) fetch(given string) (text, path, dir string, err error) {
+// folder that its paths start from. Only a spec and a team may be named by their folder.
+func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 	if given == "-" {
 		var r io.Reader = strings.NewReader("")
 		if l.o.Stdin != nil {
@@ -111,6 +132,9 @@ func (l *loader) fetch(given string) (text, path, dir string, err error) {
 		return "", path, "", missing(err)
 	}
 	if info.IsDir() {
+		if flag != "" && flag != "--team" {
+			return "", path, "", fmt.Errorf("%w: %w", ErrRead, errFolder)
+		}
 		path, err = l.inFolder(path)
 		if err != nil {
 			return "", path, "", err
@@ -166,6 +190,7 @@ var (
 	errBinary = errors.New("it holds a zero byte: is it a text?")
 	errUTF8   = errors.New("it is not UTF-8: save it as UTF-8")
 	errLarge  = errors.New("it is larger than")
+	errFolder = errors.New("it is a folder")
 	errUTF16  = errors.New("it is UTF-16: save it as UTF-8")
 )
 
@@ -285,7 +310,7 @@ func openInside(dir, path string) (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
 	case info.IsDir():
-		return nil, fmt.Errorf("%w: it is a folder", ErrRead)
+		return nil, fmt.Errorf("%w: %w", ErrRead, errFolder)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%w: it is no regular file", ErrRead)
 	}
