@@ -112,7 +112,9 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 func (a *attempt) over(ctx context.Context) {
 	noted := false
 	defer func() { // also if the store ends the goroutine
-		a.gone = a.gone || !noted
+		if !noted {
+			a.gone, a.unnoted = true, errStoreGone
+		}
 		a.run.done <- a
 	}()
 	if a.err == nil {

@@ -145,7 +145,7 @@ func (r *run) shortcut() (taken bool) {
 	if !ok {
 		return false
 	}
-	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Params: r.goal.Params, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin}
+	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin}
 	if r.council.of.MayGrant.Inputs {
 		spec.Uses = usesOf(r.options.Inputs)
 	}

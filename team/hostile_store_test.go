@@ -93,6 +93,7 @@ func TestAStoreThatBreaksEndsNoRun(t *testing.T) {
 				res := run(t, newTeam(t, member("ada", says("x")), member("bob", says("y"))),
 					&team.RunOptions{MaxConcurrency: 1, Memory: newFaulty(func(sharedmem.Entry) error { return breaks() }, nil)}, spec("ada"), spec("bob", "ada"))
 				require.True(t, res.Success(), "%v", res.Err())
+				require.Len(t, res.Warnings, 2, "neither result is in the memory")
 			})
 		})
 		t.Run(name+" on read", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/runteam/runteam/llm"
@@ -44,6 +45,9 @@ type Snapshot struct {
 func (s Snapshot) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "snapshot of run %q, %s", s.RunID, s.Phase)
 }
+
+// LogValue returns what [Snapshot.Format] writes.
+func (s Snapshot) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }
 
 // A Monitor shows one run from outside, while it goes on and when it has
 // ended. The zero value is ready for use. It is safe for concurrent use; of

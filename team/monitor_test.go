@@ -1,9 +1,11 @@
 package team_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -137,6 +139,9 @@ func TestG42MonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
 		require.NotContains(t, printed(v), "CANARY")
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("look", "snapshot", s)
+		require.NotContains(t, log.String(), "CANARY")
 		require.NotContains(t, fmt.Sprintf(verb, s)+fmt.Sprintf(verb, &s)+fmt.Sprintf(verb, []team.Snapshot{s}), "CANARY")
 	}
 }
