@@ -81,7 +81,10 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 		"{text: t, classification: secret}", "{classification: secret}", "openai", "pending", "secret", "all", "both", "auto", "http://localhost/v1",
 		"[{name: a}]", "[{task: First}]", "[{title: T}]", "{\"a b\": c}", "{requiredTools: [a]}", "{requiredTools: a}", "[{from: a, to: b, text: t}]",
 	}
-	for _, w := range spec.Vocabulary() {
+	for i, w := range spec.Vocabulary() {
+		if i%thin > 0 {
+			continue
+		}
 		t.Run(w.Place+"."+w.Key, func(t *testing.T) {
 			t.Parallel()
 			fits, values := 0, many

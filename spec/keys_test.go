@@ -273,8 +273,8 @@ func must(t *testing.T, dir, name, text string) *spec.File {
 // that nothing panics on one.
 func TestWrongTypesOfEveryKey(t *testing.T) {
 	t.Parallel()
-	for _, w := range spec.Vocabulary() {
-		if w.Status != spec.Works {
+	for i, w := range spec.Vocabulary() {
+		if w.Status != spec.Works || i%thin > 0 {
 			continue
 		}
 		wrong := 0
