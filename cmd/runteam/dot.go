@@ -9,7 +9,7 @@ import (
 )
 
 // dotShapes tell kinds of nodes apart; tasks have the shape of the graph.
-var dotShapes = map[handoff.SourceKind]string{handoff.Input: "note", handoff.Memory: "cylinder"}
+var dotShapes = map[handoff.SourceKind]string{handoff.Input: "note", handoff.Memory: "cylinder", handoff.Goal: "ellipse"}
 
 // dot writes a drawing for Graphviz. A dashed edge is an optional dependency.
 func (d *drawing) dot(w io.Writer) error {

@@ -13,7 +13,9 @@ import (
 )
 
 // drawing is a plan as nodes and edges: tasks in the order of the spec, then
-// what they read beside the results of each other.
+// what they read beside the results of each other, then the answer of a
+// coordinator. It reads the results of all tasks; edges stand for those that
+// nothing else reads, so that a drawing stays readable.
 type drawing struct {
 	name  string
 	nodes []node
@@ -23,7 +25,7 @@ type drawing struct {
 // node is a task or a source of context. Its lines are without what hides.
 type node struct {
 	id    string
-	kind  handoff.SourceKind // Dependency for a task
+	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it
 	lines []string
 }
 
@@ -67,6 +69,12 @@ func draw(p *team.Plan) *drawing {
 			}
 		}
 	}
+	if p.Coordinator != nil {
+		answer := add("answer", handoff.Goal, "answer", handoff.Coordinator)
+		for _, id := range p.Output {
+			d.edges = append(d.edges, edge{from: at[taskKey(id)], to: answer})
+		}
+	}
 	d.identify(keys)
 	return d
 }
@@ -89,7 +97,7 @@ func origin(r team.Reading) (key string, kind handoff.SourceKind, line string) {
 }
 
 // letters begin the ids of nodes.
-var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m"}
+var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a"}
 
 // identify gives each node an id that depends on nothing but what it stands
 // for, so that a change of a spec changes few lines of its drawing. Ids are

@@ -106,7 +106,7 @@ func readDot(t require.TestingT, text string) graph {
 }
 
 var (
-	mermaidNode = regexp.MustCompile(`^  ([a-z][0-9a-f]+)(?:\["([^"]*)"\]|\[/"([^"]*)"/\]|\[\("([^"]*)"\)\]|>"([^"]*)"\])$`)
+	mermaidNode = regexp.MustCompile(`^  ([a-z][0-9a-f]+)(?:\["([^"]*)"\]|\[/"([^"]*)"/\]|\[\("([^"]*)"\)\]|\(\["([^"]*)"\]\)|>"([^"]*)"\])$`)
 	mermaidEdge = regexp.MustCompile(`^  ([a-z][0-9a-f]+) (-->|-\.->) ([a-z][0-9a-f]+)$`)
 	mermaidSafe = regexp.MustCompile(`^(?:[\p{L}\p{M}\p{Nd}]+(?:[-'][\p{L}\p{M}\p{Nd}]+)*|[ ,]|#[0-9]+;|<br>)*$`)
 	mermaidCode = regexp.MustCompile(`#([0-9]+;)`)
@@ -125,7 +125,7 @@ func readMermaid(t require.TestingT, text string) graph {
 		require.NotNil(t, m, "%q", line)
 		_, twice := g.labels[m[1]]
 		require.False(t, twice, "two nodes of one id")
-		label := m[2] + m[3] + m[4] + m[5]
+		label := strings.Join(m[2:], "")
 		require.Regexp(t, mermaidSafe, label)
 		g.labels[m[1]] = html.UnescapeString(mermaidCode.ReplaceAllString(strings.ReplaceAll(label, "<br>", " "), "&#$1"))
 	}

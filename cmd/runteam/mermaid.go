@@ -11,7 +11,7 @@ import (
 
 // mermaidShapes are what stands around a label, by kind; tasks are boxes.
 var mermaidShapes = map[handoff.SourceKind][2]string{
-	handoff.Dependency: {"[", "]"}, handoff.Input: {"[/", "/]"}, handoff.Memory: {"[(", ")]"},
+	handoff.Dependency: {"[", "]"}, handoff.Input: {"[/", "/]"}, handoff.Memory: {"[(", ")]"}, handoff.Goal: {"([", "])"},
 }
 
 // mermaid writes a drawing as a flowchart of Mermaid, as Markdown pages show

@@ -113,27 +113,30 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 // printPlan prints a plan in the form that was asked for.
 func (a *app) printPlan(file *spec.File, plan *team.Plan) error {
 	found := warnings(file, plan)
+	goal := goalOf(file, plan.User.Accepts, a.now())
 	if a.settings.json() {
-		return a.printJSON(planned{plan, found})
+		return a.printJSON(planned{plan, goal, found})
 	}
 	a.warn(found)
 	if _, ok := drawings[a.settings.output]; ok {
 		return a.printDrawing(a.settings.output, plan)
 	}
 	var b strings.Builder
-	writePlan(&b, plan, file.Run.Strategy)
+	writePlan(&b, plan, goal, file.Run.Strategy)
 	return a.printText(b.String())
 }
 
-// planned is a plan in JSON, its warnings with their places.
+// planned is a plan in JSON, with the goal as the caller may read it and its
+// warnings with their places.
 type planned struct {
 	*team.Plan
+	GoalText string         `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
 	Warnings []spec.Problem `json:"warnings"`
 }
 
-// writePlan writes a plan for people: tasks so that each stands after those
+// writePlan writes a plan for people: its goal, tasks so that each stands after those
 // that it depends on, then agents, inputs and the caller.
-func writePlan(w io.Writer, p *team.Plan, s assign.Strategy) {
+func writePlan(w io.Writer, p *team.Plan, goal string, s assign.Strategy) {
 	title := make(map[task.ID]string, len(p.Tasks))
 	for _, t := range p.Tasks {
 		title[t.ID] = cleanLine(t.Title)
@@ -143,6 +146,9 @@ func writePlan(w io.Writer, p *team.Plan, s assign.Strategy) {
 		what = "planned by the coordinator, no task was run"
 	}
 	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", prefixed(p.Name), plural(len(p.Tasks), "task"), plural(len(p.Agents), "agent"), plural(len(p.Inputs), "input"), what)
+	if goal != "" {
+		fmt.Fprintf(w, "goal: %s\n", goalLine(goal))
+	}
 	writeTasks(w, p, s)
 	writeAgents(w, p)
 	writeInputs(w, p, title)

@@ -37,6 +37,9 @@ func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.
 	if err != nil {
 		return nil, file.Locate(err)
 	}
+	if !plan.Goal { // one agent does it all, and nobody else answers
+		plan.Coordinator = nil
+	}
 	a.say("runteam: planned %s in %s%s", plural(len(plan.Tasks), "task"), elapsed(a.now().Sub(start)), tokens(plan.Usage.InputTokens, plan.Usage.OutputTokens, "; "))
 	return plan, nil
 }

@@ -24,12 +24,15 @@ $`, got.stderr)
 
 	plan := object(t, call{dir: dir, args: append(args, "-o", "json")}.run(t).stdout)
 	require.Equal(t, true, plan["goal"])
+	require.Equal(t, "Know", plan["goalText"])
 	require.Len(t, plan["tasks"], 2)
 	require.Contains(t, plan["coordinator"], "accepts")
 	for form, read := range readers {
 		g := read(t, call{dir: dir, args: append(args, "-o", form)}.run(t).stdout)
-		require.Len(t, g.labels, 2)
-		require.Len(t, g.edges, 1)
+		require.Len(t, g.labels, 3)
+		require.Len(t, g.edges, 2)
+		ids := strings.Fields(g.edges[1])
+		require.Equal(t, []string{"Write writer, internal", "answer coordinator"}, []string{g.labels[ids[0]], g.labels[ids[1]]})
 	}
 }
 
@@ -56,6 +59,47 @@ func TestPlanOfAGoalAsksTheCoordinatorAndNobodyElse(t *testing.T) {
 	require.Equal(t, statusUsage, long.status)
 	require.Contains(t, long.stderr, "the goal has 70000 bytes")
 	require.EqualValues(t, 2, server.calls.Load(), "check asks nobody")
+}
+
+// The goal of a plan is printed as what a run prints: in one line for people,
+// without what plays tricks, and redacted.
+func TestG47GoalOfAPlanIsGated(t *testing.T) {
+	t.Parallel()
+	dir := duo(t, played)
+	args := strings.Fields("plan --offline --script script.yaml --goal")
+	hostile := "Know\x1b[2J this:\n\n\tall \u202eof it " + strings.Repeat("and more ", 50)
+	got := call{dir: dir, args: append(args, hostile)}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `(?m)^goal: Know\\x1b\[2J this: all \\u202eof it and more .{100,160}…$`, got.stdout)
+	got = call{dir: dir, args: append(args, hostile, "-o", "json")}.run(t)
+	require.Equal(t, strings.TrimSpace(hostile), object(t, got.stdout)["goalText"])
+
+	token := "sk-" + strings.Repeat("aB3dE6gH", 5)
+	given := folder(t, map[string]string{"team.yaml": roster + "goal: Say what " + token + " is.\ntasks: [{title: Find, assignee: finder, description: Find.}]\n"})
+	ran := object(t, call{dir: given, args: []string{"run", "--offline", "-o", "json"}}.run(t).stdout)
+	require.Contains(t, ran["goal"], "REDACTED")
+	for _, form := range []string{"text", "json", "dot", "mermaid"} {
+		got := call{dir: given, args: []string{"plan", "-o", form}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.NotContains(t, got.stdout+got.stderr, token)
+		switch form {
+		case "text":
+			require.Contains(t, got.stdout, "\ngoal: "+ran["goal"].(string)+"\n")
+		case "json":
+			require.Equal(t, ran["goal"], object(t, got.stdout)["goalText"], "as a run has it")
+		}
+	}
+}
+
+// A goal that one agent does alone is not answered by a coordinator.
+func TestPlanOfAGoalOfOneStep(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": strings.Replace(roster, "systemPrompt: You write.", "systemPrompt: You translate into French.", 1) + "mode: auto\n"})
+	got := call{dir: dir, args: []string{"plan", "--offline", "--goal", "Translate good morning into French"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "nothing was run\ngoal: Translate good morning into French\n")
+	require.Contains(t, got.stdout, "\nanswer: Translate good morning into French\n")
+	require.NotContains(t, got.stdout, "coordinator")
 }
 
 func TestLimitsOfPlanning(t *testing.T) {
