@@ -2,9 +2,9 @@ package prompt
 
 import (
 	"errors"
-	"github.com/runteam/runteam/task"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
 )
 
 // The coordinator divides a goal into tasks. In a corrective turn it sees the

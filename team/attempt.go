@@ -17,9 +17,10 @@ type attempt struct {
 	exchange
 	index    int
 	member   int
-	known    doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
-	messages int     // among the offers, behind all that the task itself is granted
-	unnoted  error   // why the result is not in the shared memory
+	known    doneSet          // the tasks whose results a task of scope all may find in memory; nil for any other
+	messages int              // among the offers, behind all that the task itself is granted
+	told     []handoff.Sealed // of them, what the gate made of each
+	unnoted  error            // why the result is not in the shared memory
 }
 
 // attempt takes a ready task out of the queue and gathers what it is granted.
@@ -100,11 +101,8 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies = rest[:len(t.DependsOn)]
 	b.Messages, b.Memory = a.sealed[granted-a.messages:granted], digest(a.sealed[granted:])
-	p, err := a.build(&b)
-	if err == nil && a.messages > 0 {
-		a.delivered(b.Messages)
-	}
-	return p, err
+	a.told = b.Messages
+	return a.build(&b)
 }
 
 // over notes the result in the shared memory, and hands the attempt back to

@@ -182,6 +182,8 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	return s.build(&b)
 }
 
+func (s *step) begun() {}
+
 func (s *step) over(context.Context) {}
 
 // rehearse builds the prompt of a step without asking anybody: what would be
@@ -242,7 +244,7 @@ func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, pro
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (r *run) stepError(s *step, code string) *TaskError {
-	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind)}, s.err
+	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault}, s.err
 	if out.cause = func() error { return err }; s.code != code {
 		out.Reason = s.code
 	}

@@ -65,6 +65,7 @@ type exchange struct {
 // A purpose is what an exchange is made for.
 type purpose interface {
 	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
+	begun()                                      // called when the agent is given the prompt
 	over(context.Context)                        // called when the exchange has ended, in any case
 }
 
@@ -98,6 +99,11 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err != nil {
 		return err
 	}
+	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	defer func() { x.broke = purse.shut() }()
+	if err := purse.open(); err != nil {
+		return err
+	}
 	x.asked = true
 	if bus := x.run.bus; bus.live() {
 		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: len(text.Text()), Receipt: x.receipt})
@@ -108,8 +114,9 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
 		defer cancel()
 	}
+	o.begun()
 	x.inAgent = true
-	x.reply, err = x.ask(ctx, text)
+	x.reply, err = x.ask(ctx, text, purse)
 	if err != nil {
 		return because(ctx, err)
 	}
@@ -167,14 +174,8 @@ func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
 // subscribers know of those that are made again. What the agent leaves running
 // behind it tells nothing any more: its exchange is over, and x may serve
 // another task by then.
-func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agent.Reply, error) {
 	bus := x.run.bus
-	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
-	if err := purse.open(); err != nil {
-		x.broke = true
-		return agent.Reply{}, err
-	}
-	defer func() { x.broke = purse.shut() }()
 	if !bus.live() {
 		reply, err := x.does.Run(ctx, p)
 		purse.close(reply.Usage)

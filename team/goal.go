@@ -139,6 +139,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	c.checkOptions()
 	c.checkMessages()
 	c.checkAnswer()
+	c.checkReaders()
 	if len(c.found) > 0 {
 		return nil, c.found
 	}

@@ -86,34 +86,30 @@ func (a *attempt) deliver() {
 	}
 }
 
-// delivered tells subscribers of the messages that stand in the prompt.
-func (a *attempt) delivered(messages []handoff.Sealed) {
+// begun tells subscribers of the messages that stand in the prompt.
+func (a *attempt) begun() {
 	if !a.run.bus.live() {
 		return
 	}
-	for i := range messages {
-		if s := &messages[i]; !s.Withheld() {
+	for i := range a.told {
+		if s := &a.told[i]; !s.Withheld() {
 			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: s.Payload().Size()})
 		}
 	}
 }
 
-// returnMail puts back the messages of a task that ended before its agent was
-// asked, for the agent's next task.
-func (r *run) returnMail(a *attempt) {
-	if r.mail == nil || r.mail.read[a.index] {
+// returnMail puts back the messages of a task whose agent was never asked, for
+// the agent's next task.
+func (r *run) returnMail(i int) {
+	if r.mail == nil || r.mail.read[i] || len(r.mail.given[i]) == 0 {
 		return
 	}
-	given := r.mail.given[a.index]
-	if len(given) == 0 {
-		return
+	var ids []messagebus.ID
+	for _, m := range r.mail.given[i] {
+		ids = append(ids, m.ID)
 	}
-	ids := make([]messagebus.ID, len(given))
-	for i, m := range given {
-		ids[i] = m.ID
-	}
-	r.must(r.mail.bus.MarkUnread(a.task.Assignee, ids...))
-	delete(r.mail.given, a.index)
+	r.must(r.mail.bus.MarkUnread(r.tasks[i].Assignee, ids...))
+	delete(r.mail.given, i)
 }
 
 // undelivered warns of the messages that no task got.

@@ -17,11 +17,12 @@ func (r *run) result(ctx context.Context) *Result {
 		Answered: r.answered || r.agentGo || !r.called,
 	}
 	for i := range r.steps {
+		r.steps[i].Error.expire(res.EndedAt)
 		res.Usage = res.Usage.Add(r.steps[i].Metrics.Usage)
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		r.expire(i, res.EndedAt)
+		t.expire(res.EndedAt)
 		res.Usage = res.Usage.Add(t.Metrics.Usage)
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
@@ -31,7 +32,7 @@ func (r *run) result(ctx context.Context) *Result {
 		}
 	}
 	for _, failed := range []*TaskError{r.unplanned, r.unanswered} {
-		if failed != nil {
+		if failed.expire(res.EndedAt); failed != nil {
 			res.Errors, res.Status = append(res.Errors, *failed), StatusError
 		}
 	}
@@ -63,13 +64,12 @@ func (r *run) result(ctx context.Context) *Result {
 
 // expire takes back a result, or the words of an error, that may no longer be
 // read at the end of the run.
-func (r *run) expire(i int, now time.Time) {
-	t := &r.tasks[i]
-	if e := r.faults[i]; e != nil && t.Error != nil && e.Fresh(now) != nil {
-		t.Error.Message, t.Result = "[withheld: expired]", "[withheld: expired]"
+func (t *TaskResult) expire(now time.Time) {
+	if t.Error.expire(now); t.Error != nil && t.Error.Message == expired {
+		t.Result = expired
 	}
 	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
-		t.Result, t.Structured = "[withheld: expired]", ""
+		t.Result, t.Structured = expired, ""
 	}
 }
 

@@ -114,14 +114,25 @@ type Metrics struct {
 // A TaskError is why a task failed, or the coordinator's work, in the form
 // that the caller is cleared for.
 type TaskError struct {
-	Code    string       `json:"code"`
-	Reason  string       `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
-	Message string       `json:"message"`
-	Task    task.ID      `json:"task,omitempty"` // empty for the coordinator's work
-	Title   string       `json:"-"`
-	Root    task.ID      `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
-	cause   func() error // behind a function, which no verb looks into
+	Code    string             `json:"code"`
+	Reason  string             `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
+	Message string             `json:"message"`
+	Task    task.ID            `json:"task,omitempty"` // empty for the coordinator's work
+	Title   string             `json:"-"`
+	Root    task.ID            `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
+	cause   func() error       // behind a function, which no verb looks into
+	said    *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
 }
+
+// expire takes the words back if they may no longer be read.
+func (e *TaskError) expire(now time.Time) {
+	if e != nil && e.said != nil && e.said.Fresh(now) != nil {
+		e.Message = expired
+	}
+}
+
+// expired stands in the place of what may no longer be read.
+const expired = "[withheld: expired]"
 
 // Error names the task, or the coordinator's step, and says what went wrong.
 func (e *TaskError) Error() string {

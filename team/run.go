@@ -219,6 +219,9 @@ func (r *run) work(ctx context.Context) {
 	case r.overdrawn:
 		r.queue.SkipRemaining(skippedByBudget, time.Now())
 	}
+	for i := range r.tasks {
+		r.returnMail(i) // of what ended between two attempts
+	}
 	r.bus.emit(event.Event{Type: event.AllComplete})
 }
 

@@ -40,7 +40,6 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 func (r *run) failed(ctx context.Context, a *attempt) {
 	t := r.plan.graph.Task(a.index)
 	if a.aborted {
-		r.returnMail(a)
 		return // still in progress: it is skipped with the rest once everything is drained
 	}
 	if a.number > t.MaxRetries || a.terminal {
@@ -62,8 +61,8 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 func (r *run) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index] = a.fault
-	r.returnMail(a)
-	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }}
+	r.returnMail(a.index)
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
 	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
 }
 
