@@ -55,9 +55,9 @@ type RunOptions struct {
 	// bytes that are sent, and the bound on the reply, or 1,000 if it has none);
 	// afterwards what the endpoint counted takes its place. A call for which not
 	// enough is left waits for those under way, and is then not made: its task
-	// fails with BUDGET_EXCEEDED, and what has not begun is skipped. A reply
-	// that is longer than estimated can so overdraw the budget by the excess,
-	// once for each call under way.
+	// fails with BUDGET_EXCEEDED, and what has not begun is skipped. A reply or a
+	// prompt of more tokens than estimated can so overdraw the budget by the
+	// excess, once for each call under way.
 	MaxTokenBudget int
 
 	// Answer, if not nil, is the goal that the coordinator answers from the
