@@ -295,10 +295,14 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			require.Contains(t, stderr.String(), "interrupted: ending what runs")
 			require.NotContains(t, stderr.String(), "canceled", "one word for it is enough")
 			require.NotContains(t, stderr.String(), "failed:  ")
+			require.Contains(t, stderr.String(), "recorded: ")
+			if tt.name == "plan" {
+				require.NoFileExists(t, record, "nothing was answered")
+				return
+			}
 			text, err := os.ReadFile(record)
 			require.NoError(t, err, "what was answered is kept")
-			require.Equal(t, tt.name != "plan", bytes.Contains(text, []byte("Write them down")), "%s", text)
-			require.Contains(t, stderr.String(), "recorded: ")
+			require.Contains(t, string(text), "Write them down")
 			require.NotContains(t, stderr.String(), "to replay it", "there was more to come")
 		})
 	}

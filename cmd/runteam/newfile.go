@@ -11,12 +11,14 @@ import (
 
 // newFile is a file that a command writes when it is done. Whether it can be
 // written is looked at before the command begins, so that nothing is spent on
-// what cannot be kept; it appears whole or not at all.
+// what cannot be kept; it appears whole or not at all, and nobody else may
+// read it: it holds what agents said, or were to be told. A link is never
+// followed, neither before nor at the end: what it leads to would be replaced
+// with the rights of whoever runs the command.
 type newFile struct {
 	flag  string // that names it, for messages
 	path  string
-	force bool        // take the place of a file that exists
-	mode  fs.FileMode // before the umask
+	force bool // take the place of a file that exists
 }
 
 // check refuses a file that could not be written, and one that is read too.
@@ -44,8 +46,10 @@ func (f *newFile) check(read ...string) error {
 
 // place looks at what stands at the path, and whether its folder takes a file.
 func (f *newFile) place() error {
-	at, err := os.Stat(f.path)
+	at, err := os.Lstat(f.path)
 	switch {
+	case err == nil && at.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("it is a link: name the file itself%s", leadsTo(f.path))
 	case err == nil && at.IsDir():
 		return errors.New("it is a folder: name a file in it")
 	case err == nil && !at.Mode().IsRegular():
@@ -56,9 +60,6 @@ func (f *newFile) place() error {
 		return plainly(err)
 	}
 	if err != nil {
-		if _, err := os.Lstat(f.path); err == nil {
-			return errors.New("it is a link that leads nowhere: name another file")
-		}
 		if folder, err := os.Stat(filepath.Dir(f.path)); err != nil || !folder.IsDir() {
 			return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(f.path))
 		}
@@ -71,19 +72,19 @@ func (f *newFile) place() error {
 	return os.Remove(probe.Name())
 }
 
-// target is where the file goes: through a link, to what it leads to.
-func (f *newFile) target() string {
-	if real, err := filepath.EvalSymlinks(f.path); err == nil {
-		return real
+// leadsTo says what a link leads to, if anything stands there.
+func leadsTo(link string) string {
+	if real, err := filepath.EvalSymlinks(link); err == nil {
+		return ", " + real
 	}
-	return f.path
+	return ""
 }
 
-// temporary makes a file beside the target, under a name that nobody has.
+// temporary makes a file beside the one to be, under a name that nobody has.
 func (f *newFile) temporary() (*os.File, error) {
 	for {
-		name := filepath.Join(filepath.Dir(f.target()), fmt.Sprintf(".runteam-%016x", rand.Uint64()))
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
+		name := filepath.Join(filepath.Dir(f.path), fmt.Sprintf(".runteam-%016x", rand.Uint64()))
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return file, err
 		}
@@ -113,7 +114,7 @@ func (f *newFile) replace(data []byte) error {
 		return err
 	}
 	if f.force {
-		return os.Rename(temp.Name(), f.target())
+		return os.Rename(temp.Name(), f.path) // in the place of a link that came to be, not of what it leads to
 	}
 	return name(temp.Name(), f.path)
 }

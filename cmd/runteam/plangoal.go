@@ -80,7 +80,7 @@ func (j *planJob) writable(file *spec.File) error {
 	if err := j.save.check(append(j.reads(file), j.scriptOf(file))...); err != nil {
 		return err
 	}
-	_, _, err := file.WithPlan(*file.Goal, nil, filepath.Dir(j.save.target()))
+	_, _, err := file.WithPlan(*file.Goal, nil, filepath.Dir(j.save.path))
 	return err
 }
 
@@ -90,7 +90,7 @@ func (j *planJob) savePlan(file *spec.File, plan *team.Plan) ([]spec.Problem, er
 	if j.save.path == "" {
 		return nil, nil
 	}
-	text, left, err := file.WithPlan(*file.Goal, plan.Specs(), filepath.Dir(j.save.target()))
+	text, left, err := file.WithPlan(*file.Goal, plan.Specs(), filepath.Dir(j.save.path))
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,9 @@ func (r *recording) keep() error {
 	if r == nil {
 		return nil
 	}
+	if len(r.models.Script().Replies) == 0 {
+		return nil // it would take the place of a recording that says something
+	}
 	var text bytes.Buffer
 	_, err := r.models.WriteTo(&text)
 	if errors.Is(err, scripted.ErrTooLarge) {
@@ -60,6 +63,9 @@ func (r *recording) keep() error {
 // summary says what is in the file and, if the run came to its end by itself,
 // how to have it again.
 func (r *recording) summary(res *team.Result) string {
+	if len(r.models.Script().Replies) == 0 {
+		return "nothing: no model answered"
+	}
 	text := fmt.Sprintf("%s in %s", plural(len(r.models.Script().Replies), "answer"), cleanLine(r.file.path))
 	switch {
 	case r.beside != nil:

@@ -98,9 +98,9 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		{"--record none/f.yaml", "there is no folder none"},
 		{"--record note.md/f.yaml", "not a directory"},
 		{"--record there.yaml", "it exists: add --force"},
-		{"--record link.yaml --force", "a link that leads nowhere"},
+		{"--record link.yaml --force", "it is a link: name the file itself\n"},
 		{"--record team.yaml --force", "the command reads this file"},
-		{"--record spec.yaml --force", "the command reads this file"},
+		{"--record spec.yaml --force", "it is a link: name the file itself, "},
 		{"--record script.yaml --force --offline --script script.yaml", "the command reads this file"},
 		{"team.yaml --record other.json --force --team other.json", "the command reads this file"},
 		{"--record /dev/null", "not a regular file"},
@@ -134,14 +134,40 @@ func listing(t *testing.T, dir string) (all []string) {
 func TestRecordingReplacesWhenForced(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"team.yaml": one, "real.yaml": "old"})
-	require.NoError(t, os.Symlink("real.yaml", filepath.Join(dir, "link.yaml")))
-	got := call{dir: dir, args: []string{"run", "--offline", "--record", "link.yaml", "--force"}}.run(t)
+	got := call{dir: dir, args: []string{"run", "--offline", "--record", "real.yaml", "--force"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "real.yaml"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "OFFLINE", "a link is followed")
-	require.Contains(t, got.stderr, "the same command without --record and --force, with --offline --script link.yaml\n")
-	require.Equal(t, []string{"link.yaml", "real.yaml", "team.yaml"}, listing(t, dir))
+	require.Contains(t, string(text), "OFFLINE")
+	require.Contains(t, got.stderr, "the same command without --record and --force, with --offline --script real.yaml\n")
+	require.Equal(t, []string{"real.yaml", "team.yaml"}, listing(t, dir))
+}
+
+// A link that takes the place of the file while the run goes on is replaced
+// itself, and not what it leads to.
+func TestRecordingFollowsNoLinkAtTheEnd(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": "mine", "f.yaml": "old"})
+	f := newFile{flag: "record", path: filepath.Join(dir, "f.yaml"), force: true}
+	require.NoError(t, f.check())
+	require.NoError(t, os.Remove(f.path))
+	require.NoError(t, os.Symlink("team.yaml", f.path))
+	require.NoError(t, f.write([]byte("new")))
+	kept, err := os.ReadFile(filepath.Join(dir, "team.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(kept))
+	at, err := os.Lstat(f.path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), at.Mode())
+}
+
+func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
+	t.Parallel()
+	f := &newFile{flag: "record", path: filepath.Join(t.TempDir(), "f.yaml")}
+	r := &recording{file: f, models: &scripted.Recorder{}}
+	require.NoError(t, r.keep())
+	require.NoFileExists(t, f.path)
+	require.Equal(t, "nothing: no model answered", r.summary(&team.Result{}))
 }
 
 // What cannot be kept in the end takes nothing from the result.
@@ -169,7 +195,7 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 
 func TestRecordingTooLargeForAScript(t *testing.T) {
 	t.Parallel()
-	r := &recording{file: &newFile{flag: "record", path: filepath.Join(t.TempDir(), "f.yaml"), mode: 0o600}, models: &scripted.Recorder{}}
+	r := &recording{file: &newFile{flag: "record", path: filepath.Join(t.TempDir(), "f.yaml")}, models: &scripted.Recorder{}}
 	long := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: strings.Repeat("long ", scripted.MaxFile/20)}, nil
 	})
@@ -187,7 +213,7 @@ func TestRecordingTooLargeForAScript(t *testing.T) {
 func TestNewFileNeverReplacesUnasked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f := newFile{flag: "save", path: filepath.Join(dir, "f"), mode: 0o644}
+	f := newFile{flag: "save", path: filepath.Join(dir, "f")}
 	require.NoError(t, f.check())
 	require.NoError(t, os.WriteFile(f.path, []byte("theirs"), 0o600))
 	require.ErrorContains(t, f.write([]byte("ours")), "not written: file exists")

@@ -93,7 +93,7 @@ func (j *job) flags(cmd *cobra.Command) {
 	j.limits.flags(cmd, "the run")
 	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
-	j.record.flag, j.record.mode = "record", 0o600
+	j.record.flag = "record"
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
 	f.BoolVar(&j.record.force, "force", false, "with --record: replace a file that exists")
 	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
