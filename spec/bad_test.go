@@ -161,6 +161,17 @@ func TestNoErrorShowsWhatARunRedacts(t *testing.T) {
 	_, err := spec.Load(spec.Options{Path: "testdata/ok", Models: []string{key + "=m"}})
 	require.ErrorContains(t, err, "[REDACTED:token]")
 	require.NotContains(t, err.Error(), body[:12], "nor what a flag says")
+	there := filepath.Join(t.TempDir(), "a-"+key+".yaml")
+	require.NoError(t, os.WriteFile(there, []byte("bogus: 1\n"), 0o600))
+	missing := "no-" + key + ".yaml"
+	for _, o := range []spec.Options{
+		{Path: missing}, {Path: there}, {Path: "testdata/ok", Team: missing}, {Path: "testdata/ok", Orchestrator: missing},
+		{Path: "testdata/ok", Coordinator: missing}, {Path: "testdata/ok", Inputs: map[string]string{"claim": missing}},
+	} {
+		_, err := spec.Load(o)
+		require.ErrorContains(t, err, "[REDACTED:token]", "%+v", o)
+		require.NotContains(t, err.Error(), body[:12], "nor a path")
+	}
 }
 
 // TestMisspeltCountsAreShown holds that only what may be a credential is hidden.

@@ -278,12 +278,13 @@ func order(s *source) int {
 // terminal. What messages of other packages quote may hold secrets too.
 func (f *finding) place() Problem {
 	p := f.Problem
+	p.File = veiled(p.File)
 	p.Message, p.Hint = veiled(strings.Map(printable, p.Message)), veiled(strings.Map(printable, p.Hint))
 	if f.src == nil {
 		return p
 	}
 	f.src.conceal()
-	p.File = f.src.path
+	p.File = veiled(f.src.path)
 	p.Line, p.Column = f.src.place(f.at)
 	p.Excerpt = f.src.excerpt(f.at)
 	return p

@@ -223,5 +223,5 @@ func taskName(i int, title string) string {
 // origin is where a value stands, for the types of other packages.
 func origin(src *source, at int) task.Position {
 	line, column := src.place(at)
-	return task.Position{File: src.path, Line: line, Column: column}
+	return task.Position{File: veiled(src.path), Line: line, Column: column}
 }

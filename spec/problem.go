@@ -8,7 +8,7 @@ import (
 
 // A Problem is one thing that is wrong with a file, or worth a look.
 type Problem struct {
-	File    string // path as the user wrote it; empty for a flag
+	File    string // path as the user wrote it, without secrets; empty for a flag
 	Line    int    // from 1; zero when the problem has no place in a file
 	Column  int    // from 1, in characters
 	Message string
