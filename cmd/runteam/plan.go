@@ -26,7 +26,7 @@ type planJob struct {
 }
 
 func (a *app) planCommand() *cobra.Command {
-	j := &planJob{save: newFile{flag: "save"}}
+	j := &planJob{save: newFile{flag: "save", ownMode: true}}
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC]",
 		Short: "Show who would read what, at which label, and where it leaves to; no task is run",

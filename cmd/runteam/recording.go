@@ -47,7 +47,7 @@ func (r *recording) keep() error {
 	if r == nil {
 		return nil
 	}
-	if len(r.models.Script().Replies) == 0 {
+	if r.empty() {
 		return nil // it would take the place of a recording that says something
 	}
 	var text bytes.Buffer
@@ -60,13 +60,16 @@ func (r *recording) keep() error {
 	return r.file.write(text.Bytes())
 }
 
-// summary says what is in the file and, if the run came to its end by itself,
+// empty reports whether nothing was answered.
+func (r *recording) empty() bool { return len(r.models.Script().Replies) == 0 }
+
+// summary says what is in the file, or why there is none, and, if the run came to its end by itself,
 // how to have it again.
 func (r *recording) summary(res *team.Result) string {
-	if len(r.models.Script().Replies) == 0 {
-		return "nothing: no model answered"
+	if r.empty() {
+		return "nothing was answered, so nothing was recorded"
 	}
-	text := fmt.Sprintf("%s in %s", plural(len(r.models.Script().Replies), "answer"), cleanLine(r.file.path))
+	text := fmt.Sprintf("recorded: %s in %s", plural(len(r.models.Script().Replies), "answer"), cleanLine(r.file.path))
 	switch {
 	case r.beside != nil:
 		return text + "; " + r.beside.Error()

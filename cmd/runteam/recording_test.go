@@ -89,6 +89,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 	})
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "link.yaml")))
 	require.NoError(t, os.Symlink("team.yaml", filepath.Join(dir, "spec.yaml")))
+	require.NoError(t, os.Link(filepath.Join(dir, "team.yaml"), filepath.Join(dir, "hard.yaml")))
 	before := listing(t, dir)
 	tests := []struct{ args, want string }{
 		{"--record=", "--record is empty"},
@@ -98,9 +99,10 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		{"--record none/f.yaml", "there is no folder none"},
 		{"--record note.md/f.yaml", "not a directory"},
 		{"--record there.yaml", "it exists: add --force"},
-		{"--record link.yaml --force", "it is a link: name the file itself\n"},
+		{"--record link.yaml --force", "it is a link that leads nowhere: name another file\n"},
 		{"--record team.yaml --force", "the command reads this file"},
-		{"--record spec.yaml --force", "it is a link: name the file itself, "},
+		{"--record spec.yaml --force", "it is a link to team.yaml: name that file\n"},
+		{"--record hard.yaml --force", "the command reads this file"},
 		{"--record script.yaml --force --offline --script script.yaml", "the command reads this file"},
 		{"team.yaml --record other.json --force --team other.json", "the command reads this file"},
 		{"--record /dev/null", "not a regular file"},
@@ -143,31 +145,131 @@ func TestRecordingReplacesWhenForced(t *testing.T) {
 	require.Equal(t, []string{"real.yaml", "team.yaml"}, listing(t, dir))
 }
 
-// A link that takes the place of the file while the run goes on is replaced
-// itself, and not what it leads to.
-func TestRecordingFollowsNoLinkAtTheEnd(t *testing.T) {
+func TestNewFileReplacesOnlyWhatItFound(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": "mine", "f.yaml": "old"})
-	f := newFile{flag: "record", path: filepath.Join(dir, "f.yaml"), force: true}
+	for name, meanwhile := range map[string]func(t *testing.T, path string){
+		"a link": func(t *testing.T, path string) {
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Symlink("mine.yaml", path))
+		},
+		"another file": func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path+".tmp", []byte("old"), 0o600))
+			require.NoError(t, os.Rename(path+".tmp", path))
+		},
+		"more in it": func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path, []byte("old and more"), 0o600))
+		},
+		"a folder": func(t *testing.T, path string) {
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Mkdir(path, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{"mine.yaml": "mine", "f.yaml": "old"})
+			f := newFile{flag: "record", path: filepath.Join(dir, "f.yaml"), force: true}
+			require.NoError(t, f.check())
+			meanwhile(t, f.path)
+			before, err := os.Lstat(f.path)
+			require.NoError(t, err)
+			err = f.write([]byte("new"))
+			require.ErrorContains(t, err, "not written: the file that stands there was changed or replaced while the command ran")
+			after, statErr := os.Lstat(f.path)
+			require.NoError(t, statErr)
+			require.True(t, os.SameFile(before, after))
+			require.Equal(t, "mine", contents(t, filepath.Join(dir, "mine.yaml")))
+			requireKept(t, err, dir, "new")
+			require.Len(t, listing(t, dir), 3, "no trial is left")
+		})
+	}
+}
+
+// A folder that is another one in the end gets nothing, and nothing is lost.
+func TestNewFileStaysInItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a/f.yaml": "old", "b/f.yaml": "mine"})
+	require.NoError(t, os.Symlink("a", filepath.Join(dir, "to")))
+	f := newFile{flag: "record", path: filepath.Join(dir, "to", "f.yaml"), force: true}
 	require.NoError(t, f.check())
-	require.NoError(t, os.Remove(f.path))
-	require.NoError(t, os.Symlink("team.yaml", f.path))
-	require.NoError(t, f.write([]byte("new")))
-	kept, err := os.ReadFile(filepath.Join(dir, "team.yaml"))
-	require.NoError(t, err)
-	require.Equal(t, "mine", string(kept))
-	at, err := os.Lstat(f.path)
+	require.NoError(t, os.Remove(filepath.Join(dir, "to")))
+	require.NoError(t, os.Symlink("b", filepath.Join(dir, "to")))
+	err := f.write([]byte("new"))
+	require.ErrorContains(t, err, "its folder is another one than when the command began")
+	kept := requireKept(t, err, os.TempDir(), "new")
+	require.NoError(t, os.Remove(kept))
+	require.Equal(t, "mine", contents(t, filepath.Join(dir, "b", "f.yaml")))
+	require.Equal(t, "old", contents(t, filepath.Join(dir, "a", "f.yaml")))
+}
+
+// requireKept holds that an error says where in a folder a text is kept, for its owner alone.
+func requireKept(t *testing.T, err error, dir, text string) (path string) {
+	t.Helper()
+	_, path, found := strings.Cut(err.Error(), "what was to be written is in ")
+	require.True(t, found, "%v", err)
+	require.Equal(t, filepath.Clean(dir), filepath.Dir(path))
+	require.Equal(t, text, contents(t, path))
+	at, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), at.Mode())
+	return path
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Only a folder below the working directory is behind a link here, so that
+// --force reaches nothing that the path does not name.
+func TestRecordingReplacesNothingBehindAFolderThatLeadsOut(t *testing.T) {
+	t.Parallel()
+	away := folder(t, map[string]string{"f.yaml": "mine"})
+	dir := folder(t, map[string]string{"team.yaml": one, "real/f.yaml": "old"})
+	require.NoError(t, os.Symlink(away, filepath.Join(dir, "out")))
+	require.NoError(t, os.Symlink("real", filepath.Join(dir, "in")))
+	got := call{dir: dir, args: []string{"run", "--offline", "--record", "out/f.yaml", "--force"}}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Regexp(t, `--record out/f\.yaml: a link on its way leads to .*f\.yaml: name that file`, got.stderr)
+	require.Equal(t, "mine", contents(t, filepath.Join(away, "f.yaml")))
+	got = call{dir: dir, args: []string{"run", "--offline", "--record", "in/f.yaml", "--force"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, contents(t, filepath.Join(dir, "real", "f.yaml")), "OFFLINE")
+}
+
+// A saved plan keeps the mode of what it replaces; all else is for its owner.
+func TestModesOfNewFiles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		ownMode   bool
+		old, want os.FileMode // no old: a new file
+	}{
+		{true, 0, 0o600}, {true, 0o644, 0o644}, {true, 0o400, 0o400}, {true, 0o640, 0o640},
+		{false, 0, 0o600}, {false, 0o644, 0o600},
+	} {
+		f := newFile{flag: "save", path: filepath.Join(t.TempDir(), "f"), force: true, ownMode: tt.ownMode}
+		if tt.old != 0 {
+			require.NoError(t, os.WriteFile(f.path, nil, 0o600))
+			require.NoError(t, os.Chmod(f.path, tt.old))
+		}
+		require.NoError(t, f.check())
+		require.NoError(t, f.write([]byte("new")))
+		at, err := os.Stat(f.path)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, at.Mode(), "%+v", tt)
+	}
 }
 
 func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
 	t.Parallel()
-	f := &newFile{flag: "record", path: filepath.Join(t.TempDir(), "f.yaml")}
+	dir := folder(t, map[string]string{"f.yaml": "a good one"})
+	f := &newFile{flag: "record", path: filepath.Join(dir, "f.yaml"), force: true}
+	require.NoError(t, f.check())
 	r := &recording{file: f, models: &scripted.Recorder{}}
 	require.NoError(t, r.keep())
-	require.NoFileExists(t, f.path)
-	require.Equal(t, "nothing: no model answered", r.summary(&team.Result{}))
+	require.Equal(t, "a good one", contents(t, f.path))
+	require.Equal(t, "nothing was answered, so nothing was recorded", r.summary(&team.Result{}))
 }
 
 // What cannot be kept in the end takes nothing from the result.
@@ -216,7 +318,9 @@ func TestNewFileNeverReplacesUnasked(t *testing.T) {
 	f := newFile{flag: "save", path: filepath.Join(dir, "f")}
 	require.NoError(t, f.check())
 	require.NoError(t, os.WriteFile(f.path, []byte("theirs"), 0o600))
-	require.ErrorContains(t, f.write([]byte("ours")), "not written: file exists")
+	err := f.write([]byte("ours"))
+	require.ErrorContains(t, err, "not written: a file came to be there while the command ran, and is left as it is")
+	require.NoError(t, os.Remove(requireKept(t, err, dir, "ours")))
 	text, err := os.ReadFile(f.path)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(text))

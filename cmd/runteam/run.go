@@ -220,8 +220,8 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 			status = max(status, statusFailed)
 		}
 	}
-	if rec != nil && res.kept == nil && j.progress != "none" {
-		a.say("recorded: %s", rec.summary(res.Result))
+	if rec != nil && res.kept == nil && (j.progress != "none" || rec.empty()) {
+		a.say("%s", rec.summary(res.Result))
 	}
 	if status == statusOK {
 		return nil
