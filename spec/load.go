@@ -2,6 +2,8 @@ package spec
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/task"
@@ -26,8 +28,16 @@ func Load(o Options) (*File, error) {
 	if len(l.warned) > 0 {
 		f.Warnings = locate(l.warned)
 	}
+	for id := range l.files {
+		f.reads = append(f.reads, filepath.Join(id.dir, id.path))
+	}
+	slices.Sort(f.reads)
 	return f, nil
 }
+
+// Reads returns the paths of the files that the spec names with {file: PATH}
+// and that were read: prompts, inputs, schemas, in the order of their names.
+func (f *File) Reads() []string { return slices.Clone(f.reads) }
 
 // A loader reads one spec.
 type loader struct {

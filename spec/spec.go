@@ -82,6 +82,7 @@ type File struct {
 	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
 	Warnings []Problem       // what is accepted but worth a look, in the order of the text
 
+	reads  []string // the files that it names and that were read
 	places *places
 }
 

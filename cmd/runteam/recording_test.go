@@ -85,6 +85,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	dir := folder(t, map[string]string{
 		"team.yaml": one, "sub/team.yaml": one, "script.yaml": "replies: [{text: hello}]", "there.yaml": "mine", "note.md": "x",
+		"named.yaml": one + "inputs: {log: {file: log.md}}\n", "log.md": "09:12 stop",
 		"other.json": `{"name":"other","agents":[{"name":"solo","model":"m"}]}`,
 	})
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "link.yaml")))
@@ -101,6 +102,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		{"--record there.yaml", "it exists: add --force"},
 		{"--record link.yaml --force", "it is a link that leads nowhere: name another file\n"},
 		{"--record team.yaml --force", "the command reads this file"},
+		{"named.yaml --record log.md --force", "the command reads this file"},
 		{"--record spec.yaml --force", "it is a link to team.yaml: name that file\n"},
 		{"--record hard.yaml --force", "the command reads this file"},
 		{"--record script.yaml --force --offline --script script.yaml", "the command reads this file"},

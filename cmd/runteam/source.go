@@ -78,7 +78,7 @@ func (s *source) load(a *app) (*spec.File, error) {
 
 // reads lists the files that were read, as far as flags name them.
 func (s *source) reads(file *spec.File) []string {
-	paths := []string{file.Path, s.team, s.orchestrator, s.coordinator}
+	paths := append(file.Reads(), file.Path, s.team, s.orchestrator, s.coordinator)
 	inputs, _ := pairs("input", "", s.inputs) // load has refused what is wrong with them
 	for _, path := range inputs {
 		paths = append(paths, path)
