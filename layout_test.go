@@ -32,23 +32,28 @@ var arrows = []struct {
 	{"llm/scripted", "llm"},
 	{"redact", ""},
 	{"task", "label"},
+	{"pick", "task"},
 	{"envelope", "label task"},
 	{"queue", "task envelope"},
-	{"handoff", "label task envelope redact"},
+	{"handoff", "label task pick envelope redact"},
 	{"prompt", "label task envelope handoff redact"},
-	{"event", "task envelope handoff prompt"},
+	{"event", "label redact task envelope handoff prompt"},
 	{"assign", "label task"},
+	{"audit", "event"},
+	{"trace", "label task handoff prompt event audit"},
+	{"flow", "label task pick handoff"},
 	{"messagebus", "label task envelope"},
 	{"sharedmem", "task envelope"},
 	{"sharedmem/storetest", "label task envelope sharedmem"},
-	{"agent", "label task envelope prompt llm"},
+	{"agent", "label task pick envelope prompt llm"},
 	{"synth", "label task envelope handoff prompt"},
-	{"team", "label task envelope queue handoff prompt event assign messagebus sharedmem agent synth llm"},
-	{"spec", "label redact task handoff assign team"},
+	{"team", "label redact task pick envelope queue handoff prompt event assign messagebus sharedmem agent synth flow llm"},
+	{"spec", "label redact task pick handoff assign team"},
+	{"flowtest", "label redact task pick envelope handoff prompt event agent audit trace flow team spec llm llm/scripted"},
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "task", "envelope", "queue", "handoff", "prompt", "assign", "synth"}
+var pure = []string{"label", "task", "pick", "flow", "envelope", "queue", "handoff", "prompt", "assign", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Package time is allowed for its types; its clock is looked for by name.

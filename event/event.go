@@ -31,6 +31,10 @@ const (
 	AllComplete   Type = "all_complete"    // every task has ended; what follows is the synthesis, if there is one
 	Message       Type = "message"         // a message of From is delivered to Agent with this attempt
 	Budget        Type = "budget_exceeded" // a model call was not made, since the budget of the run has not enough left
+	Handed        Type = "context_handoff" // the gate ruled on a piece of context; Handoff says how
+	Lowered       Type = "label_lowered"   // a declassifier of the policy, named by Code, let context cross below its label
+	Endorsed      Type = "endorsed"        // an endorser of the policy, named by Code, vouched for context
+	Renewed       Type = "renewed"         // a renewal of the policy, named by Code, let expired context be read
 	Reveal        Type = "reveal"          // the user asked to see above the user's clearance
 	Warning       Type = "warning"         // with a Task: a model call failed and is made again after Wait
 	Error         Type = "error"           // a task failed, by itself or because of Root
@@ -58,7 +62,7 @@ type Event struct {
 	Because string      `json:"because,omitempty"` // the title of Root
 	Code    string      `json:"code,omitempty"`    // of an error; RunComplete: the status of the run
 	Message string      `json:"message,omitempty"` // the error or warning, gated for the user
-	From    string      `json:"from,omitempty"`    // Message: who sent it
+	From    string      `json:"from,omitempty"`    // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
 
 	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning: until the next attempt or call; waitMs in JSON
 	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
@@ -68,6 +72,7 @@ type Event struct {
 	Tasks    int             `json:"tasks,omitempty"`         // RunStart, PlanReady: how many; a goal has none at the start
 	Plan     []Planned       `json:"plan,omitempty"`          // PlanReady
 	Receipt  *prompt.Receipt `json:"receipt,omitempty"`       // AgentStart
+	Handoff  *Handoff        `json:"handoff,omitempty"`       // Handed
 }
 
 // Planned is a task of a plan.

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
@@ -31,6 +32,16 @@ func (v Verdict) String() string {
 
 // MarshalText writes the verdict's name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads a verdict's name, strictly. After an error v is Held.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	at := slices.Index(verdictNames[:], string(text))
+	*v = Verdict(max(at, 0))
+	if at < 0 {
+		return fmt.Errorf("unknown verdict %q", text)
+	}
+	return nil
+}
 
 // A Mode says how much of a result an edge delivers.
 type Mode string

@@ -1,6 +1,11 @@
 package handoff
 
-import "github.com/runteam/runteam/task"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/task"
+)
 
 // A Source names where a piece of context comes from.
 type Source struct {
@@ -41,6 +46,17 @@ func (k SourceKind) String() string {
 
 // MarshalText writes the carrier's name.
 func (k SourceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a carrier's name, strictly. After an error k is the zero
+// value, which is never granted.
+func (k *SourceKind) UnmarshalText(text []byte) error {
+	at := slices.Index(kindNames[:], string(text))
+	*k = SourceKind(max(at, 0))
+	if at < 0 {
+		return fmt.Errorf("unknown carrier %q", text)
+	}
+	return nil
+}
 
 // Rules that let a source through, by what granted it.
 const (

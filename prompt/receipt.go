@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -95,3 +96,13 @@ func (p Part) String() string {
 
 // MarshalText writes the part's name.
 func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a part's name, strictly.
+func (p *Part) UnmarshalText(text []byte) error {
+	at := slices.Index(partNames[:], string(text))
+	*p = Part(max(at, 0))
+	if at < 0 {
+		return fmt.Errorf("unknown part %q", text)
+	}
+	return nil
+}

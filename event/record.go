@@ -1,0 +1,11 @@
+package event
+
+import "github.com/runteam/runteam/prompt"
+
+// A Record is what is kept of one prompt before it is sent: every decision of
+// the gate about it, and the prompt as the caller may see it. What was decided
+// for a prompt that is never sent, since something was held, has no Prompt.
+type Record struct {
+	Handoffs []Handoff
+	Prompt   *prompt.Shown
+}
