@@ -32,7 +32,7 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	c.words()
 	c.numbers()
 	if len(s.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
-		t.Params, t.Uses, t.RequiredTags = slices.Clone(s.Params), slices.Clone(s.Uses), slices.Clone(s.RequiredTags)
+		t.Params, t.Uses, t.RequiredTags = slices.Clone(s.Params), usesOf(s.Uses), slices.Clone(s.RequiredTags)
 		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), maps.Clone(s.Metadata)
 		c.lists()
 		c.metadata()
@@ -48,6 +48,30 @@ func payload(p Payload) Payload {
 		return Output
 	}
 	return p
+}
+
+// need returns the parts of a result that a reference asks for, as a list of
+// its own; nil asks for the whole.
+func need(ref *Ref, s *Spec) []Path {
+	if ref.Need != nil {
+		return slices.Clone(ref.Need)
+	}
+	return slices.Clone(s.NeedToKnow)
+}
+
+// usesOf returns a copy that shares nothing with uses.
+func usesOf(uses []Use) []Use {
+	own := slices.Clone(uses)
+	for i := range own {
+		own[i].Need = slices.Clone(own[i].Need)
+		if own[i].Reveal != nil {
+			own[i].Reveal = maps.Clone(own[i].Reveal)
+			for kind, paths := range own[i].Reveal {
+				own[i].Reveal[kind] = slices.Clone(paths)
+			}
+		}
+	}
+	return own
 }
 
 // A checker finds what is wrong with the fields of one task, and fills in defaults.

@@ -60,12 +60,13 @@ type wirePosition struct {
 type wireDependency struct {
 	Task     ID      `json:"task"`
 	As       Payload `json:"as,omitempty"`
+	Need     []Path  `json:"need,omitzero"`
 	Optional bool    `json:"optional,omitempty"`
 }
 
 // MarshalJSON writes the id alone when the rest is empty.
 func (d wireDependency) MarshalJSON() ([]byte, error) {
-	if d.As == "" && !d.Optional {
+	if d.As == "" && !d.Optional && d.Need == nil {
 		return json.Marshal(d.Task)
 	}
 	type plain wireDependency
@@ -82,13 +83,21 @@ func (d *wireDependency) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(d))
 }
 
-// A wireUse is the name of an input alone; an object with a name is read too.
+// A wireUse is the name of an input alone, or an object when there is more to say.
 type wireUse struct {
-	Name string `json:"name"`
+	Name   string            `json:"name"`
+	Need   []Path            `json:"need,omitzero"`
+	Reveal map[string][]Path `json:"reveal,omitempty"`
 }
 
-// MarshalJSON writes the name.
-func (u wireUse) MarshalJSON() ([]byte, error) { return json.Marshal(u.Name) }
+// MarshalJSON writes the name alone when the rest is empty.
+func (u wireUse) MarshalJSON() ([]byte, error) {
+	if u.Need == nil && len(u.Reveal) == 0 {
+		return json.Marshal(u.Name)
+	}
+	type plain wireUse
+	return json.Marshal(plain(u))
+}
 
 // UnmarshalJSON reads a name or an object.
 func (u *wireUse) UnmarshalJSON(data []byte) error {
@@ -152,7 +161,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	}
 	w.DependencyPayload = sharedPayload(t.DependsOn)
 	for _, d := range t.DependsOn {
-		one := wireDependency{Task: d.Task, Optional: d.Optional}
+		one := wireDependency{Task: d.Task, Need: d.Need, Optional: d.Optional}
 		if w.DependencyPayload == "" && payload(d.As) != Output {
 			one.As = d.As
 		}
@@ -228,7 +237,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		if d.As == "" {
 			d.As = w.DependencyPayload
 		}
-		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Optional: d.Optional})
+		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Need: d.Need, Optional: d.Optional})
 	}
 	for _, u := range w.Uses {
 		t.Uses = append(t.Uses, Use(u))

@@ -116,3 +116,25 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 		require.Equal(t, give, got)
 	})
 }
+
+func TestTaskKeepsWhatPartsAreNeeded(t *testing.T) {
+	t.Parallel()
+	g, err := task.Resolve([]task.Spec{
+		{Title: "a", Description: "x"},
+		{
+			Title: "b", Description: "x", NeedToKnow: []task.Path{"/score"},
+			DependsOn: []task.Ref{{Task: "a", Need: []task.Path{"/items/*/id"}}},
+			Uses:      []task.Use{{Name: "claim", Need: []task.Path{"/iban"}, Reveal: map[string][]task.Path{"iban": {"/iban"}}}, {Name: "rules"}},
+		},
+		{Title: "c", Description: "x", NeedToKnow: []task.Path{"/score"}, DependsOn: task.On("a")},
+	}, time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, []task.Path{"/items/*/id"}, g.Task(1).DependsOn[0].Need, "a dependency's own need takes the place of the task's")
+	require.Equal(t, []task.Path{"/score"}, g.Task(2).DependsOn[0].Need)
+	raw, err := json.Marshal(g.Task(1))
+	require.NoError(t, err)
+	var again task.Task
+	require.NoError(t, json.Unmarshal(raw, &again))
+	require.Equal(t, g.Task(1).DependsOn, again.DependsOn)
+	require.Equal(t, g.Task(1).Uses, again.Uses)
+}

@@ -21,7 +21,7 @@ func New(spec Spec, at time.Time) (Task, error) {
 			continue
 		}
 		seen[id] = true
-		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Optional: ref.Optional})
+		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Need: need(&ref, &spec), Optional: ref.Optional})
 	}
 	if err := found.err(); err != nil {
 		return Task{}, err

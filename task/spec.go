@@ -20,6 +20,10 @@ type Spec struct {
 	DependsOn []Ref // whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
 
+	// NeedToKnow narrows every dependency that has no Need of its own to these
+	// parts; nil narrows nothing.
+	NeedToKnow []Path
+
 	MemoryScope    MemoryScope
 	Classification label.Classification // of its own text; zero means internal
 	RequiredTags   []string             // its result must carry them, and its agent declare them
@@ -50,6 +54,7 @@ const NoDelay time.Duration = -1
 type Ref struct {
 	Task     string
 	As       Payload
+	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole
 	Optional bool
 }
 

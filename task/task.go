@@ -65,12 +65,15 @@ type Task struct {
 type Dependency struct {
 	Task     ID
 	As       Payload
+	Need     []Path // parts of the result that are granted; nil means the whole, and an empty list nothing
 	Optional bool // the dependent runs even when the result is missing or held
 }
 
 // A Use grants a named input to a task.
 type Use struct {
-	Name string
+	Name   string
+	Need   []Path            // parts of the input that are granted; nil means the whole, and an empty list nothing
+	Reveal map[string][]Path // personal kinds, such as iban, that may stand in clear at these paths; see package redact
 }
 
 // A Param says that the bytes [Start, End) of a text came from the parameter Name.
