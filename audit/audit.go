@@ -1,0 +1,169 @@
+// Package audit says whether the record of decisions has been altered.
+//
+// A [Chain] writes each decision of the gate as one line of JSON that holds the
+// digest of the line before it. The opening line names the [Head] of the run
+// before, the closing line counts what stands between. [Verify] reads the lines
+// again: whoever edits, inserts, removes or moves one breaks the chain there,
+// and whoever cuts its end off is found by the head that was kept elsewhere.
+//
+// Without a key anybody can compute a whole new chain, so that it is worth as
+// much as the place where its head is kept. With a key only who has it can.
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+)
+
+// Version is the form of the record. It is part of each digest.
+const Version = "runteam/audit/1"
+
+// MaxLine is how many bytes a line may have, without its line feed.
+const MaxLine = 16 << 20
+
+// MinKey is how many bytes a key has at least: what is shorter can be guessed.
+const MinKey = 16
+
+// ErrClosed reports that something was appended to a chain that is closed.
+var ErrClosed = errors.New("the record of decisions is closed")
+
+// Options say what a chain continues and who can compute it. The zero value is
+// a chain without a key, of a run without a name, that continues nothing.
+type Options struct {
+	Run      string    // the id of the run
+	Key      []byte    // digests are HMAC-SHA-256 with it; nil and empty mean SHA-256. MinKey bytes at least
+	Previous Head      // of the run before; zero if there is none
+	Time     time.Time // of the opening line
+}
+
+// A Chain writes decisions as hash-chained lines. It is safe for concurrent
+// use; it starts no goroutine and reads no clock.
+type Chain struct {
+	mu     sync.Mutex // guards all below
+	w      io.Writer  // nil keeps no lines
+	hash   digester
+	head   Head
+	counts counts
+	closed bool
+	err    error // the first; nothing is written after it
+}
+
+// syncer is a writer that can make durable what was written, such as an [os.File].
+type syncer interface{ Sync() error }
+
+// New writes the opening line to w and returns the chain. A nil w keeps no
+// lines, and the head all the same. Each write to w is of whole lines, so that
+// others may write theirs in between; if w has a method Sync() error, as a file
+// has, it is called after each write. A file that ends within a line must be cut
+// before a chain is continued in it.
+func New(w io.Writer, o Options) (*Chain, error) {
+	if n := len(o.Key); n > 0 && n < MinKey {
+		return nil, fmt.Errorf("a key of %d bytes can be guessed: give one of %d or more", n, MinKey)
+	}
+	c := &Chain{w: w, hash: newDigester(o.Key)}
+	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Run: o.Run, Keyed: len(o.Key) > 0, Time: utc(o.Time)})
+	if err == nil {
+		err = c.write(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the record of decisions: %w", err)
+	}
+	c.head = head
+	return c, nil
+}
+
+// Append writes one line for each decision, all in one write, and returns when
+// they are as durable as the writer can make them. After an error the chain is
+// broken, since half of a line may stand there: each later Append returns the
+// same error and writes nothing.
+func (c *Chain) Append(list ...event.Handoff) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.closed:
+		return ErrClosed
+	case len(list) == 0:
+		return nil
+	}
+	if err := c.append(list); err != nil {
+		c.err = fmt.Errorf("record decisions: %w", err)
+	}
+	return c.err
+}
+
+// append writes decisions and, only when that is done, moves the head.
+func (c *Chain) append(list []event.Handoff) error {
+	head, sum := c.head, c.counts.clone()
+	var text []byte
+	for i := range list {
+		e, err := decisionEntry(head, &list[i])
+		if err != nil {
+			return err
+		}
+		line, next, err := encode(c.hash, e)
+		if err != nil {
+			return err
+		}
+		text, head = append(text, line...), next
+		sum.add(list[i].Verdict.String(), string(list[i].Rule))
+	}
+	if err := c.write(text); err != nil {
+		return err
+	}
+	c.head, c.counts = head, sum
+	return nil
+}
+
+// write passes lines on, all of them or with an error.
+func (c *Chain) write(text []byte) error {
+	if c.w == nil {
+		return nil
+	}
+	n, err := c.w.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	if s, ok := c.w.(syncer); ok && err == nil {
+		err = s.Sync()
+	}
+	return err
+}
+
+// Head returns what the chain has come to: the head of the last line that is
+// known to be written. Kept where the record is not, it anchors the chain.
+func (c *Chain) Head() Head {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head
+}
+
+// Close writes the closing line, with the counts, and returns the head of the
+// whole. It does not close the writer. It may be called again, and then writes
+// nothing; of a broken chain it returns the error and the last head.
+func (c *Chain) Close(at time.Time) (Head, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.err != nil {
+		return c.head, c.err
+	}
+	text, head, err := encode(c.hash, entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Time: utc(at), Counts: &c.counts})
+	if err == nil {
+		err = c.write(text)
+	}
+	if err != nil {
+		c.err = fmt.Errorf("close the record of decisions: %w", err)
+		return c.head, c.err
+	}
+	c.head, c.closed = head, true
+	return c.head, nil
+}
+
+// utc drops what a clock adds to a time, so that equal times are equal text.
+func utc(t time.Time) time.Time { return t.UTC().Round(0) }

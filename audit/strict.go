@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a line may be instead of a whole one.
+var (
+	errTorn = errors.New("the last line has no line feed")
+	errLong = fmt.Errorf("it is longer than %d bytes", MaxLine)
+)
+
+// lines reads a file line by line, and holds one of them at a time.
+type lines struct {
+	r   *bufio.Reader
+	buf []byte
+	n   int // the number of the line read last, from 1
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns the next line without its line feed; it is valid until the next call.
+func (l *lines) next() ([]byte, error) {
+	l.buf = l.buf[:0]
+	l.n++
+	for {
+		part, err := l.r.ReadSlice('\n')
+		l.buf = append(l.buf, part...)
+		switch {
+		case len(bytes.TrimSuffix(l.buf, []byte("\n"))) > MaxLine:
+			return nil, errLong
+		case err == nil:
+			return l.buf[:len(l.buf)-1], nil
+		case errors.Is(err, io.EOF) && len(l.buf) > 0:
+			return nil, errTorn
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// isOurs reports whether a line is one of a record, and what is wrong with a
+// line that may stand in no file with one. A name that only differs in case
+// counts as ours, since readers differ about it.
+func isOurs(line []byte) (ours bool, why string) {
+	if bytes.HasPrefix(line, []byte(before)) {
+		return true, ""
+	}
+	if !json.Valid(line) || bytes.TrimLeft(line, " \t\r")[0] != '{' {
+		return false, "it is not a JSON object"
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	_, _ = d.Token() // the brace; the line is valid
+	for d.More() {
+		name, _ := d.Token()
+		if text, _ := name.(string); strings.EqualFold(text, "audit") {
+			return true, ""
+		}
+		var skipped json.RawMessage
+		_ = d.Decode(&skipped)
+	}
+	return false, ""
+}
+
+// entryOf returns the bytes of the entry in a line that parse has accepted.
+func entryOf(line []byte) []byte {
+	return line[len(before) : len(line)-frame+len(before)]
+}
+
+// parse reads a line strictly: only the very bytes that encode writes.
+func parse(line []byte) (e *entry, sum [sha256.Size]byte, why string) {
+	const form = "it does not have the form of a line of the record"
+	if len(line) < frame || !bytes.HasPrefix(line, []byte(before)) || !utf8.Valid(line) {
+		return nil, sum, form
+	}
+	tail := line[len(line)-frame+len(before):]
+	digits, ok := bytes.CutPrefix(tail, []byte(between))
+	digits, closed := bytes.CutSuffix(digits, []byte(after))
+	if n, err := hex.Decode(sum[:], digits[:min(len(digits), 2*len(sum))]); !ok || !closed || err != nil || n != len(sum) || !bytes.Equal(bytes.ToLower(digits), digits) {
+		return nil, sum, form
+	}
+	e = &entry{}
+	text := entryOf(line)
+	if json.Unmarshal(text, e) != nil {
+		return nil, sum, form
+	}
+	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, text) || !e.whole() {
+		return nil, sum, form
+	}
+	if name, twice := duplicate(e.Handoff); twice {
+		return nil, sum, fmt.Sprintf("%q stands twice in its decision", name)
+	}
+	return e, sum, ""
+}
+
+// whole reports whether an entry has what its kind has, and nothing else.
+func (e *entry) whole() bool {
+	opens := e.Run != "" || e.Keyed
+	switch e.Kind {
+	case opening:
+		return e.Seq == 1 && e.Handoff == nil && e.Counts == nil
+	case decision:
+		return !opens && e.Time.IsZero() && e.Handoff != nil && e.Counts == nil
+	case closing:
+		return !opens && e.Handoff == nil && e.Counts != nil
+	}
+	return false
+}
+
+// ruling reads the verdict and the rule of a decision, by their exact names.
+func ruling(handoff json.RawMessage) (verdict, rule string, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(handoff, &members) != nil {
+		return "", "", false
+	}
+	if json.Unmarshal(members["verdict"], &verdict) != nil || json.Unmarshal(members["governanceRuleId"], &rule) != nil {
+		return "", "", false
+	}
+	return verdict, rule, true
+}
+
+// duplicate looks for an object, at any depth of a valid JSON value, that has a
+// name twice. It does not call itself: depth is the writer's choice.
+func duplicate(value []byte) (name string, twice bool) {
+	type level struct {
+		names map[string]bool // nil of an array
+		value bool            // a value comes next, not a name
+	}
+	var stack []level
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return "", false
+		}
+		top := len(stack) - 1
+		if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+			stack = stack[:top]
+			continue
+		}
+		if top >= 0 && stack[top].names != nil {
+			if stack[top].value = !stack[top].value; stack[top].value {
+				name, _ := token.(string)
+				if stack[top].names[name] {
+					return name, true
+				}
+				stack[top].names[name] = true
+				continue
+			}
+		}
+		switch token {
+		case json.Delim('{'):
+			stack = append(stack, level{names: map[string]bool{}})
+		case json.Delim('['):
+			stack = append(stack, level{})
+		}
+	}
+}
