@@ -1,0 +1,39 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/task"
+)
+
+// ErrUnknownTask reports a name that no task of a trace has.
+var ErrUnknownTask = errors.New("unknown task")
+
+// Find returns the task with this title (letter case and surrounding blanks do
+// not matter), key or id, or the step of the coordinator with this name. Its
+// error suggests what was meant, and wraps [ErrUnknownTask].
+func (t *Trace) Find(name string) (Task, error) {
+	title := task.Normalize(name)
+	for _, same := range [...]func(*Task) bool{
+		func(tk *Task) bool { return task.Normalize(tk.Title) == title },
+		func(tk *Task) bool { return tk.Key != "" && tk.Key == name },
+		func(tk *Task) bool { return string(tk.ID) == name },
+	} {
+		for i := range t.Tasks {
+			if same(&t.Tasks[i]) {
+				return t.Tasks[i], nil
+			}
+		}
+	}
+	var known []string
+	for i := range t.Tasks {
+		known = append(known, t.Tasks[i].Title)
+	}
+	for i := range t.Tasks {
+		if key := t.Tasks[i].Key; key != "" {
+			known = append(known, key)
+		}
+	}
+	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, task.Suggest(name, known))
+}

@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An Origin is where a text comes from: the first that had it without having
+// been given it.
+type Origin struct {
+	By   string  `json:"by"`             // user, an agent, the coordinator, or runteam
+	Kind Kind    `json:"kind"`           // what it is
+	Name string  `json:"name"`           // title of the task, name of the input, line of the spec, name of another source
+	Task task.ID `json:"task,omitempty"` // of a task
+
+	// Unseen is how many pieces of the task's prompt are withheld here: the text
+	// may have come to the task in one of them.
+	Unseen int `json:"unseen,omitempty"`
+}
+
+// Kind says what a text comes from.
+type Kind string
+
+// The kinds of origins.
+const (
+	FromSpec    Kind = "spec"    // a title, a description or a system prompt, as it is written
+	FromInput   Kind = "input"   // an input of the caller
+	FromGoal    Kind = "goal"    // what the caller asked
+	FromTask    Kind = "task"    // the work of a task, or of a step of the coordinator
+	FromMessage Kind = "message" // a message of an agent or the caller
+	FromOther   Kind = "other"   // something else that an agent or the runtime said
+)
+
+// The coordinator's step that answers.
+const (
+	coordinator = handoff.Coordinator
+	answering   = task.ID(handoff.Coordinator + "/synthesis")
+)
+
+// add adds an origin, once.
+func (s *search) add(o Origin) {
+	same := o
+	same.Unseen = 0
+	if !s.from[same] {
+		s.from[same] = true
+		s.out.Origins = append(s.out.Origins, o)
+	}
+}
+
+// work adds the work of a task, which has the text, unless its prompt had it.
+func (s *search) work(id task.ID, title, agent string) {
+	if saw := s.saw[id]; !saw.has {
+		s.add(Origin{By: agent, Kind: FromTask, Name: title, Task: id, Unseen: saw.withheld})
+	}
+}
+
+// sources adds what stands behind an occurrence in a prompt, as far as the
+// text begins there. A heading is a name, and the frame the builder's own.
+func (s *search) sources(o *Occurrence) {
+	switch o.Part {
+	case prompt.PartFrame, prompt.PartHeading, prompt.PartWithheld:
+		return
+	}
+	for _, i := range o.Sources {
+		if i < 0 {
+			continue
+		}
+		of := &o.Prompt.Receipt.Sources[i]
+		switch {
+		case of.Decision != nil:
+			s.source(of.Decision)
+		case of.Producer == coordinator:
+			s.said(FromOther, coordinator, "plan")
+		default:
+			s.add(Origin{By: of.Producer, Kind: FromSpec, Name: of.Spec})
+		}
+	}
+}
+
+// source adds a piece of context.
+func (s *search) source(d *handoff.Decision) {
+	switch name := d.Source.Name; d.Source.Kind {
+	case handoff.Input:
+		s.add(Origin{By: d.From, Kind: FromInput, Name: name})
+	case handoff.Goal:
+		s.add(Origin{By: d.From, Kind: FromGoal, Name: name})
+	case handoff.Dependency:
+		s.task(task.ID(name), d.From)
+	case handoff.Memory:
+		if id, ok := resultIn(name); ok {
+			s.task(id, d.From)
+			return
+		}
+		s.said(FromOther, d.From, name)
+	case handoff.Message:
+		s.said(FromMessage, d.From, name)
+	default:
+		s.said(FromOther, d.From, name)
+	}
+}
+
+// task adds the task whose result was handed on.
+func (s *search) task(id task.ID, by string) {
+	title := string(id)
+	for i := range s.trace.Tasks {
+		if tk := &s.trace.Tasks[i]; tk.ID == id && tk.Title != "" {
+			title = tk.Title
+		}
+	}
+	s.work(id, title, by)
+}
+
+// said adds what somebody said, unless a prompt had told it to them.
+func (s *search) said(kind Kind, by, name string) {
+	if !s.told[by] {
+		s.add(Origin{By: by, Kind: kind, Name: name})
+	}
+}
+
+// resultIn returns the task whose result is an entry of the shared memory with
+// this full key, such as "intake/task:<id>:result".
+func resultIn(key string) (task.ID, bool) {
+	_, key, _ = strings.Cut(key, "/")
+	id, ok := strings.CutPrefix(key, "task:")
+	id, whole := strings.CutSuffix(id, ":result")
+	return task.ID(id), ok && whole
+}

@@ -1,0 +1,365 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrFormat reports a file that is no trace, or one that this version does not
+// read.
+var ErrFormat = errors.New("not a trace that can be read")
+
+// A FormatError says which line of a trace is wrong, and why. It wraps
+// [ErrFormat].
+type FormatError struct {
+	Line   int // from 1
+	Reason string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// Unwrap returns [ErrFormat].
+func (e *FormatError) Unwrap() error { return ErrFormat }
+
+// Read reads a trace. It is strict: what it does not know is an error, a
+// [*FormatError], since a record that is read in part tells a wrong story.
+// Only a last line that was cut off, as by a crash, is left out and said. It
+// does not verify the chain of decisions, which package audit does.
+func Read(r io.Reader) (*Trace, error) {
+	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), trace: &Trace{}, known: map[task.ID]int{}}
+	for {
+		more, err := in.next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+	}
+	if in.read == 0 {
+		return nil, &FormatError{1, `the file has no complete line; a trace is what "run --trace FILE" writes`}
+	}
+	return in.finish(), nil
+}
+
+// A reader is a trace that is being read.
+type reader struct {
+	lines *bufio.Reader
+	at    int // the line
+	read  int // lines that were whole
+	seq   int // of the last event
+	trace *Trace
+	known map[task.ID]int // the place of each task in Tasks
+	after []int           // for each prompt, the event after which it stands
+	ruled []event.Handoff // as events tell it
+	parts bytes.Buffer    // of the result
+}
+
+// next reads a line, and reports whether there may be another.
+func (r *reader) next() (more bool, err error) {
+	text, err := r.lines.ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("line %d: %w", r.at+1, err)
+	}
+	cut := err == io.EOF
+	if len(bytes.TrimSpace(text)) == 0 && cut {
+		return false, nil
+	}
+	r.at++
+	if cut && !json.Valid(text) {
+		r.trace.Torn = true
+		return false, nil
+	}
+	if err := r.line(text); err != nil {
+		return false, &FormatError{r.at, err.Error()}
+	}
+	r.read++
+	return !cut, nil
+}
+
+// line takes one line.
+func (r *reader) line(text []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return errors.New("it is not a JSON object")
+	}
+	head, first := members["trace"]
+	switch {
+	case first && r.at > 1:
+		return errors.New("a second head: the file holds more than one trace")
+	case first:
+		return r.head(head, len(members))
+	case r.at == 1:
+		return errors.New(`the file does not begin with "trace"; a trace is what "run --trace FILE" writes`)
+	case members["audit"] != nil:
+		return r.audited(text)
+	case len(members) != 1:
+		return fmt.Errorf("it has %d kinds where one belongs", len(members))
+	}
+	for kind, value := range members {
+		return r.member(kind, value)
+	}
+	return nil
+}
+
+// head takes the first line.
+func (r *reader) head(text json.RawMessage, members int) error {
+	var v struct{ Version int }
+	if err := json.Unmarshal(text, &v); err != nil || v.Version < 1 {
+		return errors.New("its head names no version")
+	}
+	if v.Version > Version {
+		return fmt.Errorf("it was written by a newer runteam, in version %d of the form; this one reads version %d", v.Version, Version)
+	}
+	var h header
+	if err := strict(text, &h); err != nil {
+		return fmt.Errorf("its head cannot be read: %w", err)
+	}
+	if members != 1 {
+		return errors.New("its head has company")
+	}
+	t := r.trace
+	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
+	for _, tk := range h.Tasks {
+		*r.task(tk.ID) = tk
+	}
+	return nil
+}
+
+// member takes what a line says, by its kind.
+func (r *reader) member(kind string, value json.RawMessage) error {
+	switch {
+	case r.trace.Result != nil:
+		return fmt.Errorf("%q after the result", kind)
+	case kind == "event":
+		return r.event(value)
+	case kind == "prompt":
+		return r.prompt(value)
+	case kind == "part":
+		return r.part(value)
+	case kind == "result" && bytes.Equal(value, null):
+		return r.result(r.parts.Bytes())
+	case kind == "result":
+		return r.result(value)
+	}
+	return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", kind)
+}
+
+func (r *reader) event(text json.RawMessage) error {
+	var w wireEvent
+	if err := strict(text, &w); err != nil {
+		return fmt.Errorf("its event cannot be read: %w", err)
+	}
+	e := w.event()
+	r.seq = max(r.seq, e.Seq)
+	for _, p := range e.Plan {
+		r.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
+	}
+	if e.Task != "" {
+		r.learn(Task{ID: e.Task, Title: e.Title, Assignee: e.Agent, Status: ended(e.Type)})
+	}
+	if e.Handoff != nil {
+		r.ruled = append(r.ruled, *e.Handoff)
+	}
+	r.trace.Events = append(r.trace.Events, e)
+	return nil
+}
+
+// ended returns the status of a task after an event.
+func ended(t event.Type) task.Status {
+	switch t {
+	case event.TaskComplete:
+		return task.Completed
+	case event.TaskSkipped:
+		return task.Skipped
+	case event.Error:
+		return task.Failed
+	}
+	return ""
+}
+
+func (r *reader) prompt(text json.RawMessage) error {
+	var p Prompt
+	if err := strict(text, &p); err != nil {
+		return fmt.Errorf("its prompt cannot be read: %w", err)
+	}
+	if err := check(&p); err != nil {
+		return err
+	}
+	r.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
+	r.trace.Prompts = append(r.trace.Prompts, p)
+	r.after = append(r.after, r.seq)
+	return nil
+}
+
+func (r *reader) part(text json.RawMessage) error {
+	var part string
+	if err := json.Unmarshal(text, &part); err != nil {
+		return errors.New("its part of the result is no text")
+	}
+	r.parts.WriteString(part)
+	return nil
+}
+
+// audited takes a line of the chain of decisions.
+func (r *reader) audited(text []byte) error {
+	var l struct {
+		Audit struct{ Handoff json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return errors.New("its decision cannot be read")
+	}
+	if l.Audit.Handoff == nil {
+		return nil
+	}
+	var h event.Handoff
+	if err := strict(l.Audit.Handoff, &h); err != nil {
+		return fmt.Errorf("its decision cannot be read: %w", err)
+	}
+	r.trace.Handoffs = append(r.trace.Handoffs, h)
+	return nil
+}
+
+func (r *reader) result(text json.RawMessage) error {
+	var res *Result
+	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more than is needed here
+		return errors.New("its result cannot be read")
+	}
+	for i := range res.Tasks {
+		r.learn(res.Tasks[i].Task)
+	}
+	r.trace.Result = res
+	return nil
+}
+
+// strict decodes one JSON value, and refuses keys that it does not know.
+func strict(text json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// check returns what is wrong with a prompt: its pieces have to tile both
+// texts, as its receipt says, and only what is shown has words.
+func check(p *Prompt) error {
+	if p.Receipt == nil {
+		return errors.New("its prompt has no receipt")
+	}
+	for _, text := range [...]struct {
+		pieces []prompt.Piece
+		ranges []prompt.Range
+	}{{p.System, p.Receipt.System}, {p.Text, p.Receipt.Text}} {
+		same := slices.EqualFunc(text.pieces, text.ranges, func(a prompt.Piece, b prompt.Range) bool { return a.Range == b })
+		if !same || !tiled(text.pieces, len(p.Receipt.Sources)) {
+			return errors.New("the pieces of its prompt do not fit together")
+		}
+	}
+	return nil
+}
+
+func tiled(pieces []prompt.Piece, sources int) bool {
+	end := int32(0)
+	for i := range pieces {
+		p := &pieces[i]
+		words := int64(len(p.Words))
+		switch {
+		case p.Start != end || p.End <= p.Start || p.Source < -1 || int(p.Source) >= sources:
+			return false
+		case p.Withheld && words > 0, !p.Withheld && words != int64(p.End)-int64(p.Start):
+			return false
+		}
+		end = p.End
+	}
+	return true
+}
+
+// task returns the place of a task, which it makes if it is new.
+func (r *reader) task(id task.ID) *Task {
+	i, ok := r.known[id]
+	if !ok {
+		i = len(r.trace.Tasks)
+		r.known[id] = i
+		r.trace.Tasks = append(r.trace.Tasks, Task{ID: id})
+	}
+	return &r.trace.Tasks[i]
+}
+
+// learn adds what is known of a task by now.
+func (r *reader) learn(of Task) {
+	tk := r.task(of.ID)
+	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Assignee, &of.Assignee}} {
+		if *known.now != "" {
+			*known.old = *known.now
+		}
+	}
+	if of.Status != "" {
+		tk.Status = of.Status
+	}
+}
+
+// finish completes what only the whole tells.
+func (r *reader) finish() *Trace {
+	t := r.trace
+	t.order, t.ends = map[*Prompt]int{}, map[task.ID]int{}
+	starts := map[start]int{}
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Type {
+		case event.TaskComplete:
+			t.ends[e.Task] = e.Seq
+		case event.AgentStart:
+			starts[start{e.Task, e.Attempt}] = e.Seq
+		}
+	}
+	for i := range t.Prompts {
+		p := &t.Prompts[i]
+		if p.Title == "" {
+			p.Title = r.task(p.Receipt.Task).Title
+		}
+		seq, ok := starts[start{p.Receipt.Task, p.Attempt}]
+		if !ok {
+			seq = r.after[i] // it was never sent, or nobody was told
+		}
+		t.order[p] = seq
+	}
+	r.rulings()
+	return t
+}
+
+// A start is an attempt that began.
+type start struct {
+	task    task.ID
+	attempt int
+}
+
+// rulings adds the decisions that only events tell.
+func (r *reader) rulings() {
+	told := map[string]int{}
+	for i := range r.trace.Handoffs {
+		told[form(&r.trace.Handoffs[i])]++
+	}
+	for i := range r.ruled {
+		if key := form(&r.ruled[i]); told[key] > 0 {
+			told[key]--
+			continue
+		}
+		r.trace.Handoffs = append(r.trace.Handoffs, r.ruled[i])
+	}
+}
+
+// form returns a decision in a form that can be compared.
+func form(h *event.Handoff) string {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return "" // a level that does not exist, which no reader makes
+	}
+	return string(text)
+}

@@ -1,0 +1,151 @@
+// Package trace decides what a run writes down about its prompts, and where a
+// text in them comes from.
+//
+// A [Writer] keeps the record while the run goes on: every decision of the
+// gate and every prompt before it is sent, the events, and the result at last.
+// [Read] reads it back, and [Trace.Contains] follows a text to whoever wrote
+// it. All of it is in the form that the caller of the run may see: what is
+// above the caller's clearance has a source, a label and a length, no words.
+package trace
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Version is the version of the form that a [Writer] writes.
+const Version = 1
+
+// A Trace is the record of one run. Nothing in it is above the clearance of
+// whoever the run was for.
+type Trace struct {
+	Run      string          // id of the run; empty if nothing happened
+	Name     string          // of the team
+	Time     time.Time       // when the record was begun
+	Tasks    []Task          // in the order written, then what is known from events, prompts and the result
+	Inputs   []Input         // that tasks could be granted
+	Prompts  []Prompt        // in the order in which they were sent
+	Events   []event.Event   // without receipts, which the prompts have
+	Handoffs []event.Handoff // every decision of the gate, in the order in which it was recorded
+	Result   *Result         // nil if the run did not come to its end, or nobody wrote it down
+	Torn     bool            // the last line was cut off, and is left out
+
+	order map[*Prompt]int // the number of the event before which each prompt was sent
+	ends  map[task.ID]int // the number of the event with which a task completed
+}
+
+// A Task is a task of the run, or a step of the coordinator.
+type Task struct {
+	ID       task.ID     `json:"id"`
+	Key      string      `json:"key,omitempty"`
+	Title    string      `json:"title"`
+	Assignee string      `json:"assignee,omitempty"`
+	Line     string      `json:"line,omitempty"` // where it is written
+	Status   task.Status `json:"status,omitempty"`
+}
+
+// An Input is a text that the caller gave the run, by its name alone.
+type Input struct {
+	Name           string               `json:"name"`
+	Classification label.Classification `json:"classification"`
+	Line           string               `json:"line,omitempty"` // where it is written
+}
+
+// A Prompt is one prompt as it was recorded before it was sent.
+type Prompt struct {
+	prompt.Shown
+	Agent   string `json:"agent"`
+	Title   string `json:"title,omitempty"`   // of the task, or the coordinator's step
+	Attempt int    `json:"attempt,omitempty"` // from 1
+}
+
+// A Result is what of the result of a run tells where texts come from.
+type Result struct {
+	Run    string       `json:"runId"`
+	Status string       `json:"status"`
+	Goal   string       `json:"goal,omitempty"`
+	Output string       `json:"output"`
+	Tasks  []TaskResult `json:"tasks"`
+	Steps  []Step       `json:"coordinator,omitempty"`
+}
+
+// A TaskResult is a task at the end of a run.
+type TaskResult struct {
+	Task
+	Description string               `json:"description,omitempty"`
+	Label       label.Classification `json:"label"`
+	Text        string               `json:"result,omitempty"`
+	Structured  jsonText             `json:"structured,omitempty"` // canonical JSON
+}
+
+// A Step is a step of the coordinator.
+type Step struct {
+	Kind string `json:"step"`
+}
+
+// jsonText is a JSON value as its text.
+type jsonText string
+
+// UnmarshalJSON keeps the text of the value.
+func (t *jsonText) UnmarshalJSON(data []byte) error {
+	*t = jsonText(data)
+	return nil
+}
+
+// MarshalJSON returns the text of the value.
+func (t jsonText) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(string(t), "null")), nil }
+
+// Bytes returns the length of both texts of the prompt.
+func (p *Prompt) Bytes() int { return length(p.System) + length(p.Text) }
+
+// length returns the length of a text of which these are the pieces.
+func length(pieces []prompt.Piece) int {
+	if len(pieces) == 0 {
+		return 0
+	}
+	return int(pieces[len(pieces)-1].End)
+}
+
+// Withheld counts the pieces without words, since their source is above the
+// reader's clearance.
+func (p *Prompt) Withheld() (n int) {
+	for _, pieces := range [][]prompt.Piece{p.System, p.Text} {
+		for i := range pieces {
+			if pieces[i].Withheld {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Held returns the decisions that kept an attempt of a task from having a
+// prompt at all: those held under a session of which no prompt was recorded.
+func (t *Trace) Held(id task.ID) (held []event.Handoff) {
+	sent := map[string]bool{}
+	for i := range t.Prompts {
+		sent[t.Prompts[i].Receipt.Session] = true
+	}
+	for i := range t.Handoffs {
+		if h := &t.Handoffs[i]; h.Task == id && h.To != handoff.User && h.Verdict != handoff.Passed && !sent[h.Session] {
+			held = append(held, *h)
+		}
+	}
+	return held
+}
+
+// PromptsOf returns the prompts of a task or a step, in the order of the run.
+func (t *Trace) PromptsOf(id task.ID) (found []*Prompt) {
+	for i := range t.Prompts {
+		if p := &t.Prompts[i]; p.Receipt.Task == id {
+			found = append(found, p)
+		}
+	}
+	return found
+}
