@@ -1,0 +1,306 @@
+package pick
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// MaxPaths bounds each list of a [Picked] that grows with the value.
+const MaxPaths = 100
+
+// Picked is what a [Selection] takes of one value.
+//
+// Kept and Dropped name places of the value: pointers with "*" for each array
+// element, without doubles, at most [MaxPaths], in an order that depends on
+// nothing but the value. Their segments are the value's own names, so they are
+// as confidential as the value.
+type Picked struct {
+	Value      any         // what crosses; nil unless Any
+	Any        bool        // something crosses, perhaps null
+	Dropped    []task.Path // the highest places of which nothing crosses; below the root, unless it is a scalar or empty
+	Kept       []task.Path // the highest places granted as such, of which all crosses
+	Unmatched  []task.Path // allow paths that match nothing in the value, whatever else is said; sorted
+	Containers []task.Path // those of Unmatched that met objects or arrays, which only a path with "/**" grants
+}
+
+// Apply takes what s selects of a decoded JSON value: map[string]any, []any,
+// string, bool, nil, json.Number or float64. Anything else in it is left behind.
+//
+// Arrays keep their order and close their gaps. An empty object or array that
+// is granted stays; one of which everything was left behind goes too. The
+// value is never changed, and what comes back shares nothing with it that can
+// change; only [Everything] hands back v itself.
+func (s Selection) Apply(v any) Picked {
+	r := s.get()
+	if len(r.lists) == 0 && len(r.blocks) == 0 {
+		return Picked{Value: v, Any: true, Kept: []task.Path{task.Whole}}
+	}
+	w := walker{rules: r, met: make([]met, len(r.allow))}
+	for i := range r.allow {
+		w.live = append(w.live, i)
+	}
+	for i := range r.blocks {
+		w.bans = append(w.bans, i)
+	}
+	out, got := w.walk(v, at{live: w.live, bans: w.bans})
+	w.reportRoot(v, got)
+	p := Picked{Dropped: w.dropped.paths, Kept: w.kept.paths}
+	if got != none {
+		p.Value, p.Any = out, true
+	}
+	p.Unmatched, p.Containers = w.unmatched()
+	return p
+}
+
+// amount is how much of a place crosses.
+type amount uint8
+
+const (
+	none amount = iota
+	part
+	all // granted as such, and nothing of it was left behind
+)
+
+// met is what an allow path has found in the value so far.
+type met uint8
+
+const (
+	metContainer met = iota + 1 // objects or arrays where it grants a scalar
+	metMatch
+)
+
+// A walker goes through one value once.
+type walker struct {
+	*rules
+	met           []met
+	live, bans    []int    // stacks of the numbers of allow paths and blocks that agree with the way so far
+	members       []member // stack of the members of the objects on the way
+	path          []byte
+	arrays        int // on the way
+	kept, dropped places
+}
+
+type member struct {
+	name string
+	got  amount
+}
+
+// at is a place: which patterns agree with the way to it.
+type at struct {
+	depth      int
+	live, bans []int // numbers of allow paths and of blocks
+}
+
+// walk returns what crosses of the value at a place.
+func (w *walker) walk(v any, here at) (any, amount) {
+	kind := kindOf(v)
+	granted := w.cover(here, kind)
+	if granted && (kind <= empty || w.nothingElse(here)) {
+		if out, ok := clone(v); ok {
+			return out, all
+		}
+	}
+	switch kind {
+	case object:
+		return w.object(v.(map[string]any), here, granted)
+	case array:
+		return w.array(v.([]any), here, granted)
+	}
+	return nil, none
+}
+
+// cover reports whether every list grants the place itself, and notes what matches.
+func (w *walker) cover(here at, kind kind) bool {
+	lists, last := 0, -1
+	for _, i := range here.live {
+		p := &w.allow[i]
+		if len(p.steps) > here.depth {
+			continue
+		}
+		if !p.deep && kind != scalar {
+			w.met[i] = max(w.met[i], metContainer)
+			continue
+		}
+		w.met[i] = metMatch
+		if p.list != last { // live is in the order of lists
+			lists, last = lists+1, p.list
+		}
+	}
+	return lists == len(w.lists)
+}
+
+// nothingElse reports that a granted place can be taken as it is: no block is
+// left that could name a part, no path that has yet to match.
+func (w *walker) nothingElse(here at) bool {
+	return len(here.bans) == 0 && !w.waiting(here)
+}
+
+func (w *walker) waiting(here at) bool {
+	return slices.ContainsFunc(here.live, func(i int) bool {
+		return len(w.allow[i].steps) > here.depth && w.met[i] != metMatch
+	})
+}
+
+func (w *walker) object(v map[string]any, here at, granted bool) (any, amount) {
+	first, way := len(w.members), len(w.path)
+	for name := range v {
+		w.members = append(w.members, member{name: name})
+	}
+	last := len(w.members)
+	slices.SortFunc(w.members[first:last], func(a, b member) int { return strings.Compare(a.name, b.name) })
+	var out map[string]any
+	lost := false
+	for i := first; i < last; i++ {
+		name := w.members[i].name
+		w.step(name)
+		value, got := w.child(v[name], here, name, -1)
+		w.path = w.path[:way]
+		w.members[i].got = got
+		if got == none {
+			lost = true
+			continue
+		}
+		if out == nil {
+			out = make(map[string]any)
+		}
+		out[name] = value
+		lost = lost || got == part
+	}
+	got := sum(out != nil, granted, lost)
+	if got == part {
+		for _, m := range w.members[first:last] {
+			w.step(m.name)
+			w.report(m.got)
+			w.path = w.path[:way]
+		}
+	}
+	w.members = w.members[:first]
+	return out, got
+}
+
+func (w *walker) array(v []any, here at, granted bool) (any, amount) {
+	way := len(w.path)
+	w.path = append(w.path, "/*"...)
+	w.arrays++
+	var out []any
+	var seen [all + 1]bool
+	for i, one := range v {
+		value, got := w.child(one, here, "", i)
+		seen[got] = true
+		if got != none {
+			out = append(out, value)
+		}
+	}
+	got := sum(out != nil, granted, seen[none] || seen[part])
+	if got == part {
+		for one := range all + 1 {
+			if seen[one] {
+				w.report(one)
+			}
+		}
+	}
+	w.arrays--
+	w.path = w.path[:way]
+	return out, got
+}
+
+// sum is how much crosses of a container.
+func sum(any, granted, lost bool) amount {
+	switch {
+	case !any:
+		return none
+	case granted && !lost:
+		return all
+	}
+	return part
+}
+
+// child walks on to a member, or to an element if index is not negative.
+func (w *walker) child(v any, here at, name string, index int) (any, amount) {
+	live, bans := len(w.live), len(w.bans)
+	w.follow(here, name, index)
+	next := at{depth: here.depth + 1, live: w.live[live:]}
+	var out any
+	var got amount
+	switch {
+	case len(here.bans) > 0 && w.block(here, name, index):
+		w.match(v, next)
+	case len(next.live) > 0 || len(w.lists) == 0:
+		next.bans = w.bans[bans:]
+		out, got = w.walk(v, next)
+	}
+	w.live, w.bans = w.live[:live], w.bans[:bans]
+	return out, got
+}
+
+// follow pushes the allow paths that agree with one more step.
+func (w *walker) follow(here at, name string, index int) {
+	if index < 0 {
+		name = exact(name)
+	}
+	for _, i := range here.live {
+		p := &w.allow[i]
+		if len(p.steps) <= here.depth {
+			if p.deep {
+				w.live = append(w.live, i)
+			}
+			continue
+		}
+		if s := &p.steps[here.depth]; s.any || index < 0 && s.name == name {
+			w.live = append(w.live, i)
+		}
+	}
+}
+
+// block reports whether a block names the place one step on, or else pushes
+// the blocks that may name a part of it.
+func (w *walker) block(here at, name string, index int) bool {
+	if index < 0 {
+		name = loose(name)
+	}
+	for _, i := range here.bans {
+		b := &w.blocks[i]
+		if b.anywhere {
+			if index < 0 && b.steps[0].loose == name {
+				return true
+			}
+			w.bans = append(w.bans, i)
+			continue
+		}
+		s := &b.steps[here.depth]
+		if !s.any && (index >= 0 || s.loose != name) && (index < 0 || s.index != index) {
+			continue
+		}
+		if len(b.steps) == here.depth+1 {
+			return true
+		}
+		w.bans = append(w.bans, i)
+	}
+	return false
+}
+
+// match notes which allow paths match in a place that is left behind.
+func (w *walker) match(v any, here at) {
+	w.cover(here, kindOf(v))
+	if !w.waiting(here) {
+		return
+	}
+	on := func(v any, name string, index int) {
+		live := len(w.live)
+		w.follow(here, name, index)
+		w.match(v, at{depth: here.depth + 1, live: w.live[live:]})
+		w.live = w.live[:live]
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, one := range v {
+			on(one, name, -1)
+		}
+	case []any:
+		for i, one := range v {
+			on(one, "", i)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package pick
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// exact is a name as allow paths compare it: after NFC.
+func exact(name string) string { return norm.NFC.String(name) }
+
+// loose is a name as blocks compare it: case-folded, after NFKC, without the
+// characters that nobody sees. It is the same for all spellings of one name
+// that look alike because of these.
+func loose(name string) string {
+	if isPlain(name) {
+		return strings.ToLower(name)
+	}
+	name = norm.NFKC.String(strings.Map(visible, name))
+	name = norm.NFKC.String(cases.Fold().String(name))
+	// Folding can compose anew, and composing unfold: the second time is stable.
+	return strings.Map(visible, norm.NFKC.String(cases.Fold().String(name)))
+}
+
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// visible drops format and control characters, variation selectors and fillers.
+func visible(r rune) rune {
+	switch {
+	case r < utf8.RuneSelf && r >= ' ' && r != 0x7f:
+		return r
+	case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		return -1
+	}
+	return r
+}

@@ -1,0 +1,171 @@
+// Package pick decides which parts of a structured value paths select.
+//
+// A [Selection] holds lists of allow paths and a set of blocks. A part of a
+// value crosses when every list covers it and no block names it, so that
+// whatever is added only narrows: nothing said selects nothing ([Selection]'s
+// zero value), and only [Everything] selects all.
+//
+// An allow path is an RFC 6901 pointer in which "*" stands for one element of
+// an array or one member of an object. It grants the scalar at that place; with
+// "/**" at its end it grants whatever is there, with all that is in it. The empty path
+// is the value as a whole. Segments compare exactly, after NFC.
+//
+// A block is such a pointer, or a bare name, which counts at any depth. It
+// removes whatever is there, with all that is in it, and compares loosely:
+// case, compatibility forms and invisible characters make no difference.
+package pick
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A Selection says what of a value may cross: what every list of paths covers
+// and no block names.
+//
+// It is immutable and safe for concurrent use. The zero value selects nothing.
+type Selection struct{ rules *rules }
+
+// rules is a Selection made ready: lists, blocks, and what follows from them.
+type rules struct {
+	lists  [][]pattern // each sorted, without doubles; the lists too
+	blocks []pattern   // likewise
+	allow  []pattern   // all of lists in one row, each with its list's number
+	meet   []pattern   // what all lists cover, or a little more (see [intersection])
+	whole  bool        // every list has the whole, nothing is blocked
+}
+
+var (
+	everything = newRules(nil, nil)
+	nothing    = newRules([][]pattern{nil}, nil)
+)
+
+// Everything selects all of any value. [Selection.Apply] then returns the value itself.
+func Everything() Selection { return Selection{everything} }
+
+func (s Selection) get() *rules {
+	if s.rules == nil {
+		return nothing
+	}
+	return s.rules
+}
+
+// Only narrows s to what the paths cover too. Paths of one call are
+// alternatives, those of several calls must all agree; none select nothing.
+//
+// An error lists every path that is none (see [CheckAllow]) and comes with a
+// Selection that selects nothing.
+func (s Selection) Only(paths ...task.Path) (Selection, error) {
+	list, err := parseAll(paths, parseAllow)
+	if err != nil {
+		return Selection{}, err
+	}
+	r := s.get()
+	return Selection{newRules(append(slices.Clone(r.lists), list), r.blocks)}, nil
+}
+
+// Except takes what the paths name out of s, whatever any list says.
+//
+// An error lists every path that is none (see [CheckBlock]) and comes with a
+// Selection that selects nothing.
+func (s Selection) Except(paths ...task.Path) (Selection, error) {
+	blocks, err := parseAll(paths, parseBlock)
+	if err != nil {
+		return Selection{}, err
+	}
+	r := s.get()
+	return Selection{newRules(r.lists, slices.Concat(r.blocks, blocks))}, nil
+}
+
+// And selects what both select: all lists of both, less all blocks of both.
+func (s Selection) And(t Selection) Selection {
+	a, b := s.get(), t.get()
+	switch {
+	case a == b || b == everything:
+		return Selection{a}
+	case a == everything:
+		return Selection{b}
+	}
+	return Selection{newRules(slices.Concat(a.lists, b.lists), slices.Concat(a.blocks, b.blocks))}
+}
+
+func parseAll(paths []task.Path, parse func(task.Path) (pattern, error)) ([]pattern, error) {
+	out := make([]pattern, 0, len(paths))
+	var errs []error
+	for _, p := range paths {
+		one, err := parse(p)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, one)
+	}
+	return out, errors.Join(errs...)
+}
+
+// newRules brings lists and blocks into one order, so that the order in which
+// they were said makes no difference to anything.
+func newRules(lists [][]pattern, blocks []pattern) *rules {
+	r := &rules{blocks: ordered(blocks), whole: len(blocks) == 0}
+	for _, list := range lists {
+		r.lists = append(r.lists, ordered(list))
+	}
+	slices.SortFunc(r.lists, compareLists)
+	r.lists = slices.CompactFunc(r.lists, func(a, b []pattern) bool { return compareLists(a, b) == 0 })
+	for i, list := range r.lists {
+		for _, p := range list {
+			p.list = i
+			r.allow = append(r.allow, p)
+		}
+		r.whole = r.whole && hasWhole(list)
+	}
+	r.meet = intersection(r.lists)
+	return r
+}
+
+func ordered(patterns []pattern) []pattern {
+	out := slices.SortedFunc(slices.Values(patterns), comparePatterns)
+	return slices.CompactFunc(out, func(a, b pattern) bool { return a.text == b.text })
+}
+
+func comparePatterns(a, b pattern) int { return cmp.Compare(a.text, b.text) }
+func compareLists(a, b []pattern) int  { return slices.CompareFunc(a, b, comparePatterns) }
+
+// IsEverything reports that no list narrows and no block takes away: s is [Everything].
+func (s Selection) IsEverything() bool {
+	r := s.get()
+	return len(r.lists) == 0 && len(r.blocks) == 0
+}
+
+// Whole reports that an opaque text may cross: the whole is in every list and
+// nothing is blocked.
+func (s Selection) Whole() bool { return s.get().whole }
+
+// Blocks reports that s has a block.
+func (s Selection) Blocks() bool { return len(s.get().blocks) > 0 }
+
+// Paths returns the lists and the blocks as they were written, sorted and
+// without doubles. No lists mean all of the value; an empty list, nothing.
+func (s Selection) Paths() (lists [][]task.Path, blocks []task.Path) {
+	r := s.get()
+	for _, list := range r.lists {
+		lists = append(lists, texts(list))
+	}
+	if len(r.blocks) > 0 {
+		blocks = texts(r.blocks)
+	}
+	return lists, blocks
+}
+
+func texts(patterns []pattern) []task.Path {
+	out := make([]task.Path, len(patterns))
+	for i, p := range patterns {
+		out[i] = p.text
+	}
+	return out
+}
+
+func hasWhole(list []pattern) bool { return slices.ContainsFunc(list, pattern.isWhole) }

@@ -1,0 +1,55 @@
+package pick
+
+import "encoding/json"
+
+// kind is what a value is to a path.
+type kind uint8
+
+const (
+	foreign kind = iota // no JSON value
+	scalar
+	empty // object or array without parts
+	object
+	array
+)
+
+func kindOf(v any) kind {
+	switch v := v.(type) {
+	case nil, bool, string, json.Number, float64:
+		return scalar
+	case map[string]any:
+		if len(v) == 0 {
+			return empty
+		}
+		return object
+	case []any:
+		if len(v) == 0 {
+			return empty
+		}
+		return array
+	}
+	return foreign
+}
+
+// clone copies a value deeply; not ok means that part of it is no JSON value.
+func clone(v any) (out any, ok bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, one := range v {
+			if out[name], ok = clone(one); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			if out[i], ok = clone(one); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return v, kindOf(v) == scalar
+}
