@@ -23,6 +23,7 @@ const (
 	schemas       // a list of schemas
 	schemaMap     // schemas by name
 	textsMap      // lists of texts by name
+	aList         // of any values
 	aType         // the name of a type, or a list of them
 	schemaList    // a schema or a list of them
 	dependencyMap // schemas or lists of texts by name
@@ -31,7 +32,7 @@ const (
 var shapes = map[shape]string{
 	aText: "a text", aNumber: "a number", aCount: "a whole number from 0", aBool: "true or false",
 	texts: "a list of texts", aSchema: "a schema", schemas: "a list of schemas", schemaMap: "schemas by name",
-	textsMap: "lists of texts by name", aType: "one of " + strings.Join(typeNames, ", ") + ", or a list of them", schemaList: "a schema or a list of them",
+	textsMap: "lists of texts by name", aList: "a list of values", aType: "one of " + strings.Join(typeNames, ", ") + ", or a list of them", schemaList: "a schema or a list of them",
 	dependencyMap: "schemas or lists of texts by name",
 }
 
@@ -45,7 +46,7 @@ var keywords = map[string]shape{
 	"$id": aText, "$schema": aText, "$ref": aText, "$comment": aText,
 	"$defs": schemaMap, "definitions": schemaMap, "$vocabulary": anything,
 	"title": aText, "description": aText, "default": anything, "examples": anything, "deprecated": aBool, "readOnly": aBool, "writeOnly": aBool,
-	"type": aType, "enum": anything, "const": anything,
+	"type": aType, "enum": aList, "const": anything,
 	"multipleOf": aNumber, "minimum": aNumber, "maximum": aNumber, "exclusiveMinimum": aNumber, "exclusiveMaximum": aNumber,
 	"minLength": aCount, "maxLength": aCount, "pattern": aText, "format": aText, "contentEncoding": aText, "contentMediaType": aText, "contentSchema": aSchema,
 	"prefixItems": schemas, "items": schemaList, "additionalItems": aSchema, "minItems": aCount, "maxItems": aCount, "uniqueItems": aBool,
@@ -82,6 +83,9 @@ func checkKeywords(v any, at string) error {
 		}
 		if ref, _ := members[key].(string); key == "$ref" && ref != "#" && !strings.HasPrefix(ref, "#/") {
 			return fmt.Errorf("%w: \"$ref\" in %s must be # or begin with #/: nothing is fetched; write what it means under $defs", ErrBadSchema, place(at))
+		}
+		if ref, _ := members[key].(string); key == "$ref" && strings.Contains(ref, "%") {
+			return fmt.Errorf("%w: \"$ref\" in %s has a %%, which some read as an escape: name the definition without it", ErrBadSchema, place(at))
 		}
 		if key == "$id" && at != "" {
 			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
@@ -126,6 +130,8 @@ func (s shape) allows(v any) bool {
 		return each(v, func(v any) bool { return all(v, is[string]) })
 	case dependencyMap:
 		return each(v, func(v any) bool { return isSchema(v) || all(v, is[string]) })
+	case aList:
+		return is[[]any](v)
 	case aType:
 		return isType(v) || all(v, isType)
 	}

@@ -21,6 +21,8 @@ var ErrBadSchema = errors.New("bad output schema")
 type Schema struct {
 	resolved  *jsonschema.Resolved
 	canonical string
+	root      *node
+	nodes     []*node // all that root can reach
 }
 
 // ParseSchema reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
@@ -45,7 +47,11 @@ func ParseSchema(raw string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
 	}
-	return &Schema{resolved: resolved, canonical: v.Canonical()}, nil
+	root, nodes, err := compile(v.Canonical())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+	}
+	return &Schema{resolved: resolved, canonical: v.Canonical(), root: root, nodes: nodes}, nil
 }
 
 // String returns the schema as canonical JSON.
@@ -53,7 +59,12 @@ func (s *Schema) String() string { return s.canonical }
 
 // Validate returns nil if the value matches, and an error that says where it
 // does not and by which keyword. The error quotes neither the value nor its keys.
+// A value with a number of more than [MaxNumber] characters, or one that needs
+// more than [MaxChecks] checks, matches no schema.
 func (s *Schema) Validate(v envelope.JSON) error {
+	if err := s.check(v.Value()); err != nil {
+		return &mismatch{text: err.Error()}
+	}
 	if err := s.resolved.Validate(native(v.Value())); err != nil {
 		return &mismatch{text: err.Error()}
 	}

@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// ErrUnbounded reports a path at which a schema lets more than bounded values stand.
+var ErrUnbounded = errors.New("not bounded")
+
+// Bounded returns nil if every value at the path in a valid result carries
+// little: a number, a boolean, null, a value of an enum or const, or a bounded
+// text. The path is one of a list of what is allowed: a pointer of RFC 6901
+// with * for any member or item. It names a value that is no container; with
+// a final /**, and as "", it takes containers too, and then all in them is bounded.
+//
+// A text is bounded by a "pattern" between ^ and $ that matches at most 64
+// characters ("maxLength" may see to that), of which at most 8 are chosen
+// freely: from a class of more than 32 characters or more than 6 letters.
+// Codes, dates and hexadecimal ids pass; words and sentences do not. "format"
+// bounds nothing, since the validator does not check it.
+//
+// The names of members that a path takes along, by * or /**, come from
+// "properties" alone, in an object that "additionalProperties": false closes.
+// A list taken along has at most 64 items. Of "allOf", one schema that bounds
+// the path is enough; of "anyOf" and "oneOf", all must; what "if" and "not"
+// say, and what two schemas bound only together, does not count.
+//
+// What remains: a number carries what its digits carry (see [MaxNumber]), and a list
+// as much as its items together. An error wraps [ErrUnbounded]; it says why, and
+// what to write in the schema. Without a schema (nil), nothing is bounded.
+func (s *Schema) Bounded(path task.Path) error {
+	if s == nil {
+		return fmt.Errorf("%s is %w: there is no schema; write one in outputSchema", shown(path), ErrUnbounded)
+	}
+	tokens, deep, err := split(path)
+	if err != nil {
+		return fmt.Errorf("%q is %w: %w", path, ErrUnbounded, err)
+	}
+	q := question{path: tokens, strict: true, deep: deep, known: map[asked]reach{}}
+	if s.Has(tokens) != Yes {
+		return fmt.Errorf("%s is %w: the schema has no %s; write it under \"properties\"", shown(path), ErrUnbounded, shown(path))
+	}
+	c, _ := q.at(s.root, 0).most()
+	if c.level != free {
+		return nil
+	}
+	if c.why == "" {
+		c.why = `the schema lets anything stand there: write "type": "number", "integer" or "boolean", or an "enum"`
+	}
+	return fmt.Errorf("%s is %w: %s", shown(path), ErrUnbounded, c.why)
+}
+
+// shown returns a path as errors name it.
+func shown(path task.Path) string {
+	if path == task.Whole {
+		return "the result as a whole"
+	}
+	return string(path)
+}
+
+// split returns the tokens of a path, and whether it takes containers.
+func split(path task.Path) (tokens []string, deep bool, err error) {
+	if path == task.Whole {
+		return nil, true, nil
+	}
+	if path[0] != '/' {
+		return nil, false, errors.New("a path begins with /, or is empty")
+	}
+	tokens = strings.Split(string(path[1:]), "/")
+	if last := len(tokens) - 1; tokens[last] == "**" {
+		tokens, deep = tokens[:last], true
+	}
+	for i, t := range tokens {
+		if t == "**" {
+			return nil, false, errors.New("only the end of a path can be **")
+		}
+		tokens[i] = unescape(t)
+	}
+	return tokens, deep, nil
+}
