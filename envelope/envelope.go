@@ -124,6 +124,9 @@ func (e *Envelope) Classification() label.Classification { return e.header.Class
 // Trust returns whether somebody vouched for the payload.
 func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 
+// CreatedAt returns when the envelope was made.
+func (e *Envelope) CreatedAt() time.Time { return e.header.CreatedAt }
+
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 

@@ -11,8 +11,6 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/gowebpki/jcs"
 )
 
 // Limits on structured values.
@@ -65,27 +63,11 @@ func copied(v any) any {
 // beyond, as strings: RFC 8785 would write digits there that nobody wrote.
 // Reading a canonical form again gives the same canonical form.
 func ParseJSON(raw string) (JSON, error) {
-	value, large, err := decode(raw)
+	value, err := DecodeJSON(raw)
 	if err != nil {
 		return JSON{}, err
 	}
-	canonical, err := jcs.Transform([]byte(raw))
-	if err != nil {
-		return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
-	}
-	if large {
-		widened, err := json.Marshal(widen(value))
-		if err != nil {
-			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
-		}
-		if canonical, err = jcs.Transform(widened); err != nil {
-			return JSON{}, fmt.Errorf("%w: it has no canonical form", ErrJSON)
-		}
-	}
-	if len(canonical) > MaxJSONBytes { // 1e15 becomes sixteen digits
-		return JSON{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrJSON, len(canonical), MaxJSONBytes)
-	}
-	return JSON{canonical: string(canonical), value: value}, nil
+	return EncodeJSON(value)
 }
 
 // DecodeJSON reads one JSON value as strictly as [ParseJSON] does, and returns
@@ -93,31 +75,25 @@ func ParseJSON(raw string) (JSON, error) {
 // work: it is for values that are looked at and not kept. Numbers that no
 // float64 holds are read here; only their canonical form does not exist.
 func DecodeJSON(raw string) (any, error) {
-	value, _, err := decode(raw)
-	return value, err
-}
-
-// decode reads one value, and reports whether it has a number that the
-// canonical form keeps as a string.
-func decode(raw string) (value any, large bool, err error) {
 	if len(raw) > MaxJSONBytes {
-		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
 	}
 	if !utf8.ValidString(raw) {
-		return nil, false, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
+		return nil, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
 	}
 	d := decoder{tokens: json.NewDecoder(strings.NewReader(raw))}
 	d.tokens.UseNumber()
-	if value, err = d.value(0); err != nil {
-		return nil, false, err
+	value, err := d.value(0)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := d.tokens.Token(); err != io.EOF {
-		return nil, false, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, d.tokens.InputOffset())
+		return nil, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, d.tokens.InputOffset())
 	}
 	if at := loneSurrogate(raw); at >= 0 { // the standard decoder repairs them in silence
-		return nil, false, fmt.Errorf("%w: half of a surrogate pair at byte %d", ErrJSON, at)
+		return nil, fmt.Errorf("%w: half of a surrogate pair at byte %d", ErrJSON, at)
 	}
-	return value, d.large, nil
+	return value, nil
 }
 
 // loneSurrogate returns where in well-formed JSON an escape stands for half of
@@ -153,10 +129,7 @@ func escaped(text string) (rune, bool) {
 	return rune(unit), err == nil
 }
 
-type decoder struct {
-	tokens *json.Decoder
-	large  bool // a number was seen that the canonical form keeps as a string
-}
+type decoder struct{ tokens *json.Decoder }
 
 func (d *decoder) value(depth int) (any, error) {
 	if depth > MaxJSONDepth {
@@ -172,9 +145,6 @@ func (d *decoder) value(depth int) (any, error) {
 			return d.object(depth)
 		}
 		return d.array(depth)
-	case json.Number:
-		d.large = d.large || beyondDouble(tok)
-		return tok, nil
 	default:
 		return tok, nil
 	}
@@ -233,33 +203,16 @@ func beyondDouble(n json.Number) bool {
 	return err != nil || i > 1<<53 || i < -1<<53
 }
 
-// widen returns v with each number of [beyondDouble] as a string.
-func widen(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, member := range v {
-			out[key] = widen(member)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = widen(item)
-		}
-		return out
-	case json.Number:
-		if beyondDouble(v) {
-			return string(v)
-		}
-	}
-	return v
-}
-
 // FindJSON returns the JSON value that a model's text consists of: the whole
 // text, or the only code fence around it. Anything else is an [ErrJSON].
 func FindJSON(text string) (JSON, error) {
 	return ParseJSON(unfence(strings.TrimSpace(text)))
+}
+
+// FindValue does as [FindJSON] does, and returns what [JSON.Value] would; like
+// [DecodeJSON] it makes no canonical form.
+func FindValue(text string) (any, error) {
+	return DecodeJSON(unfence(strings.TrimSpace(text)))
 }
 
 // unfence removes one pair of code fence lines that encloses the whole text.

@@ -1,0 +1,155 @@
+package envelope
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+)
+
+// EncodeJSON returns the canonical form of a decoded value, as [JSON.Value] and
+// [DecodeJSON] give them: map[string]any, []any, string, bool, nil and
+// json.Number. It is what [ParseJSON] makes of the same value's text; anything
+// that no strict JSON text stands for is an [ErrJSON]. The value is shared with
+// the result and must not be changed afterwards.
+func EncodeJSON(value any) (JSON, error) {
+	b, err := appendCanonical(nil, value, 0)
+	if err != nil {
+		return JSON{}, err
+	}
+	if len(b) > MaxJSONBytes { // 1e15 becomes sixteen digits
+		return JSON{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrJSON, len(b), MaxJSONBytes)
+	}
+	return JSON{canonical: string(b), value: value}, nil
+}
+
+// appendCanonical appends a value as RFC 8785 writes it.
+func appendCanonical(b []byte, value any, depth int) ([]byte, error) {
+	if depth > MaxJSONDepth {
+		return nil, fmt.Errorf("%w: nested deeper than %d", ErrJSON, MaxJSONDepth)
+	}
+	switch v := value.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case string:
+		return appendQuoted(b, v)
+	case json.Number:
+		return appendNumber(b, v)
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			var err error
+			if b, err = appendCanonical(b, item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	case map[string]any:
+		return appendObject(b, v, depth)
+	}
+	return nil, fmt.Errorf("%w: a %T has no canonical form", ErrJSON, value)
+}
+
+func appendObject(b []byte, members map[string]any, depth int) ([]byte, error) {
+	var few [16]string
+	keys := few[:0]
+	for key := range members {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, byUnits)
+	b = append(b, '{')
+	for i, key := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendQuoted(b, key); err != nil {
+			return nil, err
+		}
+		if b, err = appendCanonical(append(b, ':'), members[key], depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// byUnits orders keys by their UTF-16 code units, as RFC 8785 does.
+func byUnits(a, b string) int {
+	for a != "" && b != "" {
+		r, n := utf8.DecodeRuneInString(a)
+		s, m := utf8.DecodeRuneInString(b)
+		if r != s {
+			return firstUnit(r) - firstUnit(s)
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) - len(b)
+}
+
+// firstUnit returns the code unit that tells two different runes apart.
+// Two runes beyond the basic plane with one high surrogate differ in the low one.
+func firstUnit(r rune) int {
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return int(high)<<16 | int(low)
+	}
+	return int(r) << 16
+}
+
+// appendQuoted appends a string with the escapes of RFC 8785 and no others.
+func appendQuoted(b []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return nil, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
+	}
+	b = append(b, '"')
+	done := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[done:i]...)
+		done = i + 1
+		if at := strings.IndexByte(escapable, c); at >= 0 {
+			b = append(b, '\\', escapes[at])
+		} else {
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(append(b, s[done:]...), '"'), nil
+}
+
+const (
+	escapable = "\"\\\b\t\n\f\r"
+	escapes   = `"\btnfr`
+	hexDigits = "0123456789abcdef"
+)
+
+// appendNumber appends a number as ECMAScript writes it, and as a string where
+// that would be digits that nobody wrote.
+func appendNumber(b []byte, n json.Number) ([]byte, error) {
+	if beyondDouble(n) {
+		return appendQuoted(b, string(n))
+	}
+	if i, err := n.Int64(); err == nil {
+		return strconv.AppendInt(b, i, 10), nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+	}
+	s, err := jcs.NumberToJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+	}
+	return append(b, s...), nil
+}

@@ -1,0 +1,69 @@
+package envelope_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gowebpki/jcs"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/envelope"
+)
+
+// TestCanonicalFormIsThatOfTheLibrary holds the encoder to the reference
+// implementation of RFC 8785, for values without numbers that are kept as strings.
+func TestCanonicalFormIsThatOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		value := anyValue(3).Draw(t, "value")
+		raw, err := json.Marshal(value)
+		require.NoError(t, err)
+		want, err := jcs.Transform(raw)
+		require.NoError(t, err)
+		got, err := envelope.ParseJSON(string(raw))
+		require.NoError(t, err)
+		require.Equal(t, string(want), got.Canonical())
+		again, err := envelope.EncodeJSON(got.Value())
+		require.NoError(t, err)
+		require.Equal(t, got.Canonical(), again.Canonical())
+	})
+}
+
+func anyValue(depth int) *rapid.Generator[any] {
+	text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\x00\x1f\"\\\b\t\n\f\r/é€😀\ue000\uffff\U00010000\u2028<>&")))).AsAny()
+	scalars := []*rapid.Generator[any]{
+		text, rapid.Bool().AsAny(), rapid.Just[any](nil), rapid.Int64Range(-1<<53, 1<<53).AsAny(),
+		rapid.Float64Range(-1<<53, 1<<53).AsAny(), rapid.Float64Range(-1e-300, 1e-300).AsAny(), rapid.SampledFrom([]any{1e21, 1e300, -0.0, 5e-324, 1e-7}),
+	}
+	if depth == 0 {
+		return rapid.OneOf(scalars...)
+	}
+	inner := anyValue(depth - 1)
+	list := rapid.SliceOfN(inner, 0, 4).AsAny()
+	object := rapid.MapOfN(rapid.StringOf(rapid.SampledFrom([]rune("abAB\ue000\U00010000\U0001F600é\""))), inner, 0, 5).AsAny()
+	return rapid.OneOf(append(scalars, list, object)...)
+}
+
+func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
+	t.Parallel()
+	deep := any("x")
+	for range envelope.MaxJSONDepth + 1 {
+		deep = []any{deep}
+	}
+	for name, value := range map[string]any{
+		"a float":          1.5,
+		"half a rune":      "\xff",
+		"a key of bytes":   map[string]any{"\xff": nil},
+		"no number":        json.Number("one"),
+		"beyond a double":  json.Number("1e999"),
+		"too deep":         deep,
+		"too long":         strings.Repeat("x", envelope.MaxJSONBytes),
+		"a struct":         struct{}{},
+		"inside an object": map[string]any{"a": []any{struct{}{}}},
+	} {
+		_, err := envelope.EncodeJSON(value)
+		require.ErrorIs(t, err, envelope.ErrJSON, name)
+	}
+}
