@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -66,20 +67,10 @@ type Request struct {
 	RequiredTags   []string
 	Grants         []Grant       // what may cross; empty means nothing
 	Duration       time.Duration // session time asked for; zero asks for none
-}
 
-// A Grant lets one source cross to the agent.
-type Grant struct {
-	Source    Source
-	Paths     []task.Path  // what of it; empty means nothing, [task.Whole] means all
-	Line      string       // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
-	Translate *Translation // how it must be retold before it crosses; nil means as it is
-}
-
-// A Translation asks for a payload to be retold by a model, under a gate of
-// its own, before it crosses. It widens nothing.
-type Translation struct {
-	MaxTokens int // bound on what is delivered
+	// Declassified says that a declassifier stands on every way out of the agent,
+	// so that its result may be above what it produces.
+	Declassified bool
 }
 
 // A Contract is what both sides agreed on for one attempt at one task. The
@@ -90,6 +81,7 @@ type Contract struct {
 	Callee       string
 	Run          string
 	Task         task.ID
+	Clearance    label.Classification // of the reader and its endpoints
 	MaxInput     label.Classification // nothing above it goes in
 	MaxOutput    label.Classification // nothing above it is claimed coming out
 	Grants       []Grant
@@ -98,6 +90,7 @@ type Contract struct {
 	ExpiresAt    time.Time // of sealed copies and of the reply; zero means never
 
 	bySource map[Source]int // indexes into Grants; nil where there are few
+	replied  *atomic.Bool   // a reply has passed under this contract; shared by its copies
 }
 
 // Handshake rules that can refuse a request.
@@ -131,7 +124,7 @@ func (r *Refusal) Error() string {
 // label, and the contract's ceiling for replies is the lower of the two.
 // Required tags must be among the declared ones. The session asked for must
 // fit into the agent's longest, which also bounds a session that nobody
-// bounded. And only what is granted, named and whole, will flow.
+// bounded. And only what is granted, by name and at its paths, will flow.
 func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 	if level := c.Clearance(); r.Classification > level {
 		who, hint := c.bound(r.Classification)
@@ -139,10 +132,10 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
 			fmt.Sprintf("%s, or take the %v context away", hint, r.Classification)}
 	}
-	if c.Produces < r.Classification {
+	if c.Produces < r.Classification && !r.Declassified {
 		return Contract{}, &Refusal{RuleProduces,
 			fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces),
-			fmt.Sprintf("set produces: %v on agent %q, or take the %v context away", r.Classification, c.Agent, r.Classification)}
+			fmt.Sprintf("set produces: %v on agent %q, declassify what leaves it, or take the %v context away", r.Classification, c.Agent, r.Classification)}
 	}
 	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
 		return Contract{}, &Refusal{RuleTags,
@@ -154,16 +147,17 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 			fmt.Sprintf("the task asks for a session of %v, and %q keeps one for %v", r.Duration, c.Agent, c.MaxSession),
 			"lower timeoutMs, or raise maxSessionMs"}
 	}
-	for _, g := range r.Grants {
-		if err := g.check(); err != nil {
-			return Contract{}, err
-		}
+	grants, err := agreed(r.Grants)
+	if err != nil {
+		return Contract{}, err
 	}
 	k := Contract{
 		Session: r.Session, Caller: r.Caller, Callee: c.Agent, Run: r.Run, Task: r.Task,
 		MaxInput:     r.Classification,
 		MaxOutput:    min(c.Produces, r.Classification),
-		Grants:       copied(r.Grants),
+		Clearance:    c.Clearance(),
+		Grants:       grants,
+		replied:      new(atomic.Bool),
 		RequiredTags: slices.Clone(r.RequiredTags),
 		DeclaredTags: slices.Clone(c.OutputTags),
 	}
@@ -177,38 +171,6 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		k.ExpiresAt = now.Add(bound)
 	}
 	return k, nil
-}
-
-// copied returns grants that share nothing with those given. All their paths
-// are [task.Whole], see [Grant.check].
-func copied(grants []Grant) []Grant {
-	if len(grants) == 0 {
-		return nil
-	}
-	out, wholes := slices.Clone(grants), make([]task.Path, len(grants))
-	for i := range out {
-		out[i].Paths = wholes[i : i+min(len(out[i].Paths), 1) : i+1]
-		if t := out[i].Translate; t != nil {
-			out[i].Translate = new(*t)
-		}
-	}
-	return out
-}
-
-// fewGrants is how many grants are searched one by one.
-const fewGrants = 16
-
-// check refuses what the gate could not enforce: a grant of nobody, and paths into a value.
-func (g Grant) check() error {
-	if g.Source.Kind == 0 || g.Source.Name == "" {
-		return &Refusal{RuleGrant, "a grant names no source", "name a dependency or an input"}
-	}
-	for _, p := range g.Paths {
-		if p != task.Whole {
-			return &Refusal{RuleGrant, fmt.Sprintf("the grant of %s %q narrows it to %q", g.Source.Kind, g.Source.Name, p), "only the whole value can be granted"}
-		}
-	}
-	return nil
 }
 
 func session(asked, most time.Duration) time.Duration {
@@ -226,38 +188,6 @@ func without(list, known []string) []string {
 		}
 	}
 	return missing
-}
-
-// A Part is one piece of context as the label of a task counts it.
-type Part struct {
-	Classification label.Classification
-	Optional       bool
-}
-
-// Label returns the request label of a task: the join of its own
-// classification and of everything that will be delivered to a reader with
-// this clearance. An optional part that will be held does not count.
-func Label(own, clearance label.Classification, parts []Part) label.Classification {
-	level := own
-	for _, p := range parts {
-		if !p.Optional || (p.Classification <= clearance && p.Classification < label.Secret) {
-			level = level.Join(p.Classification)
-		}
-	}
-	return level
-}
-
-// Admits reports whether a value of this level may cross under the contract,
-// and if not, which rule holds it and why. [Compartment.Decide] asks it about
-// each value; a static check asks it about the highest level that may come.
-func (k *Contract) Admits(level label.Classification) (rule Rule, why Reason, detail string) {
-	switch {
-	case level > k.MaxInput:
-		return RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", level, k.Callee, k.MaxInput)
-	case level == label.Secret && k.toAgent():
-		return RuleSecret, ReasonRule, "it is secret, and secret flows only by a rule for the exact pair of agents; there are no such rules yet"
-	}
-	return "", "", ""
 }
 
 // toAgent reports whether the reader is a model: the user sees results whole,

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -83,6 +84,49 @@ func prefix(text string, units int) int {
 func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 	canonical, _ := p.JSON()
 	return cutText(p, max(limit-len(canonical), 0))
+}
+
+// BytesPerToken is the estimate by which bounds in tokens are held.
+const BytesPerToken = 4
+
+// omission stands between the head and the tail of an excerpt.
+const omission = "\n[…]\n"
+
+// excerpt shortens what crosses to head and tail, together of at most limit
+// bytes; from is the length before, or zero when nothing was cut. A structured
+// value that is too long becomes a text.
+func excerpt(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
+	text := p.Text()
+	if canonical, ok := p.JSON(); ok {
+		if p.Size() <= limit {
+			return p, 0
+		}
+		text = cmp.Or(text, canonical)
+	}
+	if len(text) <= limit {
+		return envelope.Text(text), 0
+	}
+	room := max(limit-len(omission), 0)
+	head := text[:clearOf(text, (room+1)/2)]
+	return envelope.Text(head + omission + text[behind(text, len(text)-room/2):]), len(text)
+}
+
+// behind returns the first place, at or after start, that is inside no rune and
+// no placeholder.
+func behind(text string, start int) int {
+	if at := clearOf(text, start); at == start {
+		return start
+	}
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	if clearOf(text, start) == start {
+		return start
+	}
+	if end := strings.IndexByte(text[start:], ']'); end >= 0 {
+		return start + end + 1
+	}
+	return len(text)
 }
 
 // cutText shortens the text to at most limit bytes, on a rune's boundary and

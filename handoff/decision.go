@@ -3,6 +3,7 @@ package handoff
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
@@ -18,9 +19,10 @@ const (
 	Held             Verdict = iota // nothing crosses
 	NeedsTranslation                // retell it as Decision.Translate says, and ask again
 	Passed                          // the gated form may be sealed
+	Minimized                       // heading and status cross, and nothing of the value
 )
 
-var verdictNames = [...]string{"held", "needs translation", "passed"}
+var verdictNames = [...]string{"held", "needs translation", "passed", "minimized"}
 
 // String returns the verdict's name; one that does not exist reads "held".
 func (v Verdict) String() string {
@@ -93,7 +95,15 @@ type Decision struct {
 	To       string      `json:"to"`
 	Task     task.ID     `json:"task,omitempty"` // the reader's task
 
-	Dropped  []task.Path   `json:"dropped,omitempty"` // withheld paths; keys that no schema names are written *
+	Narrowed    bool        `json:"narrowed,omitempty"`    // parts only
+	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what crosses; keys that nobody wrote down beforehand are written *
+	Dropped     []task.Path `json:"dropped,omitempty"`     // what of it stays behind, likewise
+	TextDropped bool        `json:"textDropped,omitempty"` // the text beside the structured part stays behind
+	Unmatched   []task.Path `json:"unmatched,omitempty"`   // granted paths at which there was nothing
+
+	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
+	Translated bool    `json:"translated,omitempty"`
+
 	Redacted redact.Counts `json:"redacted,omitempty"`
 	Revealed redact.Counts `json:"revealed,omitempty"`
 	Broken   int           `json:"broken,omitempty"` // chat-template tokens made harmless
@@ -113,8 +123,12 @@ type Ruling struct {
 
 	session  string             // of the contract that it was made under
 	about    *envelope.Envelope // what it was made about
-	retold   *envelope.Envelope // the translation that crosses in its place, if any
+	replaced *envelope.Envelope // the translation that crosses in its place, if any
+	left     envelope.Payload   // with NeedsTranslation: what grant and block have left
 	crossing envelope.Payload   // what may be sealed; empty unless passed
+	trust    label.Trust        // that it crosses with
+	expires  time.Time          // at which the copy does; zero means never
+	recast   Recast
 }
 
 // String returns the decision in one line, without what crosses.
@@ -125,9 +139,29 @@ func (r Ruling) String() string {
 // Format writes [Ruling.String] for every verb, so that no verb prints a payload.
 func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
-// Err returns nil for a decision that passed, and a [*HeldError] for any other.
+// An Entry is a named entry of the policy that was used, and for what.
+type Entry struct {
+	Use  EntryUse `json:"use"`
+	Name string   `json:"name"`
+}
+
+// EntryUse says what an entry of the policy did.
+type EntryUse string
+
+// What entries do.
+const (
+	EntryLowered  EntryUse = "lowered"  // a declassifier let it cross below its label
+	EntryEndorsed EntryUse = "endorsed" // an endorser vouched for it
+	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
+)
+
+// Crosses reports whether anything of the value may be sealed.
+func (d *Decision) Crosses() bool { return d.Verdict == Passed }
+
+// Err returns nil for a decision that passed or was minimized, and a
+// [*HeldError] for any other.
 func (d *Decision) Err() error {
-	if d.Verdict == Passed {
+	if d.Verdict == Passed || d.Verdict == Minimized {
 		return nil
 	}
 	return &HeldError{Decision: *d}

@@ -10,6 +10,7 @@
 package handoff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +18,8 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
@@ -32,7 +34,7 @@ const (
 	RuleContract Rule = "contract" // the contract is over
 	RuleExpiry   Rule = "expiry"   // expired, or from the future
 	RuleDigest   Rule = "digest"   // altered since it was made
-	RuleSecret   Rule = "secret"   // secret flows only by a rule for the exact pair
+	RuleSecret   Rule = "secret"   // secret flows only by a rule for the exact pair that states a mode
 	RuleSize     Rule = "size"     // too large to redact
 
 	// RuleStructuredSize holds a structured value that is too large to deliver: it cannot be cut.
@@ -76,8 +78,8 @@ func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 
 // Decide rules on an offer at the given time. It changes nothing, and the same
 // arguments give the same decision. The checks run in this order: contract
-// alive, a result there, genuine, fresh, label within the contract, secret,
-// granted, translation, form; then the text is redacted and cut.
+// alive, a result there, genuine, fresh, granted, label within the contract and
+// the policy, mode, translation, parts; then what is left is redacted and cut.
 func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
 	d := Ruling{
 		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full},
@@ -101,29 +103,96 @@ func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
 		d.hold(RuleDigest, ReasonTampered, "it was altered after it was made")
 		return d, nil
 	}
-	if err := o.Envelope.Fresh(now); err != nil {
-		d.hold(RuleExpiry, ReasonExpired, err.Error())
+	g := c.grant(o.Source)
+	if g != nil {
+		d.Line = g.Line
+	}
+	if !d.fresh(o.Envelope, g, now) {
 		return d, nil
 	}
-	grant := c.grant(o.Source)
-	if grant != nil {
-		d.Line = grant.Line
-	}
-	if rule, why, detail := c.Contract.Admits(d.Before); rule != "" {
-		d.hold(rule, why, detail)
-		return d, nil
-	}
-	if grant == nil || !slices.Contains(grant.Paths, task.Whole) {
+	if g == nil || len(g.Paths) == 0 {
 		d.Dropped = topLevel(o.Envelope.Open())
 		d.hold(RuleGrant, ReasonRule, "nothing grants it")
 		return d, nil
 	}
-	payload, verdict := c.deliverable(o, grant, &d, now)
-	if verdict != Passed {
+	if g.Terms != nil && (g.Terms.from != d.From || g.Terms.to != d.To) {
+		d.hold(RuleGrant, ReasonRule, "it is granted under the terms of another pair")
 		return d, nil
 	}
-	err := c.gated(&d, payload)
+	err := c.rule(o, g, &d, now)
 	return d, err
+}
+
+// fresh rules on the expiry of what is offered, or of the grant's renewal of it.
+func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
+	err := e.Fresh(now)
+	d.expires = e.ExpiresAt()
+	if errors.Is(err, envelope.ErrExpired) && g != nil && g.Terms != nil && g.Terms.renew != nil {
+		if until := e.CreatedAt().Add(g.Terms.renew.TTL); now.Before(until) {
+			d.Entries, d.expires = append(d.Entries, Entry{EntryRenewed, g.Terms.renew.Name}), until
+			return true
+		}
+	}
+	if err != nil {
+		d.hold(RuleExpiry, ReasonExpired, err.Error())
+	}
+	return err == nil
+}
+
+// rule rules on what is genuine, fresh and granted by somebody.
+func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
+	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
+	d.After, d.trust = x.After, o.Envelope.Trust()
+	if x.Held() {
+		d.refuse(g.Terms, &x)
+		return nil
+	}
+	if x.After > c.Contract.MaxInput {
+		d.hold(RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
+		return nil
+	}
+	if t := g.Terms; t != nil {
+		if t.endorse != nil && d.trust != label.Endorsed {
+			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
+		}
+		if !g.Source.Kind.instructs() {
+			d.Mode = t.mode
+		}
+		if t.rule != "" && !g.Source.Kind.instructs() {
+			d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
+		}
+		if d.Mode == Minimal {
+			d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "its heading and status cross"
+			return nil
+		}
+		if t.recast == RecastSystem && d.trust != label.Endorsed && !g.Source.Kind.instructs() {
+			d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+			return nil
+		}
+	}
+	s := g.selection
+	if x.Lowers != nil {
+		d.Entries = append(d.Entries, Entry{EntryLowered, x.Lowers.Name})
+		s = narrowed(s.Only(x.Lowers.Paths...))
+	}
+	p, verdict := c.parts(o, g, s, d)
+	if verdict != Passed {
+		return nil
+	}
+	if g.Terms != nil && g.Terms.byModel && !g.Source.Kind.instructs() {
+		if p, verdict = c.retold(o, g, d, p, now); verdict != Passed {
+			return nil
+		}
+	}
+	return c.gated(g, d, p)
+}
+
+// refuse holds a value whose label does not cross. Where the label alone
+// decides, the rule is that of the lattice.
+func (d *Ruling) refuse(t *Terms, x *Crossing) {
+	d.After = d.Before
+	d.hold(x.Rule, x.Reason, x.Detail)
+	d.Line = cmp.Or(x.Line, d.Line)
 }
 
 // grant returns the contract's grant of a source, or nil.
@@ -145,81 +214,87 @@ func (c *Compartment) grant(s Source) *Grant {
 	return nil
 }
 
-// deliverable picks the parts of the payload that were asked for, or holds.
-func (c *Compartment) deliverable(o *Offer, g *Grant, d *Ruling, now time.Time) (envelope.Payload, Verdict) {
-	from := o.Envelope
-	if g.Translate != nil {
-		if o.Translated == nil {
-			d.Verdict, d.Rule, d.Translate = NeedsTranslation, granting(o.Source), g.Translate
-			return envelope.Payload{}, NeedsTranslation
-		}
-		from = o.Translated
-		if !c.translated(o, d, now) {
-			return envelope.Payload{}, Held
-		}
-		d.After, d.retold = from.Classification(), from
-	}
-	p := from.Open()
+// parts picks the parts of the payload that were asked for and are granted, or holds.
+func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (envelope.Payload, Verdict) {
+	p := o.Envelope.Open()
 	_, structured := p.JSON()
 	asked := o.As == task.Structured || o.As == task.Both
-	if !asked && (p.Text() != "" || !structured) {
-		return envelope.Text(p.Text()), Passed
-	}
-	if !structured {
+	if asked && !structured {
 		d.hold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, Held
 	}
-	if o.As == task.Structured {
-		p = p.WithText("")
+	if s.Whole() {
+		switch {
+		case o.As == task.Structured:
+			p = p.WithText("")
+		case !asked && p.Text() != "":
+			p = envelope.Text(p.Text())
+		}
+		return p, Passed
 	}
-	return p, Passed
+	return c.narrow(g, s, p, d)
 }
 
-// translated rules on what is offered as the translation of an offer, as
-// Decide does on the original: it is new context, and may be worse.
-func (c *Compartment) translated(o *Offer, d *Ruling, now time.Time) bool {
+// retold asks for a translation by a model, or rules on the one that is
+// offered, as Decide does on the original: it is new context, and may be worse.
+func (c *Compartment) retold(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, Verdict) {
 	t := o.Translated
+	if t == nil {
+		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, granting(o.Source)), left
+		d.Translate = &Translation{MaxTokens: g.Terms.tokens, ByModel: true}
+		return envelope.Payload{}, NeedsTranslation
+	}
 	switch {
-	case t.Genuine() != nil, !slices.Contains(t.Header().DerivedFrom, o.Envelope.ID()), t.Classification() < d.Before:
+	case t.Genuine() != nil, !slices.Contains(t.Header().DerivedFrom, o.Envelope.ID()), t.Classification() < d.After:
 		d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
-		return false
+		return envelope.Payload{}, Held
 	case t.Fresh(now) != nil:
 		d.hold(RuleExpiry, ReasonExpired, "its translation is not fresh")
-		return false
+		return envelope.Payload{}, Held
+	case t.Classification() > c.Contract.MaxInput:
+		d.hold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
+		return envelope.Payload{}, Held
 	}
-	if rule, why, detail := c.Contract.Admits(t.Classification()); rule != "" {
-		d.hold(rule, why, detail)
-		return false
-	}
-	return true
+	d.After, d.replaced, d.Translated = t.Classification(), t, true
+	d.expires, d.trust = envelope.Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
+	return envelope.Text(t.Open().Text()), Passed
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
-func (c *Compartment) gated(d *Ruling, p envelope.Payload) error {
+func (c *Compartment) gated(g *Grant, d *Ruling, p envelope.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
 		return nil
 	}
-	p, counts, err := redacted(p)
+	p, err := c.redacted(g, d, p)
 	if err != nil {
 		d.Dropped = nil
-		d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets")
+		d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets and personal data")
 		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
-	d.Redacted = counts
 	if c.Contract.toAgent() {
 		var ok bool
 		if p, d.Broken, ok = broken(p); !ok {
 			d.hold(RuleTokens, ReasonRule, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
+		if t := g.Terms; t != nil && t.retells && !g.Source.Kind.instructs() {
+			d.Translated = true
+			if t.tokens > 0 {
+				p, d.CutFrom = excerpt(p, t.tokens*BytesPerToken)
+			}
+			d.recast = t.recast
+		}
 		if canonical, _ := p.JSON(); len(canonical) > MaxPayload { // structured values are never cut
 			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
 			return nil
 		}
-		p, d.CutFrom = cut(p, MaxPayload)
+		var from int
+		if p, from = cut(p, MaxPayload); from > 0 {
+			d.CutFrom = max(d.CutFrom, from)
+		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.crossing = Passed, granting(d.Source), p.Size(), p
+	d.Verdict, d.Rule, d.BytesAfter, d.crossing = Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
 	return nil
 }
 
@@ -229,50 +304,11 @@ const (
 	RuleTokens Rule = "tokens" // its control tokens could not be broken
 )
 
-var secrets = redact.Secrets()
-
-// redacted takes secrets out of both parts.
-func redacted(p envelope.Payload) (envelope.Payload, redact.Counts, error) {
-	text, counts, err := secrets.Text(p.Text())
-	if err != nil {
-		return envelope.Payload{}, nil, err
-	}
-	canonical, ok := p.JSON()
-	if !ok {
-		if counts == nil {
-			return p, nil, nil
-		}
-		return envelope.Text(text), counts, nil
-	}
-	clean, more, err := secrets.JSON(canonical)
-	if err != nil {
-		return envelope.Payload{}, nil, err
-	}
-	p = p.WithText(text)
-	if clean != canonical {
-		v, err := envelope.ParseJSON(clean)
-		if err != nil {
-			return envelope.Payload{}, nil, err
-		}
-		p = p.WithStructured(v)
-	}
-	return p, sum(counts, more), nil
-}
-
-func sum(a, b redact.Counts) redact.Counts {
-	if len(a) == 0 {
-		return b
-	}
-	for kind, n := range b {
-		a[kind] += n
-	}
-	return a
-}
-
 // hold rules that nothing crosses.
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
-	d.Redacted, d.Broken, d.CutFrom, d.BytesAfter = nil, 0, 0, 0
+	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.BytesAfter, d.Translated = nil, nil, 0, 0, 0, false
+	d.Kept = nil
 }
 
 // absent rules on a dependency without a result.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
@@ -14,7 +15,7 @@ var ErrHarmful = errors.New("may not stand unfenced")
 // Harmless reports why short words that will stand in a prompt without a
 // fence, such as a planned title or a role, may not: they are not one clean
 // line ([task.ErrLine]), or the gate would have to break a control token of a
-// chat template in them or redact a secret. The error says which, and never
+// chat template in them or redact a secret or personal data. The error says which, and never
 // quotes the words. It wraps [ErrHarmful].
 func Harmless(line string) error {
 	if err := task.CheckLine(line); err != nil {
@@ -23,7 +24,7 @@ func Harmless(line string) error {
 	if _, n := breakTokens(line); n > 0 {
 		return fmt.Errorf("%w: a control token of a chat template is in it", ErrHarmful)
 	}
-	_, counts, err := secrets.Text(line)
+	_, counts, err := redact.Default().Text(line)
 	if err != nil {
 		return fmt.Errorf("%w: it cannot be checked for secrets: %w", ErrHarmful, err)
 	}
@@ -34,5 +35,5 @@ func Harmless(line string) error {
 	for _, kind := range counts.Kinds() {
 		kinds = append(kinds, string(kind))
 	}
-	return fmt.Errorf("%w: a secret is in it (%s)", ErrHarmful, strings.Join(kinds, ", "))
+	return fmt.Errorf("%w: a secret or personal data is in it (%s)", ErrHarmful, strings.Join(kinds, ", "))
 }

@@ -11,12 +11,13 @@ import (
 
 // A Reply is what an agent gives back, before the gate ruled on it.
 type Reply struct {
-	ID    envelope.ID // of the envelope to be made
-	Text  string
-	JSON  envelope.JSON         // its structured part, if the agent read it already; else the zero value
-	Tags  []string              // tags that the agent claims
-	Claim *label.Classification // level that the agent claims; nil claims nothing
-	TTL   time.Duration         // own life of the result; zero means unlimited
+	Session string      // of the contract that it answers; empty is not checked
+	ID      envelope.ID // of the envelope to be made
+	Text    string
+	JSON    envelope.JSON         // its structured part, if the agent read it already; else the zero value
+	Tags    []string              // tags that the agent claims
+	Claim   *label.Classification // level that the agent claims; nil claims nothing
+	TTL     time.Duration         // own life of the result; zero means unlimited
 }
 
 // A Validator holds a structured result to the schema that its task declares.
@@ -42,6 +43,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	if k.Session == "" {
 		return refuse(RuleContract, "there is no contract")
+	}
+	if r.Session != "" && r.Session != k.Session {
+		return refuse(RuleContract, "the reply belongs to another contract")
 	}
 	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		return refuse(RuleContract, "the reply came after the contract had ended")
@@ -82,6 +86,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
 		return refuse(RuleExpiry, "what it was made from expired meanwhile")
+	}
+	if k.replied != nil && !k.replied.CompareAndSwap(false, true) {
+		return refuse(RuleContract, "a reply has come under this contract already")
 	}
 	e, err := envelope.New(h, payload)
 	if err != nil {

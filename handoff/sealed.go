@@ -25,6 +25,7 @@ type Sealed struct {
 	as        task.Payload
 	trust     label.Trust
 	expiresAt time.Time // zero means never
+	recast    Recast
 	payload   envelope.Payload
 	decision  *Decision
 }
@@ -44,15 +45,15 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	switch {
 	case d.Verdict == NeedsTranslation:
 		return Sealed{}, fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
-	case d.Verdict != Passed && !o.Optional:
-		return Sealed{}, d.Err()
+	case d.Verdict == Held && !o.Optional, d.Verdict > Minimized:
+		return Sealed{}, &HeldError{Decision: d.Decision}
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
-		s.trust, s.expiresAt = d.about.Trust(), d.about.ExpiresAt()
-		if t := d.retold; t != nil {
-			s.trust, s.expiresAt = s.trust.Join(t.Trust()), envelope.Earliest(s.expiresAt, t.ExpiresAt())
+		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
+		if d.replaced != nil {
+			s.envelope = d.replaced.ID()
 		}
 	}
 	return s, nil
@@ -102,6 +103,9 @@ func (s *Sealed) Status() task.Status { return s.status }
 
 // As returns the form in which the payload is delivered.
 func (s *Sealed) As() task.Payload { return s.as }
+
+// Recast returns where the payload is to stand; the zero value is the user message.
+func (s *Sealed) Recast() Recast { return s.recast }
 
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }

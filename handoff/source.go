@@ -3,8 +3,6 @@ package handoff
 import (
 	"fmt"
 	"slices"
-
-	"github.com/runteam/runteam/task"
 )
 
 // A Source names where a piece of context comes from.
@@ -35,6 +33,13 @@ const (
 const Runtime = "runteam"
 
 var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest"}
+
+// instructs reports whether a carrier tells its reader what to do, or what went
+// wrong, instead of what somebody came to. Such words have no parts: labels,
+// ceilings and redaction count for them, modes and paths do not.
+func (k SourceKind) instructs() bool {
+	return k == Goal || k == Roster || k == Plan || k == Fault
+}
 
 // String returns the carrier's name.
 func (k SourceKind) String() string {
@@ -85,11 +90,3 @@ func granting(s Source) Rule {
 	}
 	return RuleGrant
 }
-
-// WholeOf returns the grant of a source as a whole. Its Paths are shared and
-// must not be written to; a contract has its own.
-func WholeOf(s Source, line string) Grant {
-	return Grant{Source: s, Paths: whole, Line: line}
-}
-
-var whole = []task.Path{task.Whole}

@@ -1,0 +1,47 @@
+package handoff
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/label"
+)
+
+// A Crossing is what would become of a value of some label on an edge,
+// whatever the value is: what a static check asks beforehand, and the gate
+// about each value.
+type Crossing struct {
+	After  label.Classification // the label that it would cross with
+	Lowers *Declassifier        // the entry that lowers it to After; nil if none does
+
+	// Why it would not cross; empty if it would.
+	Rule   Rule
+	Reason Reason
+	Detail string
+	Line   string
+}
+
+// Held reports whether a value of this label is certain not to cross.
+func (c *Crossing) Held() bool { return c.Rule != "" }
+
+// Crossing rules on the label of a value for a reader with this clearance.
+//
+// Above the clearance, and for what is secret without a rule for the exact
+// pair, a declassifier is asked; where there is none the value is held.
+func (t *Terms) Crossing(level, clearance label.Classification, to string) Crossing {
+	c := Crossing{After: level}
+	named := to == User || t != nil && t.exact // a rule for the exact pair, or the caller, who is no model
+	if (level > clearance || level == label.Secret && !named) && t != nil && t.lower != nil && t.lower.LowerTo < level {
+		c.After, c.Lowers = t.lower.LowerTo, t.lower
+	}
+	switch {
+	case c.After > clearance:
+		c.Rule, c.Reason, c.Detail = RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", c.After, to, clearance)
+	case c.After == label.Secret && !named:
+		c.Rule, c.Reason = RuleSecret, ReasonRule
+		c.Detail = "it is secret, and secret flows only by a rule for the exact pair of agents that states a mode"
+	case t != nil && c.After > t.ceiling:
+		c.Rule, c.Reason, c.Line = t.ceilingRule, ReasonRule, t.ceilingLine
+		c.Detail = fmt.Sprintf("it is %v, and the rule lets %v through at most", c.After, t.ceiling)
+	}
+	return c
+}

@@ -1,0 +1,113 @@
+package handoff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// A Grant lets one source cross to the agent.
+type Grant struct {
+	Source Source
+	Paths  []task.Path // what of it, as package pick reads allow paths; empty means nothing, [task.Whole] means all
+	Line   string      // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
+
+	// Terms are what the policy says of the pair; nil means that it says nothing.
+	Terms *Terms
+
+	// Reveal names personal kinds that the grant lets cross in clear, and where,
+	// beside those of Terms. Secrets never do.
+	Reveal map[redact.Kind][]task.Path
+
+	// Names says which keys of the value a decision may show; nil shows those
+	// that paths of the grant and its terms name, and * for any other.
+	Names Namer
+
+	selection pick.Selection // Paths and Terms together; of a contract's own grants
+}
+
+// A Namer writes a path for people who may not know every key of a value: keys
+// that nobody has written down beforehand become *.
+type Namer interface {
+	Shown(p task.Path) task.Path
+}
+
+// WholeOf returns the grant of a source as a whole. Its Paths are shared and
+// must not be written to; a contract has its own.
+func WholeOf(s Source, line string) Grant {
+	return Grant{Source: s, Paths: whole, Line: line}
+}
+
+var whole = []task.Path{task.Whole}
+
+// fewGrants is how many grants are searched one by one.
+const fewGrants = 16
+
+// agreed returns grants that share nothing with those given that could be
+// changed, or a [*Refusal] of what the gate could not enforce: a grant of
+// nobody, and what is no path.
+func agreed(grants []Grant) ([]Grant, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	out := slices.Clone(grants)
+	for i := range out {
+		g := &out[i]
+		if g.Source.Kind == 0 || g.Source.Name == "" {
+			return nil, &Refusal{RuleGrant, "a grant names no source", "name a dependency or an input"}
+		}
+		if isWhole(g.Paths) {
+			g.Paths = whole
+		} else {
+			g.Paths = slices.Clone(g.Paths)
+		}
+		var err error
+		if g.selection, err = g.selects(); err != nil {
+			return nil, &Refusal{RuleGrant, fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err), ""}
+		}
+		g.Reveal = cloneReveal(g.Reveal)
+	}
+	return out, nil
+}
+
+func isWhole(paths []task.Path) bool { return len(paths) == 1 && paths[0] == task.Whole }
+
+// selects returns what of a structured value crosses under the grant.
+func (g *Grant) selects() (pick.Selection, error) {
+	switch {
+	case len(g.Paths) == 0:
+		return pick.Selection{}, nil
+	case g.Source.Kind.instructs():
+		return pick.Everything(), nil
+	case g.Terms == nil && isWhole(g.Paths):
+		return pick.Everything(), nil
+	case isWhole(g.Paths):
+		return g.Terms.Delivers(nil)
+	}
+	return g.Terms.Delivers(g.Paths)
+}
+
+// A Part is one piece of context as the label of a task counts it.
+type Part struct {
+	Classification label.Classification // what it crosses with, see [Terms.Crossing]
+	Held           bool                 // it is certain not to cross
+	Optional       bool
+}
+
+// Label returns the request label of a task: the join of its own
+// classification and of everything that will be delivered. An optional part
+// that will be held does not count; one that is needed and held does, so that
+// the handshake refuses the task.
+func Label(own label.Classification, parts []Part) label.Classification {
+	level := own
+	for _, p := range parts {
+		if !p.Optional || !p.Held {
+			level = level.Join(p.Classification)
+		}
+	}
+	return level
+}

@@ -1,0 +1,88 @@
+package handoff
+
+import (
+	"maps"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// redacted takes secrets and personal data out of both parts, but for what the
+// grant reveals.
+func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelope.Payload, error) {
+	r := standardRedactor(c.Contract.Callee)
+	if g.Terms != nil {
+		r = g.Terms.redactor
+	}
+	reveal := g.reveals(c.Contract.toAgent())
+	text, out, shown, err := r.TextRevealing(p.Text(), reveal)
+	if err != nil {
+		return envelope.Payload{}, err
+	}
+	d.Redacted, d.Revealed = out, shown
+	canonical, ok := p.JSON()
+	if !ok {
+		if out == nil {
+			return p, nil
+		}
+		return envelope.Text(text), nil
+	}
+	clean, out, shown, err := r.JSONRevealing(canonical, reveal)
+	if err != nil {
+		return envelope.Payload{}, err
+	}
+	d.Redacted, d.Revealed = sum(d.Redacted, out), sum(d.Revealed, shown)
+	p = p.WithText(text)
+	if clean == canonical {
+		return p, nil
+	}
+	value, err := envelope.DecodeJSON(clean)
+	if err != nil {
+		return envelope.Payload{}, err
+	}
+	v, err := envelope.EncodeJSON(value) // keys that were redacted may be out of order
+	if err != nil {
+		return envelope.Payload{}, err
+	}
+	return p.WithStructured(v), nil
+}
+
+// reveals returns what the redactor asks about personal data, or nil if all of
+// it is redacted.
+func (g *Grant) reveals(toAgent bool) redact.Reveal {
+	var rule map[redact.Kind][]task.Path
+	if g.Terms != nil {
+		rule = g.Terms.reveal
+	}
+	if len(rule) == 0 && len(g.Reveal) == 0 || !toAgent {
+		return nil
+	}
+	return func(kind redact.Kind, path []string) bool {
+		return !kind.Secret() && (covered(rule[kind], path) || covered(g.Reveal[kind], path))
+	}
+}
+
+func covered(paths []task.Path, path []string) bool {
+	for _, p := range paths {
+		if pick.Covers(p, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func sum(a, b redact.Counts) redact.Counts {
+	if len(b) == 0 {
+		return a
+	}
+	if len(a) == 0 {
+		return b
+	}
+	a = maps.Clone(a)
+	for kind, n := range b {
+		a[kind] += n
+	}
+	return a
+}

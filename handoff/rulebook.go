@@ -1,0 +1,196 @@
+package handoff
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// A Rulebook is a policy that was checked, ready to rule. It is immutable and
+// safe for concurrent use. A nil *Rulebook is that of the zero [Policy].
+type Rulebook struct {
+	standard Mode
+	defaults map[string]Mode   // of agents, by name
+	exact    map[[2]string]int // into rules
+	by       map[side]*bundle  // rules with Anyone on one side or both
+	rules    []law
+	lower    map[[2]string]*Declassifier
+	endorse  map[[2]string]*Endorser
+	renew    map[[2]string]*Renewal
+	redact   Redaction
+	redactor *redact.Redactor
+	digest   string
+	policy   *Policy
+}
+
+// A side is where rules with Anyone match: by producer, by reader, or everywhere.
+type side struct{ from, to string }
+
+// A law is a rule with its paths read.
+type law struct {
+	PairRule
+	picked pick.Selection // Allow and Block
+	blocks pick.Selection // Block alone
+}
+
+// A bundle is what all rules of one side say together.
+type bundle struct {
+	states    bool // one of them states a mode
+	mode      Mode
+	deciding  *law // of the narrowest, the first by id
+	needs     bool // one of them is scoped without a list
+	selection pick.Selection
+	blocks    pick.Selection
+	ceiling   *law // of those with a ceiling, the lowest
+	redact    Redaction
+	retells   []*Translation
+	cites     []Citation // by id
+}
+
+// Compile checks the policy against those whom it may name, and returns it
+// ready to rule, or [task.Problems] with everything that is wrong, with
+// pointers such as /policy/rules/0/allow/1.
+func (p *Policy) Compile(parties []Party) (*Rulebook, error) {
+	own := p.clone()
+	b := &Rulebook{
+		standard: cmp.Or(own.Default, Full), defaults: map[string]Mode{}, exact: map[[2]string]int{}, by: map[side]*bundle{},
+		lower: map[[2]string]*Declassifier{}, endorse: map[[2]string]*Endorser{}, renew: map[[2]string]*Renewal{},
+		redact: own.Redact, policy: own,
+	}
+	c := policyChecker{book: b, parties: parties}
+	c.check()
+	if len(c.found) > 0 {
+		return nil, c.found
+	}
+	b.digest = own.digest()
+	return b, nil
+}
+
+// Digest returns the SHA-256, in hex, of the policy; it is the same for equal
+// policies, wherever they are written.
+func (b *Rulebook) Digest() string {
+	if b == nil {
+		return (&Policy{}).digest()
+	}
+	return b.digest
+}
+
+// Policy returns a copy of the policy that b was made from.
+func (b *Rulebook) Policy() Policy {
+	if b == nil {
+		return Policy{}
+	}
+	return *b.policy.clone()
+}
+
+// digest hashes the policy without the places where it is written.
+func (p *Policy) digest() string {
+	plain := p.clone()
+	for i := range plain.Rules {
+		plain.Rules[i].Origin = task.Position{}
+	}
+	for i := range plain.Declassify {
+		plain.Declassify[i].Origin = task.Position{}
+	}
+	for i := range plain.Endorse {
+		plain.Endorse[i].Origin = task.Position{}
+	}
+	for i := range plain.Renew {
+		plain.Renew[i].Origin = task.Position{}
+	}
+	raw, err := json.Marshal(plain)
+	if err != nil {
+		return "" // a policy of strings and numbers has a JSON form
+	}
+	sum := sha256.Sum256(append([]byte("runteam/policy/1\n"), raw...))
+	return hex.EncodeToString(sum[:])
+}
+
+// clone returns a policy that shares nothing with p.
+func (p *Policy) clone() *Policy {
+	c := *p
+	c.Rules = slices.Clone(p.Rules)
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		r.Allow, r.Block, r.Redact = slices.Clone(r.Allow), slices.Clone(r.Block), r.Redact.clone()
+		if r.Ceiling != nil {
+			r.Ceiling = new(*r.Ceiling)
+		}
+		r.Translate = r.Translate.clone()
+		r.Reveal = cloneReveal(r.Reveal)
+	}
+	c.Declassify = slices.Clone(p.Declassify)
+	for i := range c.Declassify {
+		c.Declassify[i].Paths = slices.Clone(c.Declassify[i].Paths)
+	}
+	c.Endorse, c.Renew, c.Redact = slices.Clone(p.Endorse), slices.Clone(p.Renew), p.Redact.clone()
+	return &c
+}
+
+func (r Redaction) clone() Redaction {
+	return Redaction{slices.Clone(r.Kinds), slices.Clone(r.Patterns)}
+}
+
+func (t *Translation) clone() *Translation {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.Fields, c.Filter = slices.Clone(t.Fields), slices.Clone(t.Filter)
+	return &c
+}
+
+func cloneReveal(reveal map[redact.Kind][]task.Path) map[redact.Kind][]task.Path {
+	if reveal == nil {
+		return nil
+	}
+	c := make(map[redact.Kind][]task.Path, len(reveal))
+	for kind, paths := range reveal {
+		c[kind] = slices.Clone(paths)
+	}
+	return c
+}
+
+// and joins two redactions.
+func (r Redaction) and(s Redaction) Redaction {
+	if len(s.Kinds) == 0 && len(s.Patterns) == 0 {
+		return r
+	}
+	out := r.clone()
+	for _, k := range s.Kinds {
+		if !slices.Contains(out.Kinds, k) {
+			out.Kinds = append(out.Kinds, k)
+		}
+	}
+	for _, p := range s.Patterns {
+		if !slices.Contains(out.Patterns, p) {
+			out.Patterns = append(out.Patterns, p)
+		}
+	}
+	return out
+}
+
+// redactor returns the redactor of the default kinds and these.
+func (r Redaction) redactor() (*redact.Redactor, error) {
+	if len(r.Kinds) == 0 && len(r.Patterns) == 0 {
+		return redact.Default(), nil
+	}
+	kinds := redact.DefaultKinds()
+	for _, k := range r.Kinds {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return redact.New(redact.Options{Personal: kinds, Patterns: r.Patterns})
+}
+
+// ErrPolicy reports a policy that cannot rule. [task.Problems] of
+// [Policy.Compile] wrap it.
+var ErrPolicy = errors.New("invalid policy")

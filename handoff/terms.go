@@ -1,0 +1,325 @@
+package handoff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Terms are what a policy says of one producer and one reader. They are
+// immutable; [Rulebook.Between] makes them. Nil terms say what no policy says:
+// grants cross whole, nothing secret does, and redaction is that of all edges.
+type Terms struct {
+	from, to  string
+	mode      Mode
+	rule      Rule // what states the mode; empty if no rule does
+	line      string
+	exact     bool // a rule for exactly this pair states the mode
+	needs     bool // scoped without a list: only what the task needs
+	selection pick.Selection
+
+	ceiling     label.Classification
+	ceilingRule Rule
+	ceilingLine string
+
+	retells bool // what crosses is not what was left, or not where it stood
+	tokens  int
+	byModel bool
+	recast  Recast
+
+	reveal   map[redact.Kind][]task.Path
+	redactor *redact.Redactor
+
+	lower   *Declassifier
+	endorse *Endorser
+	renew   *Renewal
+	laws    []Citation
+}
+
+// A Citation names a rule that has a say on an edge, and where it is written.
+type Citation struct {
+	Rule Rule   `json:"rule"`
+	Line string `json:"line,omitempty"`
+}
+
+// Rules that no rule of a policy stands behind.
+const (
+	RuleDefault      Rule = "policy default"
+	RuleAgentDefault Rule = "agent default"
+)
+
+// modes lists the modes, narrowest first.
+var modes = []Mode{Minimal, Scoped, Full}
+
+// narrower returns the narrower of two modes.
+func narrower(a, b Mode) Mode { return modes[min(slices.Index(modes, a), slices.Index(modes, b))] }
+
+// Between returns the terms of what from makes for to. It takes time in the
+// number of rules that match the pair, not of all.
+func (b *Rulebook) Between(from, to string) *Terms {
+	t := &Terms{from: from, to: to, mode: Full, selection: pick.Everything(), ceiling: label.Secret}
+	if b == nil {
+		t.redactor = standardRedactor(to)
+		return t
+	}
+	pair := [2]string{from, to}
+	t.lower, t.endorse, t.renew = b.lower[pair], b.endorse[pair], b.renew[pair]
+	redaction := b.redact
+	if to == User {
+		redaction = Redaction{}
+	}
+	states := false
+	if i, ok := b.exact[pair]; ok {
+		r := &b.rules[i]
+		t.laws = append(t.laws, Citation{r.ID, r.Origin.String()})
+		states = t.exactly(r)
+		redaction = redaction.and(r.Redact)
+	}
+	for _, s := range [...]side{{from, Anyone}, {Anyone, to}, {Anyone, Anyone}} {
+		w := b.by[s]
+		if w == nil || to == User && s.to == Anyone {
+			continue
+		}
+		t.laws = append(t.laws, w.cites...)
+		if !states && w.states {
+			t.compose(w)
+		}
+		t.selection = t.selection.And(w.blocks)
+		t.bound(w.ceiling)
+		for _, with := range w.retells {
+			t.retell(with)
+		}
+		redaction = redaction.and(w.redact)
+	}
+	if !states && t.rule == "" {
+		t.fallBack(b)
+	}
+	t.redactor = b.redactorFor(to, redaction)
+	return t
+}
+
+// exactly takes in the rule for the pair, and reports whether it states a mode.
+func (t *Terms) exactly(r *law) bool {
+	t.reveal = r.Reveal
+	t.bound(r)
+	t.retell(r.Translate)
+	if r.Mode == "" {
+		t.selection = t.selection.And(r.blocks)
+		return false
+	}
+	t.mode, t.rule, t.line, t.exact = r.Mode, r.ID, r.Origin.String(), true
+	t.needs = r.Mode == Scoped && r.Allow == nil
+	t.selection = t.selection.And(r.picked)
+	return true
+}
+
+// compose narrows the mode to that of the rules with one Anyone.
+func (t *Terms) compose(w *bundle) {
+	if t.rule == "" || narrower(t.mode, w.mode) != t.mode {
+		t.rule, t.line = w.deciding.ID, w.deciding.Origin.String()
+	}
+	t.mode, t.needs = narrower(t.mode, w.mode), t.needs || w.needs
+	t.selection = t.selection.And(w.selection)
+}
+
+// bound lowers the ceiling to that of a rule.
+func (t *Terms) bound(r *law) {
+	if r != nil && r.Ceiling != nil && *r.Ceiling < t.ceiling {
+		t.ceiling, t.ceilingRule, t.ceilingLine = *r.Ceiling, r.ID, r.Origin.String()
+	}
+}
+
+func byRule(a, b Citation) int {
+	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line))
+}
+
+// retell adds a translation to those that were stated before.
+func (t *Terms) retell(with *Translation) {
+	if with == nil {
+		return
+	}
+	t.retells = true
+	if with.Fields != nil {
+		t.selection = narrowed(t.selection.Only(with.Fields...))
+	}
+	if len(with.Filter) > 0 {
+		t.selection = narrowed(t.selection.Except(with.Filter...))
+	}
+	if with.MaxTokens > 0 && (t.tokens == 0 || with.MaxTokens < t.tokens) {
+		t.tokens = with.MaxTokens
+	}
+	t.byModel = t.byModel || with.ByModel
+	if with.Recast == RecastSystem {
+		t.recast = RecastSystem
+	}
+}
+
+// narrowed returns a selection that was checked before; if it was not, nothing is selected.
+func narrowed(s pick.Selection, err error) pick.Selection {
+	if err != nil {
+		return pick.Selection{}
+	}
+	return s
+}
+
+// fallBack takes the mode from the defaults, which are for what agents make
+// for agents.
+func (t *Terms) fallBack(b *Rulebook) {
+	own, known := b.defaults[t.to]
+	if _, producer := b.defaults[t.from]; !producer || !known {
+		return
+	}
+	t.mode = b.standard
+	if b.standard != Full {
+		t.rule, t.line = RuleDefault, "policy.default"
+	}
+	if own = cmp.Or(own, Full); narrower(own, t.mode) != t.mode {
+		t.mode, t.rule, t.line = own, RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)
+	}
+	t.needs = t.mode == Scoped
+}
+
+// redactorFor returns the redactor of an edge. Compile has seen that every one can be made.
+func (b *Rulebook) redactorFor(to string, r Redaction) *redact.Redactor {
+	if to == User {
+		if len(r.Kinds) == 0 && len(r.Patterns) == 0 {
+			return redact.Secrets()
+		}
+		made, _ := redact.New(redact.Options{Personal: r.Kinds, Patterns: r.Patterns})
+		return made // nil, which refuses every text, if it could not be made
+	}
+	if len(r.Kinds) == len(b.redact.Kinds) && len(r.Patterns) == len(b.redact.Patterns) {
+		return b.redactor
+	}
+	made, _ := r.redactor()
+	return made
+}
+
+// standardRedactor is what redacts for a reader where no policy adds anything:
+// secrets for all, and the default personal kinds for every agent.
+func standardRedactor(to string) *redact.Redactor {
+	if to == User {
+		return redact.Secrets()
+	}
+	return redact.Default()
+}
+
+// The rest is for people and for the static check.
+
+// Mode returns how much an edge under these terms delivers.
+func (t *Terms) Mode() Mode {
+	if t == nil {
+		return Full
+	}
+	return t.mode
+}
+
+// Stated returns the rule that states the mode, and where it is written; both
+// are empty if no rule does.
+func (t *Terms) Stated() (Rule, string) {
+	if t == nil {
+		return "", ""
+	}
+	return t.rule, t.line
+}
+
+// Cited returns every rule that has a say, the one for the exact pair first.
+func (t *Terms) Cited() []Citation {
+	if t == nil {
+		return nil
+	}
+	return slices.Clone(t.laws)
+}
+
+// Declassifier returns the entry that may lower labels here, or nil.
+func (t *Terms) Declassifier() *Declassifier {
+	if t == nil || t.lower == nil {
+		return nil
+	}
+	d := *t.lower
+	d.Paths = slices.Clone(d.Paths)
+	return &d
+}
+
+// Reveals returns the personal kinds that may cross in clear, sorted.
+func (t *Terms) Reveals() []redact.Kind {
+	if t == nil {
+		return nil
+	}
+	var kinds []redact.Kind
+	for kind := range t.reveal {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Retells describes how what crosses is retold, such as "excerpt of 500
+// tokens"; empty if it is not.
+func (t *Terms) Retells() string {
+	switch {
+	case t == nil || !t.retells:
+		return ""
+	case t.byModel:
+		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.tokens)
+	case t.tokens > 0:
+		return fmt.Sprintf("excerpt of at most %d tokens", t.tokens)
+	case t.recast == RecastSystem:
+		return "into the system prompt"
+	}
+	return "parts only"
+}
+
+// Delivers returns what of a structured value may cross to a task that needs
+// these parts; nil needs the whole.
+func (t *Terms) Delivers(need []task.Path) (pick.Selection, error) {
+	s := pick.Everything()
+	if t != nil {
+		s = t.selection
+		switch {
+		case t.mode == Minimal, t.needs && need == nil:
+			return pick.Selection{}, nil
+		}
+	}
+	if need == nil || len(need) == 1 && need[0] == task.Whole {
+		return s, nil
+	}
+	return s.Only(need...)
+}
+
+// Contradiction says what cannot be meant by these terms and a need together:
+// a need of what the rule withholds in any case, or a scope of nothing.
+func (t *Terms) Contradiction(need []task.Path) *Refusal {
+	if t == nil {
+		return nil
+	}
+	rule := t.rule
+	s, err := t.Delivers(need)
+	switch {
+	case err != nil:
+		return &Refusal{RuleGrant, err.Error(), ""}
+	case t.mode == Minimal && need != nil:
+		return &Refusal{rule, fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.cited()), "leave need out, or change the rule"}
+	case t.needs && need == nil:
+		return &Refusal{rule, fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.cited()), "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
+	case t.mode != Minimal && s.Empty():
+		return &Refusal{rule, fmt.Sprintf("nothing that it needs may cross by %s", t.cited()), "let need, allow and block leave something in common"}
+	}
+	return nil
+}
+
+// cited words the rule that states the mode.
+func (t *Terms) cited() string {
+	if t.rule == "" {
+		return "the rules of the policy"
+	}
+	if t.line == "" {
+		return string(t.rule)
+	}
+	return fmt.Sprintf("%s (%s)", t.rule, t.line)
+}
