@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
@@ -13,8 +14,8 @@ var ErrUnbounded = errors.New("not bounded")
 
 // Bounded returns nil if every value at the path in a valid result carries
 // little: a number, a boolean, null, a value of an enum or const, or a bounded
-// text. The path is one of a list of what is allowed: a pointer of RFC 6901
-// with * for any member or item. It names a value that is no container; with
+// text. The path is an allow path, as package pick reads them: a pointer of RFC
+// 6901 with * for any member or item. It names a value that is no container; with
 // a final /**, and as "", it takes containers too, and then all in them is bounded.
 //
 // A text is bounded by a "pattern" between ^ and $ that matches at most 64
@@ -36,10 +37,10 @@ func (s *Schema) Bounded(path task.Path) error {
 	if s == nil {
 		return fmt.Errorf("%s is %w: there is no schema; write one in outputSchema", shown(path), ErrUnbounded)
 	}
-	tokens, deep, err := split(path)
-	if err != nil {
-		return fmt.Errorf("%q is %w: %w", path, ErrUnbounded, err)
+	if err := pick.CheckAllow(path); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnbounded, err)
 	}
+	tokens, deep := split(path)
 	q := question{path: tokens, strict: true, deep: deep, known: map[asked]reach{}}
 	if s.Has(tokens) != Yes {
 		return fmt.Errorf("%s is %w: the schema has no %s; write it under \"properties\"", shown(path), ErrUnbounded, shown(path))
@@ -62,23 +63,14 @@ func shown(path task.Path) string {
 	return string(path)
 }
 
-// split returns the tokens of a path, and whether it takes containers.
-func split(path task.Path) (tokens []string, deep bool, err error) {
-	if path == task.Whole {
-		return nil, true, nil
+// split returns the tokens of an allow path, and whether it takes containers.
+func split(path task.Path) (tokens []string, deep bool) {
+	rest, deep := strings.CutSuffix(string(path), "/**")
+	if rest == "" {
+		return nil, true
 	}
-	if path[0] != '/' {
-		return nil, false, errors.New("a path begins with /, or is empty")
+	for token := range strings.SplitSeq(rest[1:], "/") {
+		tokens = append(tokens, unescape(token))
 	}
-	tokens = strings.Split(string(path[1:]), "/")
-	if last := len(tokens) - 1; tokens[last] == "**" {
-		tokens, deep = tokens[:last], true
-	}
-	for i, t := range tokens {
-		if t == "**" {
-			return nil, false, errors.New("only the end of a path can be **")
-		}
-		tokens[i] = unescape(t)
-	}
-	return tokens, deep, nil
+	return tokens, deep
 }

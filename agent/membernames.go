@@ -1,16 +1,8 @@
 package agent
 
-import (
-	"strings"
-	"unicode"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-)
-
 // Names says whether a member of this name can stand anywhere in a valid
 // result, at any depth. Names are compared loosely, as blocks compare them: in
-// NFKC, with case folded and format characters left out. It is Maybe where
+// NFKC, with case folded and characters that nobody sees left out. It is Maybe where
 // names are left to the reply, and No only if no valid result has such a
 // member. Without a schema (nil), all is Maybe.
 func (s *Schema) Names(name string) Answer {
@@ -27,17 +19,6 @@ func (s *Schema) Names(name string) Answer {
 		}
 	}
 	return f.found[s.root]
-}
-
-// loose returns the form in which names are compared loosely.
-func loose(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, norm.NFKC.String(name))
-	return norm.NFKC.String(cases.Fold().String(name))
 }
 
 // A finder looks for a name in all schemas at once.

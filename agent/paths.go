@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
@@ -42,8 +43,11 @@ func (s *Schema) Has(path []string) Answer {
 // Declares reports whether the schema names each member on an allow path:
 // whether [Schema.Has] is Yes for it.
 func (s *Schema) Declares(p task.Path) bool {
-	tokens, _, err := split(p)
-	return err == nil && s.Has(tokens) == Yes
+	if pick.CheckAllow(p) != nil {
+		return false
+	}
+	tokens, _ := split(p)
+	return s.Has(tokens) == Yes
 }
 
 // Shown returns the path with "*" in place of each name of a member that the
@@ -73,20 +77,21 @@ func (s *Schema) Shown(p task.Path) task.Path {
 }
 
 // named returns the schemas that are written out for what a token names in
-// values of any of these schemas. An index names an item if indexes is true.
-func named(of []*node, token string, indexes bool) []*node {
+// values of any of these schemas. Of a place in a value, and not of a path to
+// show, an index names an item, and a name is the same in another spelling.
+func named(of []*node, token string, place bool) []*node {
 	var out []*node
 	for _, n := range besides(of) {
 		if n.fixed != nil {
-			if values := parts(n.fixed, token); len(values) > 0 && (indexes || token == "*" || inObject(n.fixed, token)) {
+			if values := parts(n.fixed, token); len(values) > 0 && (place || token == "*" || inObject(n.fixed, token)) {
 				out = append(out, fixedTo(values))
 			}
 			continue
 		}
 		if n.types.has(anObject) {
-			out = n.namedMembers(out, token)
+			out = n.namedMembers(out, token, place)
 		}
-		if _, isIndex := index(token); n.types.has(anArray) && (token == "*" || isIndex && indexes) {
+		if _, isIndex := index(token); n.types.has(anArray) && (token == "*" || isIndex && place) {
 			out = n.namedItems(out, token)
 		}
 	}
@@ -103,13 +108,14 @@ func inObject(values []any, name string) bool {
 	})
 }
 
-func (n *node) namedMembers(out []*node, token string) []*node {
+func (n *node) namedMembers(out []*node, token string, place bool) []*node {
+	is := func(name string) bool { return token == "*" || name == token || place && sameName(name, token) }
 	for name, p := range n.props {
-		if token == "*" || name == token {
+		if is(name) {
 			out = append(out, p)
 		}
 	}
-	if slices.Contains(n.required, token) || token == "*" && len(n.required) > 0 {
+	if slices.ContainsFunc(n.required, is) {
 		out = append(out, open())
 	}
 	if token == "*" {

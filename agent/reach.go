@@ -143,7 +143,7 @@ func parts(values []any, token string) []any {
 		switch v := v.(type) {
 		case map[string]any:
 			for name, member := range v {
-				if token == "*" || name == token {
+				if token == "*" || sameName(name, token) {
 					out = append(out, member)
 				}
 			}
@@ -162,7 +162,10 @@ func parts(values []any, token string) []any {
 func (q *question) member(n *node, i int) reach {
 	token := q.path[i]
 	if token == "*" {
-		return q.anyMember(n, i)
+		return q.members(n, i+1, anyName)
+	}
+	if respelt(token) {
+		return q.members(n, i+1, func(name string) bool { return sameName(name, token) })
 	}
 	p, named := n.props[token]
 	r := everything
@@ -180,15 +183,19 @@ func (q *question) member(n *node, i int) reach {
 	return r
 }
 
-func (q *question) anyMember(n *node, i int) reach {
+// members returns what can stand in members of such a name, and in all whose
+// names the schema does not write out.
+func (q *question) members(n *node, i int, such func(name string) bool) reach {
 	var r reach
-	for _, p := range n.props {
-		r = r.or(q.at(p, i+1))
+	for name, p := range n.props {
+		if such(name) {
+			r = r.or(q.at(p, i))
+		}
 	}
 	for _, p := range n.patterns {
-		r = r.or(q.unnamed(n, p.node, i+1))
+		r = r.or(q.unnamed(n, p.node, i))
 	}
-	return r.or(q.unnamed(n, n.rest, i+1))
+	return r.or(q.unnamed(n, n.rest, i))
 }
 
 // unnamed returns what can stand in members whose names the reply chooses.
@@ -271,7 +278,7 @@ func (q *question) object(n *node) cell {
 	if !q.deep {
 		return cell{free, container(n, "an object")}
 	}
-	return contained(q.anyMember(n, len(q.path)-1))
+	return contained(q.members(n, len(q.path), anyName))
 }
 
 func (q *question) array(n *node) cell {

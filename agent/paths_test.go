@@ -1,0 +1,100 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHasAndDeclares(t *testing.T) {
+	t.Parallel()
+	const no, maybe, yes = agent.No, agent.Maybe, agent.Yes
+	tests := []struct {
+		schema string
+		path   task.Path
+		want   agent.Answer
+	}{
+		{`{}`, "", yes}, {`false`, "", no}, {`{}`, "/a", maybe}, {`{"type":"string"}`, "/a", no}, {`{"type":"array"}`, "/a", no}, {`{"type":"array"}`, "/0", maybe},
+		{`{"properties":{"a":{}}}`, "/a", yes}, {`{"properties":{"a":{}}}`, "/b", maybe}, {`{"properties":{"a":{"type":"null"}}}`, "/a/b", no},
+		{`{"properties":{"a":{}},"additionalProperties":false}`, "/b", no}, {`{"properties":{"a":{}},"additionalProperties":{"type":"null"}}`, "/b", maybe},
+		{`{"properties":{"a":{}},"additionalProperties":{"type":"null"}}`, "/b/c", no}, {`{"additionalProperties":{"properties":{"c":{}}}}`, "/*/c", yes},
+		{`{"properties":{"a":false}}`, "/a", no}, {`{"required":["a"]}`, "/a", yes}, {`{"required":["a"]}`, "/a/b", maybe},
+		{`{"patternProperties":{"^x-":{"type":"null"}},"additionalProperties":false}`, "/x-1", maybe}, {`{"patternProperties":{"^x-":{}},"additionalProperties":false}`, "/y", no},
+		{`{"patternProperties":{"^x-":{}},"additionalProperties":false}`, "/*", yes}, {`{"patternProperties":{"^x-":false}}`, "/x-1", no},
+		{`{"items":{"properties":{"a":{}}}}`, "/*/a", yes}, {`{"items":{"properties":{"a":{}}}}`, "/7/a", yes}, {`{"items":{"type":"null"}}`, "/*/a", maybe}, {`{"type":"array","items":{"type":"null"}}`, "/*/a", no},
+		{`{"type":"array","maxItems":2}`, "/2", no}, {`{"type":"array","maxItems":0}`, "/*", no}, {`{"type":"array","prefixItems":[{"type":"null"}],"items":false}`, "/0", yes},
+		{`{"allOf":[{"properties":{"a":{}}},{"additionalProperties":false}]}`, "/a", no}, {`{"anyOf":[{"properties":{"a":{}}},{"type":"null"}]}`, "/a", yes}, {`{"anyOf":[]}`, "", no},
+		{`{"if":{"type":"null"},"else":{"properties":{"a":{}}}}`, "/a", yes}, {`{"dependentSchemas":{"b":{"properties":{"a":{}}}}}`, "/a", yes}, {`{"not":{"properties":{"a":{}}}}`, "/a", maybe},
+		{`{"enum":[{"a":[{"b":1}]},2]}`, "/a/*/b", yes}, {`{"enum":[{"a":1}]}`, "/b", no}, {`{"const":{"a":1}}`, "/a/b", no}, {`{"const":null}`, "/a", no}, {`{"enum":[]}`, "", no},
+		{`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"next":{"$ref":"#/$defs/t"},"v":{}},"additionalProperties":false}}}`, "/next/next/v", yes},
+		{`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"next":{"$ref":"#/$defs/t"},"v":{}},"additionalProperties":false}}}`, "/next/next/w", no},
+	}
+	for _, tt := range tests {
+		var tokens []string
+		if tt.path != "" {
+			tokens = strings.Split(string(tt.path[1:]), "/")
+		}
+		s := parsed(t, tt.schema)
+		require.Equal(t, tt.want, s.Has(tokens), "%s in %s", tt.path, tt.schema)
+		if !strings.ContainsAny(string(tt.path), "0127") { // an allow path has no index
+			require.Equal(t, tt.want == yes, s.Declares(tt.path), "%s in %s", tt.path, tt.schema)
+		}
+	}
+	require.False(t, parsed(t, `{"properties":{"a":{}}}`).Declares("a"))
+	require.True(t, parsed(t, `{"properties":{"a/b":{}}}`).Declares("/a~1b/**"))
+	require.Equal(t, "no maybe yes", strings.Join([]string{no.String(), maybe.String(), yes.String()}, " "))
+}
+
+func TestG10NamesAreComparedLoosely(t *testing.T) {
+	t.Parallel()
+	closed := parsed(t, `{"type":"object","properties":{"person":{"type":"array","items":{"type":"object","properties":{"SSN":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`)
+	for _, name := range []string{"ssn", "SSN", "Ssn", "s\u200bsn", "\uff53sn", "ſsn", "ss\u00adn", "s\ufe0fsn"} {
+		require.Equal(t, agent.Yes, closed.Names(name), "%q", name)
+	}
+	require.Equal(t, agent.No, closed.Names("ssn2"))
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]agent.Answer{
+		`{}`:                   agent.Maybe,
+		`false`:                agent.No,
+		`{"type":"string"}`:    agent.No,
+		`{"type":"array"}`:     agent.Maybe,
+		`{"required":["ssn"]}`: agent.Yes,
+		`{"type":"array","items":{"type":"string"}}`:                                                                    agent.No,
+		`{"type":"array","maxItems":0}`:                                                                                 agent.No,
+		`{"type":"object","patternProperties":{"^x":{"type":"null"}}}`:                                                  agent.Maybe,
+		`{"type":"object","patternProperties":{"^x":false},"additionalProperties":false}`:                               agent.No,
+		`{"type":"object","patternProperties":{"^x":true},"additionalProperties":false}`:                                agent.Maybe,
+		`{"type":"object","additionalProperties":{"type":"null"}}`:                                                      agent.Maybe,
+		`{"type":"object","properties":{"ssn":false},"additionalProperties":false}`:                                     agent.No,
+		`{"enum":[1,{"a":[{"Ssn":1}]}]}`:                                                                                agent.Yes,
+		`{"enum":[1,{"a":"ssn"}]}`:                                                                                      agent.No,
+		`{"allOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     agent.No,
+		`{"anyOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     agent.Yes,
+		`{"anyOf":[{"type":"string"},{"type":"number"}]}`:                                                               agent.No,
+		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"}}}`:                       agent.No,
+		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"},"ssn":{"type":"null"}}}`: agent.Yes,
+		`{"if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                                     agent.Yes,
+		`{"type":"string","if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                     agent.No,
+		`{"type":"null","$defs":{"a":{"properties":{"ssn":true}}}}`:                                                     agent.No,
+	} {
+		require.Equal(t, want, parsed(t, schema).Names("ssn"), schema)
+	}
+}
+
+func TestG44OnlyNamesOfTheSchemaAreShown(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"properties":{"a":{"items":{"properties":{"b":{}}}},"m":{"additionalProperties":{"properties":{"c":{}}}},"x/y":{},"\u00e9":{},"k":{"const":[{"d":1}]}},"required":["r"]}`)
+	for give, want := range map[task.Path]task.Path{
+		"": "", "/a": "/a", "/a/*/b": "/a/*/b", "/a/0/b": "/a/*/b", "/a/*/secret": "/a/*/*", "/secret": "/*", "/secret/a": "/*/*",
+		"/m/secret/c": "/m/*/c", "/m/secret/d": "/m/*/*", "/x~1y": "/x~1y", "/r/secret": "/r/*", "/a/**": "/a/**", "/secret/**": "/*/**", "/**/a": "/**/*",
+		"secret": "/*", "/e\u0301": "/*", "/\u00e9": "/\u00e9", "/k/*/d": "/k/*/d", "/k/0/d": "/k/*/d",
+	} {
+		require.Equal(t, want, s.Shown(give), give)
+	}
+}
