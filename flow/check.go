@@ -1,0 +1,249 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// A Finding says whether an assertion holds. If it does not, Path is a way on
+// which its subject would come to its reader, one of the fewest tasks, and Why
+// says so for people. If it does, Why may add what a person should know.
+type Finding struct {
+	Holds bool   `json:"holds"`
+	Path  Path   `json:"path,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// Check holds an assertion against the graph. What is not known counts as
+// flowing: a finding never says that an assertion holds while there is a way.
+//
+// The error is a [task.Problem]: it wraps [task.ErrUnknown] where nothing bears
+// the name of the subject or the reader, has a value at the path or can have such
+// a property, and [task.ErrInvalid] where the assertion cannot be one.
+func (t *Table) Check(a Assertion) (Finding, error) {
+	x, err := t.resolve(a.Subject)
+	if err != nil {
+		return Finding{}, a.wrong(err)
+	}
+	readers, err := t.readers(a.Reader)
+	if err != nil {
+		return Finding{}, a.wrong(err)
+	}
+	var way Path
+	for _, r := range readers {
+		switch {
+		case way != nil:
+		case a.Claim == Reaches:
+			way = t.delivered(&x.subject, r)
+		case a.Claim == Derives:
+			way = t.retold(&x.subject, r)
+		default:
+			return Finding{}, a.wrong(&refusal{fault{fmt.Sprintf("no claim %q", string(a.Claim)), forms}, task.ErrInvalid})
+		}
+	}
+	if way == nil {
+		return Finding{Holds: true, Why: t.caveat(x, readers)}, nil
+	}
+	return Finding{Path: way, Why: t.why(x, way)}, nil
+}
+
+func (a Assertion) wrong(err *refusal) error {
+	text := a.Text
+	if text == "" {
+		text = a.String()
+	}
+	return problem(text, err.message, err.hint, err.err)
+}
+
+// A refusal is why an assertion cannot be checked.
+type refusal struct {
+	fault
+	err error
+}
+
+func unknown(message, hint string) *refusal { return &refusal{fault{message, hint}, task.ErrUnknown} }
+
+// A theme is the subject of an assertion, found in a graph.
+type theme struct {
+	subject
+	text  string                 // for people: `property "ssn"`, or the path; empty without one
+	known func(s *Source) Answer // whether a source has it; nil where all have
+}
+
+// resolve finds the subject of an assertion.
+func (w *ways) resolve(s Subject) (*theme, *refusal) {
+	switch s.Kind {
+	case OfInput:
+		return w.input(s)
+	case OfTask:
+		return w.result(s)
+	case Property:
+		return w.property(s.Name)
+	}
+	return nil, &refusal{fault{fmt.Sprintf("no kind of subject %q", string(s.Kind)), forms}, task.ErrInvalid}
+}
+
+func (w *ways) input(s Subject) (*theme, *refusal) {
+	var known []string
+	for i := range w.g.Sources {
+		if in := &w.g.Sources[i]; in.Kind == handoff.Input {
+			if in.Name == s.Name {
+				return w.at(i, s.Path)
+			}
+			known = append(known, in.Name)
+		}
+	}
+	return nil, unknown("no input "+quoted(s.Name, false), task.Suggest(s.Name, known))
+}
+
+func (w *ways) result(s Subject) (*theme, *refusal) {
+	ref := task.Normalize(s.Name)
+	var known []string
+	var found []int
+	for i := range w.g.Sources {
+		r := &w.g.Sources[i]
+		if r.Kind != handoff.Dependency || r.Task < 0 {
+			continue
+		}
+		tk := &w.g.Tasks[r.Task]
+		known = append(known, tk.Title)
+		if tk.Key != "" {
+			known = append(known, tk.Key)
+		}
+		if task.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
+			found = append(found, i)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, unknown("no task "+quoted(s.Name, false), task.Suggest(s.Name, known))
+	case 1:
+		return w.at(found[0], s.Path)
+	}
+	first, second := w.g.Sources[found[0]].Task, w.g.Sources[found[1]].Task
+	return nil, &refusal{fault{
+		quoted(s.Name, false) + " names several tasks: " + quoted(w.g.Tasks[first].Title, false) + " and " + quoted(w.g.Tasks[second].Title, false),
+		"write a title that is no other task's key or id",
+	}, task.ErrAmbiguous}
+}
+
+// at narrows a source to a path.
+func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
+	x := &theme{subject: subject{sources: []int{source}, written: true}}
+	if path == task.Whole {
+		return x, nil
+	}
+	if err := pick.CheckAllow(path); err != nil {
+		return nil, &refusal{fault{err.Error(), "write the path as in need: /facts/*/score"}, task.ErrInvalid}
+	}
+	tokens, name := tokensOf(path), w.sourceStep(source).String()
+	x.text = string(path)
+	x.known = func(s *Source) Answer { return s.has(tokens) }
+	x.part = func(s *pick.Selection) bool { return s.MayPass(tokens) }
+	switch src := &w.g.Sources[source]; {
+	case !src.Structured():
+		return nil, &refusal{fault{name + " is a text, which has no paths", "leave the path out"}, task.ErrInvalid}
+	case src.has(tokens) == No:
+		return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
+	}
+	return x, nil
+}
+
+var unescapes = strings.NewReplacer("~0", "~", "~1", "/")
+
+// tokensOf splits a path that is one into its names.
+func tokensOf(path task.Path) []string {
+	text := strings.TrimSuffix(string(path), "/**")
+	tokens := strings.Split(strings.TrimPrefix(text, "/"), "/")
+	for i := range tokens {
+		tokens[i] = unescapes.Replace(tokens[i])
+	}
+	return tokens
+}
+
+// property finds the sources that can have a member of this name.
+func (w *ways) property(name string) (*theme, *refusal) {
+	x := &theme{subject: subject{written: true, part: named(name)}, text: "property " + quoted(name, false)}
+	x.known = func(s *Source) Answer { return s.names(name) }
+	for i := range w.g.Sources {
+		if w.g.Sources[i].names(name) != No {
+			x.sources = append(x.sources, i)
+		}
+	}
+	if len(x.sources) == 0 {
+		return nil, unknown("no input and no result can have a property "+quoted(name, false), w.otherwise(name))
+	}
+	return x, nil
+}
+
+// named returns whether a selection may pass a member of this name. A source
+// may spell the name in another way that blocks do not tell apart; grants do,
+// so each such spelling that a grant writes out is asked for.
+func named(name string) func(*pick.Selection) bool {
+	others, err := pick.Everything().Except(task.Path("/**" + task.Pointer(name)))
+	return func(s *pick.Selection) bool {
+		if err != nil || s.MayPassName(name) {
+			return true
+		}
+		lists, _ := s.Paths()
+		for _, list := range lists {
+			for _, path := range list {
+				if slices.ContainsFunc(tokensOf(path), func(token string) bool { return !others.MayPassName(token) && s.MayPassName(token) }) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// otherwise is a hint for a name that is no property.
+func (w *ways) otherwise(name string) string {
+	all := make([]int, len(w.g.Sources))
+	for i := range all {
+		all[i] = i
+		s := &w.g.Sources[i]
+		if s.Kind == handoff.Input && s.Name == name {
+			return "write input " + quoted(name, plainName(name)) + " for the input of this name"
+		}
+		if s.Kind == handoff.Dependency && s.Task >= 0 && (w.g.Tasks[s.Task].Key == name || s.Name == name) {
+			return "write task " + quoted(name, plainName(name)) + " for the result of this task"
+		}
+	}
+	return w.nearMembers(name, all, "write a property of a schema or a structured input, or input NAME or task \"TITLE\"")
+}
+
+// nearMembers is a hint that names the member of the sources that is nearest to
+// a name, or else what to write in general.
+func (w *ways) nearMembers(name string, sources []int, general string) string {
+	var known []string
+	for _, s := range sources {
+		known = append(known, w.g.Sources[s].Members...)
+	}
+	if near, ok := task.Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return general
+}
+
+// readers finds who bears a name: one, unless the graph lists it several times.
+func (w *ways) readers(name string) ([]int, *refusal) {
+	var known []string
+	var found []int
+	for i := range w.g.Readers {
+		r := &w.g.Readers[i]
+		known = append(known, r.Name)
+		if r.Name == name || r.Kind == Endpoint && strings.TrimRight(r.Name, "/") == strings.TrimRight(name, "/") {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 0 {
+		return nil, unknown("no reader "+quoted(name, false), task.Suggest(name, known))
+	}
+	return found, nil
+}

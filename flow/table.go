@@ -1,0 +1,170 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Reach says how far a source comes to a reader. Levels are ordered with < and >.
+type Reach uint8
+
+// The levels of reach; of several that apply the highest counts.
+const (
+	Never  Reach = iota // nothing of it, nor anything that derives from it
+	Retold              // only what others wrote who had read or written it
+	Part                // some of its paths
+	Whole               // all of it
+)
+
+var reachNames = [...]string{"never", "retold", "part", "whole"}
+
+// String returns the level's name; one that does not exist reads "reach(n)".
+func (r Reach) String() string {
+	if int(r) < len(reachNames) {
+		return reachNames[r]
+	}
+	return fmt.Sprintf("reach(%d)", uint8(r))
+}
+
+// MarshalText writes the level's name.
+func (r Reach) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a level's name, strictly. After an error r is Whole, the
+// answer that promises least.
+func (r *Reach) UnmarshalText(text []byte) error {
+	at := slices.Index(reachNames[:], string(text))
+	if at < 0 {
+		*r = Whole
+		return fmt.Errorf("unknown reach %q", text)
+	}
+	*r = Reach(at)
+	return nil
+}
+
+// A Table says for every source of a graph how far it comes to every reader.
+//
+// What is delivered to a task reaches all who read its prompt, and all that the
+// task writes derives from it. One agent's tasks know nothing of each other
+// beyond what edges deliver: agents are functions of their prompts. What an
+// agent itself wrote does not reach it for that reason; see [Table.Wrote].
+//
+// A Table may be used concurrently. The graph must not change under it.
+type Table struct {
+	*ways
+	component []int32 // of each task
+	derived   []set   // of each component, who reads what it writes or what derives from that
+}
+
+// Table computes who could see what, in time proportional to tasks, edges and
+// sights times the readers over 64, and a bit of memory for each pair of task and
+// reader.
+func (g *Graph) Table() *Table {
+	t := &Table{ways: newWays(g)}
+	of, n := t.components()
+	t.component, t.derived = of, newSets(n, len(g.Readers))
+	members := gather(n, len(g.Tasks), func(i int) int { return int(of[i]) })
+	for c := range n { // whatever follows from a component comes before it
+		for _, i := range members.of(c) {
+			for _, s := range t.writes.of(int(i)) {
+				t.follow(int(s), t.derived[c])
+			}
+		}
+	}
+	return t
+}
+
+// follow adds to readers whom a source reaches, itself or retold.
+func (t *Table) follow(source int, readers set) {
+	for _, s := range t.sights.of(source) {
+		readers.add(t.g.Sights[s].Reader)
+	}
+	last := -1
+	for _, e := range t.edges.of(source) {
+		i := t.g.Edges[e].Task
+		if i == last {
+			continue // edges come in the order of their tasks
+		}
+		last = i
+		tk := &t.g.Tasks[i]
+		readers.add(tk.Agent)
+		for _, r := range tk.Endpoints {
+			readers.add(r)
+		}
+		readers.join(t.derived[t.component[i]])
+	}
+}
+
+// Graph returns what the table was computed over.
+func (t *Table) Graph() *Graph { return t.g }
+
+// Reach returns how far a source comes to a reader, each an index into the
+// graph, in time proportional to the deliveries of the source.
+func (t *Table) Reach(source, reader int) Reach {
+	best := Never
+	for _, s := range t.sights.of(source) {
+		if t.g.Sights[s].Reader == reader {
+			best = max(best, t.level.sights[s])
+		}
+	}
+	for _, e := range t.edges.of(source) {
+		i := t.g.Edges[e].Task
+		switch {
+		case t.g.Tasks[i].reads(reader):
+			best = max(best, t.level.edges[e])
+		case t.derived[t.component[i]].has(reader):
+			best = max(best, Retold)
+		}
+	}
+	if by := t.g.Sources[source].Task; by >= 0 && t.derived[t.component[by]].has(reader) {
+		best = max(best, Retold)
+	}
+	return best
+}
+
+// Row returns how far a source comes to each reader.
+func (t *Table) Row(source int) []Reach {
+	row, readers := make([]Reach, len(t.g.Readers)), newSets(1, len(t.g.Readers))[0]
+	t.follow(source, readers)
+	if by := t.g.Sources[source].Task; by >= 0 {
+		readers.join(t.derived[t.component[by]])
+	}
+	for r := range row {
+		if readers.has(r) {
+			row[r] = Retold
+		}
+	}
+	for _, s := range t.sights.of(source) {
+		row[t.g.Sights[s].Reader] = max(row[t.g.Sights[s].Reader], t.level.sights[s])
+	}
+	for _, e := range t.edges.of(source) {
+		level, tk := t.level.edges[e], &t.g.Tasks[t.g.Edges[e].Task]
+		row[tk.Agent] = max(row[tk.Agent], level)
+		for _, r := range tk.Endpoints {
+			row[r] = max(row[r], level)
+		}
+	}
+	return row
+}
+
+// Wrote reports whether a reader is where a source was written: the agent of
+// its task, or an endpoint behind that agent. Such a reader knows the source
+// without its reaching it.
+func (t *Table) Wrote(source, reader int) bool {
+	by := t.g.Sources[source].Task
+	return by >= 0 && t.g.Tasks[by].reads(reader)
+}
+
+// Via returns a way on which a source comes to a reader: one on which it is
+// delivered, as whole as [Table.Reach] says, or else one of the fewest tasks on
+// which it is retold; of equal ones that of the earliest tasks. It is nil where
+// there is none. It takes time proportional to the graph.
+func (t *Table) Via(source, reader int) Path {
+	switch level := t.Reach(source, reader); level {
+	case Never:
+		return nil
+	case Retold:
+		return t.retold(&subject{sources: []int{source}, written: true}, reader)
+	default:
+		return t.delivered(&subject{sources: []int{source}, atLeast: level}, reader)
+	}
+}

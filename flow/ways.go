@@ -1,0 +1,96 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ways is a graph by what carries anything: from each source its edges and
+// sights, from each task its sources. Their order depends on what they say and
+// not on how the graph lists them, so the same graph gives the same answers.
+type ways struct {
+	g      *Graph
+	edges  lists                           // of each source, the edges that carry it
+	sights lists                           // of each source, the sights that show it
+	writes lists                           // of each task, the sources that it writes
+	level  struct{ edges, sights []Reach } // what each delivers, worked out once
+}
+
+func newWays(g *Graph) *ways {
+	w := &ways{g: g}
+	w.level.edges, w.level.sights = make([]Reach, len(g.Edges)), make([]Reach, len(g.Sights))
+	for i := range g.Edges {
+		w.level.edges[i] = g.Edges[i].Reach()
+	}
+	for i := range g.Sights {
+		w.level.sights[i] = g.Sights[i].Reach()
+	}
+	w.edges = gather(len(g.Sources), len(g.Edges), func(i int) int { return unless(w.level.edges[i] == Never, g.Edges[i].Source) })
+	w.sights = gather(len(g.Sources), len(g.Sights), func(i int) int { return unless(w.level.sights[i] == Never, g.Sights[i].Source) })
+	w.writes = gather(len(g.Tasks), len(g.Sources), func(i int) int { return g.Sources[i].Task })
+	for s := range g.Sources {
+		slices.SortFunc(w.edges.of(s), w.compareEdges)
+		slices.SortFunc(w.sights.of(s), w.compareSights)
+	}
+	return w
+}
+
+// compareEdges puts the edges of one source in the order of their tasks, and
+// what delivers more first.
+func (w *ways) compareEdges(i, j int32) int {
+	a, b := &w.g.Edges[i], &w.g.Edges[j]
+	if a.Task != b.Task {
+		return a.Task - b.Task
+	}
+	return cmp.Or(cmp.Compare(w.level.edges[j], w.level.edges[i]), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
+}
+
+// compareSights puts the sights of one source in the order of their readers,
+// and what shows more first.
+func (w *ways) compareSights(i, j int32) int {
+	a, b := &w.g.Sights[i], &w.g.Sights[j]
+	if a.Reader != b.Reader {
+		return a.Reader - b.Reader
+	}
+	return cmp.Or(cmp.Compare(w.level.sights[j], w.level.sights[i]), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
+}
+
+// unless returns -1 instead of owner where nothing belongs to anybody.
+func unless(nothing bool, owner int) int {
+	if nothing {
+		return -1
+	}
+	return owner
+}
+
+// lists holds for each owner the things that belong to it.
+type lists struct {
+	start []int32 // where the list of an owner begins, and after the last one the end
+	all   []int32
+}
+
+// gather makes the lists of so many owners from things, each of which belongs
+// to an owner or, if that is negative, to none.
+func gather(owners, things int, owner func(int) int) lists {
+	l := lists{start: make([]int32, owners+2)}
+	of := make([]int, things) // each owner is asked for once
+	for i := range things {
+		if of[i] = owner(i); of[i] >= 0 {
+			l.start[of[i]+2]++
+		}
+	}
+	for k := 2; k < len(l.start); k++ {
+		l.start[k] += l.start[k-1]
+	}
+	l.all = make([]int32, l.start[len(l.start)-1])
+	for i, k := range of {
+		if k >= 0 {
+			l.all[l.start[k+1]] = int32(i)
+			l.start[k+1]++
+		}
+	}
+	return l
+}
+
+// of returns what belongs to an owner.
+func (l *lists) of(owner int) []int32 { return l.all[l.start[owner]:l.start[owner+1]] }
