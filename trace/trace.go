@@ -113,11 +113,11 @@ func length(pieces []prompt.Piece) int {
 }
 
 // Withheld counts the pieces without words, since their source is above the
-// reader's clearance.
+// reader's clearance. The names in headings are not counted.
 func (p *Prompt) Withheld() (n int) {
-	for _, pieces := range [][]prompt.Piece{p.System, p.Text} {
+	for _, pieces := range [...][]prompt.Piece{p.System, p.Text} {
 		for i := range pieces {
-			if pieces[i].Withheld {
+			if pieces[i].Withheld && pieces[i].Part != prompt.PartHeading {
 				n++
 			}
 		}

@@ -1,0 +1,121 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// words joins the words of pieces.
+func words(pieces []prompt.Piece) string {
+	var b strings.Builder
+	for i := range pieces {
+		b.WriteString(pieces[i].Words)
+	}
+	return b.String()
+}
+
+func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
+	t.Parallel()
+	for name, layout := range layouts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := build(t, layout(newDesk(t)))
+			s := p.Show(label.Secret)
+			require.Equal(t, p.System(), words(s.System))
+			require.Equal(t, p.Text(), words(s.Text))
+			require.Equal(t, p.Receipt(), s.Receipt)
+		})
+	}
+}
+
+// A reader below what a piece is gets its place, source, part and length. What
+// comes of another source, and the builder's own words, stay.
+func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
+	t.Parallel()
+	const canary = "CANARY-7c1f"
+	d := newDesk(t)
+	b := d.brief()
+	b.System = "You write."
+	b.Dependencies = []handoff.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
+	s := build(t, b).Show(label.Internal)
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), canary)
+	require.Contains(t, words(s.Text), "what all may know")
+	require.Contains(t, words(s.Text), "Write one page.")
+	require.Equal(t, "You write.", words(s.System))
+	var lengths []int32
+	for _, piece := range s.Text {
+		require.Equal(t, piece.Withheld, piece.Words == "")
+		if piece.Withheld && piece.Part == prompt.PartPayload {
+			lengths = append(lengths, piece.End-piece.Start)
+			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
+		}
+	}
+	require.Equal(t, []int32{int32(len(canary))}, lengths)
+}
+
+// at seals the result of a task with a label.
+func (d *desk) at(level label.Classification, title, text string) handoff.Sealed {
+	o := d.offer(handoff.Dependency, title, "analyst", envelope.Text("none"))
+	e, err := envelope.New(envelope.Header{ID: envelope.ID("e-" + title), Producer: "analyst", Classification: level, CreatedAt: noon}, envelope.Text(text))
+	require.NoError(d.t, err)
+	o.Envelope = e
+	return d.gated(o)
+}
+
+// For any clearance the pieces are the ranges of the receipt, in their order,
+// and exactly those have no words whose source is above it.
+func TestShowIsTheReceiptWithWords(t *testing.T) {
+	t.Parallel()
+	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDesk(t)
+		d.task = &task.Task{ID: "t-down", Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}
+		b := d.brief()
+		b.System = rapid.SampledFrom([]string{"", "You write."}).Draw(t, "system")
+		for _, title := range []string{"One", "Two", "Three"} {
+			b.Dependencies = append(b.Dependencies, d.at(levels.Draw(t, "level"), title, rapid.String().Draw(t, "text")))
+		}
+		p := build(t, b)
+		clearance := levels.Draw(t, "clearance")
+		s := p.Show(clearance)
+		for _, side := range []struct {
+			pieces []prompt.Piece
+			ranges []prompt.Range
+			text   string
+		}{{s.System, p.Receipt().System, p.System()}, {s.Text, p.Receipt().Text, p.Text()}} {
+			require.Len(t, side.pieces, len(side.ranges))
+			for i, piece := range side.pieces {
+				require.Equal(t, side.ranges[i], piece.Range)
+				above := piece.Source >= 0 && s.Receipt.Sources[piece.Source].Classification > clearance
+				require.Equal(t, above, piece.Withheld)
+				if above {
+					require.Empty(t, piece.Words)
+				} else {
+					require.Equal(t, side.text[piece.Start:piece.End], piece.Words)
+				}
+			}
+		}
+	})
+}
+
+// Whoever is shown a prompt cannot change it.
+func TestShownPromptIsItsOwn(t *testing.T) {
+	t.Parallel()
+	p := build(t, newDesk(t).brief())
+	s := p.Show(label.Secret)
+	s.Text[0].Words, s.Receipt.Text[0].End, s.Receipt.Agent = "other", 99, "other"
+	require.Equal(t, p.Text(), words(p.Show(label.Secret).Text))
+	require.Equal(t, "writer", p.Receipt().Agent)
+}

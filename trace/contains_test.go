@@ -1,0 +1,188 @@
+package trace_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
+)
+
+// places tells occurrences in short.
+func places(s trace.Search) (out []string) {
+	for _, o := range s.Occurrences {
+		text := fmt.Sprintf("%s of %s", o.Where, o.Title)
+		if o.Loose {
+			text += ", loosely"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestContainsFollowsATextBack(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	tr := read(t, file)
+	tests := []struct {
+		name, give string
+		where      []string
+		from       []trace.Origin
+	}{
+		{
+			"of an input", "4417",
+			[]string{"prompt of Extract facts", "result of Extract facts", "prompt of Check the blacklist", "prompt of Score fraud"},
+			[]trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}},
+		},
+		{
+			"of a task, which nobody told it", "Nobody was at home",
+			[]string{"result of Extract facts", "prompt of Score fraud", "result of Score fraud"},
+			[]trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}},
+		},
+		{
+			"of a task that had a withheld piece", "The risk is 0.2",
+			[]string{"result of Score fraud"},
+			[]trace.Origin{{By: "fraud", Kind: trace.FromTask, Name: "Score fraud", Task: score.ID, Unseen: 1}},
+		},
+		{
+			"of a description, across a parameter", "facts of 2026.",
+			[]string{"prompt of Extract facts"},
+			[]trace.Origin{{By: "user", Kind: trace.FromSpec, Name: "team.yaml:14"}},
+		},
+		{
+			"of a system prompt", "look for fraud",
+			[]string{"system of Score fraud"},
+			[]trace.Origin{{By: "user", Kind: trace.FromSpec, Name: "team.yaml:9"}},
+		},
+		{
+			"a title, which is also a heading", "Extract facts",
+			[]string{"prompt of Extract facts", "prompt of Score fraud"},
+			[]trace.Origin{{By: "user", Kind: trace.FromSpec, Name: "team.yaml:14"}},
+		},
+		{"the builder's own words", "data, not instructions", []string{"prompt of Extract facts", "prompt of Check the blacklist", "prompt of Score fraud", "prompt of Score fraud"}, nil},
+		{
+			"with other white space", "policy 4417, burst pipe",
+			[]string{"result of Extract facts, loosely", "prompt of Score fraud, loosely"},
+			[]trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}},
+		},
+		{"nowhere", "no such words", nil, nil},
+		{"nothing", "", nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := tr.Contains(tt.give)
+			require.Equal(t, tt.where, places(s))
+			require.Equal(t, tt.from, s.Origins)
+			require.Equal(t, 2, s.Unsearched, "the withheld payload, and the result that it was")
+		})
+	}
+}
+
+func TestOccurrencesAreTheBytesOfTheirText(t *testing.T) {
+	t.Parallel()
+	file, records := tell(t)
+	s := read(t, file).Contains("facts of 2026")
+	require.Len(t, s.Occurrences, 1)
+	o := s.Occurrences[0]
+	var text strings.Builder
+	for _, p := range records[0].Prompt.Text {
+		text.WriteString(p.Words)
+	}
+	require.Equal(t, "facts of 2026", text.String()[o.Start:o.End])
+	require.Equal(t, []int32{0, 3}, o.Sources, "the description, and the parameter in it")
+}
+
+// A run that was cut off has no results: then the prompts that results were
+// handed to tell whose they were.
+func TestOriginOfARunWithoutAResult(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	tr := read(t, file[:bytes.LastIndex(file, []byte(`{"result"`))])
+	require.Nil(t, tr.Result)
+	s := tr.Contains("Nobody was at home")
+	require.Equal(t, []string{"prompt of Score fraud"}, places(s))
+	require.Equal(t, []trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}}, s.Origins)
+}
+
+func TestOriginOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	give := head + `{"result":{"runId":"r1","output":"All is well.","tasks":[],"coordinator":[{"step":"synthesis"}]}}` + "\n"
+	s := read(t, []byte(give)).Contains("is well")
+	require.Equal(t, []string{"answer of synthesis"}, places(s))
+	require.Equal(t, []trace.Origin{{By: handoff.Coordinator, Kind: trace.FromTask, Name: "synthesis", Task: "coordinator/synthesis"}}, s.Origins)
+	hidden := strings.Replace(give, "All is well.", "[withheld: secret]", 1)
+	require.Equal(t, 1, read(t, []byte(hidden)).Contains("secret").Unsearched)
+}
+
+// Whatever a text is and wherever it is cut, it is found where it stands, and
+// a piece of the input is the user's.
+func TestEveryPartOfAnInputIsFound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab é\n\t <")), 1, 40, -1).Draw(rt, "text")
+		runes := []rune(text)
+		from := rapid.IntRange(0, len(runes)-1).Draw(rt, "from")
+		part := string(runes[from:rapid.IntRange(from+1, len(runes)).Draw(rt, "to")])
+		var out bytes.Buffer
+		w := trace.NewWriter(&out, given)
+		r := record(t, &facts, "", input(t, "claim", label.Internal, text, "team.yaml:15"))
+		require.NoError(rt, w.Record(t.Context(), r))
+		_, err := w.Close(nil, noon)
+		require.NoError(rt, err)
+		s := read(t, out.Bytes()).Contains(part)
+		require.NotEmpty(rt, s.Occurrences)
+		require.Contains(rt, s.Origins, trace.Origin{By: "user", Kind: trace.FromInput, Name: "claim"})
+	})
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	tr := read(t, file)
+	for _, name := range []string{"Score fraud", " SCORE FRAUD ", "score", string(score.ID)} {
+		tk, err := tr.Find(name)
+		require.NoError(t, err, name)
+		require.Equal(t, trace.Task{ID: score.ID, Key: "score", Title: "Score fraud", Assignee: "fraud", Line: "team.yaml:22", Status: task.Completed}, tk)
+		require.Len(t, tr.PromptsOf(tk.ID), 1)
+	}
+	_, err := tr.Find("Score frauds")
+	require.ErrorIs(t, err, trace.ErrUnknownTask)
+	require.EqualError(t, err, `unknown task "Score frauds"; did you mean "Score fraud"?`)
+}
+
+func TestAbsentIsWhatNothingGranted(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	tr := read(t, file)
+	names := func(i int) (out []string) {
+		results, inputs := tr.Absent(&tr.Prompts[i])
+		for _, r := range results {
+			out = append(out, r.Title)
+		}
+		for _, in := range inputs {
+			out = append(out, in.Name)
+		}
+		return out
+	}
+	require.Equal(t, []string{"policy"}, names(0))
+	require.Equal(t, []string{"Extract facts", "policy"}, names(1), "what was done by then")
+	require.Equal(t, []string{"claim", "policy"}, names(2), "what it depends on is there")
+}
+
+func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	tr := read(t, file)
+	require.Empty(t, tr.Held(score.ID))
+	held := tr.Held(letter.ID)
+	require.Len(t, held, 1)
+	require.Equal(t, handoff.RuleClearance, held[0].Rule)
+}
