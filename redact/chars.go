@@ -43,6 +43,7 @@ const (
 	azureChar    // client secrets of Entra ID
 	schemeChar   // token68 of RFC 7235
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
+	runChar      // runs of base64, base64url and hexadecimal
 	letterChar   = lowerChar | upperChar
 	alnumChar    = letterChar | digitChar
 	baseChar     = upperChar | digitChar
@@ -51,7 +52,7 @@ const (
 var classes = func() (t [256]class) {
 	for c, set := range map[class]string{
 		digitChar: digits, lowerChar: lowers, upperChar: uppers, hexChar: hexes, wordChar: alnums + "_", urlChar: url64,
-		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", slashChar: url64 + "/+",
+		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
 	} {

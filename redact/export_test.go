@@ -13,14 +13,15 @@ func Restless() *Redactor {
 	}})
 }
 
-// Work returns how many bytes the detectors looked at beyond the pass itself, over all rounds on text.
-func Work(text string) int {
+// Work returns how many bytes r looked at beyond the pass itself, over all rounds on text.
+func Work(r *Redactor, text string) int {
 	s := newScan()
 	defer s.free()
 	work := 0
 	s.found, s.settled = s.found[:0], text
 	for range maxRounds {
-		secrets.pass(s, s.settled)
+		s.spare = maxDecoded*len(s.settled) + 4096
+		r.look(s, s.settled, 0, given)
 		work += s.work
 		if len(s.hits) == 0 {
 			break

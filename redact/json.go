@@ -2,6 +2,7 @@ package redact
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -14,25 +15,47 @@ import (
 // equal get " 2", " 3", … behind them. Because order is kept, the keys of a result whose keys were redacted may no longer
 // be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
 //
+// What is split over neighbouring strings and numbers of one array is found in their join, and takes the place of each
+// of them. Numbers are looked at as decimal text without sign and exponent; fractions only for own patterns.
+//
 // Duplicate keys are not looked for; decode strictly first. An error is one of the Err values of this package.
 func (r *Redactor) JSON(canonical string) (string, Counts, error) {
+	out, redacted, _, err := r.JSONRevealing(canonical, nil)
+	return out, redacted, err
+}
+
+// JSONRevealing is [Redactor.JSON] for a reader that may see what reveal lets stand. It also returns the number of
+// spans of each kind that stand. What is split over several leaves stands only if it may in each of them.
+func (r *Redactor) JSONRevealing(canonical string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(canonical); at >= 0 {
-		return "", nil, fmt.Errorf("redact JSON: %w at byte %d of %d", ErrEncoding, at, len(canonical))
+		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", ErrEncoding, at, len(canonical))
 	}
 	w := walks.Get().(*walk)
-	w.r, w.s, w.in = r, newScan(), canonical
-	err := r.guard(func() error { return w.run(false) })
-	if err == nil && w.dirty { // again, now keeping what is found: most values are clean and pay nothing for it
-		err = r.guard(func() error { return w.run(true) })
+	w.r, w.s, w.reveal = r, newScan(), reveal
+	if err := r.guard(func() error { return w.settle(canonical) }); err != nil {
+		return "", nil, nil, fmt.Errorf("redact JSON of %d bytes: %w", len(canonical), err)
 	}
-	if err != nil {
-		return "", nil, fmt.Errorf("redact JSON of %d bytes: %w", len(canonical), err)
+	out, redacted, revealed = w.in, w.counts, w.stood
+	w.free()
+	return out, redacted, revealed, nil
+}
+
+// settle leaves in w.in the value without its spans. Most values are clean, so the first walk stops at the first need
+// for an edit; the walk over the result has the last word on what stands.
+func (w *walk) settle(value string) error {
+	w.in = value
+	for range maxRounds {
+		w.stood = nil
+		if err := w.run(false); err != nil || !w.dirty {
+			return err
+		}
+		w.stood, w.edits, w.sorted = nil, w.edits[:0], true
+		if err := w.run(true); err != nil {
+			return err
+		}
+		w.in = w.apply()
 	}
-	defer w.free()
-	if !w.dirty {
-		return canonical, nil, nil
-	}
-	return w.apply(), w.counts, nil
+	return ErrUnsettled
 }
 
 var walks = sync.Pool{New: func() any { return new(walk) }}
@@ -42,7 +65,10 @@ func (w *walk) free() {
 	w.s.free()
 	clear(w.edits)
 	clear(w.keys[:cap(w.keys)])
-	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0]}
+	if w.reveal != nil {
+		clear(w.frames[:cap(w.frames)])
+	}
+	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], tail: w.row.tail[:0]}}
 	walks.Put(w)
 }
 
@@ -59,7 +85,12 @@ type walk struct {
 	dirty  bool // an edit is needed
 	frames []frame
 	edits  []edit
+	sorted bool // the edits are in order
 	counts Counts
+	row    row // neighbouring leaves of the innermost array
+
+	reveal Reveal
+	stood  Counts // of this walk
 
 	keys    []string // clean keys of the open objects, the innermost last
 	renames []int    // edits of keys of the open objects, the innermost last
@@ -74,6 +105,8 @@ type frame struct {
 	pair   nameClass // promised to the value of a pair: {"name": "DB_PASSWORD", "value": …}
 	keys   int       // where its keys begin in walk.keys
 	rename int       // where its edited keys begin in walk.renames
+	token  string    // the key of the next value, for a Reveal
+	index  int       // of the next value of an array
 }
 
 // An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
@@ -85,6 +118,7 @@ type edit struct {
 // run walks to the end of the value, or to the first need for an edit when none are kept.
 func (w *walk) run(keep bool) error {
 	w.keep, w.dirty, w.at, w.frames = keep, false, 0, w.frames[:0]
+	w.row.reset()
 	w.blanks()
 	for {
 		opened, err := w.value()
@@ -104,6 +138,7 @@ func (w *walk) run(keep bool) error {
 			}
 			f := &w.frames[len(w.frames)-1]
 			if w.take(',') {
+				f.index++
 				w.blanks()
 				if f.object {
 					if err := w.key(f); err != nil || w.stop() {
@@ -111,6 +146,9 @@ func (w *walk) run(keep bool) error {
 					}
 				}
 				break
+			}
+			if err := w.joined(); err != nil || w.stop() { // the row of an array ends with it
+				return err
 			}
 			if !w.close(f) {
 				return w.wrong("a comma or the end of the container")
@@ -127,6 +165,11 @@ func (w *walk) value() (opened bool, err error) {
 	if n := len(w.frames); n > 0 {
 		class = w.frames[n-1].member
 	}
+	if w.has('{') || w.has('[') {
+		if err := w.joined(); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case w.take('{'):
 		return w.open(frame{object: true, class: class})
@@ -140,7 +183,7 @@ func (w *walk) value() (opened bool, err error) {
 	for _, literal := range [...]string{"true", "false", "null"} {
 		if strings.HasPrefix(w.in[w.at:], literal) {
 			w.at += len(literal)
-			return false, nil
+			return false, w.joined()
 		}
 	}
 	return false, w.wrong("a value")
@@ -184,8 +227,11 @@ func (w *walk) key(f *frame) error {
 	if err != nil {
 		return err
 	}
-	if err := w.r.settle(w.s, key); err != nil {
+	if err := w.r.settle(w.s, key, place{}); err != nil {
 		return err
+	}
+	if w.reveal != nil {
+		f.token = strings.Clone(key)
 	}
 	clean := w.s.settled
 	f.member, f.named = w.promise(f, key), false
@@ -232,7 +278,7 @@ func (w *walk) text(class nameClass) error {
 	if err != nil {
 		return err
 	}
-	if err := w.r.settle(w.s, text); err != nil {
+	if err := w.r.settle(w.s, text, w.here()); err != nil {
 		return err
 	}
 	clean := w.s.settled
@@ -240,8 +286,11 @@ func (w *walk) text(class nameClass) error {
 		w.frames[n-1].pair = classify(withoutPlaceholders(clean[:min(len(clean), 2*maxName)]))
 	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))
-	if !whole && len(w.s.found) == 0 {
-		return nil
+	if !whole {
+		w.stood = count(w.stood, w.s.stood)
+		if len(w.s.found) == 0 {
+			return w.add(from, clean, false)
+		}
 	}
 	w.dirty = true
 	if !w.keep {
@@ -258,7 +307,7 @@ func (w *walk) text(class nameClass) error {
 	}
 	w.counts = count(w.counts, w.s.found)
 	w.edits = append(w.edits, edit{from, w.at, strings.Clone(clean)})
-	return nil
+	return w.add(from, clean, false)
 }
 
 // number rules on a number: as a text, and by the name beside it.
@@ -268,21 +317,63 @@ func (w *walk) number(class nameClass) error {
 		return err
 	}
 	literal := w.in[from:w.at]
-	if err := w.r.settle(w.s, literal); err != nil {
-		return err
+	plain, whole := decimal(literal)
+	w.s.found, w.s.stood = w.s.found[:0], w.s.stood[:0]
+	if whole && len(plain) >= minNumber || len(w.r.patterns) > 0 {
+		if err := w.r.settle(w.s, plain, w.here()); err != nil {
+			return err
+		}
 	}
 	kind := Password
 	switch n := shapeOf(literal).digits; {
 	case len(w.s.found) > 0:
 		kind = w.s.found[0].Kind
 	case class == wordName && n >= 4, class == firmName && n >= 6:
+	case whole:
+		w.stood = count(w.stood, w.s.stood)
+		return w.add(from, plain, true)
 	default:
-		return nil
+		w.stood = count(w.stood, w.s.stood)
+		return w.joined()
 	}
 	w.dirty = true
-	if w.keep {
-		w.counts = count(w.counts, []Span{{Kind: kind}})
-		w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
+	if !w.keep {
+		return nil
 	}
-	return nil
+	w.counts = count(w.counts, []Span{{Kind: kind}})
+	w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
+	return w.add(from, kind.Placeholder(), false)
 }
+
+// minNumber is the number of digits from which a number of its own may be a span.
+const minNumber = 6
+
+// decimal returns a number as decimal text without its sign and exponent, and whether it is a whole one.
+func decimal(literal string) (plain string, whole bool) {
+	literal = strings.TrimPrefix(literal, "-")
+	if strings.IndexAny(literal, ".eE") < 0 {
+		return literal, true
+	}
+	mantissa, exponent := literal, 0
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		n, err := strconv.Atoi(literal[i+1:])
+		if err != nil || n > maxExponent || n < -maxExponent {
+			return literal, false
+		}
+		mantissa, exponent = literal[:i], n
+	}
+	before, behind, _ := strings.Cut(mantissa, ".")
+	behind = strings.TrimRight(behind, "0")
+	switch {
+	case len(behind) > exponent && exponent >= 0:
+		return literal, false
+	case exponent >= 0:
+		return strings.TrimLeft(before+behind+strings.Repeat("0", exponent-len(behind)), "0"), true
+	case behind == "" && len(before) > -exponent && strings.Trim(before[len(before)+exponent:], "0") == "":
+		return before[:len(before)+exponent], true
+	}
+	return literal, false
+}
+
+// maxExponent bounds the zeros that an exponent stands for.
+const maxExponent = 64

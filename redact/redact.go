@@ -1,8 +1,14 @@
 // Package redact answers one question: which spans of a text are personal data or secrets?
 //
 // [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
-// URLs or beside secret-like names. [Redactor.Text] and [Redactor.JSON] put a placeholder such as [REDACTED:token] in
-// the place of each span. There is no option, and no mark in a text, that switches a kind off.
+// URLs or beside secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
+// numbers, [All] addresses of machines too, and [New] what [Options] name. [Redactor.Text] and [Redactor.JSON] put a
+// placeholder such as [REDACTED:token] in the place of each span. A caller that may let a kind through says where, by a
+// [Reveal]; secrets are never let through. No mark in a text switches anything off.
+//
+// A text is looked at as it stands, normalised (invisible characters left out, compatibility forms as what they stand
+// for), and with up to three layers of base64, hexadecimal, percent-encoding and \u escapes taken off. A value split
+// over neighbouring leaves of a JSON array is found in their join.
 //
 // All detectors share one pass over the bytes, work is linear in the text, and a text in which nothing is found costs
 // no allocation. docs/redaction.md says what each kind means, what is not found, and what was measured.
@@ -39,12 +45,23 @@ func (k Kind) Placeholder() string {
 		return "[REDACTED:jwt]"
 	case Password:
 		return "[REDACTED:password]"
+	case Card:
+		return "[REDACTED:card]"
+	case IBAN:
+		return "[REDACTED:iban]"
+	case Email:
+		return "[REDACTED:email]"
+	case Phone:
+		return "[REDACTED:phone]"
+	case SSN:
+		return "[REDACTED:ssn]"
+	case IP:
+		return "[REDACTED:ip]"
+	case MAC:
+		return "[REDACTED:mac]"
 	}
 	return "[REDACTED:" + string(k) + "]"
 }
-
-// rank orders kinds where spans overlap: the more specific one names the union.
-func (k Kind) rank() int { return slices.Index([]Kind{Password, Token, JWT, Key}, k) }
 
 // A Span is a range of bytes of a text, with what it holds. Start is inclusive, End exclusive.
 type Span struct {
@@ -75,28 +92,26 @@ var (
 	ErrSyntax = errors.New("not one strict JSON value")
 	// ErrDetector reports a detector that panicked.
 	ErrDetector = errors.New("detector failed")
-	// ErrUnsettled reports a text whose redacted form keeps matching: each replacement uncovers a new span. Only texts
-	// made for it do this.
+	// ErrUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
+	// decodes to many times its size. Only texts made for it do this.
 	ErrUnsettled = errors.New("redaction does not settle")
 )
 
 // A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
-// [Secrets]. The nil *Redactor and the zero value are refused with [ErrDetector]: the absence of a configuration must
-// not pass for a clean text.
+// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value are refused with [ErrDetector]: the absence
+// of a configuration must not pass for a clean text.
 type Redactor struct {
 	prefilter prefilter
 	detectors []detector
+	patterns  []compiled
 }
-
-// Secrets returns the redactor of the kinds that are always on. All calls return the same one.
-func Secrets() *Redactor { return secrets }
 
 // Find appends the spans of text to dst, sorted and without overlap, and returns the extended slice. Replacing them
 // gives what [Redactor.Text] gives. A text that cannot be decided on is one span of kind [Password] over its whole
 // length: Find has no error to hold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
 func (r *Redactor) Find(text string, dst []Span) []Span {
 	s := newScan()
-	if err := r.guard(func() error { return r.settle(s, text) }); err != nil {
+	if err := r.guard(func() error { return r.settle(s, text, place{}) }); err != nil {
 		return append(dst, Span{0, len(text), Password})
 	}
 	dst = append(dst, s.found...)
@@ -106,20 +121,26 @@ func (r *Redactor) Find(text string, dst []Span) []Span {
 
 // Text returns text with a placeholder in the place of each span, and the number of spans of each kind. When nothing
 // is found it returns the same string and nil, without an allocation. Redacting the result again changes nothing, and
-// it is at most five times as long as text. An error is one of the Err values of this package, without any of the text.
+// it is at most five times as long as text (own patterns that match less than ten bytes aside). An error is one of the
+// Err values of this package, without any of the text.
 func (r *Redactor) Text(text string) (string, Counts, error) {
+	out, redacted, _, err := r.TextRevealing(text, nil)
+	return out, redacted, err
+}
+
+// TextRevealing is [Redactor.Text] for a reader that may see what reveal lets stand. It also returns the number of
+// spans of each kind that stand.
+func (r *Redactor) TextRevealing(text string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(text); at >= 0 {
-		return "", nil, fmt.Errorf("redact text: %w at byte %d of %d", ErrEncoding, at, len(text))
+		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", ErrEncoding, at, len(text))
 	}
 	s := newScan()
-	if err := r.guard(func() error { return r.settle(s, text) }); err != nil {
-		return "", nil, fmt.Errorf("redact text of %d bytes: %w", len(text), err)
+	if err := r.guard(func() error { return r.settle(s, text, place{reveal: reveal}) }); err != nil {
+		return "", nil, nil, fmt.Errorf("redact text of %d bytes: %w", len(text), err)
 	}
-	defer s.free()
-	if len(s.found) == 0 {
-		return text, nil, nil
-	}
-	return s.settled, count(nil, s.found), nil
+	out, redacted, revealed = s.settled, count(nil, s.found), count(nil, s.stood)
+	s.free()
+	return out, redacted, revealed, nil
 }
 
 // guard runs decide and turns a panic of a detector into an error, as well as having none. A scan whose decision
@@ -131,18 +152,27 @@ func (r *Redactor) guard(decide func() error) (err error) {
 		}
 	}()
 	if r == nil || len(r.detectors) == 0 {
-		return fmt.Errorf("%w: this redactor has none; use redact.Secrets()", ErrDetector)
+		return fmt.Errorf("%w: this redactor has none; use redact.Default()", ErrDetector)
 	}
 	return decide()
 }
 
-// settle leaves in s the spans of text and the text without them, which has no further span.
-func (r *Redactor) settle(s *scan, text string) error {
-	s.found, s.settled = s.found[:0], text
+// settle leaves in s the spans of text, the text without them, which has no further span, and what stands in it.
+func (r *Redactor) settle(s *scan, text string, where place) error {
+	s.found, s.stood, s.settled, s.place = s.found[:0], s.stood[:0], text, where
 	for range maxRounds {
-		r.pass(s, s.settled)
+		s.spare = maxDecoded*len(s.settled) + 4096
+		r.look(s, s.settled, 0, given)
+		if s.spare < 0 {
+			return fmt.Errorf("%w: decodes to many times its size", ErrUnsettled)
+		}
+		standing := s.part()
 		if len(s.hits) == 0 {
+			s.stood = append(s.stood, standing...)
 			return nil
+		}
+		if len(standing) > 0 {
+			s.hits = overlapping(s.hits, merge(s.hits), standing)
 		}
 		s.found = union(s.found, s.hits)
 		s.settled = replace(text, s.found)
@@ -185,11 +215,14 @@ func union(found, hits []Span) []Span {
 
 // merge sorts spans in place and joins those that overlap.
 func merge(spans []Span) []Span {
-	slices.SortFunc(spans, func(a, b Span) int {
+	slices.SortStableFunc(spans, func(a, b Span) int {
 		if a.Start != b.Start {
 			return a.Start - b.Start
 		}
-		return b.End - a.End
+		if a.End != b.End {
+			return b.End - a.End
+		}
+		return b.Kind.rank() - a.Kind.rank()
 	})
 	out := spans[:0]
 	for _, s := range spans {

@@ -3,6 +3,8 @@ package redact
 import (
 	"math/bits"
 	"sync"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // A detector finds the spans of one sort. The pass stops for it where one of its anchors stands.
@@ -25,6 +27,7 @@ type prefilter struct{ first, second, third [256]uint64 }
 
 // build returns a redactor of detectors. There is room for 64.
 func build(detectors ...detector) *Redactor {
+	detectors = append(detectors, escapeDetector)
 	if len(detectors) > 64 {
 		panic("redact: more detectors than bits")
 	}
@@ -64,6 +67,18 @@ type scan struct {
 	manifest int // the Kubernetes document that ends here has been ruled on
 	work     int // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
 
+	place    place  // where the text stands
+	standing []Span // hits of the last look that may stand
+	stood    []Span // spans that stand in settled, see settle
+	spare    int    // bytes that may still be decoded
+
+	escapes bool  // the text has percent-encoding or \u escapes
+	deeper  *scan // scans what is decoded from the text
+	view    view  // another form of the text
+	norm    norm.Iter
+	raw     []byte // decoded run
+	lines64 []byte // a run of several lines
+
 	buf []byte // unescaped JSON string
 }
 
@@ -73,13 +88,15 @@ func newScan() *scan { return scans.Get().(*scan) }
 
 // free gives s back without its texts.
 func (s *scan) free() {
-	s.text, s.settled = "", ""
+	for d := s; d != nil; d = d.deeper {
+		d.text, d.settled, d.place = "", "", place{}
+	}
 	scans.Put(s)
 }
 
 func (s *scan) reset(text string) {
 	s.text, s.hits = text, s.hits[:0]
-	s.valueEnd, s.beside, s.manifest, s.work = 0, 0, 0, 0
+	s.valueEnd, s.beside, s.manifest, s.work, s.escapes = 0, 0, 0, 0, false
 	s.armorEnd = endMark{}
 }
 

@@ -2,7 +2,7 @@ package redact
 
 import "slices"
 
-// secrets is the redactor of the kinds that are always on. Its detectors only read after this.
-var secrets = build(slices.Concat(
-	keyDetectors, []detector{jwtDetector}, urlDetectors, markDetectors, assignDetectors, formatDetectors(),
-)...)
+// secretDetectors returns the detectors of the kinds that are always on.
+func secretDetectors() []detector {
+	return slices.Concat(keyDetectors, []detector{jwtDetector}, urlDetectors, markDetectors, assignDetectors, formatDetectors())
+}

@@ -93,7 +93,7 @@ func formatDetectors() []detector {
 		}
 		groups[b] = append(groups[b], f)
 	}
-	const room = 30 // bits of the prefilter that formats may take
+	const room = 20 // bits of the prefilter that formats may take
 	buckets := make([][]format, min(room, len(order)))
 	for i, b := range order {
 		buckets[i%len(buckets)] = append(buckets[i%len(buckets)], groups[b]...)

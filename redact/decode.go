@@ -1,0 +1,312 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxLayers  = 3  // encodings that are taken off, one after the other
+	maxDecoded = 16 // bytes looked at in other forms for each byte of a text; more is held
+	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
+	minHex     = 18 // digits: nine bytes
+	minIsland  = 6  // bytes of text in what a run decodes to
+	minLine    = 40 // characters of a line of base64 that goes on in the next
+)
+
+// escapeDetector tells that a text has escapes, without a pass of its own.
+var escapeDetector = detector{
+	name:    "escape",
+	anchors: []anchor{{"%", hexes, hexes}, {"\\", "ux", hexes}},
+	find: func(s *scan, i int) int {
+		s.escapes = true
+		return i
+	},
+}
+
+// unescaped adds what the text holds with percent-encoding and backslash escapes taken off.
+func (r *Redactor) unescaped(s *scan, layer int) {
+	t, v := s.text, &s.view
+	v.reset()
+	for i := 0; i < len(t); i++ {
+		if t[i] != '%' && t[i] != '\\' {
+			continue
+		}
+		c, n := unescape(t[i:])
+		if n == 0 {
+			continue
+		}
+		v.keep(t, i)
+		v.put(i + n)
+		if n == len("%41") || t[i+1] == 'x' {
+			v.text = append(v.text, byte(c))
+		} else {
+			v.text = utf8.AppendRune(v.text, c)
+		}
+		i += n - 1
+	}
+	v.keep(t, len(t))
+	r.lookBehind(s, layer+1, given)
+}
+
+// unescape decodes the escape at the beginning of t, and returns how long it is: 0 for none. %41 and \x41 are bytes.
+func unescape(t string) (c rune, n int) {
+	switch {
+	case t[0] == '%':
+		n = 1
+	case has(t, 1, "x"):
+		n = 2
+	default:
+		c, n = escaped(t)
+		return c, n
+	}
+	if !at(t, n, hexChar) || !at(t, n+1, hexChar) {
+		return 0, 0
+	}
+	return rune(nibbles[t[n]]<<4 | nibbles[t[n+1]]), n + 2
+}
+
+// runs adds what runs of base64 and hexadecimal hold. A run of minRun has a byte in every minRun-th place.
+func (r *Redactor) runs(s *scan, layer int) {
+	t, floor := s.text, 0
+	for p := minRun - 1; p < len(t); p += minRun {
+		if !is(t[p], runChar) {
+			continue
+		}
+		from := p
+		for from > floor && is(t[from-1], runChar) {
+			from--
+		}
+		to := p + 1
+		for to < len(t) && is(t[to], runChar) {
+			to++
+		}
+		if to-from >= minRun {
+			to = r.run(s, from, to, layer)
+		}
+		p, floor = to, to
+	}
+}
+
+// run rules on the run t[from:to] and returns where it ends, with further lines.
+func (r *Redactor) run(s *scan, from, to, layer int) int {
+	run := s.text[from:to]
+	if to-from >= minLine {
+		run, to = s.lined(from, to)
+	}
+	s.work += len(run)
+	base64, hex := promising(run)
+	if !base64 && !hex {
+		return to
+	}
+	end := to
+	for end < to+2 && has(s.text, end, "=") {
+		end++
+	}
+	var standing Kind
+	for phase := range 6 {
+		switch {
+		case phase < 4 && base64:
+			s.raw = appendBase64(s.raw[:0], run[phase:])
+		case phase >= 4 && hex:
+			s.raw = appendHex(s.raw[:0], run, phase-4)
+		default:
+			continue
+		}
+		kind, stands := r.islands(s, layer)
+		if kind != "" && !stands {
+			s.hit(kind, from, end)
+			return end
+		}
+		if kind != "" {
+			standing = kind
+		}
+	}
+	if standing != "" {
+		s.hit(standing, from, end)
+	}
+	return end
+}
+
+// lined returns the run at from with the lines that go on with it, put together, and where the last one ends.
+func (s *scan) lined(from, to int) (run string, end int) {
+	t := s.text
+	run, end = t[from:to], to
+	for line := to - from; line >= minLine; {
+		next := end
+		if has(t, next, "\r") {
+			next++
+		}
+		if !has(t, next, "\n") {
+			break
+		}
+		next = s.runEnd(next+1, blankChar, next+17)
+		stop := s.runEnd(next, runChar, len(t))
+		if line = stop - next; line == 0 {
+			break
+		}
+		if end == to {
+			s.lines64 = append(s.lines64[:0], run...)
+		}
+		s.lines64, end = append(s.lines64, t[next:stop]...), stop
+	}
+	if end > to {
+		run = text(s.lines64)
+	}
+	return run, end
+}
+
+// islands looks at the stretches of text in s.raw, and returns the kind of the most specific span that must go, or
+// else of one that stands.
+func (r *Redactor) islands(s *scan, layer int) (kind Kind, stands bool) {
+	for raw := s.raw; len(raw) > 0; {
+		n := textLen(raw)
+		if n >= minIsland {
+			d := r.inside(s, text(raw[:n]), layer+1, given)
+			standing := d.part()
+			for _, h := range d.hits {
+				if kind == "" || stands || h.Kind.rank() > kind.rank() {
+					kind, stands = h.Kind, false
+				}
+			}
+			if len(d.hits) == 0 && kind == "" && len(standing) > 0 {
+				kind, stands = standing[0].Kind, true
+			}
+		}
+		raw = raw[min(n+1, len(raw)):]
+	}
+	return kind, stands
+}
+
+// textLen returns how many bytes at the beginning of raw are text: UTF-8 without control characters other than line
+// ends and tabs.
+func textLen(raw []byte) int {
+	i := 0
+	for i < len(raw) {
+		switch b := raw[i]; {
+		case b >= utf8.RuneSelf:
+			c, n := utf8.DecodeRune(raw[i:])
+			if c == utf8.RuneError {
+				return i
+			}
+			i += n - 1
+		case b < ' ' && b != '\n' && b != '\r' && b != '\t' || b == 0x7f:
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// promising reports whether run may hold text in base64, by two groups of four characters in a row that decode to
+// printable ASCII, and in hexadecimal, by its length.
+func promising(run string) (base64, hex bool) {
+	var groups [4]int
+	digits := 0
+	for i := range len(run) {
+		if is(run[i], hexChar) {
+			digits++
+			hex = hex || digits >= minHex
+		} else {
+			digits = 0
+		}
+		if i+3 < len(run) && quads[run[i]]&(quads[run[i+1]]>>1)&(quads[run[i+2]]>>2)&1 != 0 {
+			groups[i&3]++
+			base64 = base64 || groups[i&3] >= 2
+		} else {
+			groups[i&3] = 0
+		}
+	}
+	return base64, hex
+}
+
+const standard64 = uppers + lowers + digits + "+/"
+
+// values are those of the characters of base64 and base64url; nibbles those of hexadecimal digits.
+var values, nibbles = func() (v, n [256]byte) {
+	for i := range len(standard64) {
+		v[standard64[i]] = byte(i)
+	}
+	v['-'], v['_'] = v['+'], v['/']
+	for i := range len(digits) {
+		n[digits[i]] = byte(i)
+	}
+	for i := range 6 {
+		n['a'+i], n['A'+i] = byte(10+i), byte(10+i)
+	}
+	return v, n
+}()
+
+// quads tell by three bits where in a group that decodes to three bytes of printable ASCII a character may stand.
+var quads = func() (t [256]byte) {
+	for _, b := range []byte(standard64 + "-_") {
+		v := values[b]
+		if v >= 8 && v < 32 || v == 2 || v == 3 { // 0x20 to 0x7f, or a line end or tab
+			t[b] |= 1
+		}
+		if v&8 == 0 {
+			t[b] |= 2
+		}
+		if v&2 == 0 {
+			t[b] |= 4
+		}
+	}
+	return t
+}()
+
+// appendBase64 decodes run, whose last group may lack characters.
+func appendBase64(out []byte, run string) []byte {
+	for ; len(run) >= 4; run = run[4:] {
+		a, b, c, d := values[run[0]], values[run[1]], values[run[2]], values[run[3]]
+		out = append(out, a<<2|b>>4, b<<4|c>>2, c<<6|d)
+	}
+	if len(run) >= 2 {
+		out = append(out, values[run[0]]<<2|values[run[1]]>>4)
+	}
+	if len(run) == 3 {
+		out = append(out, values[run[1]]<<4|values[run[2]]>>2)
+	}
+	return out
+}
+
+// appendHex decodes the stretches of minHex digits or more in run, each from its digit skip on. A zero byte parts them.
+func appendHex(out []byte, run string, skip int) []byte {
+	for i := 0; i < len(run); {
+		to := i
+		for to < len(run) && is(run[to], hexChar) {
+			to++
+		}
+		if to-i >= minHex {
+			for k := i + skip; k+1 < to; k += 2 {
+				out = append(out, nibbles[run[k]]<<4|nibbles[run[k+1]])
+			}
+			out = append(out, 0)
+		}
+		i = to + 1
+	}
+	return out
+}
+
+// tags adds what is written in tag characters, the invisible twins of ASCII.
+func (r *Redactor) tags(s *scan, layer int) {
+	const lead, first, last = "\xf3\xa0", 0xe0020, 0xe007e
+	t := s.text
+	for i := strings.Index(t, lead); i >= 0 && i < len(t); {
+		k := i
+		for s.raw = s.raw[:0]; has(t, k, lead); k += utf8.UTFMax {
+			c, _ := utf8.DecodeRuneInString(t[k:])
+			if c < first || c > last {
+				break
+			}
+			s.raw = append(s.raw, byte(c-first+' '))
+		}
+		if kind, _ := r.islands(s, layer); kind != "" {
+			s.hit(kind, i, k)
+		}
+		next := strings.Index(t[max(k, i+1):], lead)
+		if next < 0 {
+			return
+		}
+		i = max(k, i+1) + next
+	}
+}

@@ -1,0 +1,241 @@
+package redact
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A form says how far a text is normalised.
+type form uint8
+
+const (
+	given  form = iota // as it stands
+	folded             // invisible characters left out; dashes, blanks, digits and full-width forms as in ASCII
+	normal             // folded, and in NFKC
+)
+
+// look leaves in s.hits what text holds: as it stands, normalised, and with encodings taken off. layer counts the
+// encodings that were taken off already.
+func (r *Redactor) look(s *scan, text string, layer int, f form) {
+	r.pass(s, text)
+	r.match(s)
+	if f != normal && !ascii(text) {
+		r.normalised(s, layer, f)
+	}
+	if layer < maxLayers {
+		if s.escapes {
+			r.unescaped(s, layer)
+		}
+		r.runs(s, layer)
+	}
+}
+
+// normalised adds what the next form of the text holds.
+func (r *Redactor) normalised(s *scan, layer int, f form) {
+	if f == given {
+		tagged := false
+		differs := s.fold(&tagged)
+		if differs {
+			r.lookBehind(s, layer, folded)
+		}
+		if tagged && layer < maxLayers {
+			r.tags(s, layer)
+		}
+		if differs {
+			return // the folded text has been looked at in NFKC too
+		}
+	}
+	if s.compose() {
+		r.lookBehind(s, layer, normal)
+	}
+}
+
+// lookBehind adds what the view of s holds.
+func (r *Redactor) lookBehind(s *scan, layer int, f form) {
+	for _, h := range r.inside(s, s.view.shown(), layer, f).hits {
+		from, to := s.view.origin(h.Start, h.End)
+		s.hit(h.Kind, from, to)
+	}
+}
+
+// inside looks at text, which is another form of a part of the text of s, and returns the scan of it.
+func (r *Redactor) inside(s *scan, text string, layer int, f form) *scan {
+	if s.deeper == nil {
+		s.deeper = newScan()
+	}
+	d := s.deeper
+	d.place, d.spare = s.place, s.spare-len(text)
+	if d.spare >= 0 {
+		r.look(d, text, layer, f)
+	} else {
+		d.reset("")
+	}
+	s.spare = d.spare
+	s.work += d.work + len(text)
+	return d
+}
+
+// fold leaves the folded text in the view of s, and reports whether it differs; tagged says that it has tag characters.
+func (s *scan) fold(tagged *bool) bool {
+	t, v := s.text, &s.view
+	v.reset()
+	for i := 0; i < len(t); {
+		b := t[i]
+		if b < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if b >= 0xc0 && i+1 < len(t) && !folds[b-0xc0][t[i+1]&0x3f] {
+			i += 2
+			for i < len(t) && !utf8.RuneStart(t[i]) {
+				i++
+			}
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(t[i:])
+		if to, ok := folding(c); ok {
+			*tagged = *tagged || c >= 0xe0020
+			v.keep(t, i)
+			v.put(i + n)
+			if to != 0 {
+				v.text = append(v.text, to)
+			}
+		}
+		i += n
+	}
+	if v.read == 0 {
+		return false
+	}
+	v.keep(t, len(t))
+	v.end()
+	return len(v.pieces) > 0
+}
+
+// folds tells by the first two bytes of a character whether folding may change it.
+var folds = func() (t [64][64]bool) {
+	add := func(c rune) {
+		if _, ok := folding(c); ok {
+			var b [utf8.UTFMax]byte
+			utf8.EncodeRune(b[:], c)
+			t[b[0]-0xc0][b[1]&0x3f] = true
+		}
+	}
+	for c := rune(utf8.RuneSelf); c < 0x20000; c++ {
+		add(c)
+	}
+	for c := rune(0xe0000); c < 0xe1000; c++ {
+		add(c)
+	}
+	return t
+}()
+
+// folding returns the byte of ASCII that takes the place of c, 0 for none, and whether there is a change at all.
+func folding(c rune) (to byte, ok bool) {
+	switch {
+	case c >= 0x2010 && c <= 0x2013, c == 0x2212: // hyphens, figure and en dash, minus; an em dash parts sentences
+		return '-', true
+	case c >= 0xff01 && c <= 0xff5e:
+		return byte(c - 0xff01 + '!'), true
+	case c == 0xa0, c == 0x202f, c == 0x2007, c == 0x3000:
+		return ' ', true
+	case c >= 0x2014 && c < 0x2028, c >= 0x2030 && c < 0x2060:
+		return 0, false
+	case unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		return 0, true
+	case c < 0x1d7ce && unicode.Is(unicode.Nd, c): // ten in a row; those of mathematics have forms in NFKC
+		to = '0'
+		for unicode.Is(unicode.Nd, c-1) && to < '9' {
+			c--
+			to++
+		}
+		return to, true
+	}
+	return 0, false
+}
+
+// compose leaves the text in NFKC in the view of s, and reports whether it differs. Marks that only stand in another
+// order than the canonical one are left where they are.
+func (s *scan) compose() bool {
+	t, v, unstable := s.text, &s.view, unstable()
+	v.reset()
+	for i := 0; i < len(t); {
+		if t[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(t[i:])
+		if !unstable.has(c) {
+			i += n
+			continue
+		}
+		from := segment(t, i, v.read)
+		n = norm.NFKC.NextBoundaryInString(t[from:], true)
+		v.keep(t, from)
+		v.put(from + n)
+		for s.norm.InitString(norm.NFKC, t[from:from+n]); !s.norm.Done(); {
+			v.text = append(v.text, s.norm.Next()...)
+		}
+		i = max(from+n, i+1)
+	}
+	if v.read == 0 {
+		return false
+	}
+	v.keep(t, len(t))
+	v.end()
+	return len(v.pieces) > 0 && v.shown() != t
+}
+
+// segment returns where the characters begin that the one at i may combine with, going back to floor at most.
+func segment(t string, i, floor int) int {
+	for i > floor && !norm.NFKC.PropertiesString(t[i:]).BoundaryBefore() {
+		_, n := utf8.DecodeLastRuneInString(t[:i])
+		i = max(i-n, floor)
+	}
+	return i
+}
+
+// A runeSet holds characters of the first three planes.
+type runeSet [0x30000 / 64]uint64
+
+func (s *runeSet) add(c rune)      { s[c>>6] |= 1 << (c & 63) }
+func (s *runeSet) has(c rune) bool { return c < 0x30000 && s[c>>6]&(1<<(c&63)) != 0 }
+
+// unstable returns the characters that NFKC may change: by themselves, or because they combine with what stands before
+// them. The ranges are where there are any (a test compares them with all characters).
+var unstable = sync.OnceValue(func() *runeSet {
+	var set runeSet
+	for _, r := range [...][2]rune{{0x80, 0x33ff}, {0xa640, 0xabff}, {0xf900, 0xffff}, {0x10700, 0x107ff}, {0x10d00, 0x11fff}, {0x16100, 0x16fff},
+		{0x1cc00, 0x1ccff}, {0x1d100, 0x1d7ff}, {0x1e000, 0x1e0ff}, {0x1ee00, 0x1eeff}, {0x1f100, 0x1f2ff}, {0x1fb00, 0x1fbff}, {0x2f800, 0x2fa1f}} {
+		for c := r[0]; c <= r[1]; c++ {
+			if isUnstable(c) {
+				set.add(c)
+			}
+		}
+	}
+	return &set
+})
+
+func isUnstable(c rune) bool {
+	var b [utf8.UTFMax]byte
+	n := utf8.EncodeRune(b[:], c)
+	return norm.NFKC.QuickSpan(b[:n]) != n
+}
+
+// ascii reports a text without a byte beyond ASCII.
+func ascii(t string) bool {
+	for len(t) >= 8 {
+		if (t[0]|t[1]|t[2]|t[3]|t[4]|t[5]|t[6]|t[7])&utf8.RuneSelf != 0 {
+			return false
+		}
+		t = t[8:]
+	}
+	for i := range len(t) {
+		if t[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

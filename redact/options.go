@@ -1,0 +1,99 @@
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Options say what a redactor finds beside the secrets, which are always on. The zero value adds nothing.
+type Options struct {
+	Personal []Kind    // personal kinds, of those that [PersonalKinds] lists
+	Patterns []Pattern // own patterns
+}
+
+// ErrOptions reports options that [New] cannot work with.
+var ErrOptions = errors.New("cannot redact by these options")
+
+// New returns a redactor of the secrets and of what o names, or an error that wraps [ErrOptions] and lists everything
+// wrong with o.
+func New(o Options) (*Redactor, error) {
+	var problems []error
+	found := secretDetectors()
+	for _, kind := range PersonalKinds() {
+		if slices.Contains(o.Personal, kind) {
+			found = append(found, personalDetectors(kind)...)
+		}
+	}
+	for _, kind := range o.Personal {
+		switch {
+		case kind.Secret():
+			problems = append(problems, fmt.Errorf("%w: kind %q is a secret and always on: leave it out", ErrOptions, kind))
+		case !slices.Contains(PersonalKinds(), kind):
+			problems = append(problems, fmt.Errorf("%w: kind %q is unknown: the personal kinds are %v", ErrOptions, kind, PersonalKinds()))
+		}
+	}
+	patterns, err := compile(o.Patterns)
+	if err = errors.Join(append(problems, err)...); err != nil {
+		return nil, err
+	}
+	r := build(found...)
+	r.patterns = patterns
+	for _, p := range patterns {
+		if out, _, err := r.Text(p.kind.Placeholder()); err != nil || out != p.kind.Placeholder() {
+			return nil, fmt.Errorf("%w: pattern %q: its placeholder would be redacted itself: choose another name", ErrOptions, p.kind)
+		}
+	}
+	return r, nil
+}
+
+// Secrets returns the redactor of the kinds that are always on. All calls return the same one.
+func Secrets() *Redactor { return secrets }
+
+// Default returns the redactor of the secrets and of [DefaultKinds]: what stands between agents. All calls return the
+// same one.
+func Default() *Redactor { return standard }
+
+// All returns the redactor of every built-in kind: what stands before logs and events. All calls return the same one.
+func All() *Redactor { return all }
+
+// The shared redactors. Their detectors only read after this.
+var (
+	secrets  = build(secretDetectors()...)
+	standard = built(DefaultKinds())
+	all      = built(PersonalKinds())
+)
+
+func built(kinds []Kind) *Redactor {
+	found := secretDetectors()
+	for _, kind := range kinds {
+		found = append(found, personalDetectors(kind)...)
+	}
+	return build(found...)
+}
+
+// PersonalKinds returns every personal kind.
+func PersonalKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN, IP, MAC} }
+
+// DefaultKinds returns the personal kinds that [Default] finds. Addresses of machines are not among them: agents that
+// work on networks need them.
+func DefaultKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN} }
+
+// Secret reports a kind that is always on and is never revealed.
+func (k Kind) Secret() bool { return k == Key || k == Token || k == JWT || k == Password }
+
+// ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them: an own pattern over a
+// secret must not turn it into something that can be revealed.
+var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, Password, Token, JWT, Key}
+
+// rank orders kinds where spans overlap: the more specific one names the union.
+func (k Kind) rank() int { return slices.Index(ranking[:], k) }
+
+func builtIn(k Kind) bool { return k.rank() >= 0 }
+
+// compiled is an own pattern at work.
+type compiled struct {
+	kind Kind
+	expr *regexp.Regexp
+}

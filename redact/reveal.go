@@ -1,0 +1,91 @@
+package redact
+
+// Reveal reports whether spans of kind may stand in the leaf at path: the unescaped tokens of a JSON Pointer (RFC 6901),
+// empty for the value itself, nil for a text. The nil Reveal lets none stand. It is never asked about secrets, nor about
+// the keys of objects, which are never revealed. It may be asked more than once about one span, and must not keep path.
+//
+// A span stands only if its kind may, and if no span of a kind that may not overlaps it, unless that one lies within
+// it and is less specific (the digits of an IBAN that look like a phone number too).
+type Reveal func(kind Kind, path []string) bool
+
+// A place is the leaf that is being ruled on.
+type place struct {
+	reveal Reveal
+	walk   *walk // nil for a text
+}
+
+// permits reports whether spans of kind may stand here.
+func (p place) permits(kind Kind) bool {
+	if p.reveal == nil || kind.Secret() {
+		return false
+	}
+	if p.walk == nil {
+		return p.reveal(kind, nil)
+	}
+	return p.reveal(kind, p.walk.path())
+}
+
+// part sorts the hits of one text: those that must go stay in hits, those that may stand are returned.
+func (s *scan) part() (standing []Span) {
+	if s.place.reveal == nil {
+		return nil
+	}
+	standing, going := s.standing[:0], s.hits[:0]
+	for _, h := range s.hits {
+		if s.place.permits(h.Kind) {
+			standing = append(standing, h)
+		} else {
+			going = append(going, h)
+		}
+	}
+	s.standing, s.hits = merge(standing), going
+	if len(s.standing) == 0 {
+		return nil
+	}
+	s.hits = beyond(s.hits, s.standing)
+	return s.standing
+}
+
+// beyond returns the spans of going that do not lie in a more specific one of standing, which is merged. What overlaps
+// one that remains goes too.
+func beyond(going, standing []Span) []Span {
+	out := going[:0]
+	for _, g := range going {
+		i := covering(standing, g)
+		if i < 0 || standing[i].Kind.rank() <= g.Kind.rank() {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// covering returns the index of the span of sorted, disjoint spans in which g lies, or -1.
+func covering(spans []Span, g Span) int {
+	lo, hi := 0, len(spans)
+	for lo < hi { // the first that ends at or behind the end of g
+		mid := (lo + hi) / 2
+		if spans[mid].End < g.End {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(spans) && spans[lo].Start <= g.Start {
+		return lo
+	}
+	return -1
+}
+
+// overlapping returns out extended by the spans of standing that overlap one of going. Both are merged.
+func overlapping(out, going, standing []Span) []Span {
+	k := 0
+	for _, s := range standing {
+		for k < len(going) && going[k].End <= s.Start {
+			k++
+		}
+		if k < len(going) && going[k].Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
