@@ -88,6 +88,8 @@ func aValue(t *rapid.T, schema any, defs object, depth int) any {
 		kinds = []string{typ}
 	} else if s["properties"] != nil {
 		kinds = []string{"object"}
+	} else if s["prefixItems"] != nil {
+		kinds = []string{"array"}
 	}
 	if depth <= 0 {
 		kinds = kinds[:1]
@@ -102,8 +104,13 @@ func aValue(t *rapid.T, schema any, defs object, depth int) any {
 		return out
 	case "array":
 		out := []any{}
-		for range rapid.IntRange(0, 3).Draw(t, "length") {
-			out = append(out, aValue(t, s["items"], defs, depth-1))
+		prefix, _ := s["prefixItems"].([]any)
+		for i := range rapid.IntRange(0, 3).Draw(t, "length") {
+			of := s["items"]
+			if i < len(prefix) {
+				of = prefix[i]
+			}
+			out = append(out, aValue(t, of, defs, depth-1))
 		}
 		return out
 	}

@@ -31,7 +31,7 @@ type node struct {
 	every          []*node   // $ref and allOf
 	some           [][]*node // anyOf and oneOf: one of each list
 	maybe          []*node   // if, then, else and dependencies: may apply
-	not            *node
+	inPlace        []*node   // all of these, and not
 	contains       *node
 	names          *node // propertyNames
 	unevaluated    *node // unevaluatedProperties
@@ -135,6 +135,7 @@ func (c *compiler) node(v any, at string) *node {
 		target, _ := find(c.root, ref[1:])
 		n.every = append(n.every, c.node(target, ref[1:]))
 		if c.draft7 {
+			n.inPlace = n.every
 			return n // its neighbours have no effect there
 		}
 	}
@@ -240,7 +241,6 @@ func (c *compiler) inPlace(n *node, in map[string]any) {
 			n.some = append(n.some, c.list(n, in, key))
 		}
 	}
-	n.not = c.child(n, in, "not")
 	if n.maybe = appendNode(n.maybe, c.child(n, in, "if")); n.maybe != nil {
 		n.maybe = appendNode(n.maybe, c.child(n, in, "then"))
 		n.maybe = appendNode(n.maybe, c.child(n, in, "else"))
@@ -255,6 +255,7 @@ func (c *compiler) inPlace(n *node, in map[string]any) {
 			n.maybe = append(n.maybe, c.node(schemas[name], n.at+"/"+key+"/"+escape(name)))
 		}
 	}
+	n.inPlace = slices.Concat(append(slices.Clip(n.some), n.every, n.maybe, appendNode(nil, c.child(n, in, "not")))...)
 }
 
 func appendNode(to []*node, n *node) []*node {

@@ -31,7 +31,10 @@ type uses map[*node]int
 func (s *Schema) check(v any) error { return new(meter).value(v, uses{s.root: 1}) }
 
 func (m *meter) value(v any, of uses) error {
-	all := uses{}
+	var all uses // with those that apply in place; only parts of the value need it
+	if k := kindOf(v); k == anObject || k == anArray {
+		all = uses{}
+	}
 	for n, times := range of {
 		if !m.apply(all, n, times) {
 			return errChecks
@@ -43,19 +46,38 @@ func (m *meter) value(v any, of uses) error {
 			return errNumber
 		}
 	case []any:
-		for i, item := range v {
-			if err := m.value(item, all.below(func(n *node) []*node { return n.onItem(i) })); err != nil {
-				return err
-			}
-		}
+		return m.items(v, all)
 	case map[string]any:
-		for name, member := range v {
-			if err := m.value(name, all.below(func(n *node) []*node { return appendNode(nil, n.names) })); err != nil {
-				return err
-			}
-			if err := m.value(member, all.below(func(n *node) []*node { return n.onMember(name) })); err != nil {
-				return err
-			}
+		return m.members(v, all)
+	}
+	return nil
+}
+
+func (m *meter) items(items []any, of uses) error {
+	prefix := 0 // behind it, the same schemas apply to each item
+	for n := range of {
+		prefix = max(prefix, len(n.prefix))
+	}
+	var below uses
+	for i, item := range items {
+		if i <= prefix {
+			below = of.below(func(n *node) []*node { return n.onItem(i) })
+		}
+		if err := m.value(item, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *meter) members(members map[string]any, of uses) error {
+	names := of.below(func(n *node) []*node { return appendNode(nil, n.names) })
+	for name, member := range members {
+		if err := m.value(name, names); err != nil {
+			return err
+		}
+		if err := m.value(member, of.below(func(n *node) []*node { return n.onMember(name) })); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -67,12 +89,12 @@ func (m *meter) apply(all uses, n *node, times int) bool {
 	if m.checks += times; m.checks > MaxChecks {
 		return false
 	}
-	all[n] += times
-	for _, list := range append([][]*node{n.every, n.maybe, appendNode(nil, n.not)}, n.some...) {
-		for _, e := range list {
-			if !m.apply(all, e, times) {
-				return false
-			}
+	if all != nil {
+		all[n] += times
+	}
+	for _, e := range n.inPlace {
+		if !m.apply(all, e, times) {
+			return false
 		}
 	}
 	return true

@@ -1,0 +1,78 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/stretchr/testify/require"
+)
+
+func nested(depth int) string {
+	return strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth)
+}
+
+func validate(t testing.TB, s *agent.Schema, raw string) error {
+	t.Helper()
+	v, err := envelope.ParseJSON(raw)
+	require.NoError(t, err)
+	return s.Validate(v)
+}
+
+// In each of these schemas a level of a value is checked in two ways, so a
+// value 100 levels deep would be in 2^100: if one were tried, the test would not end.
+func TestValidatingIsBoundedForRecursionInSeveralWays(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`,
+		`{"items":{"$ref":"#"},"contains":{"$ref":"#"}}`,
+		`{"anyOf":[{"items":{"$ref":"#"}},{"not":{"items":{"$ref":"#"}}}]}`,
+		`{"if":{"items":{"$ref":"#"}},"then":{"items":{"$ref":"#"}}}`,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"items":{"$ref":"#/$defs/b"}},{"items":{"$ref":"#/$defs/a"}}]},"b":{"items":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]}}}}`,
+	} {
+		s := parsed(t, raw)
+		require.NoError(t, validate(t, s, nested(8)), raw)
+		require.EqualError(t, validate(t, s, nested(100)), "it does not match the schema at root: depth", raw)
+	}
+	members := parsed(t, `{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`)
+	require.EqualError(t, validate(t, members, strings.Repeat(`{"a":`, 100)+"1"+strings.Repeat("}", 100)), "it does not match the schema at root: depth")
+}
+
+func TestRecursionInOneWayIsValidatedToAnyDepth(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"items":{"$ref":"#"}}`, `{"type":["array","number"],"items":{"$ref":"#"}}`,
+		`{"anyOf":[{"type":"number"},{"type":"array","items":{"$ref":"#"}}]}`,
+	} {
+		require.NoError(t, validate(t, parsed(t, raw), nested(envelope.MaxJSONDepth)), raw)
+	}
+	tree := parsed(t, `{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"patternProperties":{"^x":{"$ref":"#"}},"additionalProperties":{"$ref":"#"}}`)
+	require.NoError(t, validate(t, tree, strings.Repeat(`{"left":1,"y":2,"xx":3,"right":`, 100)+"1"+strings.Repeat("}", 100)))
+}
+
+func TestLargeFlatValuesAreValidated(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"items":{"type":"integer"}}`)
+	require.NoError(t, validate(t, s, "["+strings.Repeat("1,", 200_000)+"1]"))
+}
+
+func TestNumbersOfAnyLengthAreRefused(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"items":{"type":"number"}}`)
+	require.NoError(t, validate(t, s, "["+strings.Repeat("1", agent.MaxNumber)+"]"))
+	for _, number := range []string{strings.Repeat("1", agent.MaxNumber+1), "1." + strings.Repeat("0", agent.MaxNumber), "9007199254740993." + strings.Repeat("3", 1000)} {
+		require.EqualError(t, validate(t, s, "["+number+"]"), "it does not match the schema at root: number")
+	}
+	require.Error(t, validate(t, parsed(t, `true`), `{"a":{"b":`+strings.Repeat("1", agent.MaxNumber+1)+`}}`), "wherever it stands")
+}
+
+func BenchmarkSchemaValidate(b *testing.B) {
+	s, err := agent.ParseSchema(`{"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}`)
+	require.NoError(b, err)
+	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 200_000) + "1]")
+	require.NoError(b, err)
+	for b.Loop() {
+		_ = s.Validate(v)
+	}
+}
