@@ -35,7 +35,7 @@ type Report struct {
 	Held      int    `json:"held"`           // of these, those that did not pass
 	Head      Head   `json:"head,omitzero"`  // of the last line that fits
 	Previous  Head   `json:"previous,omitzero"`
-	Keyed     bool   `json:"keyed"` // the digests of the last chain are HMAC
+	Keyed     bool   `json:"keyed"` // the digests of the last chain are HMAC; broken, if no key was given
 }
 
 // Verify reads a record and says whether it was altered. The error is of
@@ -109,6 +109,7 @@ func (v *verifier) line(n int, text []byte) (why string) {
 func (v *verifier) misfit(e *entry) string {
 	switch {
 	case e.Kind == opening && e.Keyed && len(v.o.Key) == 0:
+		v.report.Keyed = true
 		return "it was written with a key, and none was given"
 	case e.Kind == opening && !e.Keyed && len(v.o.Key) > 0:
 		return "it was written without a key, and one was given"

@@ -199,6 +199,7 @@ func TestG45ARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 	require.Equal(t, 4, got.Line)
 	require.Contains(t, got.Why, "does not end with the head given")
 	keyed, _ := record(t, audit.Options{Key: key}, 2)
+	require.True(t, verify(t, keyed, audit.VerifyOptions{}).Keyed)
 	for _, tt := range []struct {
 		text string
 		key  []byte

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/audit"
+)
+
+// envAuditKey names the environment variable that --key-file goes before.
+const envAuditKey = "RUNTEAM_AUDIT_KEY"
+
+func (a *app) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Say whether the record of decisions was altered",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usageError("unknown command %q: write %s verify FILE", args[0], cmd.CommandPath())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.auditVerifyCommand())
+	return cmd
+}
+
+// auditing is what is known of a record from elsewhere.
+type auditing struct {
+	head    string
+	keyFile string
+}
+
+func (a *app) auditVerifyCommand() *cobra.Command {
+	s := &auditing{}
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Read a record of decisions and say whether it was altered",
+		Long: `verify reads the record of decisions in FILE, - for standard input, and says
+
+  verified                    closed, unaltered, and it ends with the head of --head
+  consistent, not anchored    closed and unaltered in itself; no head was given
+  open                        unaltered as far as it goes; a closing line is missing
+  broken at line N            altered
+
+Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read.`,
+		Example: `  runteam audit verify trace.jsonl --head "$(cat trace.head)"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("%s takes one FILE, not %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := s.options(a, cmd.Flags().Changed("head"), cmd.Flags().Changed("key-file"))
+			if err != nil {
+				return err
+			}
+			return a.auditVerify(cmd.Context(), args[0], o)
+		},
+	}
+	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run said it")
+	cmd.Flags().StringVar(&s.keyFile, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+envAuditKey+")")
+	return cmd
+}
+
+// options reads the flags. An empty head that was given is a mistake of a
+// script, and must not turn into an answer that looks well.
+func (s *auditing) options(a *app, headGiven, fileGiven bool) (o audit.VerifyOptions, err error) {
+	if headGiven && s.head == "" {
+		return o, usageError("--head is empty")
+	}
+	if err := o.Head.UnmarshalText([]byte(s.head)); err != nil {
+		return o, usageError("--head %v", err)
+	}
+	if fileGiven && s.keyFile == "" {
+		return o, usageError("--key-file is empty")
+	}
+	o.Key, err = a.auditKey(s.keyFile)
+	return o, err
+}
+
+// auditKey returns the key of a record, from a file, or without one from the
+// environment. A line feed at its end is the editor's. No key is nil.
+func (a *app) auditKey(file string) ([]byte, error) {
+	from := envAuditKey
+	text, _ := a.lookup(envAuditKey)
+	if file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--key-file: %w", err)
+		}
+		from, text = file, string(raw)
+	} else if text == "" {
+		return nil, nil
+	}
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	if len(text) < audit.MinKey {
+		return nil, usageError("the key in %s has %s: a key has %d or more", from, plural(len(text), "byte"), audit.MinKey)
+	}
+	return []byte(text), nil
+}
+
+// auditVerify reads a record and prints what it is worth.
+func (a *app) auditVerify(ctx context.Context, path string, o audit.VerifyOptions) error {
+	r := a.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		r = file
+	}
+	report, err := audit.Verify(until{ctx, r}, o)
+	if err != nil {
+		return unread(path, err)
+	}
+	if report.Keyed && o.Key == nil {
+		return usageError("%s: the record was written with a key: give --key-file FILE or set %s", path, envAuditKey)
+	}
+	if a.settings.json() {
+		err = a.printJSON(report)
+	} else {
+		err = a.printText(auditSentence(report))
+	}
+	if err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
+		err = ended(statusFailed)
+	}
+	return err
+}
+
+// unread words a failure to read a record, or what a signal made of it.
+func unread(path string, err error) error {
+	if cause, ok := errors.AsType[*interrupted](err); ok {
+		return &fault{kind: kindRuntime, err: fmt.Errorf("%s: %w", path, err), exit: cause.status()}
+	}
+	return &fault{kind: kindIO, err: fmt.Errorf("%s: %w", path, err)}
+}
+
+// until reads until its context ends.
+type until struct {
+	ctx context.Context //nolint:containedctx // the reader lives for one call
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
+// auditSentence is the answer for people.
+func auditSentence(r audit.Report) string {
+	switch {
+	case r.Status == audit.Broken && r.Line > 0:
+		return fmt.Sprintf("broken at line %d: %s", r.Line, r.Why)
+	case r.Status == audit.Broken || r.Runs == 0:
+		return fmt.Sprintf("%s: %s", r.Status, r.Why)
+	}
+	text := fmt.Sprintf("%s: %s", r.Status, plural(r.Decisions, "decision"))
+	if r.Runs > 1 {
+		text += " of " + plural(r.Runs, "run")
+	}
+	text += fmt.Sprintf(", %s held, head %s", number(r.Held), r.Head)
+	if r.Previous != (audit.Head{}) {
+		text += fmt.Sprintf("; it continues the record with head %s", r.Previous)
+	}
+	if r.Status == audit.Open {
+		text += fmt.Sprintf("; line %d: %s", r.Line, r.Why)
+	}
+	return text
+}
