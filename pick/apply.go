@@ -37,13 +37,7 @@ func (s Selection) Apply(v any) Picked {
 	if len(r.lists) == 0 && len(r.blocks) == 0 {
 		return Picked{Value: v, Any: true, Kept: []task.Path{task.Whole}}
 	}
-	w := walker{rules: r, met: make([]met, len(r.allow))}
-	for i := range r.allow {
-		w.live = append(w.live, i)
-	}
-	for i := range r.blocks {
-		w.bans = append(w.bans, i)
-	}
+	w := newWalker(r)
 	out, got := w.walk(v, at{live: w.live, bans: w.bans})
 	w.reportRoot(v, got)
 	p := Picked{Dropped: w.dropped.paths, Kept: w.kept.paths}
@@ -82,9 +76,27 @@ type walker struct {
 	kept, dropped places
 }
 
+func newWalker(r *rules) walker {
+	w := walker{
+		rules: r,
+		met:   make([]met, len(r.allow)),
+		live:  make([]int, 0, 4*len(r.allow)),
+		bans:  make([]int, 0, 4*len(r.blocks)),
+		path:  make([]byte, 0, 128),
+	}
+	for i := range r.allow {
+		w.live = append(w.live, i)
+	}
+	for i := range r.blocks {
+		w.bans = append(w.bans, i)
+	}
+	return w
+}
+
 type member struct {
-	name string
-	got  amount
+	name  string
+	value any
+	got   amount
 }
 
 // at is a place: which patterns agree with the way to it.
@@ -97,6 +109,9 @@ type at struct {
 func (w *walker) walk(v any, here at) (any, amount) {
 	kind := kindOf(v)
 	granted := w.cover(here, kind)
+	if granted && kind == scalar {
+		return v, all
+	}
 	if granted && (kind <= empty || w.nothingElse(here)) {
 		if out, ok := clone(v); ok {
 			return out, all
@@ -111,42 +126,11 @@ func (w *walker) walk(v any, here at) (any, amount) {
 	return nil, none
 }
 
-// cover reports whether every list grants the place itself, and notes what matches.
-func (w *walker) cover(here at, kind kind) bool {
-	lists, last := 0, -1
-	for _, i := range here.live {
-		p := &w.allow[i]
-		if len(p.steps) > here.depth {
-			continue
-		}
-		if !p.deep && kind != scalar {
-			w.met[i] = max(w.met[i], metContainer)
-			continue
-		}
-		w.met[i] = metMatch
-		if p.list != last { // live is in the order of lists
-			lists, last = lists+1, p.list
-		}
-	}
-	return lists == len(w.lists)
-}
-
-// nothingElse reports that a granted place can be taken as it is: no block is
-// left that could name a part, no path that has yet to match.
-func (w *walker) nothingElse(here at) bool {
-	return len(here.bans) == 0 && !w.waiting(here)
-}
-
-func (w *walker) waiting(here at) bool {
-	return slices.ContainsFunc(here.live, func(i int) bool {
-		return len(w.allow[i].steps) > here.depth && w.met[i] != metMatch
-	})
-}
-
 func (w *walker) object(v map[string]any, here at, granted bool) (any, amount) {
 	first, way := len(w.members), len(w.path)
-	for name := range v {
-		w.members = append(w.members, member{name: name})
+	w.members = slices.Grow(w.members, len(v))
+	for name, one := range v {
+		w.members = append(w.members, member{name: name, value: one})
 	}
 	last := len(w.members)
 	slices.SortFunc(w.members[first:last], func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -155,15 +139,15 @@ func (w *walker) object(v map[string]any, here at, granted bool) (any, amount) {
 	for i := first; i < last; i++ {
 		name := w.members[i].name
 		w.step(name)
-		value, got := w.child(v[name], here, name, -1)
+		value, got := w.child(w.members[i].value, here, name, -1)
 		w.path = w.path[:way]
 		w.members[i].got = got
 		if got == none {
 			lost = true
 			continue
 		}
-		if out == nil {
-			out = make(map[string]any)
+		if out == nil { // as large as it can become, within reason
+			out = make(map[string]any, min(last-i, 32))
 		}
 		out[name] = value
 		lost = lost || got == part
@@ -233,74 +217,4 @@ func (w *walker) child(v any, here at, name string, index int) (any, amount) {
 	}
 	w.live, w.bans = w.live[:live], w.bans[:bans]
 	return out, got
-}
-
-// follow pushes the allow paths that agree with one more step.
-func (w *walker) follow(here at, name string, index int) {
-	if index < 0 {
-		name = exact(name)
-	}
-	for _, i := range here.live {
-		p := &w.allow[i]
-		if len(p.steps) <= here.depth {
-			if p.deep {
-				w.live = append(w.live, i)
-			}
-			continue
-		}
-		if s := &p.steps[here.depth]; s.any || index < 0 && s.name == name {
-			w.live = append(w.live, i)
-		}
-	}
-}
-
-// block reports whether a block names the place one step on, or else pushes
-// the blocks that may name a part of it.
-func (w *walker) block(here at, name string, index int) bool {
-	if index < 0 {
-		name = loose(name)
-	}
-	for _, i := range here.bans {
-		b := &w.blocks[i]
-		if b.anywhere {
-			if index < 0 && b.steps[0].loose == name {
-				return true
-			}
-			w.bans = append(w.bans, i)
-			continue
-		}
-		s := &b.steps[here.depth]
-		if !s.any && (index >= 0 || s.loose != name) && (index < 0 || s.index != index) {
-			continue
-		}
-		if len(b.steps) == here.depth+1 {
-			return true
-		}
-		w.bans = append(w.bans, i)
-	}
-	return false
-}
-
-// match notes which allow paths match in a place that is left behind.
-func (w *walker) match(v any, here at) {
-	w.cover(here, kindOf(v))
-	if !w.waiting(here) {
-		return
-	}
-	on := func(v any, name string, index int) {
-		live := len(w.live)
-		w.follow(here, name, index)
-		w.match(v, at{depth: here.depth + 1, live: w.live[live:]})
-		w.live = w.live[:live]
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for name, one := range v {
-			on(one, name, -1)
-		}
-	case []any:
-		for i, one := range v {
-			on(one, "", i)
-		}
-	}
 }

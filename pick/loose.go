@@ -10,7 +10,12 @@ import (
 )
 
 // exact is a name as allow paths compare it: after NFC.
-func exact(name string) string { return norm.NFC.String(name) }
+func exact(name string) string {
+	if isPlain(name) {
+		return name
+	}
+	return norm.NFC.String(name)
+}
 
 // loose is a name as blocks compare it: case-folded, after NFKC, without the
 // characters that nobody sees. It is the same for all spellings of one name
