@@ -32,6 +32,9 @@ const MinKey = 16
 // ErrClosed reports that something was appended to a chain that is closed.
 var ErrClosed = errors.New("the record of decisions is closed")
 
+// errUnfinished is the error of a chain whose writer panicked.
+var errUnfinished = errors.New("the record of decisions is broken: writing it was not finished")
+
 // Options say what a chain continues and who can compute it. The zero value is
 // a chain without a key, of a run without a name, that continues nothing.
 type Options struct {
@@ -65,8 +68,11 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	if n := len(o.Key); n > 0 && n < MinKey {
 		return nil, fmt.Errorf("a key of %d bytes can be guessed: give one of %d or more", n, MinKey)
 	}
+	if o.Previous != (Head{}) && o.Previous.Lines < 1 {
+		return nil, fmt.Errorf("the previous head has %d lines: give one that a chain returned", o.Previous.Lines)
+	}
 	c := &Chain{w: w, hash: newDigester(o.Key)}
-	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Run: o.Run, Keyed: len(o.Key) > 0, Time: utc(o.Time)})
+	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Run: valid(o.Run), Keyed: len(o.Key) > 0, Time: utc(o.Time)})
 	if err == nil {
 		err = c.write(text)
 	}
@@ -92,8 +98,9 @@ func (c *Chain) Append(list ...event.Handoff) error {
 	case len(list) == 0:
 		return nil
 	}
-	if err := c.append(list); err != nil {
-		c.err = fmt.Errorf("record decisions: %w", err)
+	c.err = errUnfinished
+	if c.err = c.append(list); c.err != nil {
+		c.err = fmt.Errorf("record decisions: %w", c.err)
 	}
 	return c.err
 }
@@ -153,6 +160,7 @@ func (c *Chain) Close(at time.Time) (Head, error) {
 	if c.closed || c.err != nil {
 		return c.head, c.err
 	}
+	c.err = errUnfinished
 	text, head, err := encode(c.hash, entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Time: utc(at), Counts: &c.counts})
 	if err == nil {
 		err = c.write(text)
@@ -161,9 +169,13 @@ func (c *Chain) Close(at time.Time) (Head, error) {
 		c.err = fmt.Errorf("close the record of decisions: %w", err)
 		return c.head, c.err
 	}
-	c.head, c.closed = head, true
+	c.head, c.closed, c.err = head, true, nil
 	return c.head, nil
 }
 
 // utc drops what a clock adds to a time, so that equal times are equal text.
 func utc(t time.Time) time.Time { return t.UTC().Round(0) }
+
+// valid replaces what is not UTF-8 as the encoding of JSON does, so that a name
+// reads the same when the line is read.
+func valid(name string) string { return string([]rune(name)) }

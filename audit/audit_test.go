@@ -145,6 +145,43 @@ func TestG45CloseAndAppendMayBeCalledAgain(t *testing.T) {
 	require.Equal(t, size, b.Len())
 }
 
+// TestG45AnyDecisionsAreVerified records names of any bytes, valid or not.
+func TestG45AnyDecisionsAreVerified(t *testing.T) {
+	t.Parallel()
+	name := rapid.Custom(func(t *rapid.T) string {
+		if rapid.Bool().Draw(t, "text") {
+			return rapid.String().Draw(t, "name")
+		}
+		return string(rapid.SliceOfN(rapid.SampledFrom([]byte("ab\xff\xc3\xbc<\x00\xe2\x80\xa8")), 0, 4).Draw(t, "bytes"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		c, err := audit.New(&b, audit.Options{Run: name.Draw(t, "run")})
+		require.NoError(t, err)
+		held := 0
+		for range rapid.IntRange(0, 5).Draw(t, "n") {
+			h := event.Handoff{From: name.Draw(t, "from"), Rule: handoff.Rule(name.Draw(t, "rule")), Verdict: handoff.Verdict(rapid.IntRange(0, 3).Draw(t, "verdict")), Redacted: redact.Counts{redact.Kind(name.Draw(t, "kind")): 1}}
+			if h.Verdict != handoff.Passed {
+				held++
+			}
+			require.NoError(t, c.Append(h))
+		}
+		head, err := c.Close(end)
+		require.NoError(t, err)
+		got := verify(t, b.String(), audit.VerifyOptions{Head: head})
+		require.Equal(t, audit.Verified, got.Status, "%+v", got)
+		require.Equal(t, held, got.Held)
+	})
+}
+
+func TestG45APreviousHeadHasLines(t *testing.T) {
+	t.Parallel()
+	for _, h := range []audit.Head{{Digest: [32]byte{1}}, {Lines: -1}} {
+		_, err := audit.New(nil, audit.Options{Previous: h})
+		require.ErrorContains(t, err, "give one that a chain returned")
+	}
+}
+
 func TestG45AShortKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -229,6 +266,36 @@ func TestG45AfterAFailedWriteNothingIsWritten(t *testing.T) {
 	}
 }
 
+// volatile is a writer that panics when it is told.
+type volatile struct{ panics bool }
+
+func (v *volatile) Write(p []byte) (int, error) {
+	if v.panics {
+		panic("no")
+	}
+	return len(p), nil
+}
+
+func TestG45AWriterThatPanicsBreaksTheChain(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(c *audit.Chain){
+		"append": func(c *audit.Chain) { _ = c.Append(decided(0)) },
+		"close":  func(c *audit.Chain) { _, _ = c.Close(end) },
+	} {
+		w := &volatile{}
+		c, err := audit.New(w, audit.Options{})
+		require.NoError(t, err)
+		head := c.Head()
+		w.panics = true
+		require.Panics(t, func() { write(c) })
+		w.panics = false
+		require.ErrorContains(t, c.Append(decided(1)), "was not finished", name)
+		got, err := c.Close(end)
+		require.ErrorContains(t, err, "was not finished", name)
+		require.Equal(t, head, got)
+	}
+}
+
 func TestG45AFailedSyncBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	d := &disk{room: -1, bad: errFull}
@@ -250,8 +317,9 @@ func TestG45AFailedSyncBreaksTheChain(t *testing.T) {
 func TestG45ADecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Handoff{
-		"a line too long": {Rule: handoff.Rule(strings.Repeat("x", audit.MaxLine))},
-		"no such time":    {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"a line too long":         {Rule: handoff.Rule(strings.Repeat("x", audit.MaxLine))},
+		"names that become equal": {Redacted: redact.Counts{"\xff": 1, "\xfe": 1}},
+		"no such time":            {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		var b bytes.Buffer
 		c, err := audit.New(&b, audit.Options{})

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -36,6 +37,11 @@ type entry struct {
 // decisionEntry is the line of one decision.
 func decisionEntry(head Head, h *event.Handoff) (entry, error) {
 	text, err := json.Marshal(h)
+	if bytes.Contains(text, []byte(`\ufffd`)) { // names that are not UTF-8 may have become equal
+		if name, twice := duplicate(text); twice {
+			return entry{}, fmt.Errorf("%q stands twice in a decision: write names in UTF-8", name)
+		}
+	}
 	return entry{Seq: head.Lines + 1, Kind: decision, Previous: head, Handoff: text}, err
 }
 
@@ -59,7 +65,7 @@ func (c *counts) add(verdict, rule string) {
 	if c.Held == nil {
 		c.Held = map[string]int{}
 	}
-	c.Held[rule]++
+	c.Held[valid(rule)]++
 }
 
 func (c *counts) clone() counts {
