@@ -1,68 +1,201 @@
 package redact
 
-// emailDetectors find addresses as RFC 5322 (3.4.1) writes them, with a domain that has a top-level domain.
-var emailDetectors = []detector{{name: "email", anchors: []anchor{{"@", "", ""}}, find: findEmail}}
-
-const (
-	maxLocal  = 64  // bytes before the @, RFC 5321 4.5.3.1.1
-	maxDomain = 253 // bytes behind it
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// findEmail finds the address around the @ at i.
+// emailDetector finds addresses as RFC 5322 (3.4.1) and RFC 6531 write them, whose domain has a top-level domain.
+var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, find: findEmail}
+
+const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
+
+// findEmail finds the address around the @ at i. What stands before it is read without a limit: the @ before ends it.
 func findEmail(s *scan, i int) int {
-	start := s.localStart(i)
-	if start == i {
-		return i
-	}
 	end := s.domainEnd(i + 1)
 	if end == i+1 {
+		return i
+	}
+	start := s.localStart(i, end)
+	if start == i || hostAccount(s.text[start:i], s.text[end:]) {
 		return i
 	}
 	s.hit(Email, start, end)
 	return end
 }
 
-// localStart returns where the local part that ends before i begins, or i if there is none.
-func (s *scan) localStart(i int) int {
+// hostAccount reports the account of a version control system before a host, as in git@host:path: it is nobody's mail.
+func hostAccount(local, behind string) bool {
+	return oneOf(local, "git", "hg", "svn") && (has(behind, 0, ":") || has(behind, 0, "/"))
+}
+
+// localStart returns where the local part that ends before i begins, or i if there is none. The domain ends before end.
+func (s *scan) localStart(i, end int) int {
+	if at(s.text, i-1, quoteChar) {
+		return s.quotedStart(i)
+	}
+	last, _ := utf8.DecodeLastRuneInString(s.text[:i])
+	dense := last >= utf8.RuneSelf && ends(last) // a script without blanks between words: all that precedes may belong to it
+	quoted := has(s.text, end, "'")              // then an apostrophe before is the other quote, not O'Brien's
 	k := i
-	for k > 0 && i-k < maxLocal && atext(s.text[k-1]) {
-		k--
+	for k > 0 {
+		b := s.text[k-1]
+		if b < utf8.RuneSelf {
+			if !mailByte(b) || b == '\'' && quoted {
+				break
+			}
+			k--
+			continue
+		}
+		r, n := utf8.DecodeLastRuneInString(s.text[:k])
+		if !mailRune(r) || ends(r) && !dense {
+			break
+		}
+		k -= n
 	}
 	s.work += i - k + 1
-	if s.text[max(i-1, 0)] == '.' {
+	if at(s.text, i-1, dotChar) {
 		return i
 	}
-	for k < i && s.text[k] == '.' {
+	for k < i && s.text[k] < utf8.RuneSelf && !is(s.text[k], wordChar) { // dots, emphasis, bullets
+		k++
+	}
+	if has(s.text, k-1, `\`) && k+1 < i && escape(s.text[k]) { // \njane@… of text quoted by JSON
 		k++
 	}
 	return k
 }
 
-// atext reports a byte that an unquoted local part may have; bytes beyond ASCII are those of RFC 6531.
-func atext(b byte) bool {
-	return is(b, alnumChar) || b >= 0x80 || b == '.' || b == '_' || b == '-' || b == '+' || b == '%'
+// escape reports a letter that stands for a line end or a tab behind a backslash.
+func escape(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
+
+// quotedStart returns where the quoted local part that ends before i begins, or i if it is no local part.
+func (s *scan) quotedStart(i int) int {
+	const reach = 66
+	if s.text[i-1] != '"' {
+		return i
+	}
+	for k := i - 2; k >= 0 && i-k <= reach; k-- {
+		s.work++
+		switch b := s.text[k]; {
+		case b == '"':
+			if k == i-2 || at(s.text, k-1, nameChar) || at(s.text, k-1, quoteChar) || has(s.text, k-1, `\`) || is(s.text[k+1], spaceChar) || is(s.text[i-2], spaceChar) {
+				return i
+			}
+			return k
+		case b < ' ' || b == ':' || b == ',' || b == ';' || b == '{' || b == '<': // of another string
+			return i
+		}
+	}
+	return i
 }
 
-// domainEnd returns the end of the domain that begins at i, or i if there is none with two labels.
+// mailByte reports what unquoted local parts are made of. Of what RFC 5322 allows, = & / ? ` { | } are left out: they
+// stand before an address rather than in it.
+func mailByte(b byte) bool { return is(b, alnumChar) || strings.IndexByte(".-_+%'!#$*^~", b) >= 0 }
+
+// mailRune reports what local parts and labels beyond ASCII are made of.
+func mailRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
+
+// domainEnd returns the end of the domain that begins at i, or i if it has no top-level domain.
 func (s *scan) domainEnd(i int) int {
-	end, dots := i, 0
-	k := i
-	for k < len(s.text) && k-i < maxDomain {
-		from := k
-		for k < len(s.text) && k-from < 63 && (is(s.text[k], alnumChar|dashChar) || s.text[k] >= 0x80) {
+	end, labels := i, 0
+	numeric := 0 // labels so far that are a version's
+	for k := i; k-i < maxDomain; labels++ {
+		to := s.labelEnd(k)
+		label := s.text[k:to]
+		if label == "" || label[0] == '-' {
+			break
+		}
+		if labels > 0 {
+			if n := topLevel(label, labels+1); n > 0 {
+				end = k + n
+			}
+		}
+		if labels == numeric && versionLabel(label) {
+			numeric++
+		}
+		if !at(s.text, to, dotChar) {
+			break
+		}
+		k = to + 1
+	}
+	s.work += end - i + 1
+	if numeric > 1 || end > i && fileName(s.text[i:end]) {
+		return i
+	}
+	return end
+}
+
+// labelEnd returns the end of the label of a domain that begins at i. Labels are in one script: a word of another that
+// is written against it does not belong to it.
+func (s *scan) labelEnd(i int) int {
+	k, dense := i, false
+	for k < len(s.text) && k-i < maxMailLabel {
+		b := s.text[k]
+		if b < utf8.RuneSelf {
+			if !is(b, alnumChar|dashChar) || dense {
+				break
+			}
 			k++
+			continue
 		}
-		if k == from {
+		r, n := utf8.DecodeRuneInString(s.text[k:])
+		if !mailRune(r) || k > i && ends(r) != dense {
 			break
 		}
-		if dots > 0 && !is(s.text[from], digitChar) && k-from > 1 {
-			end = k
-		}
-		if !at(s.text, k, dotChar) {
-			break
-		}
-		k, dots = k+1, dots+1
+		dense = ends(r)
+		k += n
 	}
 	s.work += k - i + 1
-	return end
+	return k
+}
+
+// topLevel returns how much of a label, the n-th, is a top-level domain: letters, two or more, or a punycode label.
+// What hangs on it by a dash is a word of the sentence.
+func topLevel(label string, n int) int {
+	if len(label) > 4 && hasFold(label, 0, "xn--") {
+		return len(label)
+	}
+	k := 0
+	for k < len(label) && (is(label[k], letterChar) || label[k] >= utf8.RuneSelf) {
+		k++
+	}
+	if k < 2 || k < len(label) && label[k] != '-' {
+		return 0
+	}
+	return k
+}
+
+// versionLabel reports digits, or v and digits: the 1, 2 and 3 of name@v1.2.3.
+func versionLabel(label string) bool {
+	if label[0] == 'v' && len(label) > 1 {
+		label = label[1:]
+	}
+	for k := range len(label) {
+		if !is(label[k], digitChar) {
+			return false
+		}
+	}
+	return true
+}
+
+// fileName reports the name of an image for a fine screen (icon@2x.png) or of a unit of systemd (getty@tty1.service).
+func fileName(domain string) bool {
+	k := 0
+	for at(domain, k, digitChar) {
+		k++
+	}
+	if k > 0 && has(domain, k, "x.") {
+		return true
+	}
+	for k = len(domain); k > 0 && domain[k-1] != '.'; {
+		k--
+	}
+	switch domain[k:] {
+	case "service", "socket", "timer", "target", "slice", "mount", "scope", "png", "jpg", "jpeg", "svg", "webp", "gif":
+		return true
+	}
+	return false
 }

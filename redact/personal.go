@@ -1,5 +1,7 @@
 package redact
 
+import "unicode/utf8"
+
 // The kinds of personal data. They are not in [Secrets].
 const (
 	Card  Kind = "card"  // number of a payment card: issuer's range and length, Luhn
@@ -14,8 +16,137 @@ const (
 // personalDetectors returns the detectors of one kind of personal data: nil for any other kind.
 func personalDetectors(kind Kind) []detector {
 	switch kind {
+	case Card:
+		return []detector{cardDetector}
+	case IBAN:
+		return []detector{ibanDetector}
 	case Email:
-		return emailDetectors
+		return []detector{emailDetector}
+	case Phone:
+		return []detector{phoneDetector}
+	case SSN:
+		return []detector{ssnDetector}
+	case IP:
+		return ipDetectors
+	case MAC:
+		return []detector{macDetector}
 	}
 	return nil
 }
+
+// A group is a run of digits in a number that is written in groups.
+type group struct {
+	from, to int
+	sep      byte // what stands before it: ' ', '-', '.' or '/'; 0 before the first
+}
+
+func (g group) size() int { return g.to - g.from }
+
+const (
+	maxGroups = 9  // more are no number of a person
+	maxDigits = 20 // in one group; one more says that the run is longer
+)
+
+// numberGroups reads the groups of digits that begin at i, one separator between each two, into dst.
+func (s *scan) numberGroups(i int, dst *[maxGroups]group) (groups []group) {
+	from, sep := i, byte(0)
+	for n := range dst {
+		to := s.runEnd(from, digitChar, from+maxDigits+1)
+		if to == from {
+			return dst[:n]
+		}
+		dst[n] = group{from, to, sep}
+		kind, width := separator(s.text, to)
+		if width == 0 || !at(s.text, to+width, digitChar) {
+			return dst[:n+1]
+		}
+		from, sep = to+width, kind
+	}
+	return dst[:]
+}
+
+// separator returns the separator of groups at i and its length, 0 for none. Every sort of blank is ' ', every sort of
+// dash '-'.
+func separator(text string, i int) (kind byte, width int) {
+	if i >= len(text) {
+		return 0, 0
+	}
+	switch b := text[i]; {
+	case b == ' ' || b == '-' || b == '.' || b == '/':
+		return b, 1
+	case b < utf8.RuneSelf:
+		return 0, 0
+	}
+	switch r, n := utf8.DecodeRuneInString(text[i:]); {
+	case r == 0xa0 || r >= 0x2000 && r <= 0x200a || r == 0x202f || r == 0x205f || r == 0x3000:
+		return ' ', n
+	case r >= 0x2010 && r <= 0x2015 || r == 0x2212 || r == 0xfe63 || r == 0xff0d:
+		return '-', n
+	}
+	return 0, 0
+}
+
+// startsNumber reports whether digits at i can begin a number of their own: they are not the rest of a longer number,
+// a word, a fraction or a UUID.
+func startsNumber(text string, i int) bool {
+	if i == 0 {
+		return true
+	}
+	before := byte(0)
+	if i > 1 {
+		before = text[i-2]
+	}
+	switch b := text[i-1]; {
+	case is(b, digitChar):
+		return false
+	case is(b, letterChar): // an escaped line end or tab, as in text quoted by JSON
+		return before == '\\' && (b == 'n' || b == 'r' || b == 't')
+	case b == '.':
+		return before >= utf8.RuneSelf || is(before, letterChar)
+	case b == '-':
+		return !is(before, digitChar) && !inUUID(text, i)
+	}
+	return true
+}
+
+// inUUID reports whether a part of four hexadecimal digits between dashes ends before i.
+func inUUID(text string, i int) bool {
+	return i > 5 && text[i-6] == '-' && hexWord(text[i-5:i-1])
+}
+
+// endsNumber reports whether digits that end before i are a whole number: no letter, fraction or exponent follows.
+func endsNumber(text string, i int) bool {
+	if at(text, i, dotChar) {
+		return !at(text, i+1, digitChar)
+	}
+	return !at(text, i, wordChar)
+}
+
+// alone reports whether no further number stands next to [from, to) with one separator between: groups in a row of
+// numbers are columns of a table.
+func alone(text string, from, to int) bool {
+	if kind, width := separator(text, to); width > 0 && kind != '/' && at(text, to+width, digitChar) {
+		return false
+	}
+	return from < 2 || text[from-1] != ' ' && text[from-1] != '-' || !is(text[from-2], digitChar)
+}
+
+// wordBefore returns the word that ends last before i on its line, looking back to floor, and where it begins. No digit
+// and no placeholder may stand between. The word is empty if there is none.
+func (s *scan) wordBefore(i, floor int) (word string, start int) {
+	end := i
+	for end > floor && !nameLetter(s.text[end-1]) {
+		if b := s.text[end-1]; b == '\n' || b == ';' || b == ']' || is(b, digitChar) { // a placeholder ends in ]
+			return "", end
+		}
+		end--
+	}
+	start = end
+	for start > floor && nameLetter(s.text[start-1]) {
+		start--
+	}
+	s.work += i - start
+	return s.text[start:end], start
+}
+
+func nameLetter(b byte) bool { return is(b, letterChar) || b >= utf8.RuneSelf }

@@ -1,0 +1,250 @@
+package redact
+
+import "strings"
+
+// national returns the end of a number at i without a country's code, in a grouping that is not used for much else; or i.
+func (s *scan) national(i int) int {
+	if to := s.runEnd(i, digitChar, i+2); to == i+1 { // 0 (532) 123 45 67, 1 (415) 555-0132
+		if kind, width := separator(s.text, to); width > 0 && (kind == ' ' || kind == '-' || kind == '.') {
+			to += width
+		}
+		if has(s.text, to, "(") {
+			return after(i, to, s.parenthesised(to))
+		}
+	}
+	var room [maxGroups]group
+	groups := bound(s.numberGroups(i, &room))
+	if len(groups) < 2 || datedGroups(s.text, groups) {
+		return i
+	}
+	end := groups[len(groups)-1].to
+	if !endsPhone(s.text, end) || groups[1].sep == ' ' && !alone(s.text, i, end) {
+		return i
+	}
+	if groups[0].size() == 2 && groups[1].sep == ' ' && inDump(s.text, i, end) {
+		return i
+	}
+	if s.text[i] == '0' && trunk(s.text, groups) || s.text[i] != '0' && (nanp(s.text, groups) || paired(s.text, groups)) {
+		return end
+	}
+	return i
+}
+
+// inDump reports a byte in hexadecimal digits beside [from, to), one or two blanks away.
+func inDump(text string, from, to int) bool {
+	k := from
+	for k > 0 && from-k < 2 && text[k-1] == ' ' {
+		k--
+	}
+	if k > 1 && k < from && hexWord(text[k-2:k]) && !at(text, k-3, alnumChar) {
+		return true
+	}
+	for k = to; k < len(text) && k-to < 2 && text[k] == ' '; {
+		k++
+	}
+	return k > to && k+2 <= len(text) && hexWord(text[k:k+2]) && !at(text, k+2, alnumChar)
+}
+
+// after returns end if it lies behind from, else i.
+func after(i, from, end int) int {
+	if end > from {
+		return end
+	}
+	return i
+}
+
+// bound cuts groups where a blank follows dashes or dots: those bind closer.
+func bound(groups []group) []group {
+	for k := 2; k < len(groups); k++ {
+		if groups[k].sep != groups[k-1].sep && groups[k].sep == ' ' {
+			return groups[:k]
+		}
+	}
+	return groups
+}
+
+// datedGroups reports groups that begin with a date.
+func datedGroups(text string, groups []group) bool {
+	if len(groups) < 3 || groups[1].sep != groups[2].sep {
+		return false
+	}
+	a, b, c := groups[0], groups[1], groups[2]
+	at := func(g group) int { return number(text[g.from:g.to]) }
+	if a.size() == 4 && b.size() <= 2 && c.size() <= 2 {
+		return year(text[a.from:a.to])
+	}
+	return a.size() <= 2 && b.size() <= 2 && c.size() == 4 && at(a) <= 31 && at(b) <= 31 && year(text[c.from:c.to])
+}
+
+// nanp reports the groups of the North American plan, 3-3-4, with a country's code before them or not.
+func nanp(text string, groups []group) bool {
+	n := len(groups)
+	if n == 4 && groups[0].size() <= 2 && groups[1].sep != '/' {
+		if first := text[groups[0].from:groups[0].to]; first != "1" && groups[1].sep != '-' {
+			return false
+		}
+		groups = groups[1:]
+	}
+	if len(groups) != 3 || groups[0].size() != 3 || groups[1].size() != 3 || groups[2].size() != 4 {
+		return false
+	}
+	same := groups[1].sep == groups[2].sep || groups[2].sep == '-' && groups[1].sep != '.'
+	return same && groups[2].sep != '/' && nanpArea(text[groups[0].from:groups[0].to]) && nanpExchange(text[groups[1].from:groups[1].to])
+}
+
+// trunk reports the groups of a number with a trunk prefix, 0 and the area: nine to eleven digits, twelve in two
+// groups, with one sort of separator behind the first.
+func trunk(text string, groups []group) bool {
+	n := 0
+	for k, g := range groups {
+		if k > 0 && g.size() < 2 || k > 1 && (g.sep != groups[k-1].sep && k > 2 || g.sep == '/') {
+			return false
+		}
+		n += g.size()
+	}
+	first := groups[0]
+	if text[first.from+min(1, first.size()-1)] == '0' && first.size() > 1 || n < 9 || n > 12 || n == 12 && len(groups) > 2 {
+		return false
+	}
+	if first.size() == 1 { // 0 532 123 45 67; with dashes it is a book
+		return groups[1].sep == ' ' && groups[1].size() >= 2 && len(groups) > 2 && n >= 10
+	}
+	if groups[1].sep == '.' && len(groups) < 4 && first.size() < 3 {
+		return false
+	}
+	switch {
+	case len(groups) == 2 && first.size() == 5 && groups[1].size() == 4 && groups[1].sep == '-': // a postal code of the USA
+		return false
+	case len(groups) == 3 && first.size() == 3 && groups[1].size() == 2 && groups[2].size() == 4: // a Social Security number
+		return false
+	}
+	return first.size() <= 5 && !(groups[1].sep == '.' && len(groups) == 4 && first.size() == 3 && groups[3].size() <= 3)
+}
+
+// paired reports groupings of ten or eleven digits that end in two pairs (532-123-45-67) or in two fours behind an area
+// of two (11 98456-5666).
+func paired(text string, groups []group) bool {
+	sizes := [4]int{}
+	if len(groups) > 4 {
+		return false
+	}
+	for k, g := range groups {
+		sizes[k] = g.size()
+	}
+	switch sizes {
+	case [4]int{3, 3, 2, 2}:
+		return groups[1].sep == groups[3].sep && groups[1].sep != '/' && groups[1].sep != '.'
+	case [4]int{2, 5, 4, 0}:
+		return text[groups[1].from] == '9' && groups[1].sep == ' ' && groups[2].sep == '-'
+	}
+	return false
+}
+
+// said returns the end of a number at i of seven to fifteen digits, in a run or in groups, that stands beside a word for
+// telephones; or i.
+func (s *scan) said(i int) int {
+	var room [maxGroups]group
+	groups := bound(s.numberGroups(i, &room))
+	n := 0
+	for _, g := range groups {
+		n += g.size()
+	}
+	for ; n > 15 && len(groups) > 1; groups = groups[:len(groups)-1] {
+		n -= groups[len(groups)-1].size()
+	}
+	end := groups[len(groups)-1].to
+	if n < 7 || n > 15 || len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4 || datedGroups(s.text, groups) || !endsPhone(s.text, end) || (n == 8 || n == 14) && len(groups) == 1 && has(s.text, i, "20") {
+		return i
+	}
+	if (n == 10 || n == 13) && len(groups) == 1 && s.text[i] == '1' { // seconds or milliseconds since 1970
+		return i
+	}
+	if s.phoneWord(i, n) || s.phoneWordBehind(end) {
+		return end
+	}
+	return i
+}
+
+// phoneWord reports a word for telephones before i, with nothing but small words and punctuation between. A verb is
+// believed for numbers of ten digits and more.
+func (s *scan) phoneWord(i, digits int) bool {
+	const reach, words = 56, 6
+	floor := max(i-reach, 0)
+	at := i
+	for range words {
+		word, start := s.wordBefore(at, floor)
+		switch {
+		case word == "" || len(word) > 32:
+			return false
+		case phoneNoun(word):
+			return true
+		case phoneVerb(word):
+			return digits >= 10
+		case !phoneLink(word):
+			return false
+		}
+		at = start
+	}
+	return false
+}
+
+// phoneWordBehind reports (mobile), (fax) and the like behind a number.
+func (s *scan) phoneWordBehind(i int) bool {
+	k := s.runEnd(i, blankChar, i+2)
+	if !has(s.text, k, "(") && !has(s.text, k, "[") {
+		return false
+	}
+	end := s.runEnd(k+1, letterChar, k+17)
+	return phoneNoun(s.text[k+1 : end])
+}
+
+func phoneNoun(word string) bool {
+	for _, stem := range [...]string{"phone", "telephon", "telefon", "cellphone", "mobilephone", "mobilenum", "mobiltel", "whatsapp", "telnum", "telno", "cellnum", "faxnum", "msisdn", "téléphon", "teléfon"} {
+		if hasFold(word, 0, stem) {
+			return true
+		}
+	}
+	if n := len(word); n > 5 && (hasFold(word, n-5, "phone") || hasFold(word, n-5, "nummer") || hasFold(word, n-4, "tel") && is(word[n-3], upperChar)) {
+		return !oneOf(word, "iphone", "saxophone", "microphone", "headphone", "smartphone")
+	}
+	return oneOf(word, "tel", "tél", "tlf", "tfn", "mobile", "mobil", "mob", "cell", "cellular", "celular", "celulare", "cep", "gsm", "handy", "fax",
+		"telefax", "landline", "hotline", "portable", "móvil", "movil", "cellulare", "telemóvel", "telemovel", "puhelin", "kontaktnummer",
+		"rufnummer", "sms", "viber", "signal", "pager", "телефон", "тел", "моб", "мобильный", "電話", "電話番号", "携帯", "电话", "手机", "手機", "전화", "전화번호",
+		"휴대폰", "טלפון", "נייד", "הاتف", "هاتف", "جوال")
+}
+
+func phoneVerb(word string) bool {
+	return oneOf(word, "call", "dial", "ring", "appeler", "anrufen", "llamar", "ligar", "ara")
+}
+
+// phoneLink reports a word that may stand between the word for a telephone and the number.
+func phoneLink(word string) bool {
+	return oneOf(word, "number", "numbers", "num", "nr", "no", "nos", "n", "is", "at", "on", "me", "us", "him", "her", "them", "my", "the", "our", "your", "or",
+		"und", "and", "to", "now", "work", "home", "office", "new", "please", "ist", "est", "es", "é", "numéro", "numero", "número", "nummer", "lautet", "unter", "sous",
+		"au", "al", "a", "numarası", "numaram", "uri", "via", "was", "are")
+}
+
+// countries has the shortest and the longest national number of countries whose numbers are of known lengths; others
+// have 7 to 11 digits, and 15 with the country's code at most (E.164).
+var countries = map[string][2]int{
+	"1": {10, 10}, "7": {10, 10}, "20": {8, 10}, "27": {9, 9}, "30": {10, 10}, "31": {9, 11}, "32": {8, 9}, "33": {9, 9}, "34": {9, 9}, "36": {8, 9}, "39": {6, 11},
+	"40": {9, 9}, "41": {9, 9}, "43": {6, 13}, "44": {9, 10}, "45": {8, 8}, "46": {7, 10}, "47": {8, 8}, "48": {9, 9}, "49": {6, 12}, "51": {8, 9},
+	"52": {10, 11}, "53": {6, 8}, "54": {10, 11}, "55": {10, 11}, "56": {9, 9}, "57": {8, 10}, "58": {10, 10}, "60": {8, 10}, "61": {9, 9}, "62": {8, 12}, "63": {8, 10},
+	"64": {8, 10}, "65": {8, 8}, "66": {8, 9}, "81": {9, 10}, "82": {8, 10}, "84": {9, 10}, "86": {10, 11}, "90": {10, 10}, "91": {10, 10}, "92": {9, 10},
+	"93": {9, 9}, "94": {9, 9}, "95": {7, 10}, "98": {10, 10}, "351": {9, 9}, "352": {6, 11}, "353": {7, 9}, "358": {6, 11}, "380": {9, 9}, "420": {9, 9}, "421": {9, 9},
+	"852": {8, 8}, "853": {8, 8}, "880": {8, 10}, "886": {8, 9}, "966": {9, 9}, "971": {8, 9}, "972": {8, 9},
+}
+
+// country returns the bounds of the national number behind the code that digits begin with, and the width of the code; a
+// width of 0 says that there is no such code.
+func country(digits string) (least, most, width int) {
+	for width = 1; width <= min(3, len(digits)); width++ {
+		if bounds, ok := countries[digits[:width]]; ok {
+			return bounds[0], bounds[1], width
+		}
+	}
+	if len(digits) < 3 || !strings.ContainsRune("23456789", rune(digits[0])) {
+		return 0, 0, 0
+	}
+	return 7, 11, 3
+}

@@ -1,0 +1,91 @@
+package redact
+
+import "strings"
+
+var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC}
+
+// findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
+// dots. Addresses of no device (all zeros, all ones) stay.
+func findMAC(s *scan, i int) int {
+	sep, size := s.text[i+1], 2
+	if sep == '.' {
+		size = 4
+	}
+	start := i + 1 - size
+	if start < 0 || !startsHex(s.text, start) {
+		return i
+	}
+	end, groups := start, 0
+	for {
+		to := s.runEnd(end, hexChar, end+size+1)
+		if to-end != size {
+			return i
+		}
+		end, groups = to, groups+1
+		if !at(s.text, end+1, hexChar) || s.text[end] != sep {
+			break
+		}
+		if groups == 8 {
+			return i
+		}
+		end++
+	}
+	if digits := groups * size; digits != 12 && digits != 16 || !endsHex(s.text, end) || uniform(s.text[start:end]) || size == 4 && digits == 16 && !strings.ContainsAny(s.text[start:end], "abcdefABCDEF") {
+		return i
+	}
+	s.hit(MAC, start, end)
+	return end
+}
+
+// startsHex reports whether an address may begin at i: it is not the rest of a word or of a longer address.
+func startsHex(text string, i int) bool {
+	switch {
+	case i == 0:
+		return true
+	case is(text[i-1], letterChar):
+		return has(text, i-2, `\`) && escape(text[i-1])
+	case is(text[i-1], wordChar):
+		return false
+	case text[i-1] == '-':
+		return !at(text, i-2, wordChar)
+	case text[i-1] == '.':
+		return false
+	case text[i-1] == ':':
+		return !hexGroupBefore(text, i-1)
+	}
+	return true
+}
+
+// hexGroupBefore reports a group of an address before i: one to four hexadecimal digits that are not a part of a word.
+func hexGroupBefore(text string, i int) bool {
+	k := i
+	for k > 0 && i-k < 5 && is(text[k-1], wordChar) {
+		if !is(text[k-1], hexChar) {
+			return false
+		}
+		k--
+	}
+	return k < i && i-k < 5
+}
+
+// endsHex reports whether an address may end before i.
+func endsHex(text string, i int) bool {
+	if at(text, i, wordChar) {
+		return false
+	}
+	return !(has(text, i, ":") || has(text, i, "-") || has(text, i, ".")) || !at(text, i+1, hexChar)
+}
+
+// uniform reports an address of zeros or of ones.
+func uniform(address string) bool {
+	first := toLower(address[0])
+	if first != '0' && first != 'f' {
+		return false
+	}
+	for k := range len(address) {
+		if is(address[k], hexChar) && toLower(address[k]) != first {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package redact
+
+import "strings"
+
+var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN}
+
+// findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
+// beside has to say what it is.
+func findSSN(s *scan, i int) int {
+	if !startsNumber(s.text, i) {
+		return i
+	}
+	var room [maxGroups]group
+	groups := s.numberGroups(i, &room)
+	sizes := [3]int{}
+	for k := range min(len(groups), 3) {
+		sizes[k] = groups[k].size()
+	}
+	switch {
+	case sizes == [3]int{3, 2, 4} && groups[1].sep == groups[2].sep && groups[1].sep != '/':
+		return s.ssn(i, groups[:3], false)
+	case sizes[0] == 3 && sizes[1] == 6 || sizes[0] == 5 && sizes[1] == 4:
+		return s.ssn(i, groups[:2], true)
+	case sizes[0] == 9:
+		return s.ssn(i, groups[:1], true)
+	}
+	return i
+}
+
+// ssn rules on nine digits in groups; word says that a word beside them is needed.
+func (s *scan) ssn(i int, groups []group, word bool) int {
+	var all [9]byte
+	n := 0
+	for _, g := range groups {
+		n += copy(all[n:], s.text[g.from:g.to])
+	}
+	end := groups[len(groups)-1].to
+	if !validSSN(string(all[:])) || !endsNumber(s.text, end) {
+		return i
+	}
+	if word && !s.ssnWord(i, end) && !bareSSN(s.text) || !word && !alone(s.text, i, end) {
+		return i
+	}
+	s.hit(SSN, i, end)
+	return end
+}
+
+// validSSN holds nine digits to the rules of the Social Security Administration: areas 000, 666 and from 900 on, group
+// 00 and serial 0000 are never given out. The numbers that advertisements made void pass: documents show them as
+// someone's.
+func validSSN(n string) bool {
+	area, group, serial := n[:3], n[3:5], n[5:]
+	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
+}
+
+// bareSSN reports a text that is nothing but nine digits of which the first is zero: no amount and no JSON number is
+// written so. Routing numbers of banks are, and tell themselves by their check digit.
+func bareSSN(text string) bool {
+	if len(text) != 9 || text[0] != '0' || text == "078051120" { // void
+		return false
+	}
+	sum := 0
+	for k := range len(text) {
+		sum += [...]int{3, 7, 1}[k%3] * int(text[k]-'0')
+	}
+	return sum%10 != 0
+}
+
+// ssnWord reports a word beside [from, to) that says Social Security.
+func (s *scan) ssnWord(from, to int) bool {
+	const before, behind = 48, 12
+	near := s.text[max(from-before, 0):from]
+	if stop := strings.LastIndexAny(near, "\n]"); stop >= 0 { // a placeholder ends in ]
+		near = near[stop:]
+	}
+	s.work += before + behind
+	return saysSSN(near) || !has(s.text, to, "[") && !has(s.text, to, " [") && saysSSN(s.text[to:min(to+behind, len(s.text))])
+}
+
+func saysSSN(text string) bool {
+	for i := range len(text) {
+		if b := text[i] | 0x20; b != 's' || at(text, i-1, letterChar) && !(is(text[i], upperChar) && is(text[i-1], lowerChar)) {
+			continue
+		}
+		if hasFold(text, i, "ssn") && (!at(text, i+3, lowerChar) || hasFold(text, i, "ssns") || hasFold(text, i, "ssnum")) ||
+			hasFold(text, i, "social") || hasFold(text, i, "soc sec") || hasFold(text, i, "soc. sec") || hasFold(text, i, "ss#") ||
+			hasFold(text, i, "ss no") || hasFold(text, i, "s.s.n") {
+			return true
+		}
+	}
+	return false
+}
