@@ -80,7 +80,11 @@ func (s Subject) String() string {
 	if s.Kind == Property {
 		return quoted(s.Name, plainProperty(s.Name))
 	}
-	return string(s.Kind) + " " + quoted(s.Name, plainName(s.Name)) + string(s.Path)
+	path := string(s.Path)
+	if strings.TrimSpace(path) != path {
+		path += "/**" // a blank at the end would not be read as its
+	}
+	return string(s.Kind) + " " + quoted(s.Name, plainName(s.Name)) + path
 }
 
 // quoted returns a name as it may be written: as it is if it is plain, or else in quotes.

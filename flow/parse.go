@@ -82,6 +82,8 @@ func (p *parser) property() (Subject, error) {
 	switch name := word(before); {
 	case before == "":
 		err = &fault{"nothing stands before never", forms}
+	case before == p.rest:
+		err = &fault{"it has no word never", forms}
 	case strings.Contains(name, "/"):
 		err = &fault{"a path stands without its source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name)}
 	case name != before:
