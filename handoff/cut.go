@@ -106,7 +106,10 @@ func excerpt(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 	if len(text) <= limit {
 		return envelope.Text(text), 0
 	}
-	room := max(limit-len(omission), 0)
+	if limit < len(omission) {
+		return envelope.Text(text[:clearOf(text, limit)]), len(text)
+	}
+	room := limit - len(omission)
 	head := text[:clearOf(text, (room+1)/2)]
 	return envelope.Text(head + omission + text[behind(text, len(text)-room/2):]), len(text)
 }
@@ -114,13 +117,10 @@ func excerpt(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 // behind returns the first place, at or after start, that is inside no rune and
 // no placeholder.
 func behind(text string, start int) int {
-	if at := clearOf(text, start); at == start {
-		return start
-	}
 	for start < len(text) && !utf8.RuneStart(text[start]) {
 		start++
 	}
-	if clearOf(text, start) == start {
+	if start == len(text) || clearOf(text, start) == start {
 		return start
 	}
 	if end := strings.IndexByte(text[start:], ']'); end >= 0 {

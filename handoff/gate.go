@@ -144,7 +144,7 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
 	if x.Held() {
-		d.refuse(g.Terms, &x)
+		d.refuse(&x)
 		return nil
 	}
 	if x.After > c.Contract.MaxInput {
@@ -155,22 +155,21 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 		if t.endorse != nil && d.trust != label.Endorsed {
 			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
 		}
-		if !g.Source.Kind.instructs() {
+		if !g.Source.Kind.Instructs() {
 			d.Mode = t.mode
 		}
-		if t.rule != "" && !g.Source.Kind.instructs() {
+		if t.rule != "" && !g.Source.Kind.Instructs() {
 			d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
 		}
 		if d.Mode == Minimal {
 			d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "its heading and status cross"
 			return nil
 		}
-		if t.recast == RecastSystem && d.trust != label.Endorsed && !g.Source.Kind.instructs() {
-			d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
-			return nil
-		}
 	}
-	s := g.selection
+	s, err := g.selects()
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
+	}
 	if x.Lowers != nil {
 		d.Entries = append(d.Entries, Entry{EntryLowered, x.Lowers.Name})
 		s = narrowed(s.Only(x.Lowers.Paths...))
@@ -179,18 +178,21 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 	if verdict != Passed {
 		return nil
 	}
-	if g.Terms != nil && g.Terms.byModel && !g.Source.Kind.instructs() {
+	if g.Terms != nil && g.Terms.byModel && (g.Source.Kind == Dependency || g.Source.Kind == Input) {
 		if p, verdict = c.retold(o, g, d, p, now); verdict != Passed {
 			return nil
 		}
+	}
+	if g.Terms != nil && g.Terms.recast == RecastSystem && d.trust != label.Endorsed && !g.Source.Kind.Instructs() {
+		d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+		return nil
 	}
 	return c.gated(g, d, p)
 }
 
 // refuse holds a value whose label does not cross. Where the label alone
 // decides, the rule is that of the lattice.
-func (d *Ruling) refuse(t *Terms, x *Crossing) {
-	d.After = d.Before
+func (d *Ruling) refuse(x *Crossing) {
 	d.hold(x.Rule, x.Reason, x.Detail)
 	d.Line = cmp.Or(x.Line, d.Line)
 }
@@ -245,19 +247,34 @@ func (c *Compartment) retold(o *Offer, g *Grant, d *Ruling, left envelope.Payloa
 		return envelope.Payload{}, NeedsTranslation
 	}
 	switch {
-	case t.Genuine() != nil, !slices.Contains(t.Header().DerivedFrom, o.Envelope.ID()), t.Classification() < d.After:
+	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
 		d.hold(RuleDigest, ReasonTampered, "its translation does not derive from it")
 		return envelope.Payload{}, Held
 	case t.Fresh(now) != nil:
 		d.hold(RuleExpiry, ReasonExpired, "its translation is not fresh")
 		return envelope.Payload{}, Held
-	case t.Classification() > c.Contract.MaxInput:
+	}
+	if x := g.Terms.Crossing(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
+		d.refuse(&x)
+		return envelope.Payload{}, Held
+	} else if x.Lowers != nil { // an entry lowers what the producer made, and not what a model made of it
+		d.hold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and %q may see %v", t.Classification(), c.Contract.Callee, c.Contract.Clearance))
+		return envelope.Payload{}, Held
+	}
+	if t.Classification() > c.Contract.MaxInput {
 		d.hold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
 		return envelope.Payload{}, Held
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
 	d.expires, d.trust = envelope.Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
 	return envelope.Text(t.Open().Text()), Passed
+}
+
+// derives reports whether an envelope was made from another one, or from what
+// grant and block had left of it.
+func derives(e, from *envelope.Envelope) bool {
+	parents := e.Header().DerivedFrom
+	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
@@ -278,7 +295,7 @@ func (c *Compartment) gated(g *Grant, d *Ruling, p envelope.Payload) error {
 			d.hold(RuleTokens, ReasonRule, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
-		if t := g.Terms; t != nil && t.retells && !g.Source.Kind.instructs() {
+		if t := g.Terms; t != nil && t.retells && !g.Source.Kind.Instructs() {
 			d.Translated = true
 			if t.tokens > 0 {
 				p, d.CutFrom = excerpt(p, t.tokens*BytesPerToken)
@@ -308,7 +325,7 @@ const (
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.BytesAfter, d.Translated = nil, nil, 0, 0, 0, false
-	d.Kept = nil
+	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }
 
 // absent rules on a dependency without a result.

@@ -39,12 +39,15 @@ var faults = []fault{
 	{"it has expired", func(t *testing.T, _ *handoff.Compartment, o *handoff.Offer) {
 		remake(t, o, func(r *envelope.Record) { r.CreatedAt, r.ExpiresAt = noon.Add(-10*time.Second), noon })
 	}, handoff.RuleExpiry, handoff.ReasonExpired, handoff.CodeHeld},
-	{"it is above the contract", func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) {
-		c.Contract.MaxInput = label.Internal
-	}, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld},
 	{"nothing grants it", func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) {
 		c.Contract.Grants = nil
 	}, handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld},
+	{"it is above the reader", func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) {
+		c.Contract.Clearance = label.Internal
+	}, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld},
+	{"it is above the contract", func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) {
+		c.Contract.MaxInput = label.Internal
+	}, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld},
 	{"it has no structured result", func(_ *testing.T, _ *handoff.Compartment, o *handoff.Offer) {
 		o.As = task.Structured
 	}, handoff.RulePayload, handoff.ReasonRule, handoff.CodeStructuredMissing},
@@ -134,18 +137,17 @@ func TestG01NothingGrantedNothingCrosses(t *testing.T) {
 	five := `{"a":1,"b":2,"c":{"d":3},"e":[4],"f":"x"}`
 	other := handoff.Source{Kind: handoff.Input, Name: "t-up"} // an input that is called as the task
 	for name, grants := range map[string][]handoff.Grant{
-		"nil":            nil,
-		"empty":          {},
-		"without paths":  {{Source: upstream}},
-		"empty paths":    {{Source: upstream, Paths: []task.Path{}}},
-		"another name":   {handoff.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: "t-Up"}, "")},
-		"another kind":   {handoff.WholeOf(other, "")},
-		"a path only":    {{Source: upstream, Paths: []task.Path{"/a"}}},
-		"the zero grant": {{Paths: []task.Path{task.Whole}}},
+		"nil":           nil,
+		"empty":         {},
+		"without paths": {{Source: upstream}},
+		"empty paths":   {{Source: upstream, Paths: []task.Path{}}},
+		"another name":  {handoff.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: "t-Up"}, "")},
+		"another kind":  {handoff.WholeOf(other, "")},
+		"no source":     {{Paths: []task.Path{task.Whole}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := compartment(t, func(k *handoff.Contract) { k.Grants = grants })
+			c := compartment(t, func(k *handoff.Contract) { k.Grants = grants }) // some are none that a handshake takes
 			for _, as := range []task.Payload{task.Output, task.Structured, task.Both} {
 				o := offer(t, structured(t, five))
 				o.As = as
@@ -179,16 +181,14 @@ func TestG01ZeroCompartmentLetsNothingThrough(t *testing.T) {
 
 func TestG15SecretNeedsARuleForTheExactPair(t *testing.T) {
 	t.Parallel()
-	secret := func(k *handoff.Contract) { k.MaxInput, k.MaxOutput = label.Secret, label.Secret }
+	secret := func(k *handoff.Contract) { k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret }
 	top := func(h *envelope.Header) { h.Classification = label.Secret }
 	requireHeld(t, compartment(t, secret), offer(t, envelope.Text("x"), top), handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
 
 	self := compartment(t, secret, func(k *handoff.Contract) { k.Callee = "analyst" })
 	requireHeld(t, self, offer(t, envelope.Text("x"), top), handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
 
-	input := compartment(t, secret, func(k *handoff.Contract) {
-		k.Grants = []handoff.Grant{handoff.WholeOf(handoff.Source{Kind: handoff.Input, Name: "in"}, "uses")}
-	})
+	input := granted(t, []handoff.Grant{handoff.WholeOf(handoff.Source{Kind: handoff.Input, Name: "in"}, "uses")}, secret)
 	o := offer(t, envelope.Text("x"), top, func(h *envelope.Header) { h.Producer = handoff.User })
 	o.Source = handoff.Source{Kind: handoff.Input, Name: "in"}
 	requireHeld(t, input, o, handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
@@ -388,7 +388,7 @@ func TestG29WhatCannotBeRedactedIsHeld(t *testing.T) {
 
 func TestGrantLineIsNamed(t *testing.T) {
 	t.Parallel()
-	r := requireHeld(t, compartment(t, func(k *handoff.Contract) { k.MaxInput = label.Internal }), offer(t, envelope.Text("CANARY")),
+	r := requireHeld(t, compartment(t, func(k *handoff.Contract) { k.Clearance = label.Internal }), offer(t, envelope.Text("CANARY")),
 		handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
 	require.Equal(t, `dependency from "analyst" is held by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")

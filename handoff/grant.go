@@ -27,7 +27,8 @@ type Grant struct {
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer
 
-	selection pick.Selection // Paths and Terms together; of a contract's own grants
+	agreed    bool // in a handshake, so that selection holds
+	selection pick.Selection
 }
 
 // A Namer writes a path for people who may not know every key of a value: keys
@@ -36,8 +37,10 @@ type Namer interface {
 	Shown(p task.Path) task.Path
 }
 
-// WholeOf returns the grant of a source as a whole. Its Paths are shared and
-// must not be written to; a contract has its own.
+// WholeOf returns the grant of a source as a whole, for a task that does not
+// say what it needs of it. A grant with a list of its own says so, even if that
+// is [task.Whole]: under a rule that is scoped without a list it delivers, and
+// WholeOf does not. The Paths of WholeOf are shared and must not be written to.
 func WholeOf(s Source, line string) Grant {
 	return Grant{Source: s, Paths: whole, Line: line}
 }
@@ -60,32 +63,36 @@ func agreed(grants []Grant) ([]Grant, error) {
 		if g.Source.Kind == 0 || g.Source.Name == "" {
 			return nil, &Refusal{RuleGrant, "a grant names no source", "name a dependency or an input"}
 		}
-		if isWhole(g.Paths) {
-			g.Paths = whole
-		} else {
+		if g.needs() {
 			g.Paths = slices.Clone(g.Paths)
 		}
 		var err error
+		g.agreed = false
 		if g.selection, err = g.selects(); err != nil {
 			return nil, &Refusal{RuleGrant, fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err), ""}
 		}
-		g.Reveal = cloneReveal(g.Reveal)
+		g.Reveal, g.agreed = cloneReveal(g.Reveal), true
 	}
 	return out, nil
 }
 
 func isWhole(paths []task.Path) bool { return len(paths) == 1 && paths[0] == task.Whole }
 
+// needs reports whether the task says what it needs: Paths are not those of [WholeOf].
+func (g *Grant) needs() bool { return !isWhole(g.Paths) || &g.Paths[0] != &whole[0] }
+
 // selects returns what of a structured value crosses under the grant.
 func (g *Grant) selects() (pick.Selection, error) {
 	switch {
+	case g.agreed:
+		return g.selection, nil
 	case len(g.Paths) == 0:
 		return pick.Selection{}, nil
-	case g.Source.Kind.instructs():
+	case g.Source.Kind.Instructs():
 		return pick.Everything(), nil
 	case g.Terms == nil && isWhole(g.Paths):
 		return pick.Everything(), nil
-	case isWhole(g.Paths):
+	case !g.needs():
 		return g.Terms.Delivers(nil)
 	}
 	return g.Terms.Delivers(g.Paths)

@@ -44,11 +44,44 @@ func negotiate(t require.TestingT, r handoff.Request, c handoff.Capabilities) ha
 
 // compartment returns a gate whose contract was changed after it was made.
 func compartment(t require.TestingT, changes ...func(*handoff.Contract)) *handoff.Compartment {
-	c := &handoff.Compartment{Contract: negotiate(t, request(), writer())}
+	return granted(t, request().Grants, changes...)
+}
+
+// granted returns a gate under a contract with these grants.
+func granted(t require.TestingT, grants []handoff.Grant, changes ...func(*handoff.Contract)) *handoff.Compartment {
+	r := request()
+	r.Grants = grants
+	c := &handoff.Compartment{Contract: negotiate(t, r, writer())}
 	for _, change := range changes {
 		change(&c.Contract)
 	}
 	return c
+}
+
+// rulebook compiles a policy for the agents analyst, writer and critic.
+func rulebook(t require.TestingT, p handoff.Policy) *handoff.Rulebook {
+	b, err := p.Compile([]handoff.Party{{Name: "analyst"}, {Name: "writer"}, {Name: "critic"}})
+	require.NoError(t, err)
+	return b
+}
+
+// exactly returns the policy of one rule for what analyst makes for writer.
+func exactly(r handoff.PairRule) handoff.Policy {
+	r.From, r.To = "analyst", "writer"
+	return handoff.Policy{Rules: []handoff.PairRule{r}}
+}
+
+// under returns a gate that grants writer what analyst made as a whole, under a policy.
+func under(t require.TestingT, p handoff.Policy, changes ...func(*handoff.Contract)) *handoff.Compartment {
+	g := handoff.WholeOf(upstream, "team.yaml:12 dependsOn")
+	g.Terms = rulebook(t, p).Between("analyst", "writer")
+	return granted(t, []handoff.Grant{g}, changes...)
+}
+
+// needing is under for a task that says what it needs.
+func needing(t require.TestingT, p handoff.Policy, need ...task.Path) *handoff.Compartment {
+	g := handoff.Grant{Source: upstream, Paths: need, Line: "team.yaml:12 dependsOn", Terms: rulebook(t, p).Between("analyst", "writer")}
+	return granted(t, []handoff.Grant{g})
 }
 
 func header() envelope.Header {

@@ -21,8 +21,8 @@ func TestG09HarmlessWords(t *testing.T) {
 		"\x1b[2J":                             "control character (U+001B)",
 		"x\u202ey":                            "invisible character (U+202E)",
 		"bad \xff byte":                       "not valid UTF-8",
-		"my key is " + fakeToken:              "a secret is in it (token)",
-		"https://x:" + "pw12345@example.com/": "a secret is in it (password)",
+		"my key is " + fakeToken:              "a secret or personal data is in it (token)",
+		"https://x:" + "pw12345@example.com/": "a secret or personal data is in it (password)",
 	} {
 		err := handoff.Harmless(line)
 		require.ErrorIs(t, err, handoff.ErrHarmful, "%q", line)

@@ -41,8 +41,8 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 		d.hold(rule, ReasonRule, why)
 		return nil, d, d.Err()
 	}
-	if k.Session == "" {
-		return refuse(RuleContract, "there is no contract")
+	if k.Session == "" || k.replied == nil {
+		return refuse(RuleContract, "there is no contract that a handshake made")
 	}
 	if r.Session != "" && r.Session != k.Session {
 		return refuse(RuleContract, "the reply belongs to another contract")
@@ -87,7 +87,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
 		return refuse(RuleExpiry, "what it was made from expired meanwhile")
 	}
-	if k.replied != nil && !k.replied.CompareAndSwap(false, true) {
+	if !k.replied.CompareAndSwap(false, true) {
 		return refuse(RuleContract, "a reply has come under this contract already")
 	}
 	e, err := envelope.New(h, payload)

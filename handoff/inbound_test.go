@@ -220,8 +220,8 @@ func TestG16PartThatExpiredMeanwhile(t *testing.T) {
 
 func TestG16ContractBoundsReplies(t *testing.T) {
 	t.Parallel()
-	c := compartment(t, func(k *handoff.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
 	for at, refused := range map[time.Duration]bool{0: false, 9999 * time.Millisecond: false, 10 * time.Second: true, time.Hour: true} {
+		c := compartment(t, func(k *handoff.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
 		_, d, err := c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, nil, nil, noon.Add(at))
 		require.Equal(t, refused, err != nil, "at %v", at)
 		require.Equal(t, refused, d.Rule == handoff.RuleContract)

@@ -2,13 +2,16 @@ package handoff_test
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -43,9 +46,12 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 		{"a grant of no name", func(r *handoff.Request, c *handoff.Capabilities) {
 			r.Grants = append(r.Grants, handoff.WholeOf(handoff.Source{Kind: handoff.Input}, ""))
 		}, handoff.RuleGrant, "names no source"},
-		{"a grant of a path that nothing enforces", func(r *handoff.Request, c *handoff.Capabilities) {
-			r.Grants = append(r.Grants, handoff.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{task.Whole, "/score"}})
-		}, handoff.RuleGrant, `"/score"`},
+		{"a grant of what is no path", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Grants = append(r.Grants, handoff.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{task.Whole, "score"}})
+		}, handoff.RuleGrant, `write /score`},
+		{"a grant of one element", func(r *handoff.Request, c *handoff.Capabilities) {
+			r.Grants = append(r.Grants, handoff.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{"/items/0/id"}})
+		}, handoff.RuleGrant, `write /items/*/id`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,7 +63,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 			require.True(t, ok, "%v", err)
 			require.Equal(t, tt.rule, refusal.Rule)
 			require.Contains(t, refusal.Error(), tt.says)
-			require.NotEmpty(t, refusal.Hint)
+			require.True(t, refusal.Hint != "" || strings.Contains(refusal.Reason, "write "), "it says what to write instead")
 			require.Zero(t, k)
 		})
 	}
@@ -94,11 +100,25 @@ func TestContractSaysWhatWasAgreed(t *testing.T) {
 	r, c := request(), writer()
 	r.Classification, r.RequiredTags, r.Duration = label.Internal, []string{"score"}, time.Minute
 	k := negotiate(t, r, c)
-	require.Equal(t, handoff.Contract{
+	require.Len(t, k.Grants, 1)
+	require.Equal(t, exported(r.Grants[0]), exported(k.Grants[0]))
+	k.Grants = nil
+	require.Equal(t, exported(handoff.Contract{
 		Session: "r1/t-down/1", Caller: "user", Callee: "writer", Run: "r1", Task: "t-down",
-		MaxInput: label.Internal, MaxOutput: label.Internal, // not what the agent could take or give
-		Grants: r.Grants, RequiredTags: []string{"score"}, DeclaredTags: []string{"summary", "score"}, ExpiresAt: noon.Add(time.Minute),
-	}, k)
+		Clearance: label.Confidential, MaxInput: label.Internal, MaxOutput: label.Internal, // not what the agent could take or give
+		RequiredTags: []string{"score"}, DeclaredTags: []string{"summary", "score"}, ExpiresAt: noon.Add(time.Minute),
+	}), exported(k))
+}
+
+// exported returns the fields of a struct that everybody can see, by name.
+func exported(v any) map[string]any {
+	fields := map[string]any{}
+	for field, value := range reflect.ValueOf(v).Fields() {
+		if field.IsExported() {
+			fields[field.Name] = value.Interface()
+		}
+	}
+	return fields
 }
 
 func TestG16ContractExpiry(t *testing.T) {
@@ -124,15 +144,18 @@ func TestG11ContractSharesNothingWithTheRequest(t *testing.T) {
 	t.Parallel()
 	r, c := request(), writer()
 	r.Grants[0].Paths = []task.Path{task.Whole}
-	r.Grants[0].Translate = &handoff.Translation{MaxTokens: 5}
+	r.Grants[0].Reveal = map[redact.Kind][]task.Path{"email": {"/mail"}}
+	r.Grants = append(r.Grants, handoff.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "in"}, Paths: []task.Path{"/a"}})
 	r.RequiredTags = []string{"score"}
 	k := negotiate(t, r, c)
-	r.Grants[0].Paths[0], r.Grants[0].Translate.MaxTokens, r.RequiredTags[0], c.OutputTags[0] = "/x", 9, "x", "x"
-	r.Grants[0].Source.Name = "t-other"
+	r.Grants[0].Paths[0], r.Grants[0].Reveal["email"][0], r.RequiredTags[0], c.OutputTags[0] = "/x", "/**", "x", "x"
+	r.Grants[0].Reveal["card"] = []task.Path{task.Whole}
+	r.Grants[0].Source.Name, r.Grants[1].Paths[0] = "t-other", "/**"
 	require.Equal(t, []string{"score"}, k.RequiredTags)
 	require.Equal(t, []string{"summary", "score"}, k.DeclaredTags)
 	require.Equal(t, []task.Path{task.Whole}, k.Grants[0].Paths)
-	require.Equal(t, 5, k.Grants[0].Translate.MaxTokens)
+	require.Equal(t, map[redact.Kind][]task.Path{"email": {"/mail"}}, k.Grants[0].Reveal)
+	require.Equal(t, []task.Path{"/a"}, k.Grants[1].Paths)
 	require.Equal(t, upstream, k.Grants[0].Source)
 }
 
@@ -156,7 +179,7 @@ func levels() *rapid.Generator[label.Classification] {
 func parts() *rapid.Generator[[]handoff.Part] {
 	level := levels()
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) handoff.Part {
-		return handoff.Part{Classification: level.Draw(t, "level"), Optional: rapid.Bool().Draw(t, "optional")}
+		return handoff.Part{Classification: level.Draw(t, "level"), Held: rapid.Bool().Draw(t, "held"), Optional: rapid.Bool().Draw(t, "optional")}
 	}), 0, 5)
 }
 
@@ -176,27 +199,28 @@ func TestG51ClearanceIsTheLowest(t *testing.T) {
 func TestG13LabelIsTheJoin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		own, clearance, ps := levels().Draw(t, "own"), levels().Draw(t, "clearance"), parts().Draw(t, "parts")
-		got := handoff.Label(own, clearance, ps)
+		own, ps := levels().Draw(t, "own"), parts().Draw(t, "parts")
+		got := handoff.Label(own, ps)
 		require.GreaterOrEqual(t, got, own)
 		highest := own
 		for _, p := range ps {
 			if !p.Optional {
 				require.GreaterOrEqual(t, got, p.Classification, "what is required always counts")
 			}
-			if !p.Optional || p.Classification <= clearance && p.Classification != label.Secret {
+			if !p.Optional || !p.Held {
 				highest = highest.Join(p.Classification)
 			}
 		}
 		require.Equal(t, highest, got, "and nothing else does")
 		for range ps { // the order does not matter
 			ps = append(ps[1:], ps[0])
-			require.Equal(t, got, handoff.Label(own, clearance, ps))
+			require.Equal(t, got, handoff.Label(own, ps))
 		}
 	})
 }
 
-func TestAdmits(t *testing.T) {
+// What nil terms, those of no policy, say of a label.
+func TestCrossingWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		callee string
@@ -219,11 +243,15 @@ func TestAdmits(t *testing.T) {
 		{"writer", label.Public - 1, label.Public, handoff.RuleClearance, handoff.ReasonClearance},
 	}
 	for _, tt := range tests {
-		k := handoff.Contract{Callee: tt.callee, MaxInput: tt.most}
-		rule, why, detail := k.Admits(tt.level)
-		require.Equal(t, tt.rule, rule, "%v", tt)
-		require.Equal(t, tt.why, why, "%v", tt)
-		require.Equal(t, tt.rule == "", detail == "")
+		for _, terms := range []*handoff.Terms{nil, (*handoff.Rulebook)(nil).Between("analyst", tt.callee), rulebook(t, handoff.Policy{}).Between("analyst", tt.callee)} {
+			x := terms.Crossing(tt.level, tt.most, tt.callee)
+			require.Equal(t, tt.rule, x.Rule, "%v", tt)
+			require.Equal(t, tt.why, x.Reason, "%v", tt)
+			require.Equal(t, tt.rule == "", x.Detail == "")
+			require.Equal(t, tt.rule != "", x.Held())
+			require.Equal(t, tt.level, x.After)
+			require.Nil(t, x.Lowers)
+		}
 	}
 }
 

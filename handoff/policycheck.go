@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,7 +152,7 @@ func (c *policyChecker) place(i int, r *law, exact bool) {
 	if r.Mode == "" {
 		return
 	}
-	if !w.states || r.Mode != w.mode && narrower(w.mode, r.Mode) == r.Mode || r.Mode == w.mode && r.ID < w.deciding.ID {
+	if !w.states || r.Mode != w.mode && narrower(w.mode, r.Mode) == r.Mode || r.Mode == w.mode && r.before(w.deciding) {
 		w.deciding = r
 	}
 	w.states, w.mode = true, narrower(w.mode, r.Mode)
@@ -159,8 +160,13 @@ func (c *policyChecker) place(i int, r *law, exact bool) {
 	w.selection = w.selection.And(r.picked)
 }
 
+// before orders rules that say the same, so that their order in a file does not matter.
+func (r *law) before(other *law) bool {
+	return cmp.Or(cmp.Compare(r.ID, other.ID), cmp.Compare(r.Origin.String(), other.Origin.String())) < 0
+}
+
 // lowerCeiling reports whether r has a ceiling that is lower than that of
-// another rule, or as low and its id comes first.
+// another rule, or as low and r comes first.
 func (r *law) lowerCeiling(than *law) bool {
 	switch {
 	case r.Ceiling == nil:
@@ -168,7 +174,7 @@ func (r *law) lowerCeiling(than *law) bool {
 	case than == nil:
 		return true
 	}
-	return *r.Ceiling < *than.Ceiling || *r.Ceiling == *than.Ceiling && r.ID < than.ID
+	return *r.Ceiling < *than.Ceiling || *r.Ceiling == *than.Ceiling && r.before(than)
 }
 
 // pair checks the two names of a rule or an entry, and returns its subject.
@@ -392,8 +398,7 @@ func (c *policyChecker) lowers(d *Declassifier, i int) {
 	if len(d.Paths) == 0 {
 		c.add(subject, "it names no path", "write the paths that are safe: [/path]", "declassify", i, "paths")
 	}
-	c.only(pick.Everything(), d.Paths, subject, "declassify", i, "paths")
-	if !d.UnsafeText && slices.Contains(d.Paths, task.Whole) {
+	if named := c.only(pick.Everything(), d.Paths, subject, "declassify", i, "paths"); !d.UnsafeText && named.Whole() {
 		c.add(subject, "it would lower a whole value, which may be free text", "name paths that the schema makes a number, a boolean, an enum or a bounded pattern, or say unsafeText: true", "declassify", i, "paths")
 	}
 	if !d.LowerTo.Valid() || d.LowerTo == label.Secret {

@@ -222,7 +222,7 @@ func TestHeldErrorsAreFound(t *testing.T) {
 
 // translating returns a gate that lets nothing cross as it is.
 func translating(t require.TestingT, changes ...func(*handoff.Contract)) *handoff.Compartment {
-	return compartment(t, append(changes, func(k *handoff.Contract) { k.Grants[0].Translate = &handoff.Translation{MaxTokens: 10} })...)
+	return under(t, exactly(handoff.PairRule{Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}}), changes...)
 }
 
 // retell is a translator: it answers what the ruling asked for.
@@ -302,7 +302,7 @@ func TestTranslationIsRuledOn(t *testing.T) {
 		t.Parallel()
 		o := offer(t, envelope.Text("a long story"))
 		o.Translated = retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
-		c := translating(t, func(k *handoff.Contract) { k.MaxInput = label.Secret })
+		c := translating(t, func(k *handoff.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret })
 		requireHeld(t, c, o, handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
 	})
 }

@@ -49,7 +49,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, &HeldError{Decision: d.Decision}
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: o.As, payload: d.crossing, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.crossing), payload: d.crossing, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if d.replaced != nil {
@@ -57,6 +57,15 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		}
 	}
 	return s, nil
+}
+
+// form is how a payload is delivered that was asked for in some form: as a text
+// where retelling has left no structured part.
+func form(asked task.Payload, p envelope.Payload) task.Payload {
+	if _, structured := p.JSON(); !structured && !p.Empty() {
+		return task.Output
+	}
+	return asked
 }
 
 // For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.

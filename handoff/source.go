@@ -34,10 +34,10 @@ const Runtime = "runteam"
 
 var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest"}
 
-// instructs reports whether a carrier tells its reader what to do, or what went
+// Instructs reports whether a carrier tells its reader what to do, or what went
 // wrong, instead of what somebody came to. Such words have no parts: labels,
 // ceilings and redaction count for them, modes and paths do not.
-func (k SourceKind) instructs() bool {
+func (k SourceKind) Instructs() bool {
 	return k == Goal || k == Roster || k == Plan || k == Fault
 }
 

@@ -62,9 +62,7 @@ func TestG01EachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
 
 // granting returns a gate that lets one source of the given kind through.
 func granting(t *testing.T, kind handoff.SourceKind) *handoff.Compartment {
-	return compartment(t, func(k *handoff.Contract) {
-		k.Grants = []handoff.Grant{handoff.WholeOf(handoff.Source{Kind: kind, Name: "n"}, "")}
-	})
+	return granted(t, []handoff.Grant{handoff.WholeOf(handoff.Source{Kind: kind, Name: "n"}, "")})
 }
 
 // offerOf returns an offer of that source.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/pick"
@@ -322,4 +323,15 @@ func (t *Terms) cited() string {
 		return string(t.rule)
 	}
 	return fmt.Sprintf("%s (%s)", t.rule, t.line)
+}
+
+// PathsString writes paths for people, the whole as "everything".
+func PathsString(paths []task.Path) string {
+	words := make([]string, len(paths))
+	for i, p := range paths {
+		if words[i] = string(p); p == task.Whole {
+			words[i] = "everything"
+		}
+	}
+	return strings.Join(words, ", ")
 }

@@ -1,0 +1,43 @@
+package handoff
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// Retelling returns what must be offered, and granted, to whoever retells an
+// offer about which the gate ruled that it needs a translation: what grant and
+// block have left of it, for the reader of the same contract, under the same
+// ceiling and redaction.
+func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
+	if d.Verdict != NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
+		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
+	}
+	g := c.grant(o.Source)
+	if g == nil || g.Terms == nil {
+		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: nothing grants it", o.Source.Kind, o.Source.Name)
+	}
+	h := o.Envelope.Header()
+	left, err := envelope.New(envelope.Header{
+		ID: leftOf(o.Envelope), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: d.After, Trust: d.trust,
+		CreatedAt: h.CreatedAt, ExpiresAt: d.expires, Hops: h.Hops, DerivedFrom: []envelope.ID{h.ID},
+	}, d.left)
+	if err != nil {
+		return Offer{}, Grant{}, err
+	}
+	retold := *o
+	retold.Envelope, retold.Translated, retold.Optional, retold.Status = left, nil, false, o.Status
+	retold.As = task.Output
+	terms := *g.Terms
+	terms.selection, terms.needs, terms.mode = pick.Everything(), false, Full
+	terms.retells, terms.byModel, terms.tokens, terms.recast = false, false, 0, ""
+	terms.lower, terms.renew, terms.endorse = nil, nil, nil
+	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal}, nil
+}
+
+// leftOf names the envelope of what grant and block have left of another one.
+func leftOf(e *envelope.Envelope) envelope.ID { return e.ID() + "/left" }
