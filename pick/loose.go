@@ -24,11 +24,17 @@ func loose(name string) string {
 	if isPlain(name) {
 		return strings.ToLower(name)
 	}
-	name = norm.NFKC.String(strings.Map(visible, name))
-	name = norm.NFKC.String(cases.Fold().String(name))
-	// Folding can compose anew, and composing unfold: the second time is stable.
-	return strings.Map(visible, norm.NFKC.String(cases.Fold().String(name)))
+	// Folding wants its text taken apart, lest it fold a mark out of its order;
+	// what folding makes may come apart, and fold, once more.
+	name = strings.Map(visible, name)
+	for range 2 {
+		name = cases.Fold().String(norm.NFKD.String(name))
+	}
+	return strings.Map(visible, norm.NFKC.String(strings.Map(lower, name)))
 }
+
+// lower evens out the letters that folding exchanges, such as Cherokee ones.
+func lower(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
 func isPlain(name string) bool {
 	for i := range len(name) {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 func decode(t require.TestingT, raw string) any {
@@ -21,7 +24,7 @@ func decode(t require.TestingT, raw string) any {
 
 // paths splits a list written with blanks; `""` is the whole value.
 func paths(list string) (out []task.Path) {
-	for _, p := range strings.Fields(list) {
+	for p := range strings.FieldsSeq(list) {
 		out = append(out, task.Path(strings.ReplaceAll(p, `""`, "")))
 	}
 	return out
@@ -52,6 +55,7 @@ func TestG05PathsSelectAtAnyDepth(t *testing.T) {
 		{name: "a subtree may be a scalar", value: `{"a":1}`, allow: "/a/**", want: `{"a":1}`, kept: "/a"},
 		{name: "the whole", value: `{"a":{"x":1}}`, allow: `""`, want: `{"a":{"x":1}}`, kept: `""`},
 		{name: "the whole, written out", value: `{"a":{"x":1}}`, allow: "/**", want: `{"a":{"x":1}}`, kept: `""`},
+		{name: "a path within what is granted matches too", value: `{"a":{"x":1}}`, allow: `"" /a/x /a/y`, want: `{"a":{"x":1}}`, kept: `""`, unmatched: "/a/y"},
 		{name: "in arrays, order kept and gaps closed", value: `{"items":[{"id":3},{"no":1},{"id":1,"no":2}]}`, allow: "/items/*/id",
 			want: `{"items":[{"id":3},{"id":1}]}`, kept: "/items/*/id", dropped: "/items/* /items/*/no"},
 		{name: "elements", value: `{"a":[1,[2],3]}`, allow: "/a/*", want: `{"a":[1,3]}`, kept: "/a/*", dropped: "/a/*"},
@@ -142,6 +146,32 @@ func TestG10BlocksCompareLoosely(t *testing.T) {
 				require.Equal(t, form == "/%s", strings.Contains(rest, `"x"`), "%q by %q: %s", name, path, rest)
 				require.Contains(t, rest, `"y"`)
 				require.Equal(t, strings.HasPrefix(form, "/*/"), except(t, path).MayPass([]string{name}))
+			}
+		}
+	}
+}
+
+// Every character that has another form is blocked by each of its forms.
+func TestG10EveryFormOfACharacterIsOneName(t *testing.T) {
+	t.Parallel()
+	for r := rune(0x80); r <= 0x2ffff; r++ {
+		if norm.NFKD.IsNormalString(string(r)) && unicode.ToUpper(r) == unicode.ToLower(r) || 0xac00 <= r && r <= 0xd7a3 {
+			continue
+		}
+		for _, name := range []string{"a" + string(r) + "z", "a" + string(r) + "\u0345\u0301z"} {
+			forms := map[string]any{}
+			for _, form := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
+				forms[form.String(name)] = "x"
+				forms[form.String(cases.Fold().String(norm.NFD.String(name)))] = "x"
+			}
+			if len(forms) < 2 || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, task.EndsLine) {
+				continue
+			}
+			for form := range forms {
+				if strings.Contains(form, "*") {
+					continue // no part of a segment
+				}
+				require.False(t, except(t, "/**/"+task.Path(task.Pointer(form)[1:])).Apply(forms).Any, "%U: %+q of %+q", r, form, forms)
 			}
 		}
 	}
