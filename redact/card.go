@@ -14,8 +14,9 @@ type issuer struct {
 const minCard, maxCard = 12, 19
 
 var (
-	long   = []int{17, 18, 19}
-	spread = []int{12, 13, 14, 15, 17, 18, 19}
+	long    = []int{17, 18, 19}
+	maestro = []int{16, 18, 19}
+	spread  = []int{12, 13, 14, 15, 17, 18, 19}
 )
 
 // issuers is by first digits, as the networks publish them (ISO/IEC 7812).
@@ -40,11 +41,11 @@ var issuers = []issuer{
 	{601100, 601199, []int{16}, long},       // Discover
 	{601300, 609999, []int{16}, nil},        // RuPay, Hipercard
 	{620000, 629999, []int{16, 19}, long},   // UnionPay
-	{630400, 630499, []int{16}, spread},     // Maestro
-	{633300, 633499, []int{16}, long},       // Switch, Solo
+	{630400, 630499, maestro, spread},       // Maestro
+	{633100, 633499, []int{16}, long},       // Switch, Solo
 	{636000, 639999, []int{16}, spread},     // InterPayment, InstaPayment, Elo, Maestro
 	{644000, 659999, []int{16}, long},       // Discover, Troy, Elo
-	{670000, 679999, []int{16}, spread},     // Maestro
+	{670000, 679999, maestro, spread},       // Maestro
 	{810000, 829999, []int{16}, long},       // UnionPay, RuPay
 	{860000, 860099, []int{16}, nil},        // Uzcard
 	{979200, 979299, []int{16}, nil},        // Troy

@@ -2,18 +2,10 @@ package redact
 
 import "strings"
 
-// national returns the end of a number at i without a country's code, in a grouping that is not used for much else; or i.
-func (s *scan) national(i int) int {
-	if to := s.runEnd(i, digitChar, i+2); to == i+1 { // 0 (532) 123 45 67, 1 (415) 555-0132
-		if kind, width := separator(s.text, to); width > 0 && (kind == ' ' || kind == '-' || kind == '.') {
-			to += width
-		}
-		if has(s.text, to, "(") {
-			return after(i, to, s.parenthesised(to))
-		}
-	}
-	var room [maxGroups]group
-	groups := bound(s.numberGroups(i, &room))
+// national returns the end of a number without a country's code, in a grouping that is not used for much else; or where
+// it begins.
+func (s *scan) national(groups []group) int {
+	i := groups[0].from
 	if len(groups) < 2 || datedGroups(s.text, groups) {
 		return i
 	}
@@ -43,14 +35,6 @@ func inDump(text string, from, to int) bool {
 		k++
 	}
 	return k > to && k+2 <= len(text) && hexWord(text[k:k+2]) && !at(text, k+2, alnumChar)
-}
-
-// after returns end if it lies behind from, else i.
-func after(i, from, end int) int {
-	if end > from {
-		return end
-	}
-	return i
 }
 
 // bound cuts groups where a blank follows dashes or dots: those bind closer.
@@ -140,26 +124,24 @@ func paired(text string, groups []group) bool {
 	return false
 }
 
-// said returns the end of a number at i of seven to fifteen digits, in a run or in groups, that stands beside a word for
-// telephones; or i.
-func (s *scan) said(i int) int {
-	var room [maxGroups]group
-	groups := bound(s.numberGroups(i, &room))
-	n := 0
-	for _, g := range groups {
-		n += g.size()
-	}
+// said returns the end of a number of seven to fifteen digits, in a run or in groups, that stands beside a word for
+// telephones; or where it begins.
+func (s *scan) said(groups []group) int {
+	n := digitsOf(groups)
 	for ; n > 15 && len(groups) > 1; groups = groups[:len(groups)-1] {
 		n -= groups[len(groups)-1].size()
 	}
-	end := groups[len(groups)-1].to
-	if n < 7 || n > 15 || len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4 || datedGroups(s.text, groups) || !endsPhone(s.text, end) || (n == 8 || n == 14) && len(groups) == 1 && has(s.text, i, "20") {
+	i, end, run := groups[0].from, groups[len(groups)-1].to, len(groups) == 1
+	switch {
+	case n < minPhone || n > 15 || !endsPhone(s.text, end):
 		return i
-	}
-	if (n == 10 || n == 13) && len(groups) == 1 && s.text[i] == '1' { // seconds or milliseconds since 1970
+	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(s.text, groups): // an IP address, a date
 		return i
-	}
-	if s.phoneWord(i, n) || s.phoneWordBehind(end) {
+	case run && (n == 8 || n == 14) && has(s.text, i, "20"): // a date, with a time
+		return i
+	case run && (n == 10 || n == 13) && s.text[i] == '1': // seconds or milliseconds since 1970
+		return i
+	case s.phoneWord(i, n), s.phoneWordBehind(end):
 		return end
 	}
 	return i
@@ -173,14 +155,12 @@ func (s *scan) phoneWord(i, digits int) bool {
 	at := i
 	for range words {
 		word, start := s.wordBefore(at, floor)
-		switch {
-		case word == "" || len(word) > 32:
-			return false
-		case phoneNoun(word):
+		switch sayingOf(word) {
+		case saysPhone:
 			return true
-		case phoneVerb(word):
+		case saysCall:
 			return digits >= 10
-		case !phoneLink(word):
+		case saysNothing:
 			return false
 		}
 		at = start
@@ -191,37 +171,11 @@ func (s *scan) phoneWord(i, digits int) bool {
 // phoneWordBehind reports (mobile), (fax) and the like behind a number.
 func (s *scan) phoneWordBehind(i int) bool {
 	k := s.runEnd(i, blankChar, i+2)
-	if !has(s.text, k, "(") && !has(s.text, k, "[") {
+	if !has(s.text, k, "(") {
 		return false
 	}
 	end := s.runEnd(k+1, letterChar, k+17)
-	return phoneNoun(s.text[k+1 : end])
-}
-
-func phoneNoun(word string) bool {
-	for _, stem := range [...]string{"phone", "telephon", "telefon", "cellphone", "mobilephone", "mobilenum", "mobiltel", "whatsapp", "telnum", "telno", "cellnum", "faxnum", "msisdn", "téléphon", "teléfon"} {
-		if hasFold(word, 0, stem) {
-			return true
-		}
-	}
-	if n := len(word); n > 5 && (hasFold(word, n-5, "phone") || hasFold(word, n-5, "nummer") || hasFold(word, n-4, "tel") && is(word[n-3], upperChar)) {
-		return !oneOf(word, "iphone", "saxophone", "microphone", "headphone", "smartphone")
-	}
-	return oneOf(word, "tel", "tél", "tlf", "tfn", "mobile", "mobil", "mob", "cell", "cellular", "celular", "celulare", "cep", "gsm", "handy", "fax",
-		"telefax", "landline", "hotline", "portable", "móvil", "movil", "cellulare", "telemóvel", "telemovel", "puhelin", "kontaktnummer",
-		"rufnummer", "sms", "viber", "signal", "pager", "телефон", "тел", "моб", "мобильный", "電話", "電話番号", "携帯", "电话", "手机", "手機", "전화", "전화번호",
-		"휴대폰", "טלפון", "נייד", "הاتف", "هاتف", "جوال")
-}
-
-func phoneVerb(word string) bool {
-	return oneOf(word, "call", "dial", "ring", "appeler", "anrufen", "llamar", "ligar", "ara")
-}
-
-// phoneLink reports a word that may stand between the word for a telephone and the number.
-func phoneLink(word string) bool {
-	return oneOf(word, "number", "numbers", "num", "nr", "no", "nos", "n", "is", "at", "on", "me", "us", "him", "her", "them", "my", "the", "our", "your", "or",
-		"und", "and", "to", "now", "work", "home", "office", "new", "please", "ist", "est", "es", "é", "numéro", "numero", "número", "nummer", "lautet", "unter", "sous",
-		"au", "al", "a", "numarası", "numaram", "uri", "via", "was", "are")
+	return sayingOf(s.text[k+1:end]) == saysPhone
 }
 
 // countries has the shortest and the longest national number of countries whose numbers are of known lengths; others

@@ -42,6 +42,14 @@ type group struct {
 
 func (g group) size() int { return g.to - g.from }
 
+// digitsOf returns the number of digits in groups.
+func digitsOf(groups []group) (n int) {
+	for _, g := range groups {
+		n += g.size()
+	}
+	return n
+}
+
 const (
 	maxGroups = 9  // more are no number of a person
 	maxDigits = 20 // in one group; one more says that the run is longer

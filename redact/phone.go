@@ -11,22 +11,33 @@ func findPhone(s *scan, i int) int {
 	case '+':
 		return s.phone(i, s.international(i, i+1))
 	case '(':
-		end := s.parenthesised(i)
-		if end == i {
-			return i
+		if end := s.parenthesised(i); end > i {
+			return s.phone(trunkStart(s.text, i), end)
 		}
-		return s.phone(trunkStart(s.text, i), end)
+		return i
 	}
 	if at(s.text, i-1, digitChar) || !at(s.text, i+1, digitChar) && s.text[i] != '0' && s.text[i] != '1' || !startsPhone(s.text, i) {
 		return i
 	}
-	if has(s.text, i, "00") && !has(s.text, i, "000") {
-		if end := s.international(i, i+2); end > s.runEnd(i, digitChar, i+20) { // in groups: a run may be any number
+	var room [maxGroups]group
+	groups := s.numberGroups(i, &room)
+	if groups[0].size() == 1 && has(s.text, i+1, "(") { // 0(532) 123 45 67
+		return s.phone(i, s.parenthesised(i+1))
+	}
+	if digitsOf(groups) < minPhone {
+		return i
+	}
+	if has(s.text, i, "00") && !has(s.text, i, "000") && len(groups) > 1 { // in groups: a run may be any number
+		if end := s.international(i, i+2); end > groups[0].to {
 			return s.phone(i, end)
 		}
 	}
-	return s.phone(i, max(s.national(i), s.said(i), bareMobile(s.text)))
+	groups = bound(groups)
+	return s.phone(i, max(s.national(groups), s.said(groups), bareMobile(s.text)))
 }
+
+// minPhone is the number of digits of a subscriber's number without its area.
+const minPhone = 7
 
 // bareMobile returns the length of a text that is nothing but a number of a mobile telephone with its trunk prefix, or 0:
 // ten or eleven digits of which the first is zero, as no amount and no JSON number is written. Behind it mobile networks have
@@ -46,7 +57,8 @@ func bareMobile(text string) int {
 	return 0
 }
 
-// trunkStart returns where the 0 or 1 of a trunk prefix stands before the parenthesis at i, or i.
+// trunkStart returns where the 0 or 1 of a trunk prefix stands before the parenthesis at i, with one separator between,
+// or i.
 func trunkStart(text string, i int) int {
 	if _, width := separator(text, i-1); i < 2 || width != 1 || text[i-2] != '0' && text[i-2] != '1' || !startsPhone(text, i-2) {
 		return i

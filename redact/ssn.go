@@ -7,7 +7,10 @@ var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digit
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
 func findSSN(s *scan, i int) int {
-	if !startsNumber(s.text, i) {
+	if at(s.text, i-1, digitChar) {
+		return i
+	}
+	if n := s.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(s.text, i) {
 		return i
 	}
 	var room [maxGroups]group
