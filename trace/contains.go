@@ -38,7 +38,7 @@ type Occurrence struct {
 	Start   int         `json:"start"` // bytes of that text, [Start, End)
 	End     int         `json:"end"`
 	Loose   bool        `json:"loose,omitempty"` // it does only if white space does not count
-	Part    prompt.Part `json:"part"`            // of a prompt: what the range is for
+	Part    prompt.Part `json:"-"`               // of a prompt: what the range is for
 	Sources []int32     `json:"-"`               // of a prompt: what stands behind the range, as in its pieces
 	Prompt  *Prompt     `json:"-"`               // nil for a result
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+)
+
+// claims is the trace of a run of four tasks, which package trace's tests write.
+const claims = "../../trace/testdata/claims.jsonl"
+
+// explainHere runs the command.
+func explainHere(stdin string, args ...string) (status int, stdout, stderr string) {
+	a, out, errs := here(append([]string{"explain"}, args...)...)
+	a.stdin = strings.NewReader(stdin)
+	root := a.root()
+	if found, _, err := root.Find(a.args[:1]); err != nil || found == root {
+		root.AddCommand(a.explainCommand())
+	}
+	root.SetArgs(a.args)
+	status = a.fail(root.Execute())
+	return status, out.String(), errs.String()
+}
+
+func TestExplainShowsEachPromptByItsSources(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+	}{
+		{"explain.txt", nil},
+		{"explain-task.txt", []string{"score"}},
+		{"explain-held.txt", []string{"Write letter"}},
+		{"explain-contains.txt", []string{"--contains", "Nobody was at home"}},
+		{"explain-contains-task.txt", []string{"Score fraud", "--contains", "policy  4417"}},
+		{"explain-nowhere.txt", []string{"--contains", "no such words"}},
+		{"explain.json", []string{"score", "-o", "json", "--pretty"}},
+		{"explain-contains.json", []string{"--contains", "The risk is 0.2", "-o", "json", "--pretty"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := explainHere("", append([]string{claims}, tt.args...)...)
+			require.Equal(t, statusOK, status, stderr)
+			require.Empty(t, stderr)
+			path := filepath.Join("testdata", tt.name)
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(stdout), 0o600))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), stdout)
+		})
+	}
+}
+
+// The ranges of a prompt cover it without a gap, in JSON and in text.
+func TestExplainTilesThePrompt(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := explainHere("", claims, "-o", "json")
+	var x explained
+	require.NoError(t, json.Unmarshal([]byte(stdout), &x))
+	require.Len(t, x.Prompts, 3)
+	for _, p := range x.Prompts {
+		total := int32(0)
+		for _, pieces := range [][]explainedPiece{p.System, p.Text} {
+			end := int32(0)
+			for _, piece := range pieces {
+				require.Equal(t, end, piece.Start)
+				require.NotEmpty(t, piece.From)
+				require.True(t, piece.Withheld && piece.Words == "" || len(piece.Words) == int(piece.End-piece.Start))
+				end = piece.End
+			}
+			total += end
+		}
+		require.EqualValues(t, p.Bytes, total)
+	}
+}
+
+// What is above the reader is shown by its source, label, rule and length.
+func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{claims}, {claims, "-o", "json"}, {claims, "score"}, {claims, "--contains", "on the list"}, {claims, "--contains", "on the list", "-o", "json"}} {
+		status, stdout, _ := explainHere("", args...)
+		require.Equal(t, statusOK, status)
+		require.NotContains(t, stdout, "CANARY")
+	}
+	_, stdout, _ := explainHere("", claims, "score")
+	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
+	require.Contains(t, stdout, "[not shown: 27 bytes]")
+	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
+	require.Contains(t, stdout, "occurs in nothing that was recorded")
+	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
+}
+
+// A trace whose withheld piece has words is refused: no printer gets to see them.
+func TestG50ExplainRefusesWordsThatAreWithheld(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"withheld":true`)
+	leaky := strings.Replace(string(text), `"withheld":true`, `"withheld":true,"words":"CANARY"`, 1)
+	status, stdout, stderr := explainHere(leaky, "-")
+	require.Equal(t, statusUsage, status)
+	require.Empty(t, stdout)
+	require.NotContains(t, stderr, "CANARY")
+	require.Contains(t, stderr, "runteam: -: line ")
+}
+
+// What agents wrote cannot play tricks on a terminal, nor look like the frame.
+func TestG53ExplainEscapesWhatAgentsWrote(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	const good = "Nobody was at home."
+	const evil = "\x1b[2J\u202e\u2028\r\nhome ok" // as long
+	quoted, err := json.Marshal(evil)
+	require.NoError(t, err)
+	require.Len(t, evil, len(good))
+	hostile := strings.ReplaceAll(string(text), good, strings.Trim(string(quoted), `"`))
+	for _, args := range [][]string{{"-"}, {"-", "-o", "json"}, {"-", "--contains", "\x1b[2J"}} {
+		status, stdout, stderr := explainHere(hostile, args...)
+		require.Equal(t, statusOK, status, stderr)
+		for _, r := range stdout {
+			require.True(t, r == '\n' || !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r) && r != '\u2028', "%q", r)
+		}
+	}
+	_, stdout, _ := explainHere(hostile, "-")
+	require.Contains(t, stdout, `│   burst pipe. \x1b[2J\u202e\u2028\r`+"\n                 │ home ok")
+}
+
+func TestExplainRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tests := []struct {
+		name  string
+		stdin string
+		args  []string
+		want  string
+	}{
+		{"no file", "", nil, `explain needs the FILE that "run --trace FILE" wrote`},
+		{"too much", "", []string{"a", "b", "c"}, "takes a FILE and a TASK, not 3 arguments"},
+		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: no such file or directory"},
+		{"a folder", "", []string{dir}, "is a directory"},
+		{"another file", "agents: []\n", []string{"-"}, "-: line 1: it is not a JSON object"},
+		{"a newer version", `{"trace":{"version":2}}` + "\n", []string{"-"}, "written by a newer runteam"},
+		{"an unknown task", "", []string{claims, "Score frauds"}, `unknown task "Score frauds"; did you mean "Score fraud"?`},
+		{"an empty task", "", []string{claims, ""}, "TASK is empty"},
+		{"an empty text", "", []string{claims, "--contains", " "}, "--contains is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := explainHere(tt.stdin, tt.args...)
+			require.Equal(t, statusUsage, status)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, tt.want)
+		})
+	}
+}
+
+func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	result := bytes.LastIndex(text, []byte(`{"result"`))
+	_, stdout, _ := explainHere(string(text[:result]), "-")
+	require.Contains(t, stdout, "3 prompts, 5 decisions; the trace ends before the run does\n")
+	_, stdout, _ = explainHere(string(text[:result+9]), "-")
+	require.Contains(t, stdout, "; the trace ends in the middle of a line\n")
+	_, stdout, _ = explainHere(string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")
+	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
+}
+
+func TestSizesForPeople(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 KB", 1240: "1.2 KB", 2_500_000: "2.5 MB"} {
+		require.Equal(t, want, size(n))
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
+)
+
+// explainedPrompt is one prompt, in JSON.
+type explainedPrompt struct {
+	Task           task.ID              `json:"task"`
+	Title          string               `json:"title"`
+	Agent          string               `json:"agent"`
+	Attempt        int                  `json:"attempt,omitempty"`
+	Session        string               `json:"sessionId"`
+	Classification label.Classification `json:"classification"`
+	Bytes          int                  `json:"bytes"`
+	System         []explainedPiece     `json:"system"`
+	Text           []explainedPiece     `json:"text"`
+	Sources        []prompt.Source      `json:"sources"`
+	Withheld       []withheld           `json:"withheld"`
+	Absent         absent               `json:"notSent"` // what was there, and nothing granted
+}
+
+// explainedPiece is a range of bytes, its words unless they are above the
+// reader, and where it comes from.
+type explainedPiece struct {
+	prompt.Piece
+	From string `json:"from"`
+}
+
+// withheld is what was granted and yet did not cross: a source, or paths of one.
+type withheld struct {
+	What   string         `json:"what"`
+	Reason handoff.Reason `json:"reason,omitempty"`
+	Rule   handoff.Rule   `json:"rule"`
+	Line   string         `json:"line,omitempty"`
+	Detail string         `json:"detail,omitempty"`
+	Paths  []task.Path    `json:"paths,omitempty"`
+}
+
+// absent is what had come to be by then and is no source of a prompt.
+type absent struct {
+	Results []trace.Task  `json:"results"`
+	Inputs  []trace.Input `json:"inputs"`
+}
+
+func (x *explained) prompt(p *trace.Prompt) explainedPrompt {
+	r := p.Receipt
+	out := explainedPrompt{
+		Task: r.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(),
+		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{},
+	}
+	for i := range r.Sources {
+		d := r.Sources[i].Decision
+		switch {
+		case d == nil:
+		case d.Verdict != handoff.Passed:
+			out.Withheld = append(out.Withheld, withheld{What: x.what(d), Reason: d.Reason, Rule: d.Rule, Line: d.Line, Detail: d.Detail})
+		case len(d.Dropped) > 0:
+			out.Withheld = append(out.Withheld, withheld{What: "of " + x.what(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped})
+		}
+	}
+	results, inputs := x.trace.Absent(p)
+	out.Absent = absent{append([]trace.Task{}, results...), append([]trace.Input{}, inputs...)}
+	return out
+}
+
+func (x *explained) pieces(p *trace.Prompt, pieces []prompt.Piece) []explainedPiece {
+	out := make([]explainedPiece, len(pieces))
+	for i := range pieces {
+		out[i] = explainedPiece{pieces[i], x.from(p, pieces[i].Source, pieces[i].Part)}
+	}
+	return out
+}
+
+// from says in short where a range comes from.
+func (x *explained) from(p *trace.Prompt, source int32, part prompt.Part) string {
+	if source < 0 {
+		return "builder"
+	}
+	s := &p.Receipt.Sources[source]
+	if s.Decision != nil {
+		return x.crossing(p, s.Decision)
+	}
+	text := s.Spec + " " + partName(part)
+	if s.Param != "" {
+		text += ", parameter " + s.Param
+	}
+	switch s.Producer {
+	case handoff.Coordinator:
+		text += ", planned by the coordinator"
+	case handoff.Runtime:
+		text += ", worded by runteam"
+	}
+	return strings.TrimSpace(text)
+}
+
+// partName is what a range of a spec's text is, as a spec calls it.
+func partName(part prompt.Part) string {
+	switch part {
+	case prompt.PartSystem:
+		return "systemPrompt"
+	case prompt.PartSchema:
+		return "outputSchema"
+	}
+	return part.String()
+}
+
+// what names a piece of context and who made it.
+func (x *explained) what(d *handoff.Decision) string { return x.named(d.Source, d.From) }
+
+func (x *explained) named(s handoff.Source, by string) string {
+	switch s.Kind {
+	case handoff.Dependency:
+		return fmt.Sprintf("result of %s from %s", x.title(s), by)
+	case handoff.Input:
+		return "input " + s.Name
+	case handoff.Message:
+		return "message from " + by
+	}
+	return fmt.Sprintf("%s %s from %s", s.Kind, x.title(s), by)
+}
+
+// crossing says how a piece of context came in: whose it is, at which label,
+// by which rule, and what became smaller on the way.
+func (x *explained) crossing(p *trace.Prompt, d *handoff.Decision) string {
+	parts := []string{x.what(d), d.After.String()}
+	if d.Before != d.After {
+		parts[1] += " (was " + d.Before.String() + ")"
+	}
+	parts = append(parts, string(d.Rule)+at(d.Line))
+	if n := sum(d.Redacted); n > 0 {
+		parts = append(parts, fmt.Sprintf("redacted %d: %s", n, kinds(d.Redacted)))
+	}
+	if len(d.Revealed) > 0 {
+		parts = append(parts, "revealed "+kinds(d.Revealed))
+	}
+	if d.CutFrom > 0 {
+		parts = append(parts, "cut from "+size(d.CutFrom))
+	}
+	if paths, narrowed := x.included(p, d); narrowed {
+		parts = append(parts, "narrowed to "+pathList(paths))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// included returns the paths that crossed, if not all did.
+func (x *explained) included(p *trace.Prompt, d *handoff.Decision) (paths []task.Path, narrowed bool) {
+	for i := range x.trace.Handoffs {
+		h := &x.trace.Handoffs[i]
+		if h.Session == p.Receipt.Session && h.Source == d.Source && h.Verdict == handoff.Passed {
+			return h.After.Included, h.Mode == handoff.Scoped || len(h.After.Excluded) > 0
+		}
+	}
+	return nil, false
+}
+
+func pathList(paths []task.Path) string {
+	if len(paths) == 0 {
+		return "nothing"
+	}
+	all := make([]string, len(paths))
+	for i, p := range paths {
+		if all[i] = string(p); p == task.Whole {
+			all[i] = `"" (the whole)`
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func at(line string) string {
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+func sum(c redact.Counts) (n int) {
+	for _, k := range c.Kinds() {
+		n += c[k]
+	}
+	return n
+}
+
+func kinds(c redact.Counts) string {
+	var all []string
+	for _, k := range c.Kinds() {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, " ")
+}
+
+// size writes a number of bytes for people.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return plural(n, "byte")
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f KB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/trace"
+)
+
+// write writes what was explained for people.
+func (x *explained) write(w io.Writer) {
+	fmt.Fprintln(w, x.headline())
+	for i := range x.Prompts {
+		x.Prompts[i].write(w)
+	}
+	for _, u := range x.Unsent {
+		fmt.Fprintf(w, "\n%s · %s · no prompt\n", cleanLine(u.Title), cleanLine(u.Assignee))
+		for _, h := range u.Held {
+			fmt.Fprintf(w, "  held: %s, %s: %s\n", cleanLine(x.named(h.Source, h.From)), h.Label, cleanLine(string(h.Rule)+at(h.Line)))
+		}
+	}
+	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
+		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", cleanLine(x.task), x.status())
+	}
+}
+
+// status says what became of the one task that was asked for.
+func (x *explained) status() string {
+	i := slices.IndexFunc(x.trace.Tasks, func(tk trace.Task) bool { return tk.Title == x.task && tk.Status != "" })
+	if i < 0 {
+		return ""
+	}
+	return "; the task is " + string(x.trace.Tasks[i].Status)
+}
+
+// headline says what the trace is of.
+func (x *explained) headline() string {
+	text := fmt.Sprintf("%srun %s: %s, %s", prefixed(x.Name), cleanLine(x.Run), plural(len(x.trace.Prompts), "prompt"), plural(len(x.trace.Handoffs), "decision"))
+	switch {
+	case x.Torn:
+		text += "; the trace ends in the middle of a line"
+	case !x.Whole:
+		text += "; the trace ends before the run does"
+	}
+	return text
+}
+
+func (p *explainedPrompt) write(w io.Writer) {
+	fmt.Fprintf(w, "\n%s · %s", cleanLine(p.Title), cleanLine(p.Agent))
+	if p.Attempt > 0 {
+		fmt.Fprintf(w, " · attempt %d", p.Attempt)
+	}
+	fmt.Fprintf(w, " · %s · %s\n", p.Classification, size(p.Bytes))
+	if len(p.System) > 0 {
+		fmt.Fprint(w, "  system prompt\n")
+		writePieces(w, p.System)
+	}
+	fmt.Fprint(w, "  user message\n")
+	writePieces(w, p.Text)
+	for _, h := range p.Withheld {
+		text := h.What
+		if len(h.Paths) > 0 {
+			text += ": " + pathList(h.Paths)
+		}
+		if text += ", by " + string(h.Rule) + at(h.Line); h.Detail != "" {
+			text += ": " + h.Detail
+		}
+		fmt.Fprintf(w, "  withheld: %s\n", cleanLine(text))
+	}
+	if all := p.Absent.names(); len(all) > 0 {
+		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", strings.Join(all, ", "))
+	}
+}
+
+func (b *absent) names() (all []string) {
+	for _, tk := range b.Results {
+		all = append(all, cleanLine("result of "+tk.Title))
+	}
+	for _, in := range b.Inputs {
+		all = append(all, cleanLine("input "+in.Name))
+	}
+	return all
+}
+
+// writePieces writes a text range by range. The builder's words and the names
+// in its headings are one.
+func writePieces(w io.Writer, pieces []explainedPiece) {
+	for len(pieces) > 0 {
+		n := 1
+		for n < len(pieces) && together(&pieces[0], &pieces[n]) {
+			n++
+		}
+		writeRange(w, pieces[:n])
+		pieces = pieces[n:]
+	}
+}
+
+func together(a, b *explainedPiece) bool {
+	frame := func(p *explainedPiece) bool { return p.Part == prompt.PartFrame || p.Part == prompt.PartHeading }
+	return frame(a) && frame(b) || a.Source == b.Source && a.Part == b.Part && a.Withheld == b.Withheld
+}
+
+func writeRange(w io.Writer, pieces []explainedPiece) {
+	first, last := &pieces[0], &pieces[len(pieces)-1]
+	from := cleanLine(first.From)
+	framed := first.Part == prompt.PartFrame || first.Part == prompt.PartHeading
+	if framed {
+		from = "builder"
+	}
+	fmt.Fprintf(w, "%15s  %s\n", fmt.Sprintf("%d–%d", first.Start, last.End), from)
+	var text strings.Builder
+	for i := range pieces {
+		if p := &pieces[i]; p.Withheld {
+			fmt.Fprintf(&text, "[not shown: %s]", plural(int(p.End-p.Start), "byte"))
+		} else {
+			text.WriteString(p.Words)
+		}
+	}
+	body := text.String()
+	if framed {
+		if body = strings.Trim(body, "\n"); body == "" {
+			return
+		}
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		fmt.Fprintf(w, "%17s%s\n", "", strings.TrimRight("│ "+cleanLine(line), " "))
+	}
+}
