@@ -133,6 +133,9 @@ func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 // Empty reports whether there is no payload.
 func (e *Envelope) Empty() bool { return e.Open().Empty() }
 
+// Size returns the length of both parts of the payload in bytes.
+func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
+
 // Structured reports whether the payload has a structured part.
 func (e *Envelope) Structured() bool { return *e.structured != "" }
 

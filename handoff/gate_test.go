@@ -181,7 +181,9 @@ func TestG01ZeroCompartmentLetsNothingThrough(t *testing.T) {
 
 func TestG15SecretNeedsARuleForTheExactPair(t *testing.T) {
 	t.Parallel()
-	secret := func(k *handoff.Contract) { k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret }
+	secret := func(k *handoff.Contract) {
+		k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret
+	}
 	top := func(h *envelope.Header) { h.Classification = label.Secret }
 	requireHeld(t, compartment(t, secret), offer(t, envelope.Text("x"), top), handoff.RuleSecret, handoff.ReasonRule, handoff.CodeHeld)
 

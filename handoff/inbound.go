@@ -3,6 +3,7 @@ package handoff
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -96,6 +97,19 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	d.Verdict, d.BytesAfter = Passed, payload.Size()
 	return e, d, nil
+}
+
+// GateFault makes the envelope of an error text that belongs to the contract's
+// session. It may quote the prompt, so it is labelled as a reply is; but it may
+// come late and more than once, and carries no tags.
+func (c *Compartment) GateFault(id envelope.ID, text string, parts []Sealed, now time.Time) (*envelope.Envelope, error) {
+	k := c.Contract
+	k.ExpiresAt, k.RequiredTags = time.Time{}, nil
+	if k.replied != nil {
+		k.replied = new(atomic.Bool)
+	}
+	e, _, err := (&Compartment{Contract: k}).GateInbound(Reply{ID: id, Text: text}, parts, nil, now)
+	return e, err
 }
 
 // payload returns the reply's text, with its structured part if a schema asks for one.

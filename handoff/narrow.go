@@ -16,7 +16,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	d.Narrowed = true
 	by := cmp.Or(d.Rule, RuleGrant)
 	value, ok := decoded(p)
-	if !ok {
+	if _, text := value.(string); !ok || text { // a text in quotes is a text
 		d.Dropped = []task.Path{task.Whole}
 		d.hold(by, ReasonRule, "a text crosses whole or not at all, and only parts are granted: "+s.String())
 		return envelope.Payload{}, Held

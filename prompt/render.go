@@ -113,15 +113,28 @@ func (r *renderer) add(s *handoff.Sealed) *piece {
 
 // fence adds the blocks, in the order of the text.
 func (r *renderer) fence() {
-	for _, i := range [...]int{listInputs, listDrafts, listResults} {
-		for j := range r.list[i] {
-			r.fenceWhole(&r.list[i][j])
+	for _, recast := range [...]handoff.Recast{handoff.RecastSystem, ""} {
+		for _, i := range [...]int{listInputs, listDrafts, listResults} {
+			for j := range r.list[i] {
+				if p := &r.list[i][j]; r.stands(p) == recast {
+					r.fenceWhole(p)
+				}
+			}
 		}
 	}
 	r.fenceLines(listFailed)
 	r.fenceLines(listSkipped)
 	r.fenceMemory()
 	r.fenceLines(listMessages)
+}
+
+// stands says in which of the two texts a piece stands. Only work has context
+// in the system prompt.
+func (r *renderer) stands(p *piece) handoff.Recast {
+	if r.brief.Layout != Work {
+		return ""
+	}
+	return p.Recast()
 }
 
 // origin returns the source of the task's text. Where the coordinator planned

@@ -1,7 +1,10 @@
 package prompt
 
+import "github.com/runteam/runteam/handoff"
+
 // The system prompt: the agent's own, for a coordinator the roster and the
-// guidance behind it, and the schema of the reply.
+// guidance behind it, endorsed context that is recast into it, and the schema
+// of the reply.
 
 func (r *renderer) system() {
 	b := &r.brief
@@ -16,6 +19,8 @@ func (r *renderer) system() {
 		r.heading("")
 		r.put(PartSystem, 1, b.Guidance)
 	}
+	r.granted(headInputs, r.list[listInputs], handoff.RecastSystem)
+	r.granted(headDependencies, r.list[listResults], handoff.RecastSystem)
 	if b.Schema != "" {
 		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + headSchema + "\n")
 		r.put(PartSchema, 0, b.Schema)

@@ -14,8 +14,8 @@ func (r *renderer) work() {
 		r.frame("\n\n")
 	}
 	r.description()
-	r.granted(headInputs, r.list[listInputs])
-	r.granted(headDependencies, r.list[listResults])
+	r.granted(headInputs, r.list[listInputs], "")
+	r.granted(headDependencies, r.list[listResults], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
 }
@@ -30,13 +30,13 @@ func (r *renderer) description() {
 	r.instruction(PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
 }
 
-// granted writes the section of the inputs or of the dependencies; only the
-// latter say who did the work.
-func (r *renderer) granted(heading string, pieces []piece) {
+// granted writes the section of the inputs or of the dependencies, of those
+// that stand in one of the two texts; only dependencies say who did the work.
+func (r *renderer) granted(heading string, pieces []piece, recast handoff.Recast) {
 	opened := false
 	for i := range pieces {
 		p := &pieces[i]
-		if p.silent() {
+		if p.silent() || r.stands(p) != recast {
 			continue
 		}
 		if !opened {

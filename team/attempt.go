@@ -41,10 +41,14 @@ func (r *run) attempt(i int) *attempt {
 			r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: 1})
 		}
 	}
+	a.existed = r.made
+	a.declassified = p.declassified(r.team.edges, i)
 	if r.planned != nil {
 		a.offers = append(a.offers, r.instruction(i))
+		a.grants = append(a.grants, r.instructionGrant(i))
 	}
-	for _, u := range t.Uses {
+	for j, u := range t.Uses {
+		a.grants = append(a.grants, p.inputGrant(r.team.edges, i, j))
 		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
 		if k, ok := p.inputs[strings.ToLower(u.Name)]; ok {
 			o.Envelope = r.inputs[k]
@@ -53,6 +57,7 @@ func (r *run) attempt(i int) *attempt {
 	}
 	for j, up := range p.graph.Upstream(i) {
 		d, from := &t.DependsOn[j], p.graph.Task(int(up))
+		a.grants = append(a.grants, p.dependencyGrant(r.team.edges, i, j, int(up)))
 		result, _ := r.queue.ResultIndex(int(up))
 		a.offers = append(a.offers, handoff.Offer{
 			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
@@ -75,6 +80,14 @@ func (r *run) instruction(i int) handoff.Offer {
 	return handoff.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
 }
 
+// instructionGrant grants a planned task its own description.
+func (r *run) instructionGrant(i int) handoff.Grant {
+	t := r.plan.graph.Task(i)
+	g := handoff.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.line(i))
+	g.Terms = r.team.edges.between(r.planned[i].Producer(), t.Assignee)
+	return g
+}
+
 // open takes the context through the gate and builds the prompt.
 func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	granted := len(a.offers) // without the memory, which only now is looked up
@@ -86,7 +99,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 		a.offers = append(a.offers, memory...)
 		a.start = time.Now() // the store may have taken a while, and what has expired by now is not delivered
 	}
-	if err := a.seal(); err != nil {
+	if err := a.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	m, t := &a.run.team.config.Agents[a.member], a.task
@@ -133,12 +146,17 @@ func (r *run) acquire() *attempt {
 
 // release keeps the buffers of an attempt for the next one, and its receipt for the result.
 func (r *run) release(a *attempt) {
+	out := &r.tasks[a.index]
+	for _, s := range a.spent {
+		out.Receipts = append(out.Receipts, s.receipt)
+	}
 	if a.receipt != nil {
-		out := &r.tasks[a.index]
 		out.Receipts = append(out.Receipts, a.receipt)
 	}
 	clear(a.offers)
 	clear(a.sealed)
-	*a = attempt{exchange: exchange{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0]}}
+	clear(a.grants)
+	clear(a.rulings)
+	*a = attempt{exchange: exchange{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0], rulings: a.rulings[:0]}}
 	r.free = append(r.free, a)
 }

@@ -69,6 +69,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 		return nil, c.sorted()
 	}
 	c.plan = &Plan{Name: t.config.Name, graph: g, options: func() *RunOptions { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
 		c.checkFlow()
 		c.checkOutput()
@@ -77,7 +78,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 		return nil, c.sorted()
 	}
 	c.plan.specs = c.specs
-	c.plan.Warnings = slices.Clone(t.warnings)
+	c.plan.Warnings = append(slices.Clone(t.warnings), c.advice...)
 	for i, in := range o.Inputs {
 		if !c.used[i] {
 			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
@@ -101,6 +102,8 @@ type checker struct {
 	walked  int                    // edges, for that
 	walk    int                    // the number of the walk
 	seen    []int                  // of each task, the last walk that met it
+	advice  []task.Problem         // what is worth a look and no error
+	cones   []cone
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
@@ -217,7 +220,7 @@ func (c *checker) checkOutput() {
 		p.outputs = g.Sinks()
 	}
 	for _, i := range p.outputs {
-		if p.userSees(p.labels[i]) {
+		if p.userSees(c.team.edges, int(i)) {
 			return
 		}
 	}

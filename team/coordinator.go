@@ -167,7 +167,7 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	if ctx.Err() != nil {
 		return prompt.Prompt{}, because(ctx, ctx.Err())
 	}
-	if err := s.seal(); err != nil {
+	if err := s.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	k := s.run.council
@@ -236,6 +236,7 @@ func (r *run) record(s *step) {
 		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
+	r.context.add(&s.exchange)
 	r.count(&s.exchange)
 }
 

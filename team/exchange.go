@@ -33,13 +33,20 @@ type exchange struct {
 	caps   *handoff.Capabilities
 	schema *agent.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
-	start  time.Time
-	offers []handoff.Offer
+	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
 
+	declassified bool // whatever leaves the task is lowered by the policy
+	start        time.Time
+	offers       []handoff.Offer
+
+	grants   []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross
 	parts    []handoff.Part
-	grants   []handoff.Grant
-	sealed   []handoff.Sealed // parallel to offers
+	sealed   []handoff.Sealed   // parallel to offers, once all were sealed
+	rulings  []handoff.Decision // about them, also if something was held
 	contract handoff.Contract
+	spent    []retelling // prompts that retold context before this one
+	sent     int         // bytes of the prompt that the agent was given
+	existed  int         // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
 
 	end        time.Time
@@ -96,7 +103,7 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 // try does everything that can fail.
 func (x *exchange) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
-	if err != nil {
+	if err := x.keep(ctx, text, err); err != nil {
 		return err
 	}
 	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
@@ -104,7 +111,7 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err := purse.open(); err != nil {
 		return err
 	}
-	x.asked = true
+	x.asked, x.sent = true, len(text.System())+len(text.Text())
 	if bus := x.run.bus; bus.live() {
 		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: len(text.Text()), Receipt: x.receipt})
 	}
@@ -129,34 +136,72 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 // What was not known when the flow was checked (a message that was sent since,
 // an entry of a memory that the caller brought) cannot raise a label above
 // what the check had: such a piece does not count, and the gate holds it.
-func (x *exchange) seal() error {
+func (x *exchange) seal(ctx context.Context) error {
 	r, t := x.run, x.task
 	for i := range x.offers {
-		o := &x.offers[i]
-		if o.Envelope != nil && !(o.Optional && o.Envelope.Classification() > x.bound) {
-			x.parts = append(x.parts, handoff.Part{Classification: o.Envelope.Classification(), Optional: o.Optional})
-		}
-		x.grants = append(x.grants, handoff.WholeOf(o.Source, ""))
+		x.weigh(i)
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
-		Session: r.id + "/" + string(t.ID) + "/" + strconv.Itoa(x.number),
+		Session: r.id + "/" + string(t.ID) + "/" + strconv.Itoa(x.number) + x.apart,
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
-		Classification: handoff.Label(t.Classification, x.caps.Clearance(), x.parts),
-		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout,
+		Classification: handoff.Label(t.Classification, x.parts),
+		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps, x.start)
 	if err != nil {
 		return err
 	}
 	x.contract = contract
-	gate := handoff.Compartment{Contract: contract}
+	var first error
 	for i := range x.offers {
-		s, err := gate.GateOutbound(&x.offers[i], x.start)
-		if err != nil {
-			return err
+		s, err := x.pass(ctx, i)
+		if err == nil {
+			x.sealed = append(x.sealed, s)
+		} else if first == nil {
+			first = err // the others are ruled on all the same, for the record
 		}
-		x.sealed = append(x.sealed, s)
 	}
-	return nil
+	return first
+}
+
+// weigh counts an offer for the label of the exchange, and grants it whole if
+// nobody has said which part.
+func (x *exchange) weigh(i int) {
+	o := &x.offers[i]
+	if i == len(x.grants) {
+		g := handoff.WholeOf(o.Source, "")
+		if o.Envelope != nil {
+			g.Terms = x.run.team.edges.between(o.Envelope.Producer(), x.caps.Agent)
+		}
+		x.grants = append(x.grants, g)
+	}
+	if o.Envelope == nil {
+		return
+	}
+	terms := x.grants[i].Terms
+	c := terms.Crossing(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
+	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !o.Source.Kind.Instructs()
+	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
+		x.parts = append(x.parts, handoff.Part{Classification: c.After, Held: held, Optional: o.Optional})
+	}
+}
+
+// pass takes one offer through the gate. What must be retold first is, by the
+// reader's own agent.
+func (x *exchange) pass(ctx context.Context, i int) (handoff.Sealed, error) {
+	gate, o := handoff.Compartment{Contract: x.contract}, &x.offers[i]
+	d, err := gate.Decide(o, x.start)
+	if err == nil && d.Verdict == handoff.NeedsTranslation {
+		if o.Translated, err = x.retell(ctx, &gate, i, &d); err == nil {
+			d, err = gate.Decide(o, x.start)
+		} else {
+			d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"
+		}
+	}
+	x.rulings = append(x.rulings, d.Decision)
+	if err != nil {
+		return handoff.Sealed{}, err
+	}
+	return gate.Seal(o, &d)
 }
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.
@@ -233,7 +278,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 func (x *exchange) close(now time.Time) error {
 	gate := handoff.Compartment{Contract: x.contract}
 	reply := handoff.Reply{
-		ID:   envelope.ID(string(x.task.ID) + "/" + strconv.Itoa(x.number)),
+		Session: x.contract.Session, ID: envelope.ID(string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart),
 		Text: cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), JSON: x.reply.JSON, Tags: x.reply.Tags, Claim: x.reply.Claim, TTL: x.task.TTL,
 	}
 	var schema handoff.Validator

@@ -17,6 +17,7 @@ var (
 	ErrAttemptTimeout = errors.New("the attempt took too long")
 	ErrDependency     = errors.New("a dependency failed")
 	ErrMemory         = errors.New("the shared memory could not be read")
+	ErrRecord         = errors.New("the record of the run could not be kept")
 
 	errUnreadable = errors.New("the reply could not be checked")
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
@@ -43,6 +44,8 @@ func code(err error) string {
 		return CodeBudget
 	case errors.Is(err, ErrMemory):
 		return CodeMemory
+	case errors.Is(err, ErrRecord):
+		return CodeRecord
 	case errors.Is(err, agent.ErrSchema):
 		return CodeSchema
 	case errors.Is(err, agent.ErrMaxTurns):
@@ -82,7 +85,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrRecord, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -69,6 +69,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		out.raw("]")
 	}
 	out.member("totalTokenUsage", r.Usage)
+	out.member("context", r.Context)
 	out.member("errors", orEmpty(r.Errors))
 	if r.Cause != nil {
 		out.member("cause", r.Cause.Error())

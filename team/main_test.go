@@ -140,6 +140,9 @@ func (a *audience) options() *team.RunOptions {
 func (a *audience) types() []string {
 	var out []string
 	for _, e := range a.events {
+		if e.Type == event.Handed { // one for each piece of context: tests of its own look at them
+			continue
+		}
 		text := string(e.Type)
 		if e.Title != "" {
 			text += " " + e.Title

@@ -30,7 +30,7 @@ func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
 		var heard audience
 		tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(flaky, agent.Options{})})
 		res := run(t, tm, heard.options(), spec("a"))
-		require.True(t, res.Success())
+		require.NoError(t, res.Err())
 		var warned []event.Event
 		for _, e := range heard.events {
 			if e.Type == event.Warning {

@@ -82,6 +82,10 @@ type RunOptions struct {
 	// run ends they have 5 seconds to catch up.
 	Subscribers []func(event.Event)
 
+	// Recorder keeps the record of the run: what the gate ruled, and each prompt.
+	// Nil keeps none; see [Recorder].
+	Recorder Recorder
+
 	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
 	// math/rand/v2.
 	Random func() float64

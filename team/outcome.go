@@ -14,6 +14,7 @@ func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
 		RunID: r.id, Name: r.team.config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
 		StartedAt: r.start, EndedAt: time.Now(),
+		Context:  r.context,
 		Answered: r.answered || r.agentGo || !r.called,
 	}
 	for i := range r.steps {

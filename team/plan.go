@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
@@ -42,6 +44,7 @@ type Plan struct {
 	memory   []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	inputs   map[string]int         // lower-cased name to an index into options.Inputs
 	outputs  []int32                // tasks whose results make the answer
+	lines    []string               // of each task, where it is written; nil if none says so
 }
 
 // A PlannedAgent is an agent as the gate sees it.
@@ -90,8 +93,20 @@ type Reading struct {
 	From     string               `json:"from"`           // the agent that makes it, or user
 	As       task.Payload         `json:"as"`
 	Optional bool                 `json:"optional,omitempty"`
-	Label    label.Classification `json:"label"`              // at most
+	Label    label.Classification `json:"label"`              // of what there is, at most
 	Withheld handoff.Reason       `json:"withheld,omitempty"` // certain beforehand to be withheld
+
+	// What the policy and the task make of it.
+	Arrives  label.Classification `json:"arrives"`             // the label that it crosses with, at most
+	Mode     handoff.Mode         `json:"mode"`                //
+	ByTask   bool                 `json:"byTask,omitempty"`    // the task itself narrows it
+	Delivers string               `json:"delivers,omitempty"`  // which parts, if not all
+	Rule     handoff.Rule         `json:"rule,omitempty"`      // that states the mode
+	Line     string               `json:"line,omitempty"`      // where it is written
+	Rules    []handoff.Citation   `json:"rules,omitempty"`     // all that have a say
+	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may let it cross
+	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may cross in clear
+	Retold   string               `json:"retold,omitempty"`    // how it is retold
 }
 
 // A PlannedUser is the caller as a reader.
@@ -99,11 +114,11 @@ type PlannedUser struct {
 	Accepts label.Classification `json:"accepts"`
 }
 
-// userSees reports whether the caller is cleared for a level.
-func (p *Plan) userSees(level label.Classification) bool {
-	k := handoff.Contract{Callee: handoff.User, MaxInput: *p.options().UserAccepts}
-	rule, _, _ := k.Admits(level)
-	return rule == ""
+// userSees reports whether the caller is cleared for the result of a task.
+func (p *Plan) userSees(b *termbook, i int) bool {
+	terms := b.between(p.graph.Task(i).Assignee, handoff.User)
+	x := terms.Crossing(p.labels[i], *p.options().UserAccepts, handoff.User)
+	return !x.Held() && terms.Mode() != handoff.Minimal
 }
 
 // input returns the input that a use names.
@@ -152,31 +167,63 @@ func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.wasAssigned(i),
 		Classification: tk.Classification, Label: p.labels[i], Reads: []Reading{},
-		LeavesTo: leavesTo(caps), UserSees: p.userSees(p.labels[i]), Line: tk.Origin.String(),
+		LeavesTo: leavesTo(caps), UserSees: p.userSees(t.edges, i), Line: tk.Origin.String(),
 	}
-	k := handoff.Contract{Callee: tk.Assignee, MaxInput: p.labels[i]}
-	for _, u := range tk.Uses {
-		out.Reads = append(out.Reads, Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: p.input(u).Classification})
+	for j, u := range tk.Uses {
+		level := p.input(u).Classification
+		r := Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: level}
+		grant := p.inputGrant(t.edges, i, j)
+		r.govern(&grant, u.Need, arriving(grant.Terms, level, level, false, caps))
+		for _, kind := range slices.Sorted(maps.Keys(grant.Reveal)) {
+			if !slices.Contains(r.Reveals, kind) {
+				r.Reveals = append(r.Reveals, kind)
+			}
+		}
+		out.Reads = append(out.Reads, r)
 	}
 	for j, up := range p.graph.Upstream(i) {
 		d, from := tk.DependsOn[j], p.graph.Task(int(up))
 		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.labels[up]}
-		_, r.Withheld, _ = k.Admits(p.least[up])
+		grant := p.dependencyGrant(t.edges, i, j, int(up))
+		r.govern(&grant, d.Need, arriving(grant.Terms, p.least[up], p.labels[up], d.Optional, caps))
 		out.Reads = append(out.Reads, r)
 	}
-	return p.describeAround(out, i)
+	return p.describeAround(t, out, i)
+}
+
+// govern fills in what the policy makes of a reading.
+func (r *Reading) govern(g *handoff.Grant, need []task.Path, a arrival) {
+	t := g.Terms
+	r.Mode, r.Arrives, r.ByTask = t.Mode(), a.Classification, need != nil
+	r.Rule, r.Line = t.Stated()
+	r.Rules, r.Reveals, r.Retold = t.Cited(), t.Reveals(), t.Retells()
+	if s, err := t.Delivers(need); err == nil && !s.Whole() && r.Mode != handoff.Minimal {
+		r.Delivers = s.String()
+	}
+	if a.crossing.Lowers != nil {
+		r.Lowered, r.Delivers = a.crossing.Lowers.Name, handoff.PathsString(a.crossing.Lowers.Paths)
+	}
+	switch {
+	case r.Mode == handoff.Minimal:
+		r.Withheld, r.Arrives = handoff.ReasonMinimal, label.Public
+	case a.Held:
+		r.Withheld = a.crossing.Reason
+	}
 }
 
 // describeAround adds what may reach a task beside what it names.
-func (p *Plan) describeAround(out PlannedTask, i int) PlannedTask {
+func (p *Plan) describeAround(t *Team, out PlannedTask, i int) PlannedTask {
 	o := p.options()
 	for k := range o.Messages {
 		if m := &o.Messages[k]; m.reads(out.Assignee) {
-			out.Reads = append(out.Reads, Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification})
+			r := Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification}
+			g := handoff.Grant{Terms: t.edges.between(m.From, out.Assignee)}
+			r.govern(&g, nil, arriving(g.Terms, m.Classification, m.Classification, true, &t.caps[p.members[i]]))
+			out.Reads = append(out.Reads, r)
 		}
 	}
 	if p.memory != nil && p.graph.Task(i).MemoryScope == task.ScopeAll {
-		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: min(p.memory[i], out.Label)})
+		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: min(p.memory[i], out.Label), Arrives: min(p.memory[i], out.Label), Mode: handoff.Full})
 	}
 	return out
 }

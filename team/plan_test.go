@@ -223,7 +223,7 @@ func TestProducesRule(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// G15: secret flows only by a rule for the exact pair, and there are none yet.
+// G15: secret flows only by a rule for the exact pair, that states a mode.
 func TestG15SecretIsHeld(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, cleared("a", label.Secret, never(t)), cleared("b", label.Secret, never(t)))
@@ -232,7 +232,7 @@ func TestG15SecretIsHeld(t *testing.T) {
 	from := spec("a")
 	from.Classification = label.Secret
 	_, err := tm.Plan([]task.Spec{from, spec("b", "a")}, user)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents; there are no such rules yet: write confidential", nil})
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents that states a mode: write confidential", nil})
 	requireRule(t, err, handoff.RuleSecret)
 
 	use := spec("a")
@@ -245,7 +245,7 @@ func TestG15SecretIsHeld(t *testing.T) {
 	optional.DependsOn = []task.Ref{{Task: "a", Optional: true}}
 	p, err := tm.Plan([]task.Spec{from, optional}, user)
 	require.NoError(t, err)
-	require.Equal(t, handoff.ReasonClearance, p.Tasks[1].Reads[0].Withheld)
+	require.Equal(t, handoff.ReasonRule, p.Tasks[1].Reads[0].Withheld)
 	require.Equal(t, label.Internal, p.Tasks[1].Label, "what is withheld raises nothing")
 }
 

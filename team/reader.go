@@ -20,7 +20,7 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 	accepts := *r.options.UserAccepts
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
-		Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
+		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},
 	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
 	if err != nil {
 		return "", "", err
@@ -30,8 +30,10 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 	if err != nil {
 		return "", "", err
 	}
-	if s.Withheld() {
-		return withheld(s.Decision().Before), "", nil
+	if d := s.Decision(); s.Withheld() && d.Reason == handoff.ReasonClearance {
+		return withheld(d.Before), "", nil
+	} else if s.Withheld() {
+		return "[withheld: " + string(d.Reason) + "]", "", nil
 	}
 	structured, _ = s.Payload().JSON()
 	return s.Payload().Text(), structured, nil
@@ -65,10 +67,8 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 		}
 		return said, e
 	}
-	k.ExpiresAt, k.RequiredTags = time.Time{}, nil // an error may come late, and carries no tags
-	e, _, err := (&handoff.Compartment{Contract: k}).GateInbound(handoff.Reply{
-		ID: envelope.ID(k.Session + "/error"), Text: strings.ToValidUTF8(said, "\uFFFD"),
-	}, x.sealed, nil, now)
+	gate := handoff.Compartment{Contract: k}
+	e, err := gate.GateFault(envelope.ID(k.Session+"/error"), strings.ToValidUTF8(said, "\uFFFD"), x.sealed, now)
 	if err != nil {
 		return code, nil
 	}

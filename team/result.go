@@ -52,6 +52,7 @@ type Result struct {
 	Tasks     []TaskResult // in the order written
 	Steps     []Step       // the coordinator's work, in order; nil without a goal
 	Usage     llm.Usage    // of all tasks and steps
+	Context   Context      // what of all context was sent
 	Errors    []TaskError  // of tasks, then of the coordinator
 	Warnings  []string
 	StartedAt time.Time

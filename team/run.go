@@ -112,6 +112,8 @@ type run struct {
 	agentGo   bool // an agent answered without a model call
 	overdrawn bool // the budget had not enough left for a call
 	warnings  []string
+	context   Context // what was sent, for the receipt at the end
+	made      int     // bytes of all results so far
 }
 
 func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
@@ -133,6 +135,7 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)
 		}
 		r.inputs[i] = e
+		r.made += e.Size()
 	}
 	return r, nil
 }

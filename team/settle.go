@@ -12,7 +12,8 @@ import (
 // settle takes an attempt's outcome into the queue.
 func (r *run) settle(ctx context.Context, a *attempt) {
 	t := &r.tasks[a.index]
-	t.Metrics.Usage = t.Metrics.Usage.Add(a.reply.Usage)
+	t.Metrics.Usage = t.Metrics.Usage.Add(a.usage())
+	r.context.add(&a.exchange)
 	t.Metrics.End = a.end
 	r.count(&a.exchange)
 	r.overdrawn = r.overdrawn || a.broke
@@ -32,6 +33,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
 			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text)})
 	}
+	r.made += a.envelope.Size()
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.release(a)
 }

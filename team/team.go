@@ -52,11 +52,17 @@ type Member struct {
 	SystemParams []task.Param    // which bytes of SystemPrompt came from parameters
 	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
 
-	Accepts     label.Classification  // the most sensitive level that it may read
-	Produces    *label.Classification // the most sensitive level that it may write; nil means Accepts
-	OutputTags  []string              // tags that its results may carry
-	MaxSession  time.Duration         // bound on one attempt, and on what a task may ask for; zero means none
-	MaxParallel int                   // attempts at the same time; zero means as many as the run allows
+	Accepts    label.Classification  // the most sensitive level that it may read
+	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
+	OutputTags []string              // tags that its results may carry
+
+	// Handoff is what it gets of what other agents make where no rule of the
+	// policy states a mode. It may narrow [handoff.Policy].Default, and not widen
+	// it; empty narrows nothing.
+	Handoff handoff.Mode
+
+	MaxSession  time.Duration // bound on one attempt, and on what a task may ask for; zero means none
+	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
 	// Endpoint is the base URL that its prompts are sent to. Empty means what
 	// the Agent's own method Endpoint() string says. An agent that has one but
@@ -87,6 +93,10 @@ type Config struct {
 	// is confidential.
 	Endpoints map[string]label.Classification
 
+	// Policy governs what crosses between the members; nil narrows nothing. It
+	// grants nothing that tasks do not.
+	Policy *handoff.Policy
+
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }
 
@@ -97,6 +107,7 @@ type Team struct {
 	caps   []handoff.Capabilities
 	schema []*agent.Schema // of each member; nil without one
 	log    *slog.Logger
+	edges  *termbook
 
 	warnings []task.Problem // nothing that keeps a run from starting
 }
@@ -123,6 +134,7 @@ func New(cfg Config) (*Team, error) {
 	}
 	found = append(found, t.checkCoordinator()...)
 	found = append(found, t.checkEndpoints()...)
+	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found
 	}

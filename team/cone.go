@@ -1,0 +1,136 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+)
+
+// A cone is a task that its label shuts out, on its way down from where the
+// label was raised.
+type cone struct {
+	task int
+	why  *handoff.Refusal
+}
+
+// A root is what raised a label: a task's own classification, an input, a
+// message, or the shared memory.
+type root struct {
+	task  int // of a task's own classification, and of the memory
+	input string
+	from  string // of a message
+}
+
+// checkCones reports the tasks that their labels shut out, in one problem for
+// each label and what raised it: everything that one edit may mend stands in
+// one place.
+func (c *checker) checkCones() {
+	type key struct {
+		root  root
+		level label.Classification
+	}
+	var order []key
+	groups := map[key][]cone{}
+	for _, one := range c.cones {
+		k := key{c.root(one.task), c.plan.labels[one.task]}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], one)
+	}
+	for _, k := range order {
+		list := groups[k]
+		slices.SortFunc(list, func(a, b cone) int { return a.task - b.task })
+		first := list[0]
+		at := c.part(first.task, int(c.raised[first.task]))
+		if len(list) == 1 {
+			at.say(first.why.Reason+" ("+c.path(first.task)+")", first.why.Hint, first.why)
+			continue
+		}
+		at.say(fmt.Sprintf("%s, and so is what is made from it, which %d tasks cannot take: %s", c.path(first.task), len(list), c.shutOut(list)), c.edits(list, k.level), first.why)
+	}
+}
+
+// mostNamed is how many tasks and edits of a cone a message names.
+const mostNamed = 20
+
+// shutOut names the agents of a cone, each with what it takes and its tasks.
+func (c *checker) shutOut(list []cone) string {
+	var b strings.Builder
+	named := 0
+	done := map[int32]bool{}
+	for _, one := range list {
+		m := c.plan.members[one.task]
+		if done[m] {
+			continue
+		}
+		done[m] = true
+		caps := &c.team.caps[m]
+		if named > 0 {
+			b.WriteString("; ")
+		}
+		if named++; named > mostNamed {
+			b.WriteString("and others")
+			break
+		}
+		fmt.Fprintf(&b, "%q takes %v (%s)", caps.Agent, min(caps.Clearance(), caps.Produces), c.tasksOf(list, m))
+	}
+	return b.String()
+}
+
+// tasksOf names the tasks of one agent in a cone.
+func (c *checker) tasksOf(list []cone, member int32) string {
+	const most = 3
+	var titles []string
+	more := 0
+	for _, one := range list {
+		if c.plan.members[one.task] != member {
+			continue
+		}
+		if len(titles) == most {
+			more++
+			continue
+		}
+		titles = append(titles, fmt.Sprintf("%q", c.plan.graph.Task(one.task).Title))
+	}
+	text := strings.Join(titles, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// edits lists what would mend a cone.
+func (c *checker) edits(list []cone, level label.Classification) string {
+	var hints []string
+	for _, one := range list {
+		hint, _, _ := strings.Cut(one.why.Hint, ", ")
+		if hint != "" && !slices.Contains(hints, hint) && len(hints) < mostNamed {
+			hints = append(hints, hint)
+		}
+	}
+	return fmt.Sprintf("%s; or declassify the parts that they need; or take the %v context away", strings.Join(hints, " and "), level)
+}
+
+// root finds what raised the label of a task.
+func (c *checker) root(i int) root {
+	for {
+		t, j := c.plan.graph.Task(i), int(c.raised[i])
+		switch uses := len(t.Uses); {
+		case j == int(own):
+			return root{task: i}
+		case j < uses:
+			return root{task: -1, input: t.Uses[j].Name}
+		case j < uses+len(t.DependsOn):
+			i = int(c.plan.graph.Upstream(i)[j-uses])
+		default:
+			if m := c.message(i, j); m != nil {
+				return root{task: -1, from: m.From}
+			}
+			return root{task: i}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// judge reports what is certain to be refused of a task.
+func (c *checker) judge(i int, parts []arrival) {
+	g, p := c.plan.graph, c.plan
+	tk := g.Task(i)
+	for j, d := range tk.DependsOn {
+		from := int(g.Upstream(i)[j])
+		if (d.As == task.Structured || d.As == task.Both) && p.schemas[from] == nil && !d.Optional {
+			c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
+				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
+		}
+	}
+	c.checkGrants(i)
+	if c.ruledOut(i, parts) {
+		return
+	}
+	_, err := handoff.Negotiate(handoff.Request{
+		Session: "plan", Caller: handoff.User, Task: tk.ID,
+		Classification: p.labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.declassified(c.team.edges, i),
+	}, &c.team.caps[p.members[i]], time.Time{})
+	if err != nil {
+		c.refused(i, err)
+	}
+}
+
+// checkReaders reports the messages whose reader is not cleared for them.
+func (c *checker) checkReaders() {
+	for k := range c.options.Messages {
+		m := &c.options.Messages[k]
+		for i := range c.team.caps {
+			caps := &c.team.caps[i]
+			if !m.reads(caps.Agent) {
+				continue
+			}
+			if x := c.team.edges.between(m.From, caps.Agent).Crossing(m.Classification, caps.Clearance(), caps.Agent); x.Held() {
+				c.add(task.Problem{
+					Pointer: task.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
+					Hint: fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent),
+					Err:  &handoff.Refusal{Rule: x.Rule, Reason: x.Detail},
+				})
+				break
+			}
+		}
+	}
+}
+
+// ruledOut reports the required context that a rule holds whatever the
+// reader's clearance: what is secret without a rule for the pair, and what is
+// above a ceiling.
+func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
+	for j := range parts {
+		x := &parts[j].crossing
+		if parts[j].Optional || !x.Held() || x.Rule == handoff.RuleClearance {
+			continue
+		}
+		detail, hint := x.Detail, "write confidential where it is classified secret, or a rule for the pair that states a mode"
+		if x.Rule != handoff.RuleSecret {
+			detail, hint = fmt.Sprintf("%s: %s", x.Rule, x.Detail), "raise maxClassification, declassify what is needed, or take it away"
+			if x.Line != "" {
+				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
+			}
+		}
+		c.part(i, j).say(detail, hint, &handoff.Refusal{Rule: x.Rule, Reason: x.Detail})
+		found = true
+	}
+	return found
+}
+
+// declassified reports whether the policy lowers everything that leaves a task
+// to what its agent produces, or below: the result of each edge to another
+// task, or to the caller if nothing depends on it.
+func (p *Plan) declassified(b *termbook, i int) bool {
+	if b == nil {
+		return false
+	}
+	t := p.graph.Task(i)
+	lowers := func(to string) bool { return b.between(t.Assignee, to).Declassifier() != nil }
+	next := p.graph.Downstream(i)
+	for _, d := range next {
+		if !lowers(p.graph.Task(int(d)).Assignee) {
+			return false
+		}
+	}
+	return len(next) > 0 || lowers(handoff.User)
+}
+
+// refused words a handshake's refusal and points at what it is about.
+func (c *checker) refused(i int, err error) {
+	r, ok := errors.AsType[*handoff.Refusal](err)
+	if !ok {
+		c.problem(i).say(err.Error(), "", err)
+		return
+	}
+	switch r.Rule {
+	case handoff.RuleTags:
+		c.problem(i, "requiredTags").say(r.Reason, r.Hint, r)
+	case handoff.RuleSession:
+		c.problem(i, "timeoutMs").say(r.Reason, r.Hint, r)
+	default:
+		c.cones = append(c.cones, cone{i, r})
+	}
+}
+
+// own stands for a task's own classification among what gives it its label.
+const own int32 = -1
+
+// raiser returns the part that makes a task's label as high as it is.
+func raiser(level, classification label.Classification, parts []arrival) int32 {
+	if classification != level {
+		for j := range parts {
+			if parts[j].counts() && parts[j].Classification == level {
+				return int32(j)
+			}
+		}
+	}
+	return own
+}
+
+// part is the place of a task's input or dependency, counted as checkFlow
+// lists them; own is the place of its classification.
+func (c *checker) part(i, j int) place {
+	t := c.plan.graph.Task(i)
+	uses := len(t.Uses)
+	switch {
+	case j == int(own):
+		return c.problem(i, "classification")
+	case j < uses:
+		return c.problem(i, "uses", j)
+	case j < uses+len(t.DependsOn):
+		return c.problem(i, "dependsOn", j-uses)
+	case c.message(i, j) != nil:
+		return c.problem(i, "assignee")
+	}
+	return c.problem(i, "memoryScope")
+}
+
+// message returns the message that is part j of a task, or nil: messages stand
+// behind the dependencies.
+func (c *checker) message(i, j int) *Message {
+	t := c.plan.graph.Task(i)
+	j -= len(t.Uses) + len(t.DependsOn)
+	for k := range c.options.Messages {
+		if m := &c.options.Messages[k]; m.reads(t.Assignee) {
+			if j == 0 {
+				return m
+			}
+			j--
+		}
+	}
+	return nil
+}
+
+// longestPath is how many tasks of a path a message names.
+const longestPath = 8
+
+// path says what made a task's label as high as it is, back to where it began.
+func (c *checker) path(i int) string {
+	var b strings.Builder
+	for n := 0; ; n++ {
+		t, j := c.plan.graph.Task(i), int(c.raised[i])
+		level := c.plan.labels[i]
+		switch {
+		case j == int(own):
+			fmt.Fprintf(&b, "%v by its own classification", level)
+			return b.String()
+		case j < len(t.Uses):
+			fmt.Fprintf(&b, "%v by input %q", level, t.Uses[j].Name)
+			return b.String()
+		case j >= len(t.Uses)+len(t.DependsOn):
+			if m := c.message(i, j); m != nil {
+				fmt.Fprintf(&b, "%v by a message from %q", level, m.From)
+			} else {
+				fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)
+			}
+			return b.String()
+		case n == longestPath:
+			b.WriteString("and others before it")
+			return b.String()
+		}
+		i = int(c.plan.graph.Upstream(i)[j-len(t.Uses)])
+		fmt.Fprintf(&b, "through %q, ", c.plan.graph.Task(i).Title)
+	}
+}

@@ -1,0 +1,121 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// A Recorder keeps the record of a run. Record is called before each prompt is
+// sent, with all that the gate ruled about it and the prompt as the caller may
+// see it; without the prompt if something was held, and it is not sent. An
+// error keeps the prompt from being sent, and fails its task. Record may be
+// called from several goroutines at once.
+type Recorder interface {
+	Record(ctx context.Context, r event.Record) error
+}
+
+// RecorderFunc lets a function be a [Recorder].
+type RecorderFunc func(ctx context.Context, r event.Record) error
+
+// Record calls f.
+func (f RecorderFunc) Record(ctx context.Context, r event.Record) error { return f(ctx, r) }
+
+// keep records the rulings of an exchange and its prompt, if there is one, and
+// tells subscribers. The error is the one that keeps the prompt from being sent.
+func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) error {
+	rec, bus := x.run.options.Recorder, x.run.bus
+	if rec == nil && !bus.live() {
+		return failed
+	}
+	handed := x.handoffs(time.Now())
+	if rec != nil && (len(handed) > 0 || failed == nil) {
+		r := event.Record{Handoffs: handed}
+		if failed == nil {
+			shown := p.Show(*x.run.options.UserAccepts)
+			r.Prompt = &shown
+		}
+		if err := record(ctx, rec, r); err != nil && failed == nil {
+			failed = fmt.Errorf("%w: %w", ErrRecord, err)
+		}
+	}
+	if bus.live() {
+		x.tell(handed)
+	}
+	return failed
+}
+
+// record asks the recorder, which is code of the caller's: that it panics is an
+// error of its own.
+func record(ctx context.Context, rec Recorder, r event.Record) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the recorder panicked: %v", p)
+		}
+	}()
+	return rec.Record(ctx, r)
+}
+
+// handoffs returns the rulings as records have them.
+func (x *exchange) handoffs(now time.Time) []event.Handoff {
+	if len(x.rulings) == 0 {
+		return nil
+	}
+	list := make([]event.Handoff, len(x.rulings))
+	for i := range x.rulings {
+		list[i] = handed(&x.rulings[i], x.contract.Session, x.run.team.edges.digest(), now)
+	}
+	return list
+}
+
+// handed is a decision as records have it.
+func handed(d *handoff.Decision, session, policy string, now time.Time) event.Handoff {
+	h := event.Handoff{
+		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason,
+		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: policy, Label: d.Before, Delivered: d.After,
+		Before: extent(d.BytesBefore, d.Envelope != ""), Redacted: d.Redacted, Revealed: d.Revealed, Translated: d.Translated, Time: now,
+	}
+	h.After = extent(d.BytesAfter, d.Crosses())
+	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
+	if d.Crosses() && !d.Narrowed {
+		h.After.Included = []task.Path{task.Whole}
+	}
+	for _, e := range d.Entries {
+		h.Entries = append(h.Entries, handoff.Rule(e.Name))
+	}
+	return h
+}
+
+// extent measures one side of a decision.
+func extent(bytes int, there bool) event.Extent {
+	e := event.Extent{Bytes: bytes, Tokens: (bytes + handoff.BytesPerToken - 1) / handoff.BytesPerToken}
+	if there {
+		e.Outputs = 1
+	}
+	return e
+}
+
+// uses are the events that tell of entries of the policy.
+var uses = map[handoff.EntryUse]event.Type{
+	handoff.EntryLowered: event.Lowered, handoff.EntryEndorsed: event.Endorsed, handoff.EntryRenewed: event.Renewed,
+}
+
+// tell tells subscribers what the gate ruled, and which entries of the policy it used.
+func (x *exchange) tell(list []event.Handoff) {
+	about := event.Event{Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number}
+	for i := range list {
+		ev := about
+		ev.Type, ev.Handoff = event.Handed, &list[i]
+		x.run.bus.emit(ev)
+		for _, e := range x.rulings[i].Entries {
+			ev := about
+			ev.Type, ev.Code, ev.From = uses[e.Use], e.Name, x.rulings[i].From
+			x.run.bus.emit(ev)
+		}
+	}
+}
