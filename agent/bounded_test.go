@@ -74,6 +74,8 @@ func TestBoundedPaths(t *testing.T) {
 		{`{"type":"array","prefixItems":[` + number + `],"items":false}`, "/*", ""},
 		{`{"type":"array","prefixItems":[` + number + `],"maxItems":1}`, "/**", ""},
 		{`{"type":"array","prefixItems":[` + number + `],"maxItems":2}`, "/*", "anything"},
+		{`{"type":"array","maxItems":2,"unevaluatedItems":` + number + `}`, "/*", ""},
+		{`{"type":"array","maxItems":2,"contains":{"type":"string"},"unevaluatedItems":` + number + `}`, "/*", "the schema has no /*"},
 		{`{"type":"array","maxItems":2,"items":[` + number + `]}`, "/*", "the schema has no /*"},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","type":"array","maxItems":2,"items":[` + number + `],"additionalItems":` + number + `}`, "/*", ""},
 

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,9 +124,7 @@ func aCase(t *rapid.T) (*agent.Schema, any) {
 	root := aSchema(rapid.IntRange(0, 3).Draw(t, "depth")).Draw(t, "schema")
 	whole := object{"$defs": defs}
 	if members, ok := root.(object); ok {
-		for k, v := range members {
-			whole[k] = v
-		}
+		maps.Copy(whole, members)
 	} else {
 		whole["allOf"] = []any{root}
 	}

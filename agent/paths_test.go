@@ -66,6 +66,8 @@ func TestNames(t *testing.T) {
 		`{"type":"array"}`:     agent.Maybe,
 		`{"required":["ssn"]}`: agent.Yes,
 		`{"type":"array","items":{"type":"string"}}`:                                                                    agent.No,
+		`{"type":"array","prefixItems":[{"properties":{"ssn":true}}],"items":false}`:                                    agent.Yes,
+		`{"type":"array","prefixItems":[{"type":"null"}],"maxItems":1}`:                                                 agent.No,
 		`{"type":"array","maxItems":0}`:                                                                                 agent.No,
 		`{"type":"object","patternProperties":{"^x":{"type":"null"}}}`:                                                  agent.Maybe,
 		`{"type":"object","patternProperties":{"^x":false},"additionalProperties":false}`:                               agent.No,

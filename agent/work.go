@@ -9,12 +9,12 @@ import (
 // what it would do is counted beforehand.
 const (
 	MaxNumber = 40        // characters of a number: more than any double or 128-bit integer needs
-	MaxChecks = 4_000_000 // times that one schema inside a schema is applied to one part of the value
+	MaxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value
 )
 
 var (
 	errNumber = errors.New("validating root: number: a number of more than 40 characters; write it as a text, or rounded")
-	errChecks = errors.New("validating root: depth: the schema would be applied more than 4000000 times; nest less deeply")
+	errChecks = errors.New("validating root: depth: the schema would be applied more than a million times; nest less deeply")
 )
 
 // A meter counts how often a validator applies schemas. Schemas that apply to

@@ -28,6 +28,8 @@ func TestValidatingIsBoundedForRecursionInSeveralWays(t *testing.T) {
 		`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`,
 		`{"items":{"$ref":"#"},"contains":{"$ref":"#"}}`,
 		`{"anyOf":[{"items":{"$ref":"#"}},{"not":{"items":{"$ref":"#"}}}]}`,
+		`{"prefixItems":[{"$ref":"#"}],"contains":{"$ref":"#"}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`,
 		`{"if":{"items":{"$ref":"#"}},"then":{"items":{"$ref":"#"}}}`,
 		`{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"items":{"$ref":"#/$defs/b"}},{"items":{"$ref":"#/$defs/a"}}]},"b":{"items":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]}}}}`,
 	} {
