@@ -11,35 +11,65 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// FuzzG27Idempotent holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
-// the same result, nothing left to find, bounded growth.
-func FuzzG27Idempotent(f *testing.F) {
+// redactors are those that the fuzz targets hold to their promises.
+func redactors(t testing.TB) []*redact.Redactor {
+	t.Helper()
+	own, err := redact.New(redact.Options{Personal: redact.PersonalKinds(), Patterns: []redact.Pattern{
+		{"claim", `C-\d{4}`}, {"line", `(?m)^note: .*$`}, {"wide", `[Kk]ey.{3,9}9`}, {"a1", `é+`},
+	}})
+	require.NoError(t, err)
+	return []*redact.Redactor{redact.Secrets(), redact.Default(), redact.All(), own}
+}
+
+// FuzzG27Text holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
+// the same result, nothing left to find, bounded growth, and that revealing everything shows no more than it says.
+func FuzzG27Text(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
 	}
+	all := redactors(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		r := redact.Secrets()
-		out, counts, err := r.Text(text)
-		if !utf8.ValidString(text) {
-			require.ErrorIs(t, err, redact.ErrEncoding)
-			r.Find(text, nil) // must return
-			return
+		for _, r := range all {
+			fuzzText(t, r, text)
 		}
-		if err != nil {
-			require.ErrorIs(t, err, redact.ErrUnsettled)
-			t.Skip("a text made not to settle is held")
-		}
-		spans := r.Find(text, nil)
-		requireSpans(t, text, spans)
-		require.Equal(t, out, replaced(text, spans), "Find and Text agree")
-		require.Equal(t, len(spans), counts.Total())
-		require.True(t, utf8.ValidString(out))
-		require.LessOrEqual(t, len(out), 5*len(text)+19)
-		again, more, err := r.Text(out)
-		require.NoError(t, err)
-		require.Nil(t, more, "found in %q of %q", out, text)
-		require.Equal(t, out, again)
 	})
+}
+
+func fuzzText(t *testing.T, r *redact.Redactor, text string) {
+	out, counts, err := r.Text(text)
+	if !utf8.ValidString(text) {
+		require.ErrorIs(t, err, redact.ErrEncoding)
+		r.Find(text, nil) // must return
+		return
+	}
+	if err != nil {
+		require.ErrorIs(t, err, redact.ErrUnsettled) // a text made not to settle is held
+		return
+	}
+	spans := r.Find(text, nil)
+	requireSpans(t, text, spans)
+	require.Equal(t, out, replaced(text, spans), "Find and Text agree")
+	require.Equal(t, len(spans), counts.Total())
+	require.True(t, utf8.ValidString(out))
+	require.LessOrEqual(t, len(out), 10*len(text)+19)
+	again, more, err := r.Text(out)
+	require.NoError(t, err)
+	require.Nil(t, more, "found in %q of %q", out, text)
+	require.Equal(t, out, again)
+	shown, redacted, revealed, err := r.TextRevealing(text, everything)
+	if err != nil {
+		require.ErrorIs(t, err, redact.ErrUnsettled)
+		return
+	}
+	for kind := range redacted {
+		require.True(t, kind.Secret(), "%s", kind)
+	}
+	for kind := range revealed {
+		require.False(t, kind.Secret())
+	}
+	if len(redacted) == 0 {
+		require.Equal(t, text, shown)
+	}
 }
 
 // FuzzG27JSON holds what redaction of a JSON value promises: strict JSON of the same shape, nothing left to find.
@@ -50,27 +80,48 @@ func FuzzG27JSON(f *testing.F) {
 		f.Add(string(quoted))
 		f.Add(`{"password":` + string(quoted) + `,"list":[1,` + string(quoted) + `]}`)
 		f.Add(`{` + string(quoted) + `:{"token":` + string(quoted) + `,"n":-12345.5e3}}`)
+		half, err := json.Marshal([]string{seed[:len(seed)/2], seed[len(seed)/2:]})
+		require.NoError(f, err)
+		f.Add(string(half))
 	}
+	all := redactors(f)
 	f.Fuzz(func(t *testing.T, in string) {
-		r := redact.Secrets()
-		out, counts, err := r.JSON(in)
-		if err != nil {
-			if utf8.ValidString(in) && json.Valid([]byte(in)) && !strings.Contains(in, `\u`) { // lone surrogates are refused here
-				require.ErrorIs(t, err, redact.ErrUnsettled)
-			}
-			return
+		for _, r := range all {
+			fuzzJSON(t, r, in)
 		}
-		require.True(t, json.Valid([]byte(in)), "took %q", in)
-		require.True(t, utf8.ValidString(out))
-		requireSameShape(t, in, out)
-		if counts == nil {
-			require.Equal(t, in, out)
-		}
-		again, more, err := r.JSON(out)
-		require.NoError(t, err)
-		require.Nil(t, more, "found in %q of %q", out, in)
-		require.Equal(t, out, again)
 	})
+}
+
+func fuzzJSON(t *testing.T, r *redact.Redactor, in string) {
+	out, counts, err := r.JSON(in)
+	if err != nil {
+		if utf8.ValidString(in) && json.Valid([]byte(in)) && !strings.Contains(in, `\u`) { // lone surrogates are refused here
+			require.ErrorIs(t, err, redact.ErrUnsettled)
+		}
+		return
+	}
+	require.True(t, json.Valid([]byte(in)), "took %q", in)
+	require.True(t, utf8.ValidString(out))
+	requireSameShape(t, in, out)
+	if counts == nil {
+		require.Equal(t, in, out)
+	}
+	again, more, err := r.JSON(out)
+	require.NoError(t, err)
+	require.Nil(t, more, "found in %q of %q", out, in)
+	require.Equal(t, out, again)
+	shown, redacted, revealed, err := r.JSONRevealing(in, everything)
+	if err != nil {
+		require.ErrorIs(t, err, redact.ErrUnsettled)
+		return
+	}
+	requireSameShape(t, in, shown)
+	for kind := range revealed {
+		require.False(t, kind.Secret())
+	}
+	if redacted == nil {
+		require.Equal(t, in, shown)
+	}
 }
 
 // FuzzFindLinear repeats a pattern and holds the work of all detectors to a multiple of the length.

@@ -1,30 +1,46 @@
 package redact
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 )
 
-// A row is the texts of neighbouring leaves of one array, joined as they are looked at. A string contributes its text
-// without what was found in it, or the beginning and the end of a long one; a whole number its digits.
+// A row is the texts of neighbouring leaves of one array. A string contributes its text without what was found in it,
+// or the beginning and the end of a long one; a whole number its digits.
 type row struct {
-	text  []byte
+	text  []byte // the texts of the leaves, one after the other
 	parts []part
+	joins []byte // the texts that are looked at: the leaves joined in several ways
+	cells []cell
 	tail  []byte // of a long string, where the next row begins
 	edit  int    // of the last leaf of the row before
 }
 
 // A part is one leaf of a row.
 type part struct {
-	at       int  // offset of its text in the row
+	at, end  int  // of its text in the row
 	from, to int  // of the leaf in the value
 	edit     int  // the number of its edit, from 1; 0 for none
 	number   bool // the leaf is a number
+	telling  bool // there is a digit or an @ in it
+	stands   bool // a span in a join with it does
 	index    int  // of the leaf in its array
 }
 
-// maxPart is the number of bytes that a leaf contributes to a join.
-const maxPart = 256
+// A cell is what stands for a leaf in one of the joins.
+type cell struct {
+	at, end int
+	part    int
+	join    int // cells of one join have the same number
+	spaced  bool
+}
+
+const (
+	maxPart   = 256 // bytes that a leaf contributes to a join
+	maxWindow = 4   // leaves that are joined without their neighbours
+	maxPiece  = 64  // bytes of a leaf in such a window
+)
 
 func (r *row) reset() {
 	if n := len(r.parts); n > 0 {
@@ -58,151 +74,165 @@ func (w *walk) add(from int, clean string, number bool) error {
 func (r *row) push(p part, clean string) {
 	p.at = len(r.text)
 	r.text = append(r.text, clean...)
+	p.end = len(r.text)
+	p.telling = slices.ContainsFunc(r.text[p.at:], func(b byte) bool { return is(b, digitChar) || b == '@' })
 	r.parts = append(r.parts, p)
 }
 
-// joined rules on the row, if there is one, and begins the next: its leaves joined by nothing, and by what stands between
-// digits and between words.
+// joined rules on the row, if there is one, and begins the next.
 func (w *walk) joined() error {
 	r := &w.row
 	if len(r.parts) < 2 || w.stop() {
 		r.reset()
 		return nil
 	}
-	digits := r.hasDigits()
-	if digits || len(r.text) >= minRun {
-		if err := w.join(false); err != nil {
-			return err
+	r.joins, r.cells = r.joins[:0], r.cells[:0]
+	r.join(0, len(r.parts), false)
+	if slices.ContainsFunc(r.parts, func(p part) bool { return p.telling }) { // with hardly an exception, what is worth finding has a digit
+		if slices.ContainsFunc(r.parts, func(p part) bool { return !p.number }) {
+			r.join(0, len(r.parts), true)
 		}
+		r.windows()
 	}
-	if digits && !w.stop() && r.space() {
-		if err := w.join(true); err != nil {
-			return err
-		}
-	}
+	err := w.look()
 	r.reset()
-	return nil
+	return err
 }
 
-// hasDigits reports whether there is a digit in the row: with hardly an exception, what is worth finding has one.
-func (r *row) hasDigits() bool {
-	return slices.ContainsFunc(r.text, func(b byte) bool { return is(b, digitChar) })
+// windows joins two, three and four leaves without what stands beside them, which may be glued to a value in the join
+// of all.
+func (r *row) windows() {
+	for from := range r.parts {
+		size, telling, numbers := 0, false, true
+		for to := from; to < len(r.parts) && to < from+maxWindow; to++ {
+			p := r.parts[to]
+			if p.end-p.at > maxPiece {
+				break
+			}
+			size, telling, numbers = size+p.end-p.at, telling || p.telling, numbers && p.number
+			whole := from == 0 && to == len(r.parts)-1
+			if to > from && telling && !whole && size >= minNumber && (!numbers || size >= minRun && size <= 19) {
+				r.join(from, to+1, false)
+			}
+		}
+	}
 }
 
-// space puts a dash between leaves that meet in digits and a blank between others, and reports whether there are words
-// or short numbers for which that makes a difference.
-func (r *row) space() bool {
-	strings := 0
-	for _, p := range r.parts {
-		if !p.number {
-			strings++
-		}
-	}
-	if strings == 0 {
-		return false
-	}
-	old := len(r.text)
-	for i, p := range r.parts {
-		end := old
-		if i+1 < len(r.parts) {
-			end = r.parts[i+1].at
-		}
-		if i > 0 {
+// join appends the join of the leaves from from to to: by nothing, or with a dash between leaves that meet in digits and
+// a blank between others.
+func (r *row) join(from, to int, spaced bool) {
+	join := len(r.cells)
+	for i, p := range r.parts[from:to] {
+		if spaced && i > 0 {
 			separator := byte(' ')
-			if p.at < end && is(r.text[p.at], digitChar) && is(r.text[len(r.text)-1], digitChar) {
+			if p.at < p.end && is(r.text[p.at], digitChar) && is(r.joins[len(r.joins)-1], digitChar) {
 				separator = '-'
 			}
-			r.text = append(r.text, separator)
+			r.joins = append(r.joins, separator)
 		}
-		r.parts[i].at = len(r.text) - old
-		r.text = append(r.text, r.text[p.at:end]...)
+		at := len(r.joins)
+		r.joins = append(r.joins, r.text[p.at:p.end]...)
+		r.cells = append(r.cells, cell{at, len(r.joins), from + i, join, spaced})
 	}
-	r.text = r.text[:copy(r.text, r.text[old:])]
-	return true
+	r.joins = append(r.joins, '\n')
 }
 
-// join rules on the text of the row; spaced says that its leaves are parted.
-func (w *walk) join(spaced bool) error {
+// look rules on the joins.
+func (w *walk) look() error {
 	s, r := w.s, &w.row
-	s.place, s.spare = place{}, maxDecoded*len(r.text)+4096
-	w.r.look(s, text(r.text), 0, given)
+	s.place, s.spare = place{}, maxDecoded*len(r.joins)+4096
+	w.r.look(s, text(r.joins), 0, given)
 	if s.spare < 0 {
 		return ErrUnsettled
 	}
 	for _, h := range merge(s.hits) {
-		first, last := r.part(h.Start), r.part(h.End-1)
-		if !r.takes(h, first, last, spaced) {
+		cells := r.touched(h)
+		if !r.takes(h, cells) {
 			continue
 		}
-		if w.stands(h.Kind, first, last) {
-			w.stood = count(w.stood, []Span{h})
+		if w.stands(h.Kind, cells) {
+			if r.standing(cells) {
+				w.stood = count(w.stood, []Span{h})
+			}
 			continue
 		}
 		w.dirty = true
 		if !w.keep {
 			return nil
 		}
-		w.counts = count(w.counts, []Span{h})
-		for i := first; i <= last; i++ {
-			w.replace(&r.parts[i], h.Kind)
+		edits := len(w.edits)
+		for _, c := range cells {
+			w.replace(&r.parts[c.part], h.Kind)
+		}
+		if len(w.edits) > edits { // otherwise another join has found it
+			w.counts = count(w.counts, []Span{h})
 		}
 	}
 	return nil
 }
 
-// part returns the index of the leaf that the byte at offset i of the row belongs to.
-func (r *row) part(i int) int {
-	n, _ := slices.BinarySearchFunc(r.parts, i+1, func(p part, at int) int { return p.at - at })
-	return n - 1
+// touched returns the cells of the join in which h begins that have a byte of it.
+func (r *row) touched(h Span) []cell {
+	first, _ := slices.BinarySearchFunc(r.cells, h.Start, func(c cell, at int) int { return c.end - 1 - at })
+	if first == len(r.cells) {
+		return nil
+	}
+	last := first
+	for last+1 < len(r.cells) && r.cells[last+1].join == r.cells[first].join && r.cells[last+1].at < h.End {
+		last++
+	}
+	return r.cells[first : last+1]
 }
 
-// takes reports whether h, which reaches from leaf first to leaf last, is meant by the join. Passwords are found beside
-// names: in a leaf of their own behind the leaf of the name, or cut in a leaf without blanks. Numbers and telephone
-// numbers are the parts of lists too often, so that only whole leaves count, and of numbers only cards.
-func (r *row) takes(h Span, first, last int, spaced bool) bool {
-	end := len(r.text)
-	if last+1 < len(r.parts) {
-		end = r.parts[last+1].at
-		if spaced {
-			end--
-		}
-	}
-	whole := h.Start == r.parts[first].at && h.End == end
-	if h.Kind == Password && spaced {
-		return first > 0 && whole
-	}
-	if first == last {
+// takes reports whether h is meant by the join of cells. Passwords are found beside names: in a leaf of their own behind
+// the leaf of the name, or cut in a leaf without blanks. Numbers and telephone numbers are the parts of lists too often,
+// so that only whole leaves count, and of numbers only cards.
+func (r *row) takes(h Span, cells []cell) bool {
+	if len(cells) == 0 {
 		return false
 	}
+	first, last := cells[0], cells[len(cells)-1]
+	whole := h.Start == first.at && h.End == last.end
+	if h.Kind == Password && first.spaced {
+		return first.part > 0 && whole
+	}
+	if len(cells) == 1 {
+		return false
+	}
+	numbers := slices.ContainsFunc(cells, func(c cell) bool { return r.parts[c.part].number })
 	switch h.Kind {
 	case Password:
-		return !slices.ContainsFunc(r.text[r.parts[first+1].at:end], func(b byte) bool { return is(b, spaceChar) })
+		return !bytes.ContainsFunc(r.joins[cells[1].at:last.end], func(c rune) bool { return c <= ' ' })
 	case Phone, SSN, IP:
-		return whole && !r.numbers(first, last)
+		return whole && !numbers
 	}
-	return whole && h.Kind == Card || !r.numbers(first, last)
-}
-
-// numbers reports whether one of the leaves is a number.
-func (r *row) numbers(first, last int) bool {
-	return slices.ContainsFunc(r.parts[first:last+1], func(p part) bool { return p.number })
+	return whole && h.Kind == Card || !numbers
 }
 
 // stands reports whether spans of kind may stand in each of the leaves.
-func (w *walk) stands(kind Kind, first, last int) bool {
+func (w *walk) stands(kind Kind, cells []cell) bool {
 	if w.reveal == nil || kind.Secret() {
 		return false
 	}
 	f := &w.frames[len(w.frames)-1]
 	now := f.index
 	defer func() { f.index = now }()
-	for _, p := range w.row.parts[first : last+1] {
-		f.index = p.index
+	for _, c := range cells {
+		f.index = w.row.parts[c.part].index
 		if !w.here().permits(kind) {
 			return false
 		}
 	}
 	return true
+}
+
+// standing marks the leaves of cells as standing, and reports whether one was not yet: joins overlap.
+func (r *row) standing(cells []cell) (first bool) {
+	for _, c := range cells {
+		p := &r.parts[c.part]
+		first, p.stands = first || !p.stands, true
+	}
+	return first
 }
 
 // replace puts the placeholder of kind in the place of a leaf.

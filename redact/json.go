@@ -68,7 +68,7 @@ func (w *walk) free() {
 	if w.reveal != nil {
 		clear(w.frames[:cap(w.frames)])
 	}
-	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], tail: w.row.tail[:0]}}
+	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
 	walks.Put(w)
 }
 

@@ -2,7 +2,7 @@ package redact
 
 // Reveal reports whether spans of kind may stand in the leaf at path: the unescaped tokens of a JSON Pointer (RFC 6901),
 // empty for the value itself, nil for a text. The nil Reveal lets none stand. It is never asked about secrets, nor about
-// the keys of objects, which are never revealed. It may be asked more than once about one span, and must not keep path.
+// the keys of objects, which are never revealed; nothing stands below a key that was redacted. It may be asked more than once about one span, and must not keep path.
 //
 // A span stands only if its kind may, and if no span of a kind that may not overlaps it, unless that one lies within
 // it and is less specific (the digits of an IBAN that look like a phone number too).

@@ -39,5 +39,7 @@ func seeds() []string {
 		"123456789:AA" + fake(url64, 33), "curl -u me:s3cr3t! https://h", "me:s3cr3t@tcp(h:1)/d", "abc1Q~" + fake(url64, 34),
 		"-----BEGIN PRIVATE KEY-----\\n" + fake(base64, 200) + "\\n-----END PRIVATE KEY-----\\n", "[REDACTED:password]", "[REDACTED:", "password=\xff\xfe",
 		"\"password\\\": \\\"a1b2c3\\\"", "key=\"DB_PASSWORD\" value=\"a1b2c3d4\"", "password:\n  a1b2c3d4!", "password=“a1b2c3”",
+		"anna@claims.example", "an\u200bna@claims.example", "YW5uYUBjbGFpbXMuZXhhbXBsZQ==", "anna%40claims.example", `anna\u0040claims.example`, "card 4111 1111 1111 1111.",
+		"４１１１１１１１１１１１１１１１", "DE89 3704 0044 0532 0130 00", "+1 202-555-0143", "123-45-6789", "10.1.2.3 fe80::1 00:1a:2b:3c:4d:5e", "C-1234", "note: all", "key 12349",
 	}
 }
