@@ -105,10 +105,11 @@ func (c *Chain) Append(list ...event.Handoff) error {
 	return c.err
 }
 
-// append writes decisions and, only when that is done, moves the head.
+// append writes decisions and, only when that is done, moves the head. What it
+// counts before an error is never written.
 func (c *Chain) append(list []event.Handoff) error {
-	head, sum := c.head, c.counts.clone()
 	var text []byte
+	head := c.head
 	for i := range list {
 		e, err := decisionEntry(head, &list[i])
 		if err != nil {
@@ -119,12 +120,12 @@ func (c *Chain) append(list []event.Handoff) error {
 			return err
 		}
 		text, head = append(text, line...), next
-		sum.add(list[i].Verdict.String(), string(list[i].Rule))
+		c.counts.add(list[i].Verdict.String(), string(list[i].Rule))
 	}
 	if err := c.write(text); err != nil {
 		return err
 	}
-	c.head, c.counts = head, sum
+	c.head = head
 	return nil
 }
 

@@ -68,10 +68,6 @@ func (c *counts) add(verdict, rule string) {
 	c.Held[valid(rule)]++
 }
 
-func (c *counts) clone() counts {
-	return counts{Decisions: c.Decisions, Passed: c.Passed, Held: maps.Clone(c.Held)}
-}
-
 func (c *counts) equal(d *counts) bool {
 	return c.Decisions == d.Decisions && c.Passed == d.Passed && maps.Equal(c.Held, d.Held)
 }

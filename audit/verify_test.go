@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/event"
 )
 
 // broken holds that a text is broken at a line, with and without the head.
@@ -350,6 +351,11 @@ func TestG45OnlyTheFormThatIsWrittenIsRead(t *testing.T) {
 		{"an opening line in the middle", `{"seq":2,"kind":"open",` + previous + `}`, form},
 		{"an opening line that says it has a key", `{"seq":1,"kind":"open",` + previous + `,"keyed":true}`, "written with a key"},
 		{"a closing line", `{"seq":2,"kind":"close",` + previous + `,"counts":{"decisions":0,"passed":0}}`, ""},
+		{"a decision with a run", strings.Replace(fine, `"handoff"`, `"run":"r","handoff"`, 1), form},
+		{"a decision with a key", strings.Replace(fine, `"handoff"`, `"keyed":true,"handoff"`, 1), form},
+		{"a decision with a second time", strings.Replace(fine, `"handoff"`, `"time":"2026-01-01T00:00:00Z","handoff"`, 1), form},
+		{"a closing line with a run", `{"seq":2,"kind":"close",` + previous + `,"run":"r","counts":{"decisions":0,"passed":0}}`, form},
+		{"a closing line with a decision", `{"seq":2,"kind":"close",` + previous + `,"handoff":` + h + `,"counts":{"decisions":0,"passed":0}}`, form},
 		{"a closing line without counts", `{"seq":2,"kind":"close",` + previous + `}`, form},
 		{"a closing line that counts one", `{"seq":2,"kind":"close",` + previous + `,"counts":{"decisions":1,"passed":1}}`, "its counts are not"},
 		{"a closing line that passes one", `{"seq":2,"kind":"close",` + previous + `,"counts":{"decisions":0,"passed":1}}`, "its counts are not"},
@@ -372,6 +378,21 @@ func TestG45OnlyTheFormThatIsWrittenIsRead(t *testing.T) {
 			require.Equal(t, 2, got.Line)
 			require.Contains(t, got.Why, tt.why)
 		})
+	}
+}
+
+// TestG45NothingFollowsTheClosingLine continues a chain that is closed, with digests that are right.
+func TestG45NothingFollowsTheClosingLine(t *testing.T) {
+	t.Parallel()
+	open, sum := sealed([32]byte{}, `{"seq":1,"kind":"open"}`)
+	closed, sum := sealed(sum, fmt.Sprintf(`{"seq":2,"kind":"close","previous":"%x:1","counts":{"decisions":0,"passed":0}}`, sum))
+	require.Equal(t, audit.Consistent, verify(t, open+"\n"+closed+"\n", audit.VerifyOptions{}).Status)
+	for _, more := range []string{`"decision","previous":"%x:2","handoff":{"verdict":"passed","governanceRuleId":"R"}`, `"close","previous":"%x:2","counts":{"decisions":0,"passed":0}`} {
+		line, last := sealed(sum, fmt.Sprintf(`{"seq":3,"kind":`+more+`}`, sum))
+		got := verify(t, open+"\n"+closed+"\n"+line+"\n", audit.VerifyOptions{Head: audit.Head{Digest: last, Lines: 3}})
+		require.Equal(t, audit.Broken, got.Status)
+		require.Equal(t, 3, got.Line)
+		require.Contains(t, got.Why, "outside of any chain")
 	}
 }
 
@@ -403,6 +424,23 @@ func TestG45ALineHasALongestSize(t *testing.T) {
 		require.Equal(t, 4, got.Line)
 		require.Contains(t, got.Why, "longer than 16777216 bytes")
 	}
+}
+
+func TestG45TheLongestLineIsWrittenAndRead(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	c, err := audit.New(&b, audit.Options{})
+	require.NoError(t, err)
+	opening := b.Len()
+	require.NoError(t, c.Append(event.Handoff{}))
+	pad := audit.MaxLine - (b.Len() - opening - 1)
+	require.NoError(t, c.Append(event.Handoff{From: strings.Repeat("x", pad)}))
+	head, err := c.Close(end)
+	require.NoError(t, err)
+	require.Equal(t, audit.Verified, verify(t, b.String(), audit.VerifyOptions{Head: head}).Status)
+	c, err = audit.New(nil, audit.Options{})
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Append(event.Handoff{From: strings.Repeat("x", pad+1)}, event.Handoff{From: strings.Repeat("x", pad+2)}), "takes 16777217 bytes, more than the 16777216 of a line")
 }
 
 func TestG45AFailureToReadIsAnError(t *testing.T) {
