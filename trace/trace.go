@@ -133,7 +133,7 @@ func (t *Trace) Held(id task.ID) (held []event.Handoff) {
 		sent[t.Prompts[i].Receipt.Session] = true
 	}
 	for i := range t.Handoffs {
-		if h := &t.Handoffs[i]; h.Task == id && h.To != handoff.User && h.Verdict != handoff.Passed && !sent[h.Session] {
+		if h := &t.Handoffs[i]; h.Task == id && h.To != handoff.User && h.Verdict == handoff.Held && !sent[h.Session] {
 			held = append(held, *h)
 		}
 	}

@@ -43,6 +43,7 @@ type withheld struct {
 	Line   string         `json:"line,omitempty"`
 	Detail string         `json:"detail,omitempty"`
 	Paths  []task.Path    `json:"paths,omitempty"`
+	Text   bool           `json:"text,omitempty"` // the text beside a structured part
 }
 
 // absent is what had come to be by then and is no source of a prompt.
@@ -63,8 +64,8 @@ func (x *explained) prompt(p *trace.Prompt) explainedPrompt {
 		case d == nil:
 		case d.Verdict != handoff.Passed:
 			out.Withheld = append(out.Withheld, withheld{What: x.what(d), Reason: d.Reason, Rule: d.Rule, Line: d.Line, Detail: d.Detail})
-		case len(d.Dropped) > 0:
-			out.Withheld = append(out.Withheld, withheld{What: "of " + x.what(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped})
+		case len(d.Dropped) > 0 || d.TextDropped:
+			out.Withheld = append(out.Withheld, withheld{What: "of " + x.what(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped, Text: d.TextDropped})
 		}
 	}
 	results, inputs := x.trace.Absent(p)
@@ -87,7 +88,7 @@ func (x *explained) from(p *trace.Prompt, source int32, part prompt.Part) string
 	}
 	s := &p.Receipt.Sources[source]
 	if s.Decision != nil {
-		return x.crossing(p, s.Decision)
+		return x.crossing(s.Decision)
 	}
 	text := s.Spec + " " + partName(part)
 	if s.Param != "" {
@@ -130,7 +131,7 @@ func (x *explained) named(s handoff.Source, by string) string {
 
 // crossing says how a piece of context came in: whose it is, at which label,
 // by which rule, and what became smaller on the way.
-func (x *explained) crossing(p *trace.Prompt, d *handoff.Decision) string {
+func (x *explained) crossing(d *handoff.Decision) string {
 	parts := []string{x.what(d), d.After.String()}
 	if d.Before != d.After {
 		parts[1] += " (was " + d.Before.String() + ")"
@@ -145,21 +146,16 @@ func (x *explained) crossing(p *trace.Prompt, d *handoff.Decision) string {
 	if d.CutFrom > 0 {
 		parts = append(parts, "cut from "+size(d.CutFrom))
 	}
-	if paths, narrowed := x.included(p, d); narrowed {
-		parts = append(parts, "narrowed to "+pathList(paths))
+	if d.Translated {
+		parts = append(parts, "retold")
+	}
+	if d.Narrowed {
+		parts = append(parts, "narrowed to "+pathList(d.Kept))
+	}
+	for _, e := range d.Entries {
+		parts = append(parts, string(e.Use)+" by "+e.Name)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// included returns the paths that crossed, if not all did.
-func (x *explained) included(p *trace.Prompt, d *handoff.Decision) (paths []task.Path, narrowed bool) {
-	for i := range x.trace.Handoffs {
-		h := &x.trace.Handoffs[i]
-		if h.Session == p.Receipt.Session && h.Source == d.Source && h.Verdict == handoff.Passed {
-			return h.After.Included, h.Mode == handoff.Scoped || len(h.After.Excluded) > 0
-		}
-	}
-	return nil, false
 }
 
 func pathList(paths []task.Path) string {

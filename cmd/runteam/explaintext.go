@@ -65,6 +65,9 @@ func (p *explainedPrompt) write(w io.Writer) {
 		if len(h.Paths) > 0 {
 			text += ": " + pathList(h.Paths)
 		}
+		if h.Text {
+			text += ", its text"
+		}
 		if text += ", by " + string(h.Rule) + at(h.Line); h.Detail != "" {
 			text += ": " + h.Detail
 		}
