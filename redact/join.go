@@ -23,7 +23,8 @@ type part struct {
 	from, to int  // of the leaf in the value
 	edit     int  // the number of its edit, from 1; 0 for none
 	number   bool // the leaf is a number
-	telling  bool // there is a digit or an @ in it
+	digit    bool // there is one in it
+	sign     bool // there is an @ in it
 	stands   bool // a span in a join with it does
 	index    int  // of the leaf in its array
 }
@@ -39,7 +40,7 @@ type cell struct {
 const (
 	maxPart   = 256 // bytes that a leaf contributes to a join
 	maxWindow = 4   // leaves that are joined without their neighbours
-	maxPiece  = 64  // bytes of a leaf in such a window
+	maxPiece  = 64  // bytes of such a window
 )
 
 func (r *row) reset() {
@@ -75,7 +76,10 @@ func (r *row) push(p part, clean string) {
 	p.at = len(r.text)
 	r.text = append(r.text, clean...)
 	p.end = len(r.text)
-	p.telling = slices.ContainsFunc(r.text[p.at:], func(b byte) bool { return is(b, digitChar) || b == '@' })
+	for _, b := range r.text[p.at:] {
+		p.digit = p.digit || is(b, digitChar)
+		p.sign = p.sign || b == '@'
+	}
 	r.parts = append(r.parts, p)
 }
 
@@ -88,7 +92,7 @@ func (w *walk) joined() error {
 	}
 	r.joins, r.cells = r.joins[:0], r.cells[:0]
 	r.join(0, len(r.parts), false)
-	if slices.ContainsFunc(r.parts, func(p part) bool { return p.telling }) { // with hardly an exception, what is worth finding has a digit
+	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // with hardly an exception, what is worth finding has a digit
 		if slices.ContainsFunc(r.parts, func(p part) bool { return !p.number }) {
 			r.join(0, len(r.parts), true)
 		}
@@ -100,18 +104,18 @@ func (w *walk) joined() error {
 }
 
 // windows joins two, three and four leaves without what stands beside them, which may be glued to a value in the join
-// of all.
+// of all. The first and the last have a digit, or one of them an @.
 func (r *row) windows() {
 	for from := range r.parts {
-		size, telling, numbers := 0, false, true
+		size, sign, numbers := 0, false, true
 		for to := from; to < len(r.parts) && to < from+maxWindow; to++ {
 			p := r.parts[to]
-			if p.end-p.at > maxPiece {
+			size, sign, numbers = size+p.end-p.at, sign || p.sign, numbers && p.number
+			if size > maxPiece {
 				break
 			}
-			size, telling, numbers = size+p.end-p.at, telling || p.telling, numbers && p.number
 			whole := from == 0 && to == len(r.parts)-1
-			if to > from && telling && !whole && size >= minNumber && (!numbers || size >= minRun && size <= 19) {
+			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || size >= minRun && size <= 19) {
 				r.join(from, to+1, false)
 			}
 		}

@@ -351,7 +351,7 @@ const minNumber = 6
 // decimal returns a number as decimal text without its sign and exponent, and whether it is a whole one.
 func decimal(literal string) (plain string, whole bool) {
 	literal = strings.TrimPrefix(literal, "-")
-	if strings.IndexAny(literal, ".eE") < 0 {
+	if digitsOnly(literal) {
 		return literal, true
 	}
 	mantissa, exponent := literal, 0
@@ -373,6 +373,15 @@ func decimal(literal string) (plain string, whole bool) {
 		return before[:len(before)+exponent], true
 	}
 	return literal, false
+}
+
+func digitsOnly(t string) bool {
+	for i := range len(t) {
+		if !is(t[i], digitChar) {
+			return false
+		}
+	}
+	return true
 }
 
 // maxExponent bounds the zeros that an exponent stands for.

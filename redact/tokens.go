@@ -93,7 +93,7 @@ func formatDetectors() []detector {
 		}
 		groups[b] = append(groups[b], f)
 	}
-	const room = 20 // bits of the prefilter that formats may take
+	const room = 22 // bits of the prefilter that formats may take
 	buckets := make([][]format, min(room, len(order)))
 	for i, b := range order {
 		buckets[i%len(buckets)] = append(buckets[i%len(buckets)], groups[b]...)
@@ -118,8 +118,9 @@ func formatAnchors(fs []format) (anchors []anchor) {
 
 // findFormat finds a token of one of fs at i.
 func findFormat(s *scan, i int, fs []format) int {
-	for _, f := range fs {
-		if !strings.HasPrefix(s.text[i:], f.prefix) || f.flags&anywhere == 0 && at(s.text, i-1, wordChar) {
+	for k := range fs {
+		f := &fs[k]
+		if f.prefix[0] != s.text[i] || f.prefix[1] != s.text[i+1] || !strings.HasPrefix(s.text[i:], f.prefix) || f.flags&anywhere == 0 && at(s.text, i-1, wordChar) {
 			continue
 		}
 		from := i + len(f.prefix)
@@ -148,7 +149,7 @@ func findFormat(s *scan, i int, fs []format) int {
 }
 
 // accepts rules on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.
-func (f format) accepts(s *scan, body string) bool {
+func (f *format) accepts(s *scan, body string) bool {
 	if s.specimen(body) {
 		return false
 	}
