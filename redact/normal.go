@@ -19,23 +19,13 @@ const (
 
 // look leaves in s.hits what text holds: as it stands, normalised, and with encodings taken off. layer counts the
 // encodings that were taken off already.
+//
+// Encodings are taken off the folded text: folding leaves ASCII alone, which all of them consist of, while NFKC may
+// join the last letter of a run to a mark behind it.
 func (r *Redactor) look(s *scan, text string, layer int, f form) {
 	r.pass(s, text)
 	r.match(s)
-	if f != normal && !ascii(text) {
-		r.normalised(s, layer, f)
-	}
-	if layer < maxLayers {
-		if s.escapes {
-			r.unescaped(s, layer)
-		}
-		r.runs(s, layer)
-	}
-}
-
-// normalised adds what the next form of the text holds.
-func (r *Redactor) normalised(s *scan, layer int, f form) {
-	if f == given {
+	if f == given && !ascii(text) {
 		tagged := false
 		differs := s.fold(&tagged)
 		if differs {
@@ -45,11 +35,18 @@ func (r *Redactor) normalised(s *scan, layer int, f form) {
 			r.tags(s, layer)
 		}
 		if differs {
-			return // the folded text has been looked at in NFKC too
+			return // the folded text has been looked at in NFKC and without encodings
 		}
+		f = folded
 	}
-	if s.compose() {
+	if f == folded && s.compose() {
 		r.lookBehind(s, layer, normal)
+	}
+	if f != normal && layer < maxLayers {
+		if s.escapes {
+			r.unescaped(s, layer)
+		}
+		r.runs(s, layer)
 	}
 }
 

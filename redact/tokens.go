@@ -94,9 +94,18 @@ func formatDetectors() []detector {
 		groups[b] = append(groups[b], f)
 	}
 	const room = 22 // bits of the prefilter that formats may take
-	buckets := make([][]format, min(room, len(order)))
-	for i, b := range order {
-		buckets[i%len(buckets)] = append(buckets[i%len(buckets)], groups[b]...)
+	const shared = 5 // of them, for what begins with a byte that is rare in prose
+	buckets := make([][]format, room)
+	common, rare := 0, 0
+	for _, b := range order {
+		k := room - shared + rare%shared
+		if is(b, lowerChar) {
+			k = common % (room - shared)
+			common++
+		} else {
+			rare++
+		}
+		buckets[k] = append(buckets[k], groups[b]...)
 	}
 	out := make([]detector, len(buckets))
 	for i, fs := range buckets {
