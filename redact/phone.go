@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "(" + digits, ""}}, find: findPhone}
+var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "( -." + digits, ""}}, find: findPhone}
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
 // behind a word that says what it is.
@@ -22,7 +22,9 @@ func findPhone(s *scan, i int) int {
 	var room [maxGroups]group
 	groups := s.numberGroups(i, &room)
 	if groups[0].size() == 1 && has(s.text, i+1, "(") { // 0(532) 123 45 67
-		return s.phone(i, s.parenthesised(i+1))
+		if end := s.parenthesised(i + 1); end > i+1 {
+			return s.phone(i, end)
+		}
 	}
 	if digitsOf(groups) < minPhone {
 		return i
@@ -60,7 +62,10 @@ func bareMobile(text string) int {
 // trunkStart returns where the 0 or 1 of a trunk prefix stands before the parenthesis at i, with one separator between,
 // or i.
 func trunkStart(text string, i int) int {
-	if _, width := separator(text, i-1); i < 2 || width != 1 || text[i-2] != '0' && text[i-2] != '1' || !startsPhone(text, i-2) {
+	if i < 2 {
+		return i
+	}
+	if _, width := separator(text, i-1); width != 1 || text[i-2] != '0' && text[i-2] != '1' || !startsPhone(text, i-2) {
 		return i
 	}
 	return i - 2
@@ -91,7 +96,7 @@ func startsPhone(text string, i int) bool {
 	case text[i-1] == '/':
 		return !at(text, i-2, digitChar)
 	}
-	return text[i-1] != '_' && text[i-1] != '$' && text[i-1] != '(' && text[i-1] != '+' && !hasSuffix(text[:i], "€", "£", "¥")
+	return text[i-1] != '_' && text[i-1] != '$' && text[i-1] != '+' && !hasSuffix(text[:i], "€", "£", "¥")
 }
 
 func hasSuffix(text string, suffixes ...string) bool {
