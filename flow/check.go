@@ -134,7 +134,7 @@ func (w *ways) result(s Subject) (*theme, *refusal) {
 
 // at narrows a source to a path.
 func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
-	x := &theme{subject: subject{sources: []int{source}, written: true}}
+	x := &theme{subject: subject{sources: []int{source}}}
 	if path == task.Whole {
 		return x, nil
 	}
@@ -144,7 +144,7 @@ func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
 	tokens, name := tokensOf(path), w.sourceStep(source).String()
 	x.text = string(path)
 	x.known = func(s *Source) Answer { return s.has(tokens) }
-	x.part = func(s *pick.Selection) bool { return s.MayPass(tokens) }
+	x.part = remembered(func(s *pick.Selection) bool { return s.MayPass(tokens) })
 	switch src := &w.g.Sources[source]; {
 	case !src.Structured():
 		return nil, &refusal{fault{name + " is a text, which has no paths", "leave the path out"}, task.ErrInvalid}
@@ -168,7 +168,7 @@ func tokensOf(path task.Path) []string {
 
 // property finds the sources that can have a member of this name.
 func (w *ways) property(name string) (*theme, *refusal) {
-	x := &theme{subject: subject{written: true, part: named(name)}, text: "property " + quoted(name, false)}
+	x := &theme{subject: subject{part: remembered(named(name))}, text: "property " + quoted(name, false)}
 	x.known = func(s *Source) Answer { return s.names(name) }
 	for i := range w.g.Sources {
 		if w.g.Sources[i].names(name) != No {
@@ -199,6 +199,20 @@ func named(name string) func(*pick.Selection) bool {
 			}
 		}
 		return false
+	}
+}
+
+// remembered asks once about each selection, since many edges share one. What
+// it returns is for one goroutine.
+func remembered(part func(*pick.Selection) bool) func(*pick.Selection) bool {
+	known := map[pick.Selection]bool{}
+	return func(s *pick.Selection) bool {
+		may, ok := known[*s]
+		if !ok {
+			may = part(s)
+			known[*s] = may
+		}
+		return may
 	}
 }
 

@@ -56,7 +56,7 @@ func office() *flow.Graph {
 		},
 		Sights: []flow.Sight{{Source: 5, Reader: 3, Delivers: only("/number"), Rule: handoff.RuleResult, Note: "declassified by file-to-user"}},
 	}
-	g.Sources[1].Has, g.Sources[1].Names, g.Sources[1].Members = closed("ssn", "parties", "name")
+	g.Sources[1].Has, g.Sources[1].Names, g.Sources[1].Members = closed("ssn", "parties", "name", "x/y")
 	g.Sources[3].Has, g.Sources[3].Names, g.Sources[3].Members = closed("summary", "SSN")
 	g.Sources[5].Has, g.Sources[5].Names, g.Sources[5].Members = closed("number")
 	return g
@@ -78,6 +78,7 @@ func TestCheck(t *testing.T) {
 		// a path counts with all above and beneath it that the edge may pass, and no other
 		{"input case file/parties never reaches reader", `input "case file" → task "Read it" → reader`, `reader is delivered /parties of input "case file", in task "Read it" (uses)`},
 		{"input case file/ssn never reaches reader", "", ""}, // grants compare exactly: /SSN is another
+		{"input case file/x~1y never reaches reader", "", ""},
 		{"input later/secret never reaches clerk", "", `nothing names /secret; it only may be there`},
 		{
 			"input later/public never reaches clerk", `input "later" → task "File it" → clerk`,
@@ -142,6 +143,7 @@ func TestCheckKnowsWhatItIsAskedAbout(t *testing.T) {
 		{"task Raed it never reaches reader", `no task "Raed it"`, `did you mean "Read it"?`, unknown},
 		{"task write/a never reaches reader", `result of "Write it" is a text, which has no paths`, "leave the path out", invalid},
 		{"ssn never reaches raeder", `no reader "raeder"`, `did you mean "reader"?`, unknown},
+		{"ssn never reaches reader/", `no reader "reader/"`, `did you mean "reader"?`, unknown},
 		{"ssn never reaches coordinator", `no reader "coordinator"`, "write one of reader, writer, clerk, user, https://models.example/v1/", unknown},
 	}
 	for _, tt := range tests {
@@ -191,6 +193,32 @@ func TestUnknownPropertiesAreErrors(t *testing.T) {
 	}
 }
 
+// TestAReaderListedTwiceIsOne gives an endpoint two spellings, of which only
+// the first is delivered anything.
+func TestAReaderListedTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	g := office()
+	g.Readers = append(g.Readers, flow.Reader{Kind: flow.Endpoint, Name: "https://models.example/v1"})
+	for _, name := range []string{"https://models.example/v1", "https://models.example/v1/"} {
+		f, err := g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfInput, Name: "letter"}, Claim: flow.Reaches, Reader: name})
+		require.NoError(t, err)
+		require.False(t, f.Holds)
+	}
+}
+
+// TestAWriterIsToldOfItsErrors shows a reader the error of a task that it does
+// itself, in which a part of the result may stand.
+func TestAWriterIsToldOfItsErrors(t *testing.T) {
+	t.Parallel()
+	g := office()
+	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Fault, Name: "Read it", Task: 0})
+	g.Sights = append(g.Sights, flow.Sight{Source: 6, Reader: 0, Delivers: pick.Everything(), Rule: handoff.RuleFault})
+	subject := flow.Subject{Kind: flow.OfTask, Name: "read", Path: "/SSN"}
+	f, err := g.Table().Check(flow.Assertion{Subject: subject, Claim: flow.Derives, Reader: "reader"})
+	require.NoError(t, err)
+	require.Equal(t, `reader is shown what task "Read it" wrote, which may tell of /SSN of result of "Read it" (fault)`, f.Why)
+}
+
 func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
 	t.Parallel()
 	table := office().Table()
@@ -206,9 +234,13 @@ func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
 		require.ErrorIs(t, err, task.ErrInvalid, "%+v", a)
 		require.Zero(t, got)
 	}
+	_, err := table.Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask}, Claim: flow.Reaches, Reader: "reader"})
+	require.ErrorIs(t, err, task.ErrUnknown)
+	_, err = table.Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfInput, Name: "case file", Path: "/parties/**"}, Claim: flow.Reaches, Reader: "clerk"})
+	require.NoError(t, err)
 	g := office()
 	g.Tasks[1].Key = "file it"
-	_, err := g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask, Name: "File it"}, Claim: flow.Reaches, Reader: "reader"})
+	_, err = g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask, Name: "File it"}, Claim: flow.Reaches, Reader: "reader"})
 	require.ErrorIs(t, err, task.ErrAmbiguous)
 	require.ErrorContains(t, err, `"File it" names several tasks: "Write it" and "File it"`)
 }

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
@@ -15,10 +16,8 @@ func claims() *flow.Graph {
 	score, _ := pick.Everything().Only("/fraud_score")
 	has := func(names ...string) func(string) flow.Answer {
 		return func(name string) flow.Answer {
-			for _, n := range names {
-				if n == name {
-					return flow.Yes
-				}
+			if slices.Contains(names, name) {
+				return flow.Yes
 			}
 			return flow.No
 		}

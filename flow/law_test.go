@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,7 @@ func TestTableIsWhatExplicitWaysSay(t *testing.T) {
 				if via != nil {
 					require.Len(t, via.Tasks(), fewest[r])
 					d.requireWay(t, via, s, r)
+					require.True(t, levels[r] == flow.Retold || d.delivers(via) == levels[r], "a way as whole as that")
 				}
 				by := d.Sources[s].Task
 				require.Equal(t, by >= 0 && d.readsIn(r, by), table.Wrote(s, r))
@@ -57,6 +59,21 @@ func (d *draw) expected(source int) (levels []flow.Reach, fewest []int) {
 		}
 	}
 	return levels, fewest
+}
+
+// delivers returns what the last edge or sight of a way delivers.
+func (d *draw) delivers(p flow.Path) flow.Reach {
+	for i, e := range d.Edges {
+		if e.Line == p[len(p)-2].Line {
+			return d.edges[i].level
+		}
+	}
+	for i, s := range d.Sights {
+		if s.Line == p[len(p)-1].Line {
+			return d.sights[i].level
+		}
+	}
+	return flow.Never
 }
 
 // requireWay holds each step of a way to an edge that carries something.
@@ -312,20 +329,21 @@ func (d *draw) run(changed int, part string) []string {
 		return "[" + a + "|" + b + "]"
 	}
 	for i := range d.Tasks { // edges lead to later tasks only
-		prompt := d.Tasks[i].Title
+		var prompt strings.Builder
+		prompt.WriteString(d.Tasks[i].Title)
 		for _, e := range d.Edges {
 			if e.Task == i {
-				prompt += deliver(e.Source, e.Delivers, e.Held || e.Minimal)
+				prompt.WriteString(deliver(e.Source, e.Delivers, e.Held || e.Minimal))
 			}
 		}
 		for r := range d.Readers {
 			if d.readsIn(r, i) {
-				read[r] += prompt + "\n"
+				read[r] += prompt.String() + "\n"
 			}
 		}
 		for s := range d.Sources {
 			if d.Sources[s].Task == i {
-				value[s] = map[string]any{"a": "a" + prompt, "b": "b" + prompt}
+				value[s] = map[string]any{"a": "a" + prompt.String(), "b": "b" + prompt.String()}
 			}
 		}
 	}

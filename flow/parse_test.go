@@ -98,6 +98,12 @@ func TestParseAssertionSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestAnErrorQuotesTheAssertion(t *testing.T) {
+	t.Parallel()
+	_, err := flow.ParseAssertion(`"<a>" never`)
+	require.EqualError(t, err, `assertion "\"<a>\" never": it ends where reaches or derives into should stand: write X never reaches B, or X never derives into B`)
+}
+
 func TestAssertionsSurviveJSON(t *testing.T) {
 	t.Parallel()
 	a, err := flow.ParseAssertion(`task "Score fraud"/score never derives into letters`)
@@ -118,7 +124,7 @@ func FuzzParseAssertion(f *testing.F) {
 	for _, seed := range []string{
 		"internal_notes never reaches letters", `task "Score \"it\""/score never derives into the lawyer`,
 		`input "claim form"/a~1b/* never reaches https://api.openai.com/v1`, "input a b/c d never reaches user",
-		`"input" never reaches "x"`, "task never never reaches b", "never never never", `"\u00e9<&>" never reaches b`, "input x/a /** never reaches b",
+		`"input" never reaches "x"`, `"task" never derives into user`, "task never never reaches b", "never never never", `"\u00e9<&>" never reaches b`, "input x/a /** never reaches b",
 	} {
 		f.Add(seed)
 	}

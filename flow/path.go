@@ -28,6 +28,11 @@ func (s Step) String() string {
 		return s.Name
 	case handoff.Dependency.String():
 		return `result of "` + s.Name + `"`
+	case handoff.Fault.String():
+		return `error of "` + s.Name + `"`
+	}
+	if s.Name == "" {
+		return s.Kind // there is one goal
 	}
 	return s.Kind + ` "` + s.Name + `"`
 }

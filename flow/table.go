@@ -156,14 +156,14 @@ func (t *Table) Wrote(source, reader int) bool {
 
 // Via returns a way on which a source comes to a reader: one on which it is
 // delivered, as whole as [Table.Reach] says, or else one of the fewest tasks on
-// which it is retold; of equal ones that of the earliest tasks. It is nil where
-// there is none. It takes time proportional to the graph.
+// which it is retold. It is always the same way, whatever the order of edges,
+// and nil where there is none. It takes time proportional to the graph.
 func (t *Table) Via(source, reader int) Path {
 	switch level := t.Reach(source, reader); level {
 	case Never:
 		return nil
 	case Retold:
-		return t.retold(&subject{sources: []int{source}, written: true}, reader)
+		return t.retold(&subject{sources: []int{source}}, reader)
 	default:
 		return t.delivered(&subject{sources: []int{source}, atLeast: level}, reader)
 	}

@@ -31,12 +31,24 @@ func chain(tasks, agents int) *flow.Graph {
 
 func TestLongChains(t *testing.T) {
 	t.Parallel()
-	const n = 100_000
+	const n = 30_000
 	table := chain(n, 3).Table()
 	require.Equal(t, []flow.Reach{flow.Whole, flow.Retold, flow.Retold, flow.Retold}, table.Row(0))
 	require.Len(t, table.Via(0, 3).Tasks(), n)
 	require.Equal(t, []int{0, 1}, table.Via(0, 1).Tasks())
 	require.Equal(t, []flow.Reach{flow.Never, flow.Never, flow.Never, flow.Whole}, table.Row(n))
+}
+
+// TestTheWayOfEarlyTasksIsTold has two ways of two tasks.
+func TestTheWayOfEarlyTasksIsTold(t *testing.T) {
+	t.Parallel()
+	g := chain(4, 4)
+	all := pick.Everything()
+	g.Edges = []flow.Edge{
+		{Source: 0, Task: 2, Delivers: all, Line: "1"}, {Source: 0, Task: 1, Delivers: all, Line: "2"},
+		{Source: 2, Task: 3, Delivers: all}, {Source: 3, Task: 3, Delivers: all},
+	}
+	require.Equal(t, []int{1, 3}, g.Table().Via(0, 3).Tasks())
 }
 
 // TestAnAgentsTasksAreApart holds that what reaches one task of an agent does
@@ -75,7 +87,25 @@ func TestAnErrorTextMayTellWhatWasRead(t *testing.T) {
 	require.Equal(t, flow.Retold, table.Reach(0, 2))
 	require.Equal(t, flow.Retold, table.Reach(1, 2), "who wrote the result may tell of it in the error")
 	require.Equal(t, flow.Whole, table.Reach(3, 2))
-	require.Equal(t, `fault "Task 0" → user`, table.Via(3, 2).String())
+	require.Equal(t, `error of "Task 0" → user`, table.Via(3, 2).String())
+}
+
+func TestStepsForPeople(t *testing.T) {
+	t.Parallel()
+	for want, step := range map[string]flow.Step{
+		`goal`: {Kind: "goal"}, `input "claim"`: {Kind: "input", Name: "claim"}, `result of "T"`: {Kind: "dependency", Name: "T"},
+		`error of "T"`: {Kind: "fault", Name: "T"}, `task "T"`: {Kind: "task", Name: "T"}, `coordinator`: {Kind: "coordinator", Name: "coordinator"},
+	} {
+		require.Equal(t, want, step.String())
+	}
+}
+
+func TestAnEmptyGraph(t *testing.T) {
+	t.Parallel()
+	table := (&flow.Graph{Sources: []flow.Source{{Kind: handoff.Goal, Task: -1}}}).Table()
+	require.Empty(t, table.Row(0))
+	_, err := table.Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfInput, Name: "in"}, Claim: flow.Reaches, Reader: "user"})
+	require.EqualError(t, err, `assertion "input in never reaches user": no input "in": there are none`)
 }
 
 func TestWordsOfLevelsAndKinds(t *testing.T) {

@@ -11,7 +11,6 @@ type subject struct {
 	sources []int
 	atLeast Reach                        // deliveries of less do not count
 	part    func(s *pick.Selection) bool // whether a delivery may have it; nil counts any
-	written bool                         // whoever writes a source knows it, and may tell it in all that it writes
 }
 
 func (x *subject) in(level Reach, delivers *pick.Selection) bool {
@@ -40,6 +39,7 @@ func (w *ways) delivered(x *subject, reader int) Path {
 
 // retold returns the way of the fewest tasks on which something of the subject,
 // or something that derives from it, is delivered to the reader, or nil.
+// Whoever writes a source knows it, and may tell it in all that it writes.
 func (w *ways) retold(x *subject, reader int) Path {
 	if direct := w.delivered(x, reader); direct != nil {
 		return direct
@@ -53,7 +53,7 @@ func (w *ways) retold(x *subject, reader int) Path {
 		}
 	}
 	for _, s := range x.sources {
-		if by := w.g.Sources[s].Task; x.written && by >= 0 {
+		if by := w.g.Sources[s].Task; by >= 0 {
 			k.line = append(k.line, stop{source: s, edge: -1, before: -1})
 		}
 	}
@@ -61,7 +61,7 @@ func (w *ways) retold(x *subject, reader int) Path {
 }
 
 // A walk searches breadth first from task to task. Edges come in the order of
-// their tasks, so of all shortest ways it finds the one of the earliest tasks.
+// their tasks, so of equally short ways one of early tasks is found first.
 type walk struct {
 	*ways
 	reader int
@@ -97,25 +97,13 @@ func (k *walk) run() Path {
 				}
 			}
 		}
-		for _, e := range k.onwards(task) {
-			k.meet(stop{source: k.g.Edges[e].Source, edge: e, before: at})
+		for _, s := range k.writes.of(task) {
+			for _, e := range k.edges.of(int(s)) {
+				k.meet(stop{source: int(s), edge: e, before: at})
+			}
 		}
 	}
 	return nil
-}
-
-// onwards returns the edges of all that a task writes, in the order of their tasks.
-func (k *walk) onwards(task int) []int32 {
-	sources := k.writes.of(task)
-	if len(sources) == 1 {
-		return k.edges.of(int(sources[0]))
-	}
-	var all []int32
-	for _, s := range sources {
-		all = append(all, k.edges.of(int(s))...)
-	}
-	slices.SortStableFunc(all, k.compareEdges)
-	return all
 }
 
 func (k *walk) task(s stop) int {

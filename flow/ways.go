@@ -35,24 +35,22 @@ func newWays(g *Graph) *ways {
 	return w
 }
 
-// compareEdges puts the edges of one source in the order of their tasks, and
-// what delivers more first.
+// compareEdges puts the edges of one source in the order of their tasks.
 func (w *ways) compareEdges(i, j int32) int {
 	a, b := &w.g.Edges[i], &w.g.Edges[j]
 	if a.Task != b.Task {
 		return a.Task - b.Task
 	}
-	return cmp.Or(cmp.Compare(w.level.edges[j], w.level.edges[i]), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
+	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
 }
 
-// compareSights puts the sights of one source in the order of their readers,
-// and what shows more first.
+// compareSights puts the sights of one source in the order of their readers.
 func (w *ways) compareSights(i, j int32) int {
 	a, b := &w.g.Sights[i], &w.g.Sights[j]
 	if a.Reader != b.Reader {
 		return a.Reader - b.Reader
 	}
-	return cmp.Or(cmp.Compare(w.level.sights[j], w.level.sights[i]), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
+	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
 }
 
 // unless returns -1 instead of owner where nothing belongs to anybody.
