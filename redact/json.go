@@ -354,6 +354,9 @@ func decimal(literal string) (plain string, whole bool) {
 	if digitsOnly(literal) {
 		return literal, true
 	}
+	if last := literal[len(literal)-1]; last != '0' && strings.IndexByte(literal, 'e') < 0 && strings.IndexByte(literal, 'E') < 0 {
+		return literal, false // most fractions
+	}
 	mantissa, exponent := literal, 0
 	if i := strings.IndexAny(literal, "eE"); i >= 0 {
 		n, err := strconv.Atoi(literal[i+1:])
