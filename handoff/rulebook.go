@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
-// A Rulebook is a policy that was checked, ready to rule. It is immutable and
-// safe for concurrent use. A nil *Rulebook is that of the zero [Policy].
+// A Rulebook is a policy that was checked, ready to rule; only
+// [Policy.Compile] makes one. It says the same whenever it is asked, and is safe
+// for concurrent use. A nil *Rulebook is that of the zero [Policy].
 type Rulebook struct {
 	standard Mode
 	defaults map[string]Mode   // of agents, by name
@@ -28,6 +31,10 @@ type Rulebook struct {
 	redactor *redact.Redactor
 	digest   string
 	policy   *Policy
+
+	mu        sync.RWMutex                // guards what is made when it is first asked for:
+	terms     map[[2]string]*Terms        // of pairs of known parties
+	redactors map[string]*redact.Redactor // of redactions, by their key
 }
 
 // A side is where rules with Anyone match: by producer, by reader, or everywhere.
@@ -62,7 +69,7 @@ func (p *Policy) Compile(parties []Party) (*Rulebook, error) {
 	b := &Rulebook{
 		standard: cmp.Or(own.Default, Full), defaults: map[string]Mode{}, exact: map[[2]string]int{}, by: map[side]*bundle{},
 		lower: map[[2]string]*Declassifier{}, endorse: map[[2]string]*Endorser{}, renew: map[[2]string]*Renewal{},
-		redact: own.Redact, policy: own,
+		redact: own.Redact, policy: own, terms: map[[2]string]*Terms{}, redactors: map[string]*redact.Redactor{},
 	}
 	c := policyChecker{book: b, parties: parties}
 	c.check()
@@ -175,6 +182,19 @@ func (r Redaction) and(s Redaction) Redaction {
 		}
 	}
 	return out
+}
+
+// key is the same for redactions that redact the same.
+func (r Redaction) key() string {
+	words := make([]string, 0, len(r.Kinds)+len(r.Patterns))
+	for _, k := range r.Kinds {
+		words = append(words, string(k))
+	}
+	for _, p := range r.Patterns {
+		words = append(words, p.Name+"\x00"+p.Regexp)
+	}
+	slices.Sort(words)
+	return strings.Join(words, "\x01")
 }
 
 // redactor returns the redactor of the default kinds and these.

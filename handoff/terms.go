@@ -60,14 +60,36 @@ var modes = []Mode{Minimal, Scoped, Full}
 // narrower returns the narrower of two modes.
 func narrower(a, b Mode) Mode { return modes[min(slices.Index(modes, a), slices.Index(modes, b))] }
 
-// Between returns the terms of what from makes for to. It takes time in the
-// number of rules that match the pair, not of all.
+// Between returns the terms of what from makes for to. The first time it takes
+// time in the number of rules that match the pair, and then no longer.
 func (b *Rulebook) Between(from, to string) *Terms {
-	t := &Terms{from: from, to: to, mode: Full, selection: pick.Everything(), ceiling: label.Secret}
 	if b == nil {
-		t.redactor = standardRedactor(to)
+		return &Terms{from: from, to: to, mode: Full, selection: pick.Everything(), ceiling: label.Secret, redactor: standardRedactor(to)}
+	}
+	pair := [2]string{from, to}
+	b.mu.RLock()
+	t := b.terms[pair]
+	b.mu.RUnlock()
+	if t != nil {
 		return t
 	}
+	t = b.between(from, to)
+	if b.terms != nil && b.knows(from) && b.knows(to) { // nobody fills the book with names
+		b.mu.Lock()
+		b.terms[pair] = t
+		b.mu.Unlock()
+	}
+	return t
+}
+
+func (b *Rulebook) knows(name string) bool {
+	_, party := b.defaults[name]
+	return party || name == User || name == Coordinator
+}
+
+// between composes the terms of a pair from the rules that match it.
+func (b *Rulebook) between(from, to string) *Terms {
+	t := &Terms{from: from, to: to, mode: Full, selection: pick.Everything(), ceiling: label.Secret}
 	pair := [2]string{from, to}
 	t.lower, t.endorse, t.renew = b.lower[pair], b.endorse[pair], b.renew[pair]
 	redaction := b.redact
@@ -185,19 +207,31 @@ func (t *Terms) fallBack(b *Rulebook) {
 	t.needs = t.mode == Scoped
 }
 
-// redactorFor returns the redactor of an edge. Compile has seen that every one can be made.
+// redactorFor returns the redactor of an edge. Compile has seen that every one
+// can be made; nil, which refuses every text, stands for one that cannot.
 func (b *Rulebook) redactorFor(to string, r Redaction) *redact.Redactor {
-	if to == User {
-		if len(r.Kinds) == 0 && len(r.Patterns) == 0 {
-			return redact.Secrets()
-		}
-		made, _ := redact.New(redact.Options{Personal: r.Kinds, Patterns: r.Patterns})
-		return made // nil, which refuses every text, if it could not be made
+	if to == User && r.empty() {
+		return redact.Secrets()
 	}
-	if len(r.Kinds) == len(b.redact.Kinds) && len(r.Patterns) == len(b.redact.Patterns) {
+	if to != User && len(r.Kinds) == len(b.redact.Kinds) && len(r.Patterns) == len(b.redact.Patterns) {
 		return b.redactor
 	}
-	made, _ := r.redactor()
+	key := r.key()
+	if to == User {
+		key = User + "\x01" + key // without the default kinds
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if made, ok := b.redactors[key]; ok {
+		return made
+	}
+	var made *redact.Redactor
+	if to == User {
+		made, _ = redact.New(redact.Options{Personal: r.Kinds, Patterns: r.Patterns})
+	} else {
+		made, _ = r.redactor()
+	}
+	b.redactors[key] = made
 	return made
 }
 
