@@ -88,29 +88,20 @@ func (s *search) source(d *handoff.Decision) {
 	case handoff.Goal:
 		s.add(Origin{By: d.From, Kind: FromGoal, Name: name})
 	case handoff.Dependency:
-		s.task(task.ID(name), d.From)
+		s.work(task.ID(name), s.trace.Title(task.ID(name)), d.From)
 	case handoff.Memory:
 		if id, ok := resultIn(name); ok {
-			s.task(id, d.From)
+			s.work(id, s.trace.Title(id), d.From)
 			return
 		}
 		s.said(FromOther, d.From, name)
 	case handoff.Message:
 		s.said(FromMessage, d.From, name)
+	case handoff.Plan:
+		s.said(FromOther, d.From, "plan")
 	default:
-		s.said(FromOther, d.From, name)
+		s.said(FromOther, d.From, s.trace.Title(task.ID(name)))
 	}
-}
-
-// task adds the task whose result was handed on.
-func (s *search) task(id task.ID, by string) {
-	title := string(id)
-	for i := range s.trace.Tasks {
-		if tk := &s.trace.Tasks[i]; tk.ID == id && tk.Title != "" {
-			title = tk.Title
-		}
-	}
-	s.work(id, title, by)
 }
 
 // said adds what somebody said, unless a prompt had told it to them.

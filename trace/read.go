@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -309,7 +310,7 @@ func (r *reader) learn(of Task) {
 // finish completes what only the whole tells.
 func (r *reader) finish() *Trace {
 	t := r.trace
-	t.order, t.ends = map[*Prompt]int{}, map[task.ID]int{}
+	t.index, t.order, t.ends = r.known, map[*Prompt]int{}, map[task.ID]int{}
 	starts := map[start]int{}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
@@ -322,7 +323,7 @@ func (r *reader) finish() *Trace {
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
 		if p.Title == "" {
-			p.Title = r.task(p.Receipt.Task).Title
+			p.Title = t.Tasks[r.known[p.Receipt.Task]].Title
 		}
 		seq, ok := starts[start{p.Receipt.Task, p.Attempt}]
 		if !ok {
@@ -331,7 +332,23 @@ func (r *reader) finish() *Trace {
 		t.order[p] = seq
 	}
 	r.rulings()
+	t.held = heldOf(t)
 	return t
+}
+
+// heldOf lists what was held under sessions of which there is no prompt.
+func heldOf(t *Trace) map[task.ID][]event.Handoff {
+	sent := map[string]bool{}
+	for i := range t.Prompts {
+		sent[t.Prompts[i].Receipt.Session] = true
+	}
+	held := map[task.ID][]event.Handoff{}
+	for i := range t.Handoffs {
+		if h := &t.Handoffs[i]; h.To != handoff.User && h.Verdict == handoff.Held && !sent[h.Session] {
+			held[h.Task] = append(held[h.Task], *h)
+		}
+	}
+	return held
 }
 
 // A start is an attempt that began.

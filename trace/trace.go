@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -36,8 +35,10 @@ type Trace struct {
 	Result   *Result         // nil if the run did not come to its end, or nobody wrote it down
 	Torn     bool            // the last line was cut off, and is left out
 
-	order map[*Prompt]int // the number of the event before which each prompt was sent
-	ends  map[task.ID]int // the number of the event with which a task completed
+	index map[task.ID]int             // of Tasks
+	order map[*Prompt]int             // the number of the event before which each prompt was sent
+	ends  map[task.ID]int             // the number of the event with which a task completed
+	held  map[task.ID][]event.Handoff // what kept an attempt from having a prompt
 }
 
 // A Task is a task of the run, or a step of the coordinator.
@@ -127,17 +128,14 @@ func (p *Prompt) Withheld() (n int) {
 
 // Held returns the decisions that kept an attempt of a task from having a
 // prompt at all: those held under a session of which no prompt was recorded.
-func (t *Trace) Held(id task.ID) (held []event.Handoff) {
-	sent := map[string]bool{}
-	for i := range t.Prompts {
-		sent[t.Prompts[i].Receipt.Session] = true
+func (t *Trace) Held(id task.ID) []event.Handoff { return t.held[id] }
+
+// Title returns what a task is called; of one that the trace does not know, its id.
+func (t *Trace) Title(id task.ID) string {
+	if i, ok := t.index[id]; ok && t.Tasks[i].Title != "" {
+		return t.Tasks[i].Title
 	}
-	for i := range t.Handoffs {
-		if h := &t.Handoffs[i]; h.Task == id && h.To != handoff.User && h.Verdict == handoff.Held && !sent[h.Session] {
-			held = append(held, *h)
-		}
-	}
-	return held
+	return string(id)
 }
 
 // PromptsOf returns the prompts of a task or a step, in the order of the run.

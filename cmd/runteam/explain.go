@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/trace"
 )
 
@@ -159,14 +158,4 @@ func (e *explaining) of(t *trace.Trace) (*explained, error) {
 		}
 	}
 	return x, nil
-}
-
-// title returns what a task is called.
-func (x *explained) title(s handoff.Source) string {
-	for i := range x.trace.Tasks {
-		if tk := &x.trace.Tasks[i]; string(tk.ID) == s.Name && tk.Title != "" {
-			return tk.Title
-		}
-	}
-	return s.Name
 }

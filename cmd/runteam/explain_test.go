@@ -10,6 +10,13 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
 )
 
 // claims is the trace of a run of four tasks, which package trace's tests write.
@@ -183,4 +190,45 @@ func TestSizesForPeople(t *testing.T) {
 	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 KB", 1240: "1.2 KB", 2_500_000: "2.5 MB"} {
 		require.Equal(t, want, size(n))
 	}
+}
+
+func TestEveryCarrierOfContextHasAName(t *testing.T) {
+	t.Parallel()
+	x := &explained{trace: &trace.Trace{}}
+	tests := []struct {
+		kind handoff.SourceKind
+		want string
+	}{
+		{handoff.Dependency, "result of s from a"},
+		{handoff.Input, "input s"},
+		{handoff.Memory, "memory entry s"},
+		{handoff.Message, "message from a"},
+		{handoff.Goal, "the goal"},
+		{handoff.Roster, "the roster"},
+		{handoff.Plan, "plan of a, s"},
+		{handoff.Fault, "fault from a, s"},
+		{handoff.Digest, "digest s from a"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, x.named(handoff.Source{Kind: tt.kind, Name: "s"}, "a"))
+	}
+}
+
+// What became smaller, was told again or was lowered on its way is said.
+func TestExplainSaysWhatThePolicyDid(t *testing.T) {
+	t.Parallel()
+	d := &handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
+		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []handoff.Entry{{Use: handoff.EntryLowered, Name: "score"}},
+		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
+	}
+	x := &explained{trace: &trace.Trace{}}
+	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 80.0 KB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
+	held := &handoff.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
+	require.Len(t, p.Withheld, 2)
+	var out strings.Builder
+	p.write(&out)
+	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
+	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
 }

@@ -90,17 +90,19 @@ func (x *explained) from(p *trace.Prompt, source int32, part prompt.Part) string
 	if s.Decision != nil {
 		return x.crossing(s.Decision)
 	}
-	text := s.Spec + " " + partName(part)
+	text := partName(part)
+	switch {
+	case s.Producer == handoff.Coordinator: // no file has it
+		return text + ", planned by the coordinator"
+	case s.Producer == handoff.Runtime:
+		return text + ", worded by runteam"
+	case s.Spec != "":
+		text = s.Spec + " " + text
+	}
 	if s.Param != "" {
 		text += ", parameter " + s.Param
 	}
-	switch s.Producer {
-	case handoff.Coordinator:
-		text += ", planned by the coordinator"
-	case handoff.Runtime:
-		text += ", worded by runteam"
-	}
-	return strings.TrimSpace(text)
+	return text
 }
 
 // partName is what a range of a spec's text is, as a spec calls it.
@@ -118,15 +120,24 @@ func partName(part prompt.Part) string {
 func (x *explained) what(d *handoff.Decision) string { return x.named(d.Source, d.From) }
 
 func (x *explained) named(s handoff.Source, by string) string {
+	title := x.trace.Title(task.ID(s.Name))
 	switch s.Kind {
 	case handoff.Dependency:
-		return fmt.Sprintf("result of %s from %s", x.title(s), by)
+		return "result of " + title + " from " + by
 	case handoff.Input:
 		return "input " + s.Name
 	case handoff.Message:
 		return "message from " + by
+	case handoff.Memory:
+		return "memory entry " + s.Name
+	case handoff.Goal, handoff.Roster:
+		return "the " + s.Kind.String()
+	case handoff.Plan:
+		return "plan of " + by + ", " + title
+	case handoff.Fault:
+		return "fault from " + by + ", " + title
 	}
-	return fmt.Sprintf("%s %s from %s", s.Kind, x.title(s), by)
+	return s.Kind.String() + " " + s.Name + " from " + by
 }
 
 // crossing says how a piece of context came in: whose it is, at which label,

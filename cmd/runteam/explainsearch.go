@@ -99,7 +99,7 @@ func originText(o trace.Origin) string {
 	case trace.FromMessage:
 		return "a message of " + o.By
 	}
-	return o.By + ": " + o.Name
+	return o.Name + " of " + o.By
 }
 
 // places name what a text stands in.

@@ -74,16 +74,19 @@ func (p *explainedPrompt) write(w io.Writer) {
 		fmt.Fprintf(w, "  withheld: %s\n", cleanLine(text))
 	}
 	if all := p.Absent.names(); len(all) > 0 {
-		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", strings.Join(all, ", "))
+		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", listed(all, maxAbsent))
 	}
 }
 
+// maxAbsent is how much of what was not sent is named in text; JSON has all.
+const maxAbsent = 8
+
 func (b *absent) names() (all []string) {
 	for _, tk := range b.Results {
-		all = append(all, cleanLine("result of "+tk.Title))
+		all = append(all, "result of "+tk.Title)
 	}
 	for _, in := range b.Inputs {
-		all = append(all, cleanLine("input "+in.Name))
+		all = append(all, "input "+in.Name)
 	}
 	return all
 }
