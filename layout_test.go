@@ -48,7 +48,7 @@ var arrows = []struct {
 	{"agent", "label task pick envelope prompt llm"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label redact task pick envelope queue handoff prompt event assign messagebus sharedmem agent synth flow llm"},
-	{"spec", "label redact task pick handoff assign team"},
+	{"spec", "label redact task pick handoff assign flow team"},
 	{"flowtest", "label redact task pick envelope handoff prompt event agent audit trace flow team spec llm llm/scripted"},
 }
 
@@ -152,7 +152,11 @@ func TestOnlyTheSynthesisAndScopeAllReadTheMemory(t *testing.T) {
 	readers := map[string]bool{}
 	for name, file := range sources(t)["team"] {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Reader" {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Reader" {
+				return true
+			}
+			if of, ok := sel.X.(*ast.Ident); !ok || of.Name != "flow" { // a reader there is somebody, not a handle
 				readers[name] = true
 			}
 			return true

@@ -68,7 +68,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.config.Name, graph: g, options: func() *RunOptions { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan = &Plan{Name: t.config.Name, graph: g, team: func() *Team { return t }, options: func() *RunOptions { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
 	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
 		c.checkFlow()
@@ -78,6 +78,9 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 		return nil, c.sorted()
 	}
 	c.plan.specs = c.specs
+	if c.checkAssertions(); len(c.found) > 0 {
+		return nil, c.sorted()
+	}
 	c.plan.Warnings = append(slices.Clone(t.warnings), c.advice...)
 	for i, in := range o.Inputs {
 		if !c.used[i] {

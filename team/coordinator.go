@@ -90,12 +90,7 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 	if len(found) > 0 {
 		return nil, found
 	}
-	accepts := *o.UserAccepts
-	if c.Accepts != nil {
-		accepts = min(accepts, *c.Accepts)
-	}
-	member := Member{Agent: c.Agent, Endpoint: c.Endpoint}
-	k := &council{of: c, caps: handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(&member)}}
+	k := &council{of: c, caps: t.coordinator(o)}
 	k.before, k.after = synth.System(t.duties(o))
 	manifest, err := synth.Manifest(t.roster())
 	if err != nil {
@@ -111,6 +106,17 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 		return nil, found
 	}
 	return k, nil
+}
+
+// coordinator returns the coordinator as the gate sees it in a run.
+func (t *Team) coordinator(o *RunOptions) handoff.Capabilities {
+	c := t.config.Coordinator
+	accepts := *o.UserAccepts
+	if c.Accepts != nil {
+		accepts = min(accepts, *c.Accepts)
+	}
+	member := Member{Agent: c.Agent, Endpoint: c.Endpoint}
+	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(&member)}
 }
 
 // roster lists the members as the coordinator reads them.

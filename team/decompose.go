@@ -63,9 +63,11 @@ func (r *run) read(s *step) (*Plan, task.Problems) {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
 		}
+		o := r.options
+		o.planned = true
 		var p *Plan
-		if p, err = r.team.plan(specs, r.options, time.Now()); err == nil {
-			return p, nil
+		if p, err = r.team.plan(specs, o, time.Now()); err == nil {
+			return p, p.broken()
 		}
 	}
 	if found, ok := errors.AsType[task.Problems](err); ok {
@@ -152,7 +154,7 @@ func (r *run) shortcut() (taken bool) {
 	o := r.options
 	o.Answer = nil // its answer is the result
 	p, err := r.team.plan([]task.Spec{spec}, o, r.start)
-	if err != nil {
+	if err != nil || len(p.broken()) > 0 {
 		return false
 	}
 	if r.answers = r.adopt(p, r.council.goal) != nil; r.answers {

@@ -34,6 +34,7 @@ func (c *checker) checkFlow() {
 	}
 	c.propagate(true)
 	c.checkCones()
+	c.checkLoweredOutside()
 	p.memory = c.memory
 	c.checkReaders()
 }
@@ -83,6 +84,7 @@ type arrival struct {
 	handoff.Part                      // with the highest label that it can cross with
 	least        label.Classification // that it crosses with, if it is required
 	crossing     handoff.Crossing     // of the highest label that can come
+	plain        bool                 // some label that can come crosses without a declassifier
 }
 
 // counts reports whether the arrival raises the label of its reader.
@@ -94,6 +96,7 @@ func (a *arrival) counts() bool { return !a.Optional || !a.Held }
 func arriving(terms *handoff.Terms, least, most label.Classification, optional bool, caps *handoff.Capabilities) arrival {
 	clearance := caps.Clearance()
 	a := arrival{crossing: terms.Crossing(most, clearance, caps.Agent)}
+	a.plain = !a.crossing.Held() && a.crossing.Lowers == nil
 	a.Optional, a.Held, a.Classification = optional, a.crossing.Held(), a.crossing.After
 	if terms.Mode() == handoff.Minimal {
 		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, handoff.Crossing{}
@@ -106,7 +109,7 @@ func arriving(terms *handoff.Terms, least, most label.Classification, optional b
 	for level := least; level < most; level++ {
 		if x := terms.Crossing(level, clearance, caps.Agent); !x.Held() {
 			a.Classification, lowest = a.Classification.Join(x.After), min(lowest, x.After)
-			a.Held = a.Held && !optional
+			a.Held, a.plain = a.Held && !optional, a.plain || x.Lowers == nil
 		}
 	}
 	a.least = lowest

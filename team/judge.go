@@ -23,6 +23,7 @@ func (c *checker) judge(i int, parts []arrival) {
 		}
 	}
 	c.checkGrants(i)
+	c.checkLowered(i, parts)
 	if c.ruledOut(i, parts) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
@@ -66,6 +67,10 @@ type RunOptions struct {
 	Answer *Goal
 	Mode   Mode // of RunTeam; the zero value always plans
 
+	// Assert are promises about the flow of the run, which is not begun if one
+	// does not hold. A goal's plan that breaks one is given back to the coordinator.
+	Assert []flow.Assertion
+
 	Messages []Message       // told before anything runs
 	Bus      *messagebus.Bus // where messages come from while the run goes on; nil means that there are none but Messages
 	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
@@ -89,6 +94,8 @@ type RunOptions struct {
 	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
 	// math/rand/v2.
 	Random func() float64
+
+	planned bool // the coordinator planned the tasks
 }
 
 // DefaultConcurrency is how many attempts run at the same time unless told otherwise.
@@ -108,6 +115,6 @@ func (o *RunOptions) withDefaults() RunOptions {
 		accepts = *out.UserAccepts
 	}
 	out.UserAccepts = &accepts // what the caller changes later changes nothing here
-	out.Inputs, out.Subscribers, out.Messages = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages)
+	out.Inputs, out.Subscribers, out.Messages, out.Assert = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert)
 	return out
 }

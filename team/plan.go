@@ -33,6 +33,10 @@ type Plan struct {
 
 	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
+	// Findings say of each assertion of the options whether it holds. A plan is
+	// made also if one does not; a run is not begun.
+	Findings []Finding `json:"assertions,omitempty"`
+
 	options  func() *RunOptions // behind a function, which no verb looks into: they hold the inputs
 	specs    []task.Spec        // in the order written, each with its agent
 	graph    *task.Graph
@@ -45,6 +49,7 @@ type Plan struct {
 	inputs   map[string]int         // lower-cased name to an index into options.Inputs
 	outputs  []int32                // tasks whose results make the answer
 	lines    []string               // of each task, where it is written; nil if none says so
+	team     func() *Team           // behind a function as well
 }
 
 // A PlannedAgent is an agent as the gate sees it.

@@ -46,6 +46,9 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 	if err != nil {
 		return nil, err
 	}
+	if broken := p.broken(); len(broken) > 0 {
+		return nil, broken
+	}
 	r, err := t.newRun(options, start)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,316 @@
+package team
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// Flow computes who could ever see what, from what the checks of the plan know:
+// the graph that a run would flow over. It takes time proportional to tasks and
+// edges; keep the result.
+//
+// Sources are the inputs, the goal, the messages, and what each task and each
+// turn of the coordinator writes. Readers are the agents in the order of the
+// roster, the coordinator if there is a goal, the user, and the endpoints.
+func (p *Plan) Flow() *flow.Table {
+	b := flowBuilder{plan: p, team: p.team(), options: p.options(), endpoints: map[string]int{}}
+	return b.build().Table()
+}
+
+// A flowBuilder fills in a graph.
+type flowBuilder struct {
+	plan    *Plan
+	team    *Team
+	options *RunOptions
+
+	graph       flow.Graph
+	coordinator int            // reader; -1 without one
+	user        int            // reader
+	endpoints   map[string]int // reader of each URL
+	goal        int            // source; -1 without one
+	messages    int            // the first message among the sources
+	results     int            // the result of the first task among the sources
+}
+
+func (b *flowBuilder) build() *flow.Graph {
+	b.readers()
+	b.sources()
+	b.tasks()
+	b.remembered()
+	b.council()
+	b.shown()
+	return &b.graph
+}
+
+func (b *flowBuilder) readers() {
+	g, t := &b.graph, b.team
+	for i := range t.caps {
+		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Agent, Name: t.caps[i].Agent, Clearance: t.caps[i].Clearance()})
+	}
+	b.coordinator = -1
+	if caps := b.asked(); caps != nil {
+		b.coordinator = len(g.Readers)
+		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Coordinator, Name: handoff.Coordinator, Clearance: caps.Clearance()})
+	}
+	b.user = len(g.Readers)
+	g.Readers = append(g.Readers, flow.Reader{Kind: flow.User, Name: handoff.User, Clearance: *b.options.UserAccepts})
+}
+
+// asked returns the coordinator as a reader, or nil if there is no goal.
+func (b *flowBuilder) asked() *handoff.Capabilities {
+	c := b.team.config.Coordinator
+	if b.options.Answer == nil || c == nil || c.Agent == nil {
+		return nil
+	}
+	caps := b.team.coordinator(b.options)
+	return &caps
+}
+
+// leaves returns the readers behind an agent, adding those that are new.
+func (b *flowBuilder) leaves(caps *handoff.Capabilities) []int {
+	var list []int
+	for _, e := range caps.Endpoints {
+		i, known := b.endpoints[e.URL]
+		if !known {
+			i = len(b.graph.Readers)
+			b.endpoints[e.URL] = i
+			b.graph.Readers = append(b.graph.Readers, flow.Reader{Kind: flow.Endpoint, Name: e.URL, Clearance: e.Accepts})
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+func (b *flowBuilder) sources() {
+	g, p, o := &b.graph, b.plan, b.options
+	for i := range o.Inputs {
+		in := &o.Inputs[i]
+		s := flow.Source{Kind: handoff.Input, Name: in.Name, From: handoff.User, Task: -1, Label: in.Classification}
+		if v, ok := known(in.Text); ok {
+			s.Has, s.Names, s.Members = v.has, v.names, v.members()
+		}
+		g.Sources = append(g.Sources, s)
+	}
+	b.goal = -1
+	if o.Answer != nil {
+		b.goal = len(g.Sources)
+		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Goal, Name: "goal", From: handoff.User, Task: -1, Label: o.Answer.Classification})
+	}
+	b.messages = len(g.Sources)
+	for i := range o.Messages {
+		m := &o.Messages[i]
+		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification})
+	}
+	b.results = len(g.Sources)
+	for i := range p.graph.Len() {
+		t := p.graph.Task(i)
+		s := flow.Source{Kind: handoff.Dependency, Name: t.Title, From: t.Assignee, Task: i, Label: p.labels[i]}
+		if schema := p.schemas[i]; schema != nil {
+			s.Has = func(path []string) flow.Answer { return answer(schema.Has(path)) }
+			s.Names = func(name string) flow.Answer { return answer(schema.Names(name)) }
+		}
+		g.Sources = append(g.Sources, s)
+	}
+}
+
+// answer is what a schema says, in the words of package flow.
+func answer(a agent.Answer) flow.Answer {
+	switch a {
+	case agent.No:
+		return flow.No
+	case agent.Yes:
+		return flow.Yes
+	}
+	return flow.Maybe
+}
+
+func (b *flowBuilder) tasks() {
+	g, p := &b.graph, b.plan
+	leaves := make([][]int, len(b.team.caps))
+	for m := range b.team.caps {
+		leaves[m] = b.leaves(&b.team.caps[m])
+	}
+	for i := range p.graph.Len() {
+		t, m := p.graph.Task(i), p.members[i]
+		caps := &b.team.caps[m]
+		g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]})
+		for j, u := range t.Uses {
+			grant, level := p.inputGrant(b.team.edges, i, j), p.input(u).Classification
+			b.edge(p.inputs[strings.ToLower(u.Name)], i, &grant, u.Need, arriving(grant.Terms, level, level, false, caps), false)
+		}
+		for j, up := range p.graph.Upstream(i) {
+			d, grant := &t.DependsOn[j], p.dependencyGrant(b.team.edges, i, j, int(up))
+			b.edge(b.results+int(up), i, &grant, d.Need, arriving(grant.Terms, p.least[up], p.labels[up], d.Optional, caps), d.As == task.Structured)
+		}
+		for k := range b.options.Messages {
+			if msg := &b.options.Messages[k]; msg.reads(t.Assignee) {
+				grant := handoff.Grant{Terms: b.team.edges.between(msg.From, t.Assignee)}
+				b.edge(b.messages+k, i, &grant, nil, arriving(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
+			}
+		}
+	}
+}
+
+// edge adds what a grant delivers of a source to a task.
+func (b *flowBuilder) edge(source, to int, g *handoff.Grant, need []task.Path, a arrival, structured bool) {
+	rule, line := g.Terms.Stated()
+	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Held: a.Held && !a.plain}
+	if line == "" {
+		e.Line = g.Line
+	}
+	s, err := g.Terms.Delivers(need)
+	if err != nil {
+		s = pick.Selection{}
+	}
+	if lower := a.crossing.Lowers; lower != nil {
+		e.Note = "declassified by " + lower.Name
+		if !a.plain {
+			s = only(s, lower.Paths)
+		}
+	}
+	e.Delivers, e.Structured = s, structured
+	b.graph.Edges = append(b.graph.Edges, e)
+}
+
+// only narrows a selection; what is no path selects nothing.
+func only(s pick.Selection, paths []task.Path) pick.Selection {
+	narrowed, err := s.Only(paths...)
+	if err != nil {
+		return pick.Selection{}
+	}
+	return narrowed
+}
+
+// mostRemembered is how many pairs of a task and a reader of the memory are
+// told apart; beyond it every task counts as having completed before all.
+const mostRemembered = 200_000
+
+// remembered adds what tasks of scope all may find in the shared memory: the
+// results of all tasks but those that follow from them.
+func (b *flowBuilder) remembered() {
+	p := b.plan
+	var readers []int
+	for i := range p.graph.Len() {
+		if p.graph.Task(i).MemoryScope == task.ScopeAll {
+			readers = append(readers, i)
+		}
+	}
+	n := p.graph.Len()
+	if len(readers)*n <= mostRemembered {
+		for _, i := range readers {
+			follows := p.followers(i)
+			for from := range n {
+				if from != i && !follows[from] {
+					b.recalled(from, i, int(p.members[i]))
+				}
+			}
+		}
+		return
+	}
+	// One digest for each agent stands for those of all its tasks.
+	digests := map[int32]int{}
+	for _, i := range readers {
+		m := p.members[i]
+		source, made := digests[m]
+		if !made {
+			at := len(b.graph.Tasks)
+			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.leaves(&b.team.caps[m])})
+			for from := range n {
+				b.recalled(from, at, int(m))
+			}
+			source = len(b.graph.Sources)
+			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Memory, Name: "shared memory", From: handoff.Anyone, Task: at, Label: p.memory[i]})
+			digests[m] = source
+		}
+		b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
+	}
+}
+
+// recalled adds the result of a task as an entry of the memory that another may read.
+func (b *flowBuilder) recalled(from, to, member int) {
+	p := b.plan
+	caps := &b.team.caps[member]
+	grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(from).Assignee, caps.Agent)}
+	a := arriving(grant.Terms, label.Public, p.labels[from], true, caps)
+	b.edge(b.results+from, to, &grant, nil, a, false)
+	if e := &b.graph.Edges[len(b.graph.Edges)-1]; e.Rule == "" {
+		e.Rule = handoff.RuleMemory
+	}
+}
+
+// followers returns which tasks follow from a task.
+func (p *Plan) followers(i int) []bool {
+	seen := make([]bool, p.graph.Len())
+	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range p.graph.Downstream(int(queue[0])) {
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return seen
+}
+
+// council adds the turns of the coordinator: the plan, made from the goal, and
+// the answer, from all results.
+func (b *flowBuilder) council() {
+	if b.coordinator < 0 {
+		return
+	}
+	g, p, caps := &b.graph, b.plan, b.asked()
+	leaves := b.leaves(caps)
+	turn := func(title string) int {
+		g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: leaves})
+		at := len(g.Tasks) - 1
+		g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleGoal})
+		return at
+	}
+	if b.options.planned {
+		at := turn("the plan")
+		source := len(g.Sources)
+		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: at, Label: b.options.Answer.Classification})
+		for i := range p.graph.Len() {
+			g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
+		}
+	}
+	at := turn("the answer")
+	highest := label.Public
+	for i := range p.graph.Len() {
+		grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(i).Assignee, handoff.Coordinator)}
+		a := arriving(grant.Terms, p.least[i], p.labels[i], true, caps)
+		b.edge(b.results+i, at, &grant, nil, a, false)
+		if a.counts() {
+			highest = highest.Join(a.Classification)
+		}
+	}
+	source := len(g.Sources)
+	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Digest, Name: "the answer", From: handoff.Coordinator, Task: at, Label: highest})
+	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: handoff.RuleResult})
+}
+
+// shown adds what the user sees of the results.
+func (b *flowBuilder) shown() {
+	p := b.plan
+	caps := handoff.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
+	for i := range p.graph.Len() {
+		terms := b.team.edges.between(p.graph.Task(i).Assignee, handoff.User)
+		a := arriving(terms, p.least[i], p.labels[i], true, &caps)
+		rule, line := terms.Stated()
+		s := flow.Sight{Source: b.results + i, Reader: b.user, Held: a.Held && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
+		s.Delivers, _ = terms.Delivers(nil)
+		if lower := a.crossing.Lowers; lower != nil {
+			s.Note = "declassified by " + lower.Name
+			if !a.plain {
+				s.Delivers = only(s.Delivers, lower.Paths)
+			}
+		}
+		b.graph.Sights = append(b.graph.Sights, s)
+	}
+}

@@ -1,0 +1,78 @@
+package team
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// What a declassifier lets cross below its label must be something that its
+// producer can put little into: the schema of the producer's results has to
+// bound it.
+
+// checkLowered holds the declassifiers on the way to a task to the schemas of
+// what they lower.
+func (c *checker) checkLowered(i int, parts []arrival) {
+	t := c.plan.graph.Task(i)
+	for j := range parts {
+		lower := parts[j].crossing.Lowers
+		if lower == nil || j >= len(t.Uses)+len(t.DependsOn) {
+			continue
+		}
+		if j < len(t.Uses) {
+			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[j].Name))
+			continue
+		}
+		up := int(c.plan.graph.Upstream(i)[j-len(t.Uses)])
+		c.bounded(lower, c.plan.schemas[up], fmt.Sprintf("the result of %q", c.plan.graph.Task(up).Title))
+	}
+}
+
+// checkLoweredOutside does the same for what the user and the coordinator read.
+func (c *checker) checkLoweredOutside() {
+	if c.team.edges == nil {
+		return
+	}
+	readers := []handoff.Capabilities{{Agent: handoff.User, Accepts: *c.options.UserAccepts}}
+	if c.options.Answer != nil && c.team.config.Coordinator != nil {
+		readers = append(readers, c.team.coordinator(&c.options))
+	}
+	for i := range c.plan.graph.Len() {
+		t := c.plan.graph.Task(i)
+		for k := range readers {
+			x := c.team.edges.between(t.Assignee, readers[k].Agent).Crossing(c.plan.labels[i], readers[k].Clearance(), readers[k].Agent)
+			if x.Lowers != nil {
+				c.bounded(x.Lowers, c.plan.schemas[i], fmt.Sprintf("the result of %q", t.Title))
+			}
+		}
+	}
+}
+
+// bounded reports the paths of a declassifier that a schema does not bound,
+// and warns where that is allowed.
+func (c *checker) bounded(d *handoff.Declassifier, schema *agent.Schema, what string) {
+	at := -1
+	for i := range c.team.config.Policy.Declassify {
+		if c.team.config.Policy.Declassify[i].Name == d.Name {
+			at = i
+		}
+	}
+	for k, path := range d.Paths {
+		err := schema.Bounded(path)
+		if err == nil {
+			continue
+		}
+		p := task.Problem{
+			Pointer: task.Pointer("policy", "declassify", at, "paths", k), Subject: fmt.Sprintf("%q", d.Name),
+			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in the outputSchema, or say unsafeText: true if it may carry whatever its producer has read", Err: err,
+		}
+		if d.UnsafeText {
+			p.Message, p.Hint = fmt.Sprintf("%s crosses as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""
+			c.advice = append(c.advice, p)
+			continue
+		}
+		c.add(p)
+	}
+}

@@ -1,0 +1,56 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrAssertion reports a plan on which something flows that was asserted not to.
+var ErrAssertion = errors.New("assertion does not hold")
+
+// A Finding says whether an assertion holds.
+type Finding struct {
+	Assertion flow.Assertion `json:"assertion"`
+	flow.Finding
+}
+
+// checkAssertions holds the plan to the assertions of the options. One that
+// names what does not exist is a problem.
+func (c *checker) checkAssertions() {
+	if len(c.options.Assert) == 0 || len(c.found) > 0 {
+		return
+	}
+	table := c.plan.Flow()
+	for i, a := range c.options.Assert {
+		f, err := table.Check(a)
+		if err != nil {
+			p, ok := errors.AsType[task.Problem](err)
+			if !ok {
+				p = task.Problem{Message: err.Error(), Err: err}
+			}
+			p.Pointer = task.Pointer("assert", i)
+			c.add(p)
+			continue
+		}
+		c.plan.Findings = append(c.plan.Findings, Finding{a, f})
+	}
+}
+
+// broken returns the assertions that do not hold, as problems.
+func (p *Plan) broken() (found task.Problems) {
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if f.Holds {
+			continue
+		}
+		found = append(found, task.Problem{
+			Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
+			Message: strings.TrimSpace(f.Why), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
+		})
+	}
+	return found
+}
