@@ -81,3 +81,18 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkVia asks for a way of every source to one reader.
+func BenchmarkVia(b *testing.B) {
+	for _, agents := range []int{50, 10_000} {
+		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
+			g := layers(agents)
+			table := g.Table()
+			for b.Loop() {
+				for s := range g.Sources {
+					table.Via(s, 7)
+				}
+			}
+		})
+	}
+}

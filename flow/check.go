@@ -185,9 +185,9 @@ func (w *ways) property(name string) (*theme, *refusal) {
 // may spell the name in another way that blocks do not tell apart; grants do,
 // so each such spelling that a grant writes out is asked for.
 func named(name string) func(*pick.Selection) bool {
-	others, err := pick.Everything().Except(task.Path("/**" + task.Pointer(name)))
+	others, _ := pick.Everything().Except(task.Path("/**" + task.Pointer(name))) // after an error it has no name, and all count as such spellings
 	return func(s *pick.Selection) bool {
-		if err != nil || s.MayPassName(name) {
+		if s.MayPassName(name) {
 			return true
 		}
 		lists, _ := s.Paths()
