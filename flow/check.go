@@ -24,7 +24,8 @@ type Finding struct {
 //
 // The error is a [task.Problem]: it wraps [task.ErrUnknown] where nothing bears
 // the name of the subject or the reader, has a value at the path or can have such
-// a property, and [task.ErrInvalid] where the assertion cannot be one.
+// a property, [task.ErrAmbiguous] where several tasks bear the name, and
+// [task.ErrInvalid] where the assertion cannot be one.
 func (t *Table) Check(a Assertion) (Finding, error) {
 	x, err := t.resolve(a.Subject)
 	if err != nil {
