@@ -7,7 +7,7 @@ import (
 
 const (
 	maxLayers  = 3  // encodings that are taken off, one after the other
-	maxDecoded = 16 // bytes looked at in other forms for each byte of a text; more is held
+	maxDecoded = 32 // bytes looked at in other forms for each byte of a text; more is held
 	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
 	minHex     = 18 // digits: nine bytes
 	minIsland  = 6  // bytes of text in what a run decodes to

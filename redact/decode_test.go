@@ -147,3 +147,18 @@ func TestG25MarksBesideHiddenValues(t *testing.T) {
 		}
 	}
 }
+
+// A character that stands for eighteen, again in each layer: looking at all of it would take many times the text.
+func TestG29WhatDecodesToManyTimesItsSizeIsHeld(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("\ufdfa", 5000)
+	_, counts, err := redact.Default().Text(text + "%41")
+	require.NoError(t, err)
+	require.Nil(t, counts)
+	got, _, err := redact.Default().Text(text + "%25252541")
+	require.ErrorIs(t, err, redact.ErrUnsettled)
+	require.Empty(t, got)
+	_, _, err = redact.Default().JSON(`["` + text + `%25252541"]`)
+	require.ErrorIs(t, err, redact.ErrUnsettled)
+	require.Len(t, redact.Default().Find(text+"%25252541", nil), 1)
+}
