@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "( -." + digits, ""}}, find: findPhone}
+var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone}
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
 // behind a word that says what it is.
@@ -89,8 +89,8 @@ func startsPhone(text string, i int) bool {
 	switch {
 	case i == 0:
 		return true
-	case text[i-1] == '-':
-		return !at(text, i-2, wordChar)
+	case text[i-1] == '-': // a sign, or a part of a name
+		return false
 	case text[i-1] == ':':
 		return !at(text, i-2, digitChar) && (i < 3 || !hexWord(text[i-3:i-1]) || at(text, i-4, letterChar))
 	case text[i-1] == '/':
