@@ -72,6 +72,7 @@ func (n names) shown(paths []task.Path) []task.Path {
 			out = append(out, shown)
 		}
 	}
+	slices.Sort(out) // where a key stood among others would say something about it
 	return out
 }
 

@@ -1,0 +1,284 @@
+package handoff_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+// schema is a namer that knows the names of a schema.
+type schema []string
+
+func (s schema) Shown(p task.Path) task.Path {
+	segments := strings.Split(string(p), "/")
+	for i := 1; i < len(segments); i++ {
+		known := false
+		for _, name := range s {
+			known = known || name == segments[i]
+		}
+		if !known {
+			segments[i] = "*"
+		}
+	}
+	return task.Path(strings.Join(segments, "/"))
+}
+
+func TestG44ADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
+	t.Parallel()
+	const give = `{"facts":{"name":"CANARY","CANARY-key":1},"score":1,"CANARY-top":2,"CANARY-other":3,"notes":"CANARY","items":[{"id":1,"CANARY-in":2}]}`
+	p := exactly(handoff.PairRule{Allow: []task.Path{"/facts/**", "/score", "/items/*/id", "/gone"}, Block: []task.Path{"name"}, Origin: at(30)})
+	gate := func(names handoff.Namer) *handoff.Compartment {
+		g := handoff.WholeOf(upstream, "team.yaml:12 dependsOn")
+		g.Terms, g.Names = rulebook(t, p).Between("analyst", "writer"), names
+		return granted(t, []handoff.Grant{g})
+	}
+	s := seal(t, gate(nil), offer(t, structured(t, give)))
+	require.Equal(t, handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
+		From: "analyst", To: "writer", Task: "t-down", Narrowed: true,
+		Kept:      []task.Path{"/facts/*", "/items/*/id", "/score"},
+		Dropped:   []task.Path{"/*", "/facts/name", "/items/*/*"},
+		Unmatched: []task.Path{"/gone"},
+		Before:    label.Confidential, After: label.Confidential, BytesBefore: 134, BytesAfter: 55,
+	}, *s.Decision())
+
+	d := sealed(t, gate(schema{"notes", "facts"}), offer(t, structured(t, give))).Decision()
+	require.Equal(t, []task.Path{"/*", "/facts/name", "/items/*/*", "/notes"}, d.Dropped, "the schema names one more")
+
+	for _, o := range []*handoff.Offer{offer(t, structured(t, give)), offer(t, envelope.Text(give)), offer(t, structured(t, `{"CANARY":1,"name":{"CANARY":"CANARY"}}`)), offer(t, envelope.Text("CANARY"))} {
+		for _, names := range []handoff.Namer{nil, schema{"notes"}} {
+			r := decide(t, gate(names), o)
+			raw, err := json.Marshal(r.Decision)
+			require.NoError(t, err)
+			require.NotContains(t, string(raw), "CANARY")
+			if !r.Crosses() {
+				require.NotContains(t, r.Err().Error(), "CANARY")
+			}
+		}
+	}
+}
+
+func TestG44DecisionsCountBytesAndKinds(t *testing.T) {
+	t.Parallel()
+	p := exactly(handoff.PairRule{Reveal: map[redact.Kind][]task.Path{"email": {"/contact"}}, Block: []task.Path{"notes"}})
+	give := structured(t, `{"contact":"a@example.com","other":"b@example.com, card 4111 1111 1111 1111","notes":"c@example.com"}`)
+	s := seal(t, under(t, p), offer(t, give))
+	canonical, _ := s.Payload().JSON()
+	require.Equal(t, `{"contact":"a@example.com","other":"[REDACTED:email], card [REDACTED:card]"}`, canonical)
+	d := s.Decision()
+	require.Equal(t, redact.Counts{"email": 1, "card": 1}, d.Redacted, "what stays behind is not counted")
+	require.Equal(t, redact.Counts{"email": 1}, d.Revealed)
+	require.Equal(t, give.Size(), d.BytesBefore)
+	require.Equal(t, len(canonical), d.BytesAfter)
+	require.Equal(t, handoff.RuleDependsOn, d.Rule, "no rule states a mode")
+}
+
+func TestG28NumbersAreRedactedToo(t *testing.T) {
+	t.Parallel()
+	for name, gate := range map[string]*handoff.Compartment{"whole": compartment(t), "parts": needing(t, handoff.Policy{}, "/card")} {
+		s := seal(t, gate, offer(t, structured(t, `{"card": 4111111111111111}`)))
+		canonical, _ := s.Payload().JSON()
+		require.Equal(t, `{"card":"[REDACTED:card]"}`, canonical, name)
+		require.Equal(t, redact.Counts{"card": 1}, s.Decision().Redacted)
+	}
+	s := sealed(t, needing(t, handoff.Policy{}, "/card"), offer(t, envelope.Text(`{"card": 4111111111111111}`)))
+	canonical, _ := s.Payload().JSON()
+	require.Equal(t, `{"card":"[REDACTED:card]"}`, canonical)
+}
+
+func TestRevealIsForItsKindItsPathsAndAgents(t *testing.T) {
+	t.Parallel()
+	const iban, mail = "DE89 3704 0044 0532 0130 00", "a@example.com"
+	give := `{"iban":"` + iban + `","note":"` + iban + ` ` + mail + `","deep":[{"iban":"` + iban + `"}],"key":"` + fakeToken + `"}`
+	const clean = `{"deep":[{"iban":"[REDACTED:iban]"}],"iban":"[REDACTED:iban]","key":"[REDACTED:token]","note":"[REDACTED:iban] [REDACTED:email]"}`
+	gate := func(paths []task.Path, grant, rule bool, changes ...func(*handoff.Contract)) *handoff.Compartment {
+		reveal := map[redact.Kind][]task.Path{"iban": paths}
+		g := handoff.WholeOf(upstream, "")
+		if rule {
+			g.Terms = rulebook(t, exactly(handoff.PairRule{Mode: handoff.Full, Reveal: reveal})).Between("analyst", "writer")
+		}
+		if grant {
+			g.Reveal = reveal
+		}
+		return granted(t, []handoff.Grant{g}, changes...)
+	}
+	for _, tt := range []struct {
+		name  string
+		paths []task.Path
+		want  string
+		shown int
+	}{
+		{"one path", []task.Path{"/iban"}, strings.Replace(clean, `"iban":"[REDACTED:iban]","key"`, `"iban":"`+iban+`","key"`, 1), 1},
+		{"in arrays", []task.Path{"/deep/*/iban"}, strings.Replace(clean, `"[REDACTED:iban]"}]`, `"`+iban+`"}]`, 1), 1},
+		{"anywhere", []task.Path{""}, strings.ReplaceAll(clean, "[REDACTED:iban]", iban), 3},
+		{"another path", []task.Path{"/other", "/deep", "/note/x"}, clean, 0},
+	} {
+		for _, by := range []string{"grant", "rule"} {
+			o := offer(t, structured(t, give))
+			s := sealed(t, gate(tt.paths, by == "grant", by == "rule"), o)
+			canonical, _ := s.Payload().JSON()
+			require.Equal(t, tt.want, canonical, "%s by %s", tt.name, by)
+			require.Equal(t, tt.shown, s.Decision().Revealed["iban"], "%s by %s", tt.name, by)
+
+			text := sealed(t, gate(tt.paths, by == "grant", by == "rule"), offer(t, envelope.Text("to "+iban))).Payload().Text()
+			require.Equal(t, tt.name == "anywhere", text == "to "+iban, "a text stands at no path: %s", text)
+		}
+	}
+	c := gate([]task.Path{""}, true, false, func(k *handoff.Contract) { k.Callee = handoff.User })
+	require.Equal(t, strings.ReplaceAll(give, fakeToken, "[REDACTED:token]"), sealed(t, c, offer(t, envelope.Text(give))).Payload().Text(), "secrets go nowhere, the rest is the user's own")
+
+	g := handoff.WholeOf(upstream, "")
+	g.Reveal = map[redact.Kind][]task.Path{"token": {""}, "password": {"", "/key"}, "jwt": {""}, "key": {""}}
+	require.Equal(t, "[REDACTED:token]", sealed(t, granted(t, []handoff.Grant{g}), offer(t, envelope.Text(fakeToken))).Payload().Text(), "nothing reveals a secret")
+	for _, p := range handoff.CheckReveal(g.Reveal) {
+		require.Contains(t, p.Message, "is a secret")
+		require.NotEmpty(t, p.Pointer())
+	}
+}
+
+func TestRulesAddKindsAndPatterns(t *testing.T) {
+	t.Parallel()
+	const give = "from 10.1.2.3 about C-42, mail a@example.com, " // and a secret
+	gate := func(p handoff.Policy, changes ...func(*handoff.Contract)) string {
+		return sealed(t, under(t, p, changes...), offer(t, envelope.Text(give+fakeToken))).Payload().Text()
+	}
+	pattern := handoff.Redaction{Patterns: []redact.Pattern{{Name: "case", Regexp: `C-\d+`}}}
+	ip := handoff.Redaction{Kinds: []redact.Kind{"ip"}}
+	everybody := handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Redact: pattern}
+	require.Equal(t, "from 10.1.2.3 about C-42, mail [REDACTED:email], [REDACTED:token]", gate(handoff.Policy{}))
+	require.Equal(t, "from [REDACTED:ip] about C-42, mail [REDACTED:email], [REDACTED:token]", gate(exactly(handoff.PairRule{Redact: ip})))
+	require.Equal(t, "from 10.1.2.3 about [REDACTED:case], mail [REDACTED:email], [REDACTED:token]", gate(handoff.Policy{Redact: pattern}))
+	both := exactly(handoff.PairRule{Redact: ip})
+	both.Rules = append(both.Rules, everybody)
+	require.Equal(t, "from [REDACTED:ip] about [REDACTED:case], mail [REDACTED:email], [REDACTED:token]", gate(both))
+	both.Redact = ip
+	require.Equal(t, "from [REDACTED:ip] about [REDACTED:case], mail [REDACTED:email], [REDACTED:token]", gate(both))
+
+	// To the user only secrets go by default, and what a rule for the user names.
+	for want, p := range map[string]handoff.Policy{
+		give + "[REDACTED:token]": {Redact: ip, Rules: []handoff.PairRule{everybody}},
+		"from 10.1.2.3 about [REDACTED:case], mail a@example.com, [REDACTED:token]": {Rules: []handoff.PairRule{{From: "analyst", To: handoff.User, Redact: pattern}}},
+		"from [REDACTED:ip] about C-42, mail a@example.com, [REDACTED:token]":       {Rules: []handoff.PairRule{{From: handoff.Anyone, To: handoff.User, Redact: ip}}},
+	} {
+		g := handoff.WholeOf(upstream, "")
+		g.Terms = rulebook(t, p).Between("analyst", handoff.User)
+		c := granted(t, []handoff.Grant{g}, func(k *handoff.Contract) { k.Callee = handoff.User })
+		require.Equal(t, want, sealed(t, c, offer(t, envelope.Text(give+fakeToken))).Payload().Text())
+	}
+}
+
+func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
+	t.Parallel()
+	var unmade handoff.Rulebook
+	for name, tt := range map[string]struct {
+		terms *handoff.Terms
+		give  envelope.Payload
+	}{
+		"no redactor, a text":     {unmade.Between("analyst", "writer"), envelope.Text("CANARY")},
+		"no redactor, a value":    {unmade.Between("analyst", "writer"), structured(t, `{"a":"CANARY"}`)},
+		"no redactor, an empty":   {unmade.Between("analyst", "writer"), envelope.Text("")},
+		"a text it cannot read":   {nil, envelope.Text("CANARY \xff")},
+		"the same under a policy": {rulebook(t, exactly(handoff.PairRule{Mode: handoff.Full})).Between("analyst", "writer"), envelope.Text("CANARY \xff")},
+	} {
+		for _, optional := range []bool{false, true} {
+			g := handoff.WholeOf(upstream, "")
+			g.Terms = tt.terms
+			c, o := granted(t, []handoff.Grant{g}), offer(t, tt.give)
+			o.Optional = optional
+			r, err := c.Decide(o, noon)
+			require.Error(t, err, name)
+			require.NotContains(t, err.Error(), "CANARY")
+			require.Equal(t, handoff.Held, r.Verdict, name)
+			require.Equal(t, handoff.RuleRedact, r.Rule)
+			require.Zero(t, r.BytesAfter)
+			s, err := c.GateOutbound(o, noon)
+			require.Error(t, err, name)
+			require.Zero(t, s)
+			s, err = c.Seal(o, &r)
+			require.Equal(t, optional, err == nil)
+			require.Zero(t, s.Payload())
+		}
+	}
+	require.NotPanics(t, func() { unmade.Between(handoff.User, handoff.Coordinator).Mode() })
+}
+
+func TestG18OneReplyForEachContract(t *testing.T) {
+	t.Parallel()
+	c := compartment(t)
+	reply := handoff.Reply{Session: "r1/t-down/1", ID: "e", Text: "x"}
+	_, _, err := c.GateInbound(handoff.Reply{Session: "r1/t-down/2", ID: "e", Text: "x"}, nil, nil, noon)
+	require.ErrorContains(t, err, "another contract")
+	_, _, err = c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, nil, object{}, noon)
+	require.Error(t, err, "a refused reply does not count")
+	_, _, err = c.GateInbound(reply, nil, nil, noon)
+	require.NoError(t, err)
+	copied := handoff.Compartment{Contract: c.Contract}
+	for _, gate := range []*handoff.Compartment{c, &copied} {
+		for _, id := range []envelope.ID{"e", "e2"} {
+			reply.ID = id
+			e, d, err := gate.GateInbound(reply, nil, nil, noon)
+			require.ErrorContains(t, err, "a reply has come under this contract already")
+			require.Nil(t, e)
+			require.Equal(t, handoff.RuleContract, d.Rule)
+		}
+	}
+	_, _, err = compartment(t).GateInbound(reply, nil, nil, noon)
+	require.NoError(t, err, "the next attempt has a contract of its own")
+
+	byHand := handoff.Compartment{Contract: handoff.Contract{Session: "s", Callee: "writer", Task: "t-down", Clearance: label.Secret, MaxInput: label.Secret}}
+	_, _, err = byHand.GateInbound(handoff.Reply{ID: "e", Text: "x"}, nil, nil, noon)
+	require.ErrorContains(t, err, "no contract that a handshake made")
+}
+
+func TestG18SealedCopiesOfAnotherReader(t *testing.T) {
+	t.Parallel()
+	mine := seal(t, compartment(t), offer(t, envelope.Text("x")))
+	for _, change := range []func(*handoff.Request, *handoff.Capabilities){
+		func(r *handoff.Request, _ *handoff.Capabilities) { r.Session = "r1/t-down/2" },
+		func(r *handoff.Request, _ *handoff.Capabilities) { r.Session, r.Run = "r2/t-down/1", "r2" },
+		func(r *handoff.Request, _ *handoff.Capabilities) { r.Task = "t-other" },
+		func(_ *handoff.Request, c *handoff.Capabilities) { c.Agent = "critic" },
+	} {
+		r, c := request(), writer()
+		change(&r, &c)
+		other := handoff.Compartment{Contract: negotiate(t, r, c)}
+		e, _, err := other.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{mine}, nil, noon)
+		require.ErrorIs(t, err, handoff.ErrUnsealed)
+		require.Nil(t, e)
+	}
+}
+
+func TestG20TagsAreClaims(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		reply  handoff.Reply
+		schema handoff.Validator
+		want   []string
+		held   bool
+	}{
+		{"claimed", handoff.Reply{Text: "x", Tags: []string{"score"}}, nil, []string{"score"}, false},
+		{"not declared", handoff.Reply{Text: "x", Tags: []string{"Score"}}, nil, nil, true},
+		{"a property", handoff.Reply{Text: `{"score":null}`}, object{}, []string{"score"}, false},
+		{"a property of text that nobody validates", handoff.Reply{Text: `{"score":1}`}, nil, nil, false},
+		{"a property deeper", handoff.Reply{Text: `{"a":{"score":1}}`}, object{}, nil, false},
+		{"a property that nobody declares", handoff.Reply{Text: `{"admin":1}`}, object{}, nil, false},
+		{"both", handoff.Reply{Text: `{"score":1}`, Tags: []string{"summary"}}, object{}, []string{"summary", "score"}, false},
+	} {
+		tt.reply.ID = "e"
+		e, d, err := compartment(t).GateInbound(tt.reply, nil, tt.schema, noon)
+		require.Equal(t, tt.held, err != nil, tt.name)
+		if tt.held {
+			require.Equal(t, handoff.RuleTags, d.Rule)
+			continue
+		}
+		require.Equal(t, tt.want, e.Header().Tags, tt.name)
+	}
+}
