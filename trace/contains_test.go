@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/trace"
 )
@@ -72,6 +74,7 @@ func TestContainsFollowsATextBack(t *testing.T) {
 			[]string{"result of Extract facts, loosely", "prompt of Score fraud, loosely"},
 			[]trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}},
 		},
+		{"a name in a heading, which is nobody's words", "intake", []string{"prompt of Score fraud", "prompt of Score fraud"}, nil},
 		{"nowhere", "no such words", nil, nil},
 		{"nothing", "", nil, nil},
 	}
@@ -185,4 +188,93 @@ func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
 	held := tr.Held(letter.ID)
 	require.Len(t, held, 1)
 	require.Equal(t, handoff.RuleClearance, held[0].Rule)
+}
+
+// told is a prompt of one piece of context, by hand.
+func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) event.Record {
+	at := prompt.Range{End: int32(len(words)), Part: prompt.PartPayload}
+	d := &handoff.Decision{Verdict: handoff.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
+	return event.Record{Prompt: &prompt.Shown{
+		Receipt: &prompt.Receipt{Session: fmt.Sprintf("r1/%s/%d", of.ID, attempt), Run: "r1", Task: of.ID, Agent: of.Assignee, Text: []prompt.Range{at}, Sources: []prompt.Source{{Producer: from, Decision: d}}},
+		Text:    []prompt.Piece{{Range: at, Words: words}},
+	}}
+}
+
+func traceOf(t *testing.T, records ...event.Record) *trace.Trace {
+	var out bytes.Buffer
+	w := trace.NewWriter(&out, given)
+	for _, r := range records {
+		require.NoError(t, w.Record(t.Context(), r))
+	}
+	_, err := w.Close(nil, noon)
+	require.NoError(t, err)
+	return read(t, out.Bytes())
+}
+
+// Who passes on what a prompt told is not where it comes from.
+func TestOriginOfWhatAgentsTellEachOther(t *testing.T) {
+	t.Parallel()
+	memory := "intake/task:" + string(facts.ID) + ":result"
+	tests := []struct {
+		name    string
+		records []event.Record
+		want    []trace.Origin
+	}{
+		{"a message of its own words", []event.Record{told(&score, 1, handoff.Message, "m1", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromMessage, Name: "m1"}}},
+		{
+			"a message that tells an input",
+			[]event.Record{told(&facts, 1, handoff.Input, "claim", "user", "the word"), told(&score, 1, handoff.Message, "m1", "intake", "the word")},
+			[]trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}},
+		},
+		{"a result by way of the memory", []event.Record{told(&score, 1, handoff.Memory, memory, "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}}},
+		{"a note", []event.Record{told(&score, 1, handoff.Memory, "intake/note", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "intake/note"}}},
+		{"a goal", []event.Record{told(&score, 1, handoff.Goal, "goal", "user", "the word")}, []trace.Origin{{By: "user", Kind: trace.FromGoal, Name: "goal"}}},
+		{"a plan", []event.Record{told(&score, 1, handoff.Plan, string(score.ID), handoff.Coordinator, "the word")}, []trace.Origin{{By: handoff.Coordinator, Kind: trace.FromOther, Name: "plan"}}},
+		{"an error", []event.Record{told(&score, 1, handoff.Fault, string(facts.ID), "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "Extract facts"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, traceOf(t, tt.records...).Contains("the word").Origins)
+		})
+	}
+}
+
+// A result that came by way of the memory was sent, and a task's own result is
+// none that another attempt of it could have been granted.
+func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := trace.NewWriter(&out, trace.Options{Tasks: given.Tasks})
+	for i, of := range []*task.Task{&facts, &score} {
+		w.Event(event.Event{Seq: i + 1, Type: event.TaskComplete, Run: "r1", Task: of.ID, Title: of.Title, Status: task.Completed})
+	}
+	require.NoError(t, w.Record(t.Context(), told(&score, 2, handoff.Memory, "intake/task:"+string(facts.ID)+":result", "intake", "x")))
+	require.NoError(t, w.Record(t.Context(), told(&check, 1, handoff.Memory, "intake/note", "intake", "x")))
+	w.Event(event.Event{Seq: 3, Type: event.AgentStart, Run: "r1", Task: score.ID, Attempt: 2, Receipt: &prompt.Receipt{Session: "not again"}})
+	_, err := w.Close(nil, noon)
+	require.NoError(t, err)
+	require.NotContains(t, out.String(), "not again", "the receipt stands with the prompt")
+	tr := read(t, out.Bytes())
+	results, _ := tr.Absent(&tr.Prompts[0])
+	require.Empty(t, results)
+	results, _ = tr.Absent(&tr.Prompts[1])
+	require.Equal(t, []task.ID{facts.ID}, []task.ID{results[0].ID})
+}
+
+// Events tell of decisions that the chain has too, and of some that it has not.
+func TestEachDecisionIsToldOnce(t *testing.T) {
+	t.Parallel()
+	one := event.Handoff{Session: "r1/" + string(score.ID) + "/1", From: "intake", To: "fraud", Task: score.ID, Time: noon}
+	user := event.Handoff{Session: "r1/user", From: "fraud", To: handoff.User, Task: score.ID, Reason: handoff.ReasonClearance, Time: noon}
+	var out bytes.Buffer
+	w := trace.NewWriter(&out, given)
+	w.Event(event.Event{Seq: 1, Type: event.Handed, Run: "r1", Handoff: &one})
+	require.NoError(t, w.Record(t.Context(), event.Record{Handoffs: []event.Handoff{one}}))
+	w.Event(event.Event{Seq: 2, Type: event.Handed, Run: "r1", Handoff: &user})
+	_, err := w.Close(nil, noon)
+	require.NoError(t, err)
+	tr := read(t, out.Bytes())
+	require.Equal(t, []event.Handoff{one, user}, tr.Handoffs)
+	require.Equal(t, []event.Handoff{one}, tr.Held(score.ID), "what is held from the user kept no prompt")
 }

@@ -166,12 +166,13 @@ func TestLargeResultStaysInLinesThatCanBeVerified(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
-	long := strings.Repeat("é\x01\"", 2<<20)
+	long := strings.Repeat("é\x01\"", 1<<18)
 	head, err := w.Close(map[string]any{"runId": "r1", "output": long, "tasks": []any{}}, noon)
 	require.NoError(t, err)
 	for l := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(l), audit.MaxLine)
 	}
+	require.Equal(t, 2, strings.Count(out.String(), `{"part":`), "it is cut")
 	require.Equal(t, long, read(t, out.Bytes()).Result.Output)
 	report, err := audit.Verify(&out, audit.VerifyOptions{Head: head})
 	require.NoError(t, err)
