@@ -224,8 +224,11 @@ func (s *scan) parenthesised(i int) int {
 	if i > 0 && is(s.text[i-1], wordChar) {
 		return i
 	}
-	if has(s.text, i+1, "+") {
-		return max(s.international(i, i+2), i)
+	if has(s.text, i+1, "+") { // (+98) 914 492 1058; where more stands in the parentheses, they are of the sentence
+		if to := s.runEnd(i+2, digitChar, i+6); has(s.text, to, ")") {
+			return s.international(i, i+2)
+		}
+		return i
 	}
 	to := s.runEnd(i+1, digitChar, i+7)
 	area := s.text[i+1 : to]
