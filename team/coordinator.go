@@ -158,6 +158,7 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	k := r.council
 	s := &step{kind: kind, layout: layout, compose: compose}
 	r.asked[kind]++
+	s.existed = r.made
 	s.run, s.number, s.does, s.caps, s.bound = r, r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
 	s.task = &task.Task{ID: task.ID(handoff.Coordinator + "/" + string(kind)), Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
 	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),

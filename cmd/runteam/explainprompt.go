@@ -209,8 +209,10 @@ func size(n int) string {
 	switch {
 	case n < 1000:
 		return plural(n, "byte")
-	case n < 1_000_000:
+	case n < 99_950:
 		return fmt.Sprintf("%.1f KB", float64(n)/1000)
+	case n < 999_500:
+		return fmt.Sprintf("%.0f KB", float64(n)/1000)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
 }

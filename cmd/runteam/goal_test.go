@@ -60,7 +60,7 @@ done      Write (writer)
 start     synthesis (coordinator)
 done      synthesis (coordinator)
 2 of 2 tasks done
-context: 4 prompts with 9 pieces delivered, 0 withheld, 0 values redacted
+context: 8.0 KB sent · 8.0 KB if everything were shared · 0 values redacted · 0 paths withheld
 `, timeless(got.stderr))
 
 	got = call{dir: dir, args: append(args, "-"), stdin: "Say what is so.\n"}.run(t)
@@ -357,6 +357,6 @@ func TestG47SecretsOfAGoalAreWithheld(t *testing.T) {
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "[withheld: clearance; status completed]")
 		require.NotContains(t, got.stdout+got.stderr, "canary-4711")
-		require.Contains(t, got.stderr, "1 withheld")
+		require.Contains(t, got.stderr, "1 path withheld")
 	}
 }

@@ -27,6 +27,7 @@ type job struct {
 	concurrency int
 	progress    string
 	record      newFile
+	trace       tracing
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -95,7 +96,8 @@ func (j *job) flags(cmd *cobra.Command) {
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	j.record.flag = "record"
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
-	f.BoolVar(&j.record.force, "force", false, "with --record: replace a file that exists")
+	f.BoolVar(&j.record.force, "force", false, "with --record, --trace and --audit-anchor: replace a file that exists")
+	j.trace.flags(cmd)
 	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
 }
@@ -108,8 +110,8 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
-	case j.record.force && !changed("record"):
-		return usageError("--force needs --record")
+	case j.record.force && !changed("record") && !changed("trace"):
+		return usageError("--force needs --record or --trace")
 	}
 	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check} {
 		if err := check(cmd); err != nil {
@@ -135,6 +137,10 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
+	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.record.path)...)
+	if err != nil {
+		return err
+	}
 	c, err := a.connector(&j.stage, file, rec)
 	if err != nil {
 		return err
@@ -145,12 +151,15 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	r, err := a.runSpec(cmd.Context(), j, t, file, c)
+	r, err := a.runSpec(cmd.Context(), j, t, file, c, kept)
+	if errors.Is(err, team.ErrAssertion) {
+		return &fault{kind: kindValidation, err: file.Locate(err), exit: statusFailed}
+	}
 	if err != nil {
 		return file.Locate(err)
 	}
-	r.kept = rec.keep()
-	return a.report(j, r, rec)
+	r.kept = errors.Join(rec.keep(), kept.end(r.Result))
+	return a.report(j, r, rec, kept)
 }
 
 // finished is a run that ended.
@@ -161,11 +170,12 @@ type finished struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector) (finished, error) {
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, kept *keeper) (finished, error) {
 	o := j.options(file)
+	o.Recorder = kept.recorder()
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = watch
+		o.Subscribers = append(watch, kept.watch()...)
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
@@ -205,7 +215,7 @@ func (j *job) options(file *spec.File) team.RunOptions {
 }
 
 // report prints the result on stdout, and on stderr what became of the run.
-func (a *app) report(j *job, res finished, rec *recording) error {
+func (a *app) report(j *job, res finished, rec *recording, kept *keeper) error {
 	var err error
 	if a.settings.json() {
 		err = a.apart(func() error { return a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
@@ -222,6 +232,9 @@ func (a *app) report(j *job, res finished, rec *recording) error {
 	}
 	if rec != nil && res.kept == nil && (j.progress != "none" || rec.empty()) {
 		a.say("%s", rec.summary(res.Result))
+	}
+	if kept != nil && res.kept == nil && j.progress != "none" {
+		a.say("%s", kept.summary())
 	}
 	if status == statusOK {
 		return nil

@@ -33,7 +33,7 @@ func TestRunOffline(t *testing.T) {
 	got := call{args: []string{"run", spec, "--offline"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Equal(t, "Dear owner, A good year: 41 is more than 40 tonnes, with 12 days of rain.\n", got.stdout)
-	for _, want := range []string{"start     Read the yield (reader)\n", "done      Write the letter (writer) in ", "runteam: 4 of 4 tasks done in ", "context: 4 prompts with 6 pieces delivered, 0 withheld"} {
+	for _, want := range []string{"start     Read the yield (reader)\n", "done      Write the letter (writer) in ", "runteam: 4 of 4 tasks done in ", " if everything were shared · 0 values redacted · 0 paths withheld"} {
 		require.Contains(t, got.stderr, want)
 	}
 	quiet := call{args: []string{"run", spec, "--offline", "--progress", "none"}}.run(t)

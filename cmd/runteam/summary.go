@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -32,7 +31,7 @@ func (a *app) summarize(res *team.Result, mode string) {
 	if mode != "live" {
 		say("runteam: %s", totals(res))
 	}
-	if text := receipts(res); text != "" && mode != "none" {
+	if text := receipt(res); text != "" && mode != "none" {
 		say("context: %s", text)
 	}
 	causes := causesOf(res)
@@ -79,45 +78,17 @@ func totals(res *team.Result) string {
 	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
 }
 
-// receipts counts what reached the agents, and the coordinator, by the receipts
-// of all prompts.
-func receipts(res *team.Result) string {
-	var sum delivery
-	for i := range res.Steps {
-		sum.add(res.Steps[i].Receipt)
-	}
-	for i := range res.Tasks {
-		for _, r := range res.Tasks[i].Receipts {
-			sum.add(r)
-		}
-	}
-	if sum.prompts == 0 {
+// receipt says what of all context was sent.
+func receipt(res *team.Result) string {
+	c := &res.Context
+	if c.Prompts == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s with %s delivered, %d withheld, %s redacted", plural(sum.prompts, "prompt"), plural(sum.delivered, "piece"), sum.withheld, plural(sum.redacted, "value"))
-}
-
-// delivery counts what prompts held.
-type delivery struct{ prompts, delivered, withheld, redacted int }
-
-func (d *delivery) add(r *prompt.Receipt) {
-	if r == nil {
-		return
+	text := fmt.Sprintf("%s sent · %s if everything were shared · %s redacted · %s withheld", size(c.Sent), size(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
+	if c.Revealed > 0 {
+		text += fmt.Sprintf(" · %s revealed", plural(c.Revealed, "value"))
 	}
-	d.prompts++
-	for _, s := range r.Sources {
-		if s.Decision == nil {
-			continue
-		}
-		if s.Decision.Verdict == handoff.Passed {
-			d.delivered++
-		} else {
-			d.withheld++
-		}
-		for _, n := range s.Decision.Redacted {
-			d.redacted += n
-		}
-	}
+	return text
 }
 
 // A cause is one reason for which tasks failed by themselves, or the

@@ -17,7 +17,7 @@ func TestUsageErrors(t *testing.T) {
 		want string // in the message
 	}{
 		{"chekc", "did you mean check?"},
-		{"explain", `unknown command "explain"`},
+		{"explain", "needs the FILE"},
 		{"serve --port 1", `unknown command "serve"`},
 		{"-o json resume", `unknown command "resume"`},
 		{"run --offlin", "did you mean --offline?"},
