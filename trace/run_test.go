@@ -27,11 +27,12 @@ func run(t *testing.T, w *trace.Writer, asked func()) *team.Result {
 	echo := func(prefix string) team.Agent {
 		return team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			asked()
-			text := prefix
+			var text strings.Builder
+			text.WriteString(prefix)
 			for _, s := range p.Sections() {
-				text += " " + s.Text
+				text.WriteString(" " + s.Text)
 			}
-			return agent.Reply{Text: text}, nil
+			return agent.Reply{Text: text.String()}, nil
 		})
 	}
 	tm, err := team.New(team.Config{Name: "echoes", Agents: []team.Member{

@@ -1,0 +1,42 @@
+package trace
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/runteam/runteam/prompt"
+)
+
+// check returns what is wrong with a prompt: its pieces have to tile both
+// texts, as its receipt says, and only what is shown has words.
+func check(p *Prompt) error {
+	if p.Receipt == nil {
+		return errors.New("its prompt has no receipt")
+	}
+	for _, text := range [...]struct {
+		pieces []prompt.Piece
+		ranges []prompt.Range
+	}{{p.System, p.Receipt.System}, {p.Text, p.Receipt.Text}} {
+		same := slices.EqualFunc(text.pieces, text.ranges, func(a prompt.Piece, b prompt.Range) bool { return a.Range == b })
+		if !same || !tiled(text.pieces, len(p.Receipt.Sources)) {
+			return errors.New("the pieces of its prompt do not fit together")
+		}
+	}
+	return nil
+}
+
+func tiled(pieces []prompt.Piece, sources int) bool {
+	end := int32(0)
+	for i := range pieces {
+		p := &pieces[i]
+		words := int64(len(p.Words))
+		switch {
+		case p.Start != end || p.End <= p.Start || p.Source < -1 || int(p.Source) >= sources:
+			return false
+		case p.Withheld && words > 0, !p.Withheld && words != int64(p.End)-int64(p.Start):
+			return false
+		}
+		end = p.End
+	}
+	return true
+}
