@@ -97,18 +97,21 @@ func TestG24RunsInTheirSurroundings(t *testing.T) {
 		lines, rest = append(lines, rest[:n]), rest[n:]
 	}
 	for name, tt := range map[string][2]string{
-		"data URL":          {"data:text/plain;base64," + enc(gh), "data:text/plain;base64,[REDACTED:token]"},
-		"lines":             {"head\n" + strings.Join(lines, "\n") + "\nend", "head\n[REDACTED:token]\nend"},
-		"lines of CRLF":     {"head\r\n" + strings.Join(lines, "\r\n") + "\r\nend", "head\r\n[REDACTED:token]\r\nend"},
-		"indented":          {"a: |\n  " + strings.Join(lines, "\n  ") + "\nb: 1", "a: |\n  [REDACTED:token]\nb: 1"},
-		"in binary":         {enc("\x00\xff\x01" + gh + "\xfe\x02"), "[REDACTED:token]"},
-		"UTF-8":             {enc("Der Schlüssel für Größe: " + gh), "[REDACTED:token]"},
-		"hidden characters": {strings.Join(strings.Split(enc(gh), ""), "\u200b"), "[REDACTED:token]"},
-		"full width":        {enc("ｇｈｐ＿" + fake(alnums, 36)), "[REDACTED:token]"},
-		"JSON in a string":  {`{"a":"\u0061nna\u0040claims.example"}`, `{"a":"[REDACTED:email]"}`},
-		"escaped JSON":      {`"{\"a\":\"anna\\u0040claims.example\"}"`, `"{\"a\":\"[REDACTED:email]\"}"`},
-		"surrogates":        {`\ud83d\ude00 anna\u0040claims.example`, `\ud83d\ude00 [REDACTED:email]`},
-		"two runs":          {enc(gh) + " and " + hex.EncodeToString([]byte(gh)), "[REDACTED:token] and [REDACTED:token]"},
+		"data URL":                {"data:text/plain;base64," + enc(gh), "data:text/plain;base64,[REDACTED:token]"},
+		"lines":                   {"head\n" + strings.Join(lines, "\n") + "\nend", "head\n[REDACTED:token]\nend"},
+		"lines of CRLF":           {"head\r\n" + strings.Join(lines, "\r\n") + "\r\nend", "head\r\n[REDACTED:token]\r\nend"},
+		"indented":                {"a: |\n  " + strings.Join(lines, "\n  ") + "\nb: 1", "a: |\n  [REDACTED:token]\nb: 1"},
+		"in binary":               {enc("\x00\xff\x01" + gh + "\xfe\x02"), "[REDACTED:token]"},
+		"UTF-8":                   {enc("Der Schlüssel für Größe: " + gh), "[REDACTED:token]"},
+		"hidden characters":       {strings.Join(strings.Split(enc(gh), ""), "\u200b"), "[REDACTED:token]"},
+		"full width":              {enc("ｇｈｐ＿" + fake(alnums, 36)), "[REDACTED:token]"},
+		"JSON in a string":        {`{"a":"\u0061nna\u0040claims.example"}`, `{"a":"[REDACTED:email]"}`},
+		"escaped JSON":            {`"{\"a\":\"anna\\u0040claims.example\"}"`, `"{\"a\":\"[REDACTED:email]\"}"`},
+		"surrogates":              {`\ud83d\ude00 anna\u0040claims.example`, `\ud83d\ude00 [REDACTED:email]`},
+		"hex behind a digit":      {"0" + hex.EncodeToString([]byte(gh)), "[REDACTED:token]"},
+		"two kinds":               {enc("anna@claims.example password: Xk9#mP2q"), "[REDACTED:password]"},
+		"two kinds, turned round": {enc("password: Xk9#mP2q anna@claims.example"), "[REDACTED:password]"},
+		"two runs":                {enc(gh) + " and " + hex.EncodeToString([]byte(gh)), "[REDACTED:token] and [REDACTED:token]"},
 	} {
 		got, _, err := redact.Default().Text(tt[0])
 		require.NoError(t, err)

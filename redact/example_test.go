@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/redact"
 )
@@ -26,4 +27,22 @@ func ExampleRedactor_JSON() {
 	fmt.Println(value)
 	// Output:
 	// {"attempts":3,"db":{"password":"[REDACTED:password]","user":"app"}}
+}
+
+func ExampleRedactor_JSONRevealing() {
+	r, err := redact.New(redact.Options{
+		Personal: redact.DefaultKinds(),
+		Patterns: []redact.Pattern{{Name: "claim", Regexp: `\bC-\d{4}\b`}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	may := func(kind redact.Kind, path []string) bool { return kind == redact.Email && slices.Equal(path, []string{"to"}) }
+	value, redacted, revealed, _ := r.JSONRevealing(`{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
+	fmt.Println(value)
+	fmt.Println(redacted.Kinds(), revealed.Kinds())
+	// Output:
+	// {"cc":"[REDACTED:email]","subject":"[REDACTED:claim]","to":"anna@claims.example"}
+	// [claim email] [email]
 }

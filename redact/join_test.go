@@ -32,6 +32,7 @@ func TestG26FindsWhatIsSplitOverLeaves(t *testing.T) {
 		{"before a long text", `["anna@","claims.example ` + long + `"]`, `["` + email + `","` + email + `"]`},
 		{"at both ends of a long text", `["anna@","claims.example ` + long + `anna@","claims.example"]`, `["` + email + `","` + email + `","` + email + `"]`},
 		{"beside one that is found", `["x ben@claims.example anna@","claims.example"]`, `["` + email + `","` + email + `"]`},
+		{"before one that is found", `["anna@","claims.example ben@claims.example"]`, `["` + email + `","` + email + `"]`},
 		{"numbers beside it", `[1,"anna@","claims.example",7]`, `[1,"` + email + `","` + email + `",7]`},
 		{"card", `["4111","1111","1111","1111"]`, `["` + card + `","` + card + `","` + card + `","` + card + `"]`},
 		{"card of numbers", `{"card":[4111,1111,1111,1111]}`, `{"card":["` + card + `","` + card + `","` + card + `","` + card + `"]}`},
@@ -63,7 +64,7 @@ func TestG26WhatIsNoOneValueStays(t *testing.T) {
 		`["anna@",true,"claims.example"]`, `["anna@",null,"claims.example"]`, `["anna@",[],"claims.example"]`, `["anna@",{},"claims.example"]`, `["anna@"]`,
 		`[["anna@"],["claims.example"]]`, `{"a":"anna@","b":"claims.example"}`, `["anna@",1.5,"claims.example"]`, `[]`, `[1,2,3]`, `["a","b"]`,
 		`["secret: foo","bar1 is not it"]`, `["Forgot your password?","Log in","Sign up 2"]`, `["user","password","host1"]`, `[0.123,-0.456,1e-9,3]`,
-		`["2024-05-17","2024-05-18"]`, `[2019,2020,2021,2022]`, `["` + strings.Repeat("word ", 200) + `","` + strings.Repeat("more ", 200) + `"]`,
+		`["2024-05-17","2024-05-18"]`, `["hosts 10.1",".2.3"]`, `["123-45-","6789 pieces"]`, `[2019,2020,2021,2022]`, `["` + strings.Repeat("word ", 200) + `","` + strings.Repeat("more ", 200) + `"]`,
 	} {
 		got, counts, err := redact.All().JSON(value)
 		require.NoError(t, err)

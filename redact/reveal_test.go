@@ -107,14 +107,16 @@ func TestRevealNeverLetsASecretStand(t *testing.T) {
 func TestRevealOfWhatOverlaps(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(redact.Options{Personal: []redact.Kind{redact.Email}, Patterns: []redact.Pattern{
-		{"within", "claims"}, {"across", "[.]example, then"}, {"other", "zebra"},
+		{"within", "claims"}, {"across", "[.]example, then"}, {"other", "zebra"}, {"whole", "letter: .* end"},
 	}})
 	require.NoError(t, err)
 	for _, tt := range []struct{ kind, text, want string }{
-		{"email", "anna@claims.example now", "anna@claims.example now"},                   // what lies within goes with it
-		{"within", "anna@claims.example now", "[REDACTED:email] now"},                     // but does not save it
-		{"email", "anna@claims.example, then", "[REDACTED:email]"},                        // what reaches beyond does not stand
-		{"across", "anna@claims.example, then", "[REDACTED:email]"},                       //
+		{"email", "anna@claims.example now", "anna@claims.example now"},  // what lies within goes with it
+		{"within", "anna@claims.example now", "[REDACTED:email] now"},    // but does not save it
+		{"email", "anna@claims.example, then", "[REDACTED:email]"},       // what reaches beyond does not stand
+		{"across", "anna@claims.example, then", "[REDACTED:email]"},      //
+		{"whole", "letter: anna@claims.example end", "[REDACTED:email]"}, // the less specific does not let the more specific stand
+		{"whole", "letter: to all end", "letter: to all end"},
 		{"other", "zebra anna@claims.example", "zebra [REDACTED:email]"},                  //
 		{"other", "enVicmEgYW5uYUBjbGFpbXMuZXhhbXBsZQ==", "[REDACTED:email]"},             // a run stands if all in it may
 		{"other", "enVicmEgenVicmEgenVicmEgemVicmE=", "enVicmEgenVicmEgenVicmEgemVicmE="}, //
