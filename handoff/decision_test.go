@@ -181,9 +181,9 @@ func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
 		terms *handoff.Terms
 		give  envelope.Payload
 	}{
-		"no redactor, a text":     {unmade.Between("analyst", "writer"), envelope.Text("CANARY")},
-		"no redactor, a value":    {unmade.Between("analyst", "writer"), structured(t, `{"a":"CANARY"}`)},
-		"no redactor, an empty":   {unmade.Between("analyst", "writer"), envelope.Text("")},
+		"no redactor, a text":     {unmade.Between(handoff.User, "writer"), envelope.Text("CANARY")},
+		"no redactor, a value":    {unmade.Between(handoff.User, "writer"), structured(t, `{"a":"CANARY"}`)},
+		"no redactor, an empty":   {unmade.Between(handoff.User, "writer"), envelope.Text("")},
 		"a text it cannot read":   {nil, envelope.Text("CANARY \xff")},
 		"the same under a policy": {rulebook(t, exactly(handoff.PairRule{Mode: handoff.Full})).Between("analyst", "writer"), envelope.Text("CANARY \xff")},
 	} {
@@ -191,7 +191,9 @@ func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
 			g := handoff.WholeOf(upstream, "")
 			g.Terms = tt.terms
 			c, o := granted(t, []handoff.Grant{g}), offer(t, tt.give)
-			o.Optional = optional
+			if o.Optional = optional; strings.HasPrefix(name, "no redactor") {
+				o.Envelope = envelopeOf(t, tt.give, func(h *envelope.Header) { h.Producer = handoff.User })
+			}
 			r, err := c.Decide(o, noon)
 			require.Error(t, err, name)
 			require.NotContains(t, err.Error(), "CANARY")
@@ -206,7 +208,8 @@ func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
 			require.Zero(t, s.Payload())
 		}
 	}
-	require.NotPanics(t, func() { unmade.Between(handoff.User, handoff.Coordinator).Mode() })
+	require.Equal(t, handoff.Minimal, unmade.Between("analyst", "writer").Mode(), "nor of a book that nobody compiled")
+	require.NotPanics(t, func() { unmade.Between(handoff.User, handoff.Coordinator) })
 }
 
 func TestG18OneReplyForEachContract(t *testing.T) {

@@ -155,10 +155,10 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 		if t.endorse != nil && d.trust != label.Endorsed {
 			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
 		}
-		if !g.Source.Kind.Instructs() {
+		if !g.Source.Instructs(d.From) {
 			d.Mode = t.mode
 		}
-		if t.rule != "" && !g.Source.Kind.Instructs() {
+		if t.rule != "" && !g.Source.Instructs(d.From) {
 			d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
 		}
 		if d.Mode == Minimal {
@@ -183,7 +183,7 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 			return nil
 		}
 	}
-	if g.Terms != nil && g.Terms.recast == RecastSystem && d.trust != label.Endorsed && !g.Source.Kind.Instructs() {
+	if g.Terms != nil && g.Terms.recast == RecastSystem && d.trust != label.Endorsed && !g.Source.Instructs(d.From) {
 		d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
@@ -295,10 +295,10 @@ func (c *Compartment) gated(g *Grant, d *Ruling, p envelope.Payload) error {
 			d.hold(RuleTokens, ReasonRule, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
-		if t := g.Terms; t != nil && t.retells && !g.Source.Kind.Instructs() {
+		if t := g.Terms; t != nil && t.retells && !g.Source.Instructs(d.From) {
 			d.Translated = true
 			if t.tokens > 0 {
-				p, d.CutFrom = excerpt(p, t.tokens*BytesPerToken)
+				p, d.CutFrom = excerpt(p, min(t.tokens, MaxPayload)*BytesPerToken)
 			}
 			d.recast = t.recast
 		}

@@ -88,9 +88,7 @@ func (g *Grant) selects() (pick.Selection, error) {
 		return g.selection, nil
 	case len(g.Paths) == 0:
 		return pick.Selection{}, nil
-	case g.Source.Kind.Instructs():
-		return pick.Everything(), nil
-	case g.Terms == nil && isWhole(g.Paths):
+	case g.Terms == nil && isWhole(g.Paths), g.Terms != nil && g.Source.Instructs(g.Terms.from):
 		return pick.Everything(), nil
 	case !g.needs():
 		return g.Terms.Delivers(nil)

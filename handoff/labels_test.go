@@ -233,18 +233,37 @@ func TestCeilings(t *testing.T) {
 // The labels of words that instruct count, their parts do not.
 func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 	t.Parallel()
+	for from, kind := range map[string]handoff.SourceKind{"analyst": handoff.Plan, handoff.Runtime: handoff.Fault} {
+		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a"}, Translate: &handoff.Translation{MaxTokens: 1}}, {From: handoff.Anyone, To: "writer", Ceiling: new(label.Internal), ID: "ceiling"}}}
+		source := handoff.Source{Kind: kind, Name: "t-up"}
+		g := handoff.WholeOf(source, "")
+		g.Terms = rulebook(t, p).Between(from, "writer")
+		gate := granted(t, []handoff.Grant{g})
+		by := func(h *envelope.Header) { h.Producer = from }
+		o := offer(t, envelope.Text("it broke, mail a@example.com"), labelled(label.Internal), by)
+		o.Source = source
+		s := seal(t, gate, o)
+		require.Equal(t, "it broke, mail [REDACTED:email]", s.Payload().Text())
+		require.Equal(t, carriers[kind].rule, s.Decision().Rule)
+		require.Equal(t, handoff.Full, s.Decision().Mode)
+		o = offer(t, envelope.Text("it broke"), by)
+		o.Source = source
+		requireHeld(t, gate, o, "ceiling", handoff.ReasonRule, handoff.CodeHeld)
+	}
+}
+
+// What went wrong in the words of an agent is what it made.
+func TestG09FaultsOfAgentsStandUnderTheirRules(t *testing.T) {
+	t.Parallel()
 	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
-	p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Allow: []task.Path{"/a"}, Translate: &handoff.Translation{MaxTokens: 1}}, {From: handoff.Anyone, To: "writer", Ceiling: new(label.Internal)}}}
-	g := handoff.WholeOf(source, "")
-	g.Terms = rulebook(t, p).Between("analyst", "writer")
-	gate := granted(t, []handoff.Grant{g})
-	o := offer(t, envelope.Text("it broke, mail a@example.com"), labelled(label.Internal))
-	o.Source = source
-	s := seal(t, gate, o)
-	require.Equal(t, "it broke, mail [REDACTED:email]", s.Payload().Text())
-	require.Equal(t, handoff.RuleFault, s.Decision().Rule)
-	require.Equal(t, handoff.Full, s.Decision().Mode)
-	o = offer(t, envelope.Text("it broke"))
-	o.Source = source
-	requireHeld(t, gate, o, "*→writer", handoff.ReasonRule, handoff.CodeHeld)
+	for _, r := range []handoff.PairRule{{Allow: []task.Path{"/a"}}, {Mode: handoff.Minimal}, {Block: []task.Path{"x"}}} {
+		g := handoff.WholeOf(source, "")
+		g.Terms = rulebook(t, exactly(r)).Between("analyst", "writer")
+		o := offer(t, envelope.Text("it broke: CANARY"))
+		o.Source, o.Optional = source, true
+		s, err := granted(t, []handoff.Grant{g}).GateOutbound(o, noon)
+		require.NoError(t, err)
+		require.True(t, s.Withheld())
+		require.Zero(t, s.Payload())
+	}
 }

@@ -260,6 +260,10 @@ func TestG12DefaultsNarrowAndNeverWiden(t *testing.T) {
 			require.Equal(t, handoff.Full, b.Between(handoff.User, "writer").Mode(), "inputs are no handoff between agents")
 			require.Equal(t, handoff.Full, b.Between("analyst", handoff.User).Mode(), "nor are results")
 
+			if standard != "" {
+				require.Equal(t, standard, b.Between("stranger", "nobody").Mode(), "who is unknown gets no more than others")
+			}
+
 			p.Rules = []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full}}
 			b, err = p.Compile([]handoff.Party{{Name: "analyst"}, {Name: "writer", Default: own}})
 			require.NoError(t, err)

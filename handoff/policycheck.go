@@ -104,8 +104,8 @@ func (c *policyChecker) rule(i int) {
 			add("everything that it allows it also blocks", "let allow and block leave something, or write mode: minimal", "block")
 		}
 	}
-	if r.From == Coordinator && (r.Mode != "" || len(r.Block) > 0) {
-		add("what the coordinator writes are tasks, which have no parts", "leave mode, allow and block out; maxClassification and redact count for them", "mode")
+	if words := wordsOf(r.From, r.To); words != "" && (r.Mode != "" || len(r.Block) > 0) {
+		add(words+" has no parts", "leave mode, allow and block out; maxClassification and redact count for it", "mode")
 	}
 	if r.Ceiling != nil && !r.Ceiling.Valid() {
 		add("unknown label", "write one of "+strings.Join(label.Classifications(), ", "), "maxClassification")
@@ -121,6 +121,17 @@ func (c *policyChecker) rule(i int) {
 	}
 	b.rules[i] = law
 	c.place(i, &b.rules[i], exact)
+}
+
+// wordsOf names what a pair only ever tells each other, if that has no parts.
+func wordsOf(from, to string) string {
+	switch {
+	case from == Coordinator:
+		return "what the coordinator writes for agents"
+	case from == User && to == Coordinator:
+		return "the goal"
+	}
+	return ""
 }
 
 // place files a rule under the pairs that it is for.

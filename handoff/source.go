@@ -34,11 +34,18 @@ const Runtime = "runteam"
 
 var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest"}
 
-// Instructs reports whether a carrier tells its reader what to do, or what went
-// wrong, instead of what somebody came to. Such words have no parts: labels,
-// ceilings and redaction count for them, modes and paths do not.
-func (k SourceKind) Instructs() bool {
-	return k == Goal || k == Roster || k == Plan || k == Fault
+// Instructs reports whether a source tells its reader what to do, or what the
+// runtime has to say, instead of what somebody came to. Such words have no
+// parts: labels, ceilings and redaction count for them, modes and paths do not.
+// What went wrong in the words of an agent is none of them.
+func (s Source) Instructs(from string) bool {
+	switch s.Kind {
+	case Goal, Roster, Plan:
+		return true
+	case Fault:
+		return from == Runtime
+	}
+	return false
 }
 
 // String returns the carrier's name.

@@ -193,12 +193,12 @@ func narrowed(s pick.Selection, err error) pick.Selection {
 // fallBack takes the mode from the defaults, which are for what agents make
 // for agents.
 func (t *Terms) fallBack(b *Rulebook) {
-	own, known := b.defaults[t.to]
-	if _, producer := b.defaults[t.from]; !producer || !known {
+	if t.from == User || t.from == Coordinator || t.from == Runtime || t.to == User || t.to == Coordinator {
 		return
 	}
-	t.mode = b.standard
-	if b.standard != Full {
+	own := b.defaults[t.to] // who is not known gets what the policy says
+	t.mode = cmp.Or(b.standard, Minimal) // of a book that nobody compiled
+	if t.mode != Full {
 		t.rule, t.line = RuleDefault, "policy.default"
 	}
 	if own = cmp.Or(own, Full); narrower(own, t.mode) != t.mode {
