@@ -38,7 +38,9 @@ func ExampleRedactor_JSONRevealing() {
 		fmt.Println(err)
 		return
 	}
-	may := func(kind redact.Kind, path []string) bool { return kind == redact.Email && slices.Equal(path, []string{"to"}) }
+	may := func(kind redact.Kind, path []string) bool {
+		return kind == redact.Email && slices.Equal(path, []string{"to"})
+	}
 	value, redacted, revealed, _ := r.JSONRevealing(`{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
 	fmt.Println(value)
 	fmt.Println(redacted.Kinds(), revealed.Kinds())

@@ -91,14 +91,20 @@ func (w *walk) joined() error {
 		return nil
 	}
 	r.joins, r.cells = r.joins[:0], r.cells[:0]
-	r.join(0, len(r.parts), false)
+	numbers := !slices.ContainsFunc(r.parts, func(p part) bool { return !p.number })
+	if !numbers || cardSize(len(r.text)) {
+		r.join(0, len(r.parts), false)
+	}
 	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // with hardly an exception, what is worth finding has a digit
-		if slices.ContainsFunc(r.parts, func(p part) bool { return !p.number }) {
+		if !numbers {
 			r.join(0, len(r.parts), true)
 		}
 		r.windows()
 	}
-	err := w.look()
+	var err error
+	if len(r.cells) > 0 {
+		err = w.look()
+	}
 	r.reset()
 	return err
 }
@@ -115,12 +121,15 @@ func (r *row) windows() {
 				break
 			}
 			whole := from == 0 && to == len(r.parts)-1
-			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || size >= minRun && size <= 19) {
+			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) {
 				r.join(from, to+1, false)
 			}
 		}
 	}
 }
+
+// cardSize reports whether numbers with so many digits together may be a card, for which alone they are joined.
+func cardSize(digits int) bool { return digits >= 12 && digits <= 19 }
 
 // join appends the join of the leaves from from to to: by nothing, or with a dash between leaves that meet in digits and
 // a blank between others.
