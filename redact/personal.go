@@ -73,6 +73,30 @@ func (s *scan) numberGroups(i int, dst *[maxGroups]group) (groups []group) {
 	return dst[:]
 }
 
+// numberBytes are what numbers in groups are made of: digits, separators, parentheses, and all beyond ASCII.
+var numberBytes = func() (t [256]bool) {
+	for b := range t {
+		t[b] = b >= utf8.RuneSelf
+	}
+	for _, b := range []byte(digits + " -./()") {
+		t[b] = true
+	}
+	return t
+}()
+
+// spansNumber reports whether the n bytes at i can all belong to a number: most digits of a text stand in shorter ones.
+func spansNumber(text string, i, n int) bool {
+	if len(text)-i < n {
+		return false
+	}
+	for _, b := range []byte(text[i : i+n]) {
+		if !numberBytes[b] {
+			return false
+		}
+	}
+	return true
+}
+
 // separator returns the separator of groups at i and its length, 0 for none. Every sort of blank is ' ', every sort of
 // dash '-'.
 func separator(text string, i int) (kind byte, width int) {

@@ -16,7 +16,7 @@ func findPhone(s *scan, i int) int {
 		}
 		return i
 	}
-	if at(s.text, i-1, digitChar) || !at(s.text, i+1, digitChar) && s.text[i] != '0' && s.text[i] != '1' || !startsPhone(s.text, i) {
+	if at(s.text, i-1, digitChar) || !spansNumber(s.text, i, minPhone) || !at(s.text, i+1, digitChar) && s.text[i] != '0' && s.text[i] != '1' || !startsPhone(s.text, i) {
 		return i
 	}
 	var room [maxGroups]group

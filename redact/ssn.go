@@ -7,7 +7,7 @@ var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digit
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
 func findSSN(s *scan, i int) int {
-	if at(s.text, i-1, digitChar) {
+	if at(s.text, i-1, digitChar) || !spansNumber(s.text, i, 9) {
 		return i
 	}
 	if n := s.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(s.text, i) {
