@@ -56,6 +56,9 @@ func (c *policyChecker) check() {
 	if b.redactor, err = b.redact.redactor(); err == nil {
 		_, err = c.all.and(b.redact).redactor() // what any pair can come to is part of this
 	}
+	if err == nil && len(c.all.Patterns) > 0 {
+		b.words, err = redact.New(redact.Options{Personal: redact.PersonalKinds(), Patterns: c.all.Patterns})
+	}
 	if err != nil {
 		c.add("", err.Error(), "", "redact")
 	}

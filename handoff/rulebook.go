@@ -29,6 +29,7 @@ type Rulebook struct {
 	renew    map[[2]string]*Renewal
 	redact   Redaction
 	redactor *redact.Redactor
+	words    *redact.Redactor // nil if no rule adds a pattern
 	digest   string
 	policy   *Policy
 
@@ -87,6 +88,15 @@ func (b *Rulebook) Digest() string {
 		return (&Policy{}).digest()
 	}
 	return b.digest
+}
+
+// Words returns the redactor of what is neither a prompt nor a result, such as
+// events and logs: every kind there is, and every pattern of the policy.
+func (b *Rulebook) Words() *redact.Redactor {
+	if b == nil || b.words == nil {
+		return redact.All()
+	}
+	return b.words
 }
 
 // Policy returns a copy of the policy that b was made from.

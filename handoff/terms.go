@@ -196,7 +196,7 @@ func (t *Terms) fallBack(b *Rulebook) {
 	if t.from == User || t.from == Coordinator || t.from == Runtime || t.to == User || t.to == Coordinator {
 		return
 	}
-	own := b.defaults[t.to] // who is not known gets what the policy says
+	own := b.defaults[t.to]              // who is not known gets what the policy says
 	t.mode = cmp.Or(b.standard, Minimal) // of a book that nobody compiled
 	if t.mode != Full {
 		t.rule, t.line = RuleDefault, "policy.default"

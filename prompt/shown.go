@@ -1,6 +1,11 @@
 package prompt
 
-import "github.com/runteam/runteam/label"
+import (
+	"regexp"
+	"slices"
+
+	"github.com/runteam/runteam/label"
+)
 
 // Shown is a prompt as a reader of the record may see it: piece by piece, in
 // the order of the bytes. Pieces above the reader's clearance have no words.
@@ -18,11 +23,32 @@ type Piece struct {
 }
 
 // Show returns the prompt for a reader with this clearance. A piece is as
-// sensitive as its source, and the builder's own words are public.
+// sensitive as its source, and the builder's own words are public, but for the
+// fences of a prompt of which something is withheld.
 func (p Prompt) Show(clearance label.Classification) Shown {
 	b := p.get()
 	r := b.receipt.clone()
-	return Shown{Receipt: r, System: pieces(r, r.System, b.system, clearance), Text: pieces(r, r.Text, b.text, clearance)}
+	s := Shown{Receipt: r, System: pieces(r, r.System, b.system, clearance), Text: pieces(r, r.Text, b.text, clearance)}
+	if slices.ContainsFunc(s.System, withheld) || slices.ContainsFunc(s.Text, withheld) {
+		hideFences(s.System)
+		hideFences(s.Text)
+	}
+	return s
+}
+
+func withheld(p Piece) bool { return p.Withheld }
+
+// fenceLine finds the fence in a line of the builder's.
+var fenceLine = regexp.MustCompile(`(\[/?envelope )[0-9a-f]+`)
+
+// hideFences takes the fences out of the builder's words. They are a digest of
+// all payloads, by which one that is withheld and has few values could be guessed.
+func hideFences(pieces []Piece) {
+	for i := range pieces {
+		if p := &pieces[i]; p.Part == PartFrame {
+			p.Words = fenceLine.ReplaceAllString(p.Words, "$1…")
+		}
+	}
 }
 
 func pieces(r *Receipt, ranges []Range, text string, clearance label.Classification) []Piece {

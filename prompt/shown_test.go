@@ -2,6 +2,8 @@ package prompt_test
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,19 +98,24 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 			text   string
 		}{{s.System, p.Receipt().System, p.System()}, {s.Text, p.Receipt().Text, p.Text()}} {
 			require.Len(t, side.pieces, len(side.ranges))
+			hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p prompt.Piece) bool { return p.Withheld })
 			for i, piece := range side.pieces {
 				require.Equal(t, side.ranges[i], piece.Range)
 				above := piece.Source >= 0 && s.Receipt.Sources[piece.Source].Classification > clearance
 				require.Equal(t, above, piece.Withheld)
 				if above {
 					require.Empty(t, piece.Words)
+				} else if words := side.text[piece.Start:piece.End]; hidden && piece.Part == prompt.PartFrame {
+					require.Equal(t, fence.ReplaceAllString(words, "${1}…"), piece.Words, "fences are digests of what is withheld")
 				} else {
-					require.Equal(t, side.text[piece.Start:piece.End], piece.Words)
+					require.Equal(t, words, piece.Words)
 				}
 			}
 		}
 	})
 }
+
+var fence = regexp.MustCompile(`(\[/?envelope )[0-9a-f]{32}`)
 
 // Whoever is shown a prompt cannot change it.
 func TestShownPromptIsItsOwn(t *testing.T) {

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/redact"
 )
 
 // drainTime is how long subscribers may take to catch up when a run has ended.
@@ -16,15 +18,16 @@ const drainTime = 5 * time.Second
 // A bus hands events to subscribers. Each has a goroutine and a queue without
 // bound, so none can hold up the run or another one.
 type bus struct {
-	run  string
-	subs []*subscriber
+	run   string
+	words *redact.Redactor // of messages
+	subs  []*subscriber
 
 	mu  sync.Mutex // guards seq, and the order of events in all queues
 	seq int
 }
 
-func newBus(fns []func(event.Event), run string, log *slog.Logger) *bus {
-	b := &bus{run: run, subs: make([]*subscriber, 0, len(fns))}
+func newBus(fns []func(event.Event), run string, words *redact.Redactor, log *slog.Logger) *bus {
+	b := &bus{run: run, words: words, subs: make([]*subscriber, 0, len(fns))}
 	for _, fn := range fns {
 		s := &subscriber{fn: fn, log: log, done: make(chan struct{})}
 		s.more = sync.NewCond(&s.mu)
@@ -35,12 +38,22 @@ func newBus(fns []func(event.Event), run string, log *slog.Logger) *bus {
 }
 
 // live reports whether anybody listens; without, nobody need make an event.
-func (b *bus) live() bool { return len(b.subs) > 0 }
+func (b *bus) live() bool { return b != nil && len(b.subs) > 0 }
 
 // emit numbers and stamps an event and queues it for everybody.
+//
+// What agents and endpoints said of an error is for the caller, with personal
+// data in it; events go to logs and screens, which get none.
 func (b *bus) emit(e event.Event) {
 	if !b.live() {
 		return
+	}
+	if e.Message != "" {
+		clean, _, err := b.words.Text(e.Message)
+		if err != nil {
+			clean = cmp.Or(e.Code, "[withheld]")
+		}
+		e.Message = clean
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -135,8 +135,8 @@ func TestSubscriberThatPanicsIsLoggedOnce(t *testing.T) {
 		heard.take,
 	}}, spec("a"))
 	require.True(t, res.Success())
-	require.Len(t, heard.events, 8)
-	require.Equal(t, 8, calls, "it still gets every event")
+	require.Len(t, heard.events, 9)
+	require.Equal(t, 9, calls, "it still gets every event")
 	require.Equal(t, 1, strings.Count(out.String(), "panicked"))
 }
 
@@ -152,7 +152,7 @@ func TestSubscriberThatNeverReturns(t *testing.T) {
 		require.True(t, res.Success())
 		require.Equal(t, 5*time.Second, time.Since(start))
 		require.Equal(t, res.StartedAt, res.EndedAt, "the run itself was not held up")
-		require.Len(t, heard.events, 8)
+		require.Len(t, heard.events, 9)
 		require.Contains(t, out.String(), "did not take its events in time")
 		close(stuck) // synctest fails if the goroutine is not gone then
 	})
@@ -174,7 +174,7 @@ func TestRunsOfOneTeamAtTheSameTime(t *testing.T) {
 			res := run(t, tm, o, spec("a"))
 			require.Equal(t, id, res.RunID)
 			require.Equal(t, id, res.Output)
-			require.Len(t, heard.events, 8)
+			require.Len(t, heard.events, 9)
 		})
 	}
 	require.NotEqual(t, run(t, tm, nil, spec("a")).RunID, run(t, tm, nil, spec("a")).RunID)

@@ -179,7 +179,7 @@ func (x *exchange) weigh(i int) {
 	}
 	terms := x.grants[i].Terms
 	c := terms.Crossing(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
-	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !o.Source.Kind.Instructs()
+	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !o.Source.Instructs(o.Envelope.Producer())
 	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
 		x.parts = append(x.parts, handoff.Part{Classification: c.After, Held: held, Optional: o.Optional})
 	}

@@ -82,6 +82,14 @@ func (t *Team) placeDefaults(found task.Problems) task.Problems {
 	return found
 }
 
+// words returns the redactor of events.
+func (b *termbook) words() *redact.Redactor {
+	if b == nil {
+		return redact.All()
+	}
+	return b.rules.Words()
+}
+
 // digest returns what names the policy of the team in records.
 func (b *termbook) digest() string {
 	if b == nil {

@@ -26,7 +26,15 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 		return "", "", err
 	}
 	gate := handoff.Compartment{Contract: contract}
-	s, err := gate.GateOutbound(&handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}, now)
+	offer := handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
+	d, err := gate.Decide(&offer, now)
+	if err != nil {
+		return "", "", err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
+		return "", "", err
+	}
+	s, err := gate.Seal(&offer, &d)
 	if err != nil {
 		return "", "", err
 	}

@@ -50,6 +50,27 @@ func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) erro
 	return failed
 }
 
+// delivered records what the gate ruled for the caller.
+func (r *run) delivered(d *handoff.Decision, session string, now time.Time) error {
+	rec := r.options.Recorder
+	if rec == nil && !r.bus.live() {
+		return nil
+	}
+	h := handed(d, session, r.team.edges.digest(), now)
+	if rec != nil {
+		if err := record(context.Background(), rec, event.Record{Handoffs: []event.Handoff{h}}); err != nil {
+			return fmt.Errorf("%w: %w", ErrRecord, err)
+		}
+	}
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
+		for _, e := range d.Entries {
+			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: handoff.User, Code: e.Name, From: d.From})
+		}
+	}
+	return nil
+}
+
 // record asks the recorder, which is code of the caller's: that it panics is an
 // error of its own.
 func record(ctx context.Context, rec Recorder, r event.Record) (err error) {

@@ -163,7 +163,7 @@ func slots(o RunOptions, p *Plan) int { return min(o.MaxConcurrency, p.graph.Len
 
 // run takes a goal or a plan to its end, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
-	r.bus = newBus(r.options.Subscribers, r.id, r.team.log)
+	r.bus = newBus(r.options.Subscribers, r.id, r.team.edges.words(), r.team.log)
 	r.budget = newBudget(r.options.MaxTokenBudget, r.bus)
 	if r.options.Timeout > 0 {
 		var cancel context.CancelFunc
