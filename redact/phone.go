@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone}
 
@@ -96,7 +99,7 @@ func startsPhone(text string, i int) bool {
 	case text[i-1] == '/':
 		return !at(text, i-2, digitChar)
 	}
-	return text[i-1] != '_' && text[i-1] != '$' && text[i-1] != '+' && !hasSuffix(text[:i], "€", "£", "¥")
+	return text[i-1] != '_' && text[i-1] != '$' && text[i-1] != '+' && !(text[i-1] >= utf8.RuneSelf && hasSuffix(text[:i], "€", "£", "¥"))
 }
 
 func hasSuffix(text string, suffixes ...string) bool {
