@@ -1,0 +1,216 @@
+package handoff_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+// Ways to get bytes across that nobody granted.
+
+func TestTermsOfAnotherPairGrantNothing(t *testing.T) {
+	t.Parallel()
+	b := rulebook(t, handoff.Policy{Rules: []handoff.PairRule{{From: "critic", To: "writer", Mode: handoff.Full}}})
+	for name, terms := range map[string]*handoff.Terms{
+		"another producer": b.Between("critic", "writer"), "another reader": b.Between("analyst", "critic"), "the other way": b.Between("writer", "analyst"),
+		"anyone": b.Between(handoff.Anyone, handoff.Anyone), "to anyone": b.Between("analyst", handoff.Anyone), "zero": {},
+	} {
+		g := handoff.WholeOf(upstream, "")
+		g.Terms = terms
+		r := requireHeld(t, granted(t, []handoff.Grant{g}), offer(t, structured(t, `{"CANARY":1}`)), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+		require.Contains(t, r.Detail, "another pair", name)
+	}
+	// Who offers it does not matter, only who made it.
+	o := offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Producer = "critic" })
+	o.Assignee = "analyst"
+	requireHeld(t, under(t, handoff.Policy{}), o, handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+}
+
+func TestG08EachProducerHasRulesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const n = 40 // more than are searched one by one
+	var p handoff.Policy
+	var names []handoff.Party
+	for i := range n {
+		names = append(names, handoff.Party{Name: fmt.Sprintf("a%d", i)})
+		p.Rules = append(p.Rules, handoff.PairRule{From: names[i].Name, To: "writer", Allow: []task.Path{task.Path(fmt.Sprintf("/k%d", i))}})
+	}
+	b, err := p.Compile(append(names, handoff.Party{Name: "writer"}))
+	require.NoError(t, err)
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"k%d":%d`, i, i))
+	}
+	give := "{" + strings.Join(all, ",") + "}"
+	for _, few := range []int{3, n} {
+		for _, backwards := range []bool{false, true} {
+			grants := make([]handoff.Grant, few)
+			for i := range few {
+				at := i
+				if backwards {
+					at = few - 1 - i
+				}
+				grants[at] = handoff.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: names[i].Name}, "")
+				grants[at].Terms = b.Between(names[i].Name, "writer")
+			}
+			gate := granted(t, grants)
+			for i := range few {
+				o := offer(t, structured(t, give), func(h *envelope.Header) { h.Producer = names[i].Name })
+				o.Source.Name = names[i].Name
+				canonical, _ := sealed(t, gate, o).Payload().JSON()
+				require.Equal(t, "{"+all[i]+"}", canonical)
+				o.Source.Name = names[(i+1)%few].Name // offered as what another one made
+				require.Equal(t, handoff.Held, decide(t, gate, o).Verdict)
+			}
+		}
+	}
+}
+
+func TestG11AgreedMeansAgreed(t *testing.T) {
+	t.Parallel()
+	paths := []task.Path{"/a"}
+	reveal := map[redact.Kind][]task.Path{}
+	r := request()
+	r.Grants = []handoff.Grant{{Source: upstream, Paths: paths, Reveal: reveal}}
+	gate := handoff.Compartment{Contract: negotiate(t, r, writer())}
+	paths[0], r.Grants[0].Paths = "", []task.Path{""}
+	reveal["email"] = []task.Path{""}
+	gate.Contract.Grants[0].Paths[0] = "/**"
+	o := offer(t, structured(t, `{"a":"a@example.com","b":"CANARY"}`))
+	canonical, _ := sealed(t, &gate, o).Payload().JSON()
+	require.Equal(t, `{"a":"[REDACTED:email]"}`, canonical)
+}
+
+func TestG10NamesMadeToLookLikeOthers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, give, want string
+		rule             handoff.PairRule
+	}{
+		{"a key that is a star", `{"*":1,"a":2}`, `{"*":1,"a":2}`, handoff.PairRule{Allow: []task.Path{"/*"}}},
+		{"a key of stars", `{"**":{"x":1},"a":2}`, `{"a":2}`, handoff.PairRule{Allow: []task.Path{"/a", "/b/**"}}},
+		{"a key with a slash", `{"a/b":1,"a":{"b":2}}`, `{"a":{"b":2}}`, handoff.PairRule{Allow: []task.Path{"/a/b"}}},
+		{"its escape", `{"a/b":1,"a":{"b":2}}`, `{"a/b":1}`, handoff.PairRule{Allow: []task.Path{"/a~1b"}}},
+		{"a key with an escape", `{"a~1b":1,"a/b":2}`, `{"a~1b":1}`, handoff.PairRule{Allow: []task.Path{"/a~01b"}}},
+		{"no name", `{"":1,"a":{"":2}}`, `{"":1}`, handoff.PairRule{Allow: []task.Path{"/"}}},
+		{"no name blocked", `{"":1,"a":{"":2,"b":3}}`, `{"":1,"a":{"b":3}}`, handoff.PairRule{Block: []task.Path{"/a/"}}},
+		{"a number for a key", `{"0":1,"a":[2,3]}`, `{"a":[3]}`, handoff.PairRule{Block: []task.Path{"/a/0", "/0"}}},
+		{"bidi and joiners", "{\"in\\u202eternal\":1,\"inter\\u200dnal\":2,\"fine\":3}", `{"fine":3}`, handoff.PairRule{Block: []task.Path{"internal"}}},
+		{"a key as long as a path", `{"a/b/c":{"d":1},"a":{"b":{"c":2}}}`, `{"a":{"b":{"c":2}}}`, handoff.PairRule{Allow: []task.Path{"/a/b/c"}}},
+	} {
+		for _, p := range []envelope.Payload{structured(t, tt.give), envelope.Text(tt.give), structured(t, tt.give).WithText("CANARY"), structured(t, tt.give).WithText(`{"a":"CANARY","b":{"c":"CANARY"}}`)} {
+			for _, as := range []task.Payload{task.Output, "", task.Structured, task.Both} {
+				o := offer(t, p)
+				if o.As = as; (as == task.Structured || as == task.Both) && !o.Envelope.Structured() {
+					continue
+				}
+				if tt.name == "a key that is a star" && p.Text() != "" && !o.Envelope.Structured() {
+					continue // the whole is covered, and a text crosses only if the whole is granted
+				}
+				s := sealed(t, under(t, exactly(tt.rule)), o)
+				canonical, _ := s.Payload().JSON()
+				require.Equal(t, tt.want, canonical, tt.name)
+				require.Empty(t, s.Payload().Text(), "the text beside a filtered value stays behind")
+				require.Equal(t, p.Text() != "" && o.Envelope.Structured(), s.Decision().TextDropped)
+			}
+		}
+	}
+}
+
+func TestG19TextsThatAreNearlyJSONAreHeld(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", envelope.MaxJSONDepth+1) + strings.Repeat("]", envelope.MaxJSONDepth+1)
+	long := `{"a":"` + strings.Repeat("x", envelope.MaxJSONBytes) + `"}`
+	for name, give := range map[string]string{
+		"a key twice":           `{"a":1,"a":"CANARY"}`,
+		"a key twice, escaped":  `{"a":1,"\u0061":"CANARY"}`,
+		"deeper":                `{"x":{"a":1,"a":"CANARY"},"a":1}`,
+		"something after":       `{"a":1} CANARY`,
+		"a second value":        `{"a":1}{"b":"CANARY"}`,
+		"something before":      `CANARY {"a":1}`,
+		"a comment":             "{\"a\":1} // CANARY",
+		"a fence and words":     "CANARY\n```json\n{\"a\":1}\n```",
+		"a lone surrogate":      `{"a":"\ud800"}`,
+		"too deep":              `{"a":` + deep + `}`,
+		"too long":              long,
+		"not a number":          `{"a":NaN}`,
+		"a byte order mark":     "\ufeff" + `{"a":1}`,
+		"a control character":   "{\"a\":\"\x01\"}",
+		"nothing":               "",
+		"blanks":                " \n ",
+		"a fence around two":    "```\n{\"a\":1}\n{\"a\":2}\n```",
+		"a string of an object": `"{\"a\":1}"`,
+	} {
+		o := offer(t, envelope.Text(give))
+		r := requireHeld(t, under(t, exactly(handoff.PairRule{Allow: []task.Path{"/a/**"}})), o, "analyst→writer", handoff.ReasonRule, handoff.CodeHeld)
+		require.NotContains(t, r.Err().Error(), "CANARY", name)
+	}
+}
+
+func TestAnAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
+	t.Parallel()
+	p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Allow: []task.Path{"", "/a"}}, {From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a", "/b"}}}}
+	requireHeld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", handoff.ReasonRule, handoff.CodeHeld)
+	canonical, _ := sealed(t, under(t, p), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
+	require.Equal(t, `{"a":1,"b":2}`, canonical)
+	canonical, _ = sealed(t, needing(t, p, "", "/b"), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
+	require.Equal(t, `{"a":1,"b":2}`, canonical)
+}
+
+func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
+	t.Parallel()
+	byModel := &handoff.Translation{MaxTokens: 10, ByModel: true}
+	above := func(level label.Classification) func(*envelope.Header) { return labelled(level) }
+	p := exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel, Ceiling: new(label.Internal)})
+	o := offer(t, envelope.Text("a long story"), labelled(label.Internal))
+	o.Translated = retell(t, o, "x", above(label.Confidential))
+	requireHeld(t, under(t, p), o, "analyst→writer", handoff.ReasonRule, handoff.CodeHeld)
+
+	// An entry lowers what was made, and not what a model made of it.
+	p = exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel})
+	p.Declassify = lowering().Declassify
+	o = offer(t, structured(t, `{"score":1,"notes":"CANARY"}`))
+	o.Translated = retell(t, o, "x", above(label.Internal))
+	s := seal(t, under(t, p, cleared(label.Internal)), o)
+	require.Equal(t, label.Internal, s.Decision().After)
+	o.Translated = retell(t, o, "x", above(label.Confidential))
+	requireHeld(t, under(t, p, cleared(label.Internal)), o, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
+	// A blank translation brings nothing across.
+	o = offer(t, envelope.Text("CANARY"))
+	o.Translated = retell(t, o, "")
+	s = seal(t, under(t, p), o)
+	require.Zero(t, s.Payload().Size())
+	// Nor does the structured part of one.
+	e, err := envelope.New(envelope.Header{ID: "e-2", Producer: "writer", CreatedAt: noon, Classification: label.Confidential, DerivedFrom: []envelope.ID{"e-up"}}, structured(t, `{"CANARY":1}`).WithText("short"))
+	require.NoError(t, err)
+	o.Translated = e
+	s = seal(t, under(t, p), o)
+	require.Equal(t, envelope.Text("short"), s.Payload())
+}
+
+func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
+	t.Parallel()
+	p := exactly(handoff.PairRule{Mode: handoff.Minimal})
+	for _, level := range []label.Classification{label.Public, label.Confidential} {
+		for _, as := range []task.Payload{task.Output, task.Structured, task.Both} {
+			o := offer(t, structured(t, `{"a":"CANARY"}`).WithText("CANARY"), labelled(level))
+			o.As = as
+			for _, gate := range []*handoff.Compartment{under(t, p), needing(t, p, "/a"), needing(t, p, "")} {
+				s, err := gate.GateOutbound(o, noon)
+				require.NoError(t, err)
+				require.Zero(t, s.Payload())
+				for _, cut := range []handoff.Sealed{s.Lower(10), s.Excerpt(10)} {
+					require.Zero(t, cut.Payload())
+				}
+			}
+		}
+	}
+	requireHeld(t, under(t, p), offer(t, envelope.Text("x"), labelled(label.Secret)), handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
+}
