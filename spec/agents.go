@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/team"
 )
 
@@ -82,6 +83,7 @@ func (r *reader) agent(f *fields) Agent {
 		SystemParams: params,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Accepts:      level(f.get("accepts")),
+		Handoff:      handoff.Mode(text(f.get("handoff"))),
 		OutputTags:   textList(f.get("outputTags")),
 		MaxSession:   duration(f.get("maxSessionMs")),
 		MaxParallel:  integer(f.get("maxParallel")),

@@ -50,7 +50,7 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 		return t, nil
 	}
 	if problems, ok := errors.AsType[task.Problems](err); ok {
-		err = append(problems, f.graph(f.Tasks)...)
+		err = append(f.known(problems), f.graph(f.Tasks)...)
 	}
 	return nil, f.Locate(err)
 }
@@ -149,9 +149,12 @@ func (f *File) follow(found []finding) []finding {
 		// Labels, tags and forms depend on values that may not have been read.
 		s := &tasks[i]
 		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires = label.Public, nil, nil, 0, nil
-		s.DependsOn = slices.Clone(s.DependsOn)
+		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
 		for k := range s.DependsOn {
-			s.DependsOn[k].As = task.Output
+			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
+		}
+		for k := range s.Uses {
+			s.Uses[k].Need, s.Uses[k].Reveal = nil, nil
 		}
 		untitled = untitled || strings.TrimSpace(s.Title) == ""
 		if n := p.tasks[i].get("description"); s.Description == "" && n != nil && n.is == isObject {

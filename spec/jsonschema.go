@@ -151,6 +151,9 @@ func orNull(place string) object { return anyOf(ref(place), typed("null")) }
 
 func listOf(item object) object { return object{{"type", "array"}, {"items", item}} }
 
+// filledListOf is a list of at least one item.
+func filledListOf(item object) object { return append(listOf(item), member{"minItems", 1}) }
+
 func oneOf(known []string) object { return object{{"enum", known}} }
 
 func required(keys ...string) object { return object{{"required", keys}} }

@@ -33,6 +33,8 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`^input .*: it has no text$`, `^params: \w+ has no value`, // flags may bring them
 	`file: ".*": `, `offline: ".*": `, // files
 	`baseURL: it is no address`,
+	`(allow|block|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
+	`rule \d+ has this name too`, `pattern ".*": (named twice|another)`,
 	`outputSchema: no schema `,                    // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
 	`the environment has no`, `no parameter`, `parameters stand in`, `is no name of a variable`, `\$\{.* without `, // values from elsewhere
@@ -104,7 +106,8 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == spec.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "message", "goal", "coordinator", "requires"} {
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "message", "goal", "coordinator", "requires",
+		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
 }
@@ -118,6 +121,9 @@ var inside = map[string]struct {
 	"spec.taskDefaults": {"taskDefaults", ""}, "spec.agents": {"agent", "list"}, "spec.tasks": {"task", "list"}, "spec.messages": {"message", "list"},
 	"spec.endpoints": {"endpoint", "map"}, "spec.team": {"team", ""}, "spec.orchestrator": {"orchestrator", ""}, "team.agents": {"agent", "list"},
 	"task.dependsOn": {"dependency", "list"}, "task.uses": {"use", "list"}, "taskDefaults.uses": {"use", "list"},
+	"spec.policy": {"policy", ""}, "policy.rules": {"rule", "list"}, "policy.redact": {"redact", ""}, "policy.declassify": {"declassify", "list"},
+	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
+	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},
 }
 
@@ -129,7 +135,10 @@ var good = map[string][]any{
 	"text, `{file: PATH}`, or see goal": {"A goal."}, "mapping of texts, `${ENV}`": {map[string]any{}, map[string]any{"X-A": "b"}},
 	"mapping of texts, numbers and booleans": {map[string]any{"a": 1, "b": true, "c": "d"}},
 	"JSON Schema, `{file: PATH}` or name":    {map[string]any{"type": "object"}, true, "s"},
-	"mapping":                                {map[string]any{}}, "list": {[]any{}},
+	"list of paths":                          {[]any{""}, []any{"/a", "/b/*/c/**"}}, "list of paths and names": {[]any{"a"}, []any{"/a", "/b/0", "/**/c"}},
+	"mapping of lists of paths, by kind":                           {map[string]any{}, map[string]any{"iban": []any{"/a"}, "ip": []any{""}}},
+	"list of `card`, `iban`, `email`, `phone`, `ssn`, `ip`, `mac`": {[]any{"ip", "mac"}}, "list of assertions": {[]any{}, []any{"notes never reaches a"}},
+	"mapping": {map[string]any{}}, "list": {[]any{}},
 }
 
 // anyValues fit here and there.
@@ -295,7 +304,7 @@ func TestSchemaMarksWhatDoesNotWork(t *testing.T) {
 			require.True(t, slices.Contains(s.Defs[w.Place].Required, w.Key), "%s.%s", w.Place, w.Key)
 		}
 	}
-	require.Equal(t, []any{nil, false, "", []any{}, map[string]any{}}, s.Properties["policy"].Enum)
+	require.Equal(t, []any{nil, false, "", []any{}, map[string]any{}}, s.Properties["mcp"].Enum)
 	for _, b := range spec.JSONSchema() {
 		require.True(t, b == '\n' || ' ' <= b && b <= '~', "one can see every character")
 	}

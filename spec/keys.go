@@ -19,7 +19,7 @@ const (
 // A Word is a key that a file may have: the reference of the format in one
 // line. See [Vocabulary].
 type Word struct {
-	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, requires, input, message, dependency, use, endpoint
+	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, requires, input, message, dependency, use, endpoint, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
 	Key    string
 	Kind   string // what may be written
 	Status Status
@@ -111,6 +111,7 @@ func (p *place) like(keys ...string) *place {
 var allPlaces = []*place{
 	specPlace, goalPlace, coordinatorPlace, teamPlace, orchestratorPlace, agentPlace, agentDefaultsPlace, taskPlace, taskDefaultsPlace,
 	requiresPlace, inputPlace, messagePlace, dependencyPlace, usePlace, endpointPlace,
+	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
 }
 
 // An asking tells values of a key that is not taken apart: those that ask for
@@ -146,11 +147,6 @@ var asksIfNotZero = &asking{func(n *node) bool {
 var asksIfNotPending = &asking{func(n *node) bool {
 	return n.is != isNull && (n.is != isText || n.text != "pending")
 }, []any{nil, "pending"}}
-
-// asksIfNotWhole: [""] is the whole value, which a dependency grants anyway.
-var asksIfNotWhole = &asking{func(n *node) bool {
-	return n.is != isNull && (n.is != isList || n.len() != 1 || n.kids.nodes[0].is != isText || n.kids.nodes[0].text != "")
-}, []any{nil, []any{""}}}
 
 // asking returns what tells the values of a key apart.
 func (k *key) asking() *asking {

@@ -26,8 +26,18 @@ var samples = map[string]string{
 	"spec.tasks": "[{title: X, description: x}]", "spec.output": "First", "spec.endpoints": "{\"http://localhost:1/v1\": {accepts: public}}",
 	"spec.sharedMemory": "true", "spec.schedulingStrategy": "round-robin", "spec.strictAssignees": "true",
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
-	"spec.maxTokenBudget": "1000",
-	"goal.text":           "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
+	"spec.maxTokenBudget": "1000", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
+	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
+	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
+	"rule.name": "r", "rule.from": "user", "rule.to": "coordinator", "rule.mode": "scoped", "rule.allow": "[/x]", "rule.block": "[x]", "rule.maxClassification": "public",
+	"rule.redact": "{kinds: [mac]}", "rule.reveal": "{iban: [/x]}", "rule.translate": "{recast: user}",
+	"translate.fields": "[/x]", "translate.filter": "[x]", "translate.summarize": "{maxTokens: 5}", "translate.recast": "system",
+	"summarize.maxTokens": "5", "summarize.by": "model", "redact.kinds": "[ip]", "redact.patterns": "[{name: q, regexp: x1}]", "pattern.name": "q", "pattern.regexp": "x2",
+	"declassify.name": "other", "declassify.from": "user", "declassify.to": "user", "declassify.paths": "[/x]", "declassify.lowerTo": "internal",
+	"declassify.reason": "other", "declassify.unsafeText": "true",
+	"endorse.name": "other", "endorse.from": "user", "endorse.to": "coordinator", "endorse.reason": "other",
+	"renew.name": "other", "renew.from": "user", "renew.to": "coordinator", "renew.ttlMs": "7", "renew.reason": "other",
+	"goal.text": "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
 	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
@@ -43,13 +53,14 @@ var samples = map[string]string{
 	"agent.name": "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
 	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
 	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
-	"agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
+	"agent.handoff": "minimal", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
 	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
 	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
+	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public",
 }
@@ -61,6 +72,24 @@ var silent = []string{
 	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
 	"coordinator.provider", "coordinator.disallowedTools",
+}
+
+// ofPolicy are the places of a policy.
+var ofPolicy = []string{"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew"}
+
+// policyWith writes a policy with one more key.
+func policyWith(place, key, value string) string {
+	in := func(what string, words ...string) string {
+		return "{" + with(what, place, key, value, words...) + "}"
+	}
+	summarize := in("summarize", "maxTokens: 9")
+	translate := in("translate", "summarize: "+summarize)
+	redact := in("redact", "patterns: ["+in("pattern", "name: p", "regexp: x1")+"]")
+	rule := in("rule", "from: a", "to: a", "redact: "+redact, "translate: "+translate)
+	return "policy: " + in("policy", "rules: ["+rule+"]",
+		"declassify: ["+in("declassify", "name: d", "from: a", "to: a", "paths: [/n]", "lowerTo: public", "reason: r")+"]",
+		"endorse: ["+in("endorse", "name: e", "from: a", "to: a", "reason: r")+"]",
+		"renew: ["+in("renew", "name: n", "from: a", "to: a", "ttlMs: 5", "reason: r")+"]") + "\n"
 }
 
 // specWith writes a spec with one more key; an empty key gives the spec without it.
@@ -91,6 +120,9 @@ func specWith(place, key, value string) string {
 		"endpoints":   "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
 		"defaults":    "agentDefaults: {" + strip(extra["agentDefaults"]) + "}\ntaskDefaults: {" + strip(extra["taskDefaults"]) + "}\n",
 	}
+	if slices.Contains(ofPolicy, place) {
+		top["policy"] = policyWith(place, key, value)
+	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"
 	}
@@ -118,7 +150,7 @@ func specWith(place, key, value string) string {
 	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "endpoints", "defaults"} {
+	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "endpoints", "defaults", "policy"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
@@ -126,7 +158,7 @@ func specWith(place, key, value string) string {
 
 // with writes the keys of an object, one of them anew if the place is meant.
 func with(in, place, key, value string, words ...string) string {
-	if in == place {
+	if in == place && key != "" {
 		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, key+":") })
 		words = append(words, key+": "+value)
 	}
@@ -177,6 +209,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		a.Member.Produces = nil
 		fmt.Fprintf(&b, "%+v %s\n", a.Member, produces)
 	}
+	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
 		s.Origin = task.Position{}
 		if s.Requires != nil {
@@ -193,6 +226,18 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	return b.String()
 }
 
+// policyOf is what a policy says and what is asserted, wherever it stands.
+func policyOf(t require.TestingT, f *spec.File) string {
+	var words []string
+	for _, a := range f.Asserts {
+		words = append(words, a.Text)
+	}
+	data, err := json.Marshal(f.Config.Policy)
+	require.NoError(t, err)
+	words = append(words, regexp.MustCompile(`"Origin":{[^}]*}`).ReplaceAllString(string(data), "")) // the places differ
+	return strings.Join(words, "\n")
+}
+
 func deref(f *float64) any {
 	if f == nil {
 		return nil
@@ -207,9 +252,14 @@ func TestEveryKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`)
-	base := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
+	without := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
+	withPolicy := fingerprint(t, must(t, dir, "base", specWith("policy", "", "")))
 	for _, w := range spec.Vocabulary() {
 		id := w.Place + "." + w.Key
+		base := without
+		if slices.Contains(ofPolicy, w.Place) {
+			base = withPolicy
+		}
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			require.NotEmpty(t, w.Says)
@@ -223,7 +273,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked|unsafeText", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))

@@ -91,7 +91,12 @@ func strategies() []string {
 
 // of is the kind of a mapping whose keys are those of a place.
 func (k kind) of(place string) kind {
-	if k.json = ref(place); k.name == list.name {
+	switch {
+	case k.name != list.name:
+		k.json = ref(place)
+	case k.parts != nil:
+		k.json = filledListOf(ref(place))
+	default:
 		k.json = listOf(ref(place))
 	}
 	return k

@@ -157,7 +157,7 @@ var settings = []struct{ spec, orch string }{
 
 // onlyRoster refuses in a file of --team what belongs to a run.
 func (l *loader) onlyRoster(y *layer) {
-	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "messages", "output", "offline", "timeoutMs"} {
+	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs"} {
 		if n := y.spec.own(name); n != nil {
 			l.bad(n, ErrInvalid, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
 		}
@@ -215,6 +215,7 @@ func (r *reader) read() {
 	r.readGoal()
 	r.readCoordinator()
 	r.readMessages()
+	r.readPolicy()
 	r.readRun()
 	r.readModels()
 	r.checkMemory()

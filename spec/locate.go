@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -31,6 +32,7 @@ type places struct {
 	given       map[string]string // of --input
 	files       map[*node]*source // what a {file: PATH} was read from
 	trees       map[*source]*node // of files that are JSON or YAML themselves
+	spoiled     []string          // pointers to what of the policy has a problem of its own
 }
 
 // An inputPlaceOf is where an input is written; it may be a name alone.
@@ -91,6 +93,12 @@ func (p *places) find(t task.Problem) finding {
 	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
 	n, src, at := p.resolve(parts)
+	if need := p.unmet(t, parts); need != nil {
+		n, src, at = need, need.src, need.at
+		if need == pick(p.tasks, parts).get("needToKnow") {
+			out.Hint = strings.ReplaceAll(out.Hint, "leave need out", "leave needToKnow out")
+		}
+	}
 	out.src, out.at = src, at
 	if n == nil {
 		return out
@@ -105,6 +113,19 @@ func (p *places) find(t task.Problem) finding {
 		out.src, out.at = placeInText(n, skipBlanks(n.text, lineOffset(n.text, t.Line)))
 	}
 	return out
+}
+
+// unmet returns the need that a problem of a dependency or a used input is
+// about, where that is written.
+func (p *places) unmet(t task.Problem, parts []string) *node {
+	refusal, ok := errors.AsType[*handoff.Refusal](t)
+	if !ok || len(parts) != 4 || parts[0] != "tasks" || !strings.Contains(refusal.Hint, "need") {
+		return nil
+	}
+	if f := pick(p.tasks, parts); f != nil && (parts[2] == "dependsOn" || parts[2] == "uses") {
+		return needed(f, parts[2:])
+	}
+	return nil
 }
 
 // lacksTeam reports whether a file says what is to be done, and neither it nor
@@ -185,6 +206,9 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 			}
 			return nil, in.src, in.key
 		}
+	}
+	if n := p.main.spec.own("policy"); n != nil && parts[0] == "policy" {
+		return inPolicy(n, parts[1:])
 	}
 	if n := cmp.Or(p.setting(parts[0]), p.main.team.own(parts[0])); n != nil {
 		return walk(n, parts[1:])

@@ -88,6 +88,8 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults, agentDefaultsPlace)}
 		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
 	}
+	n.set("policy", s.p.main.spec.own("policy"))
+	n.set("assert", s.p.main.spec.own("assert"))
 	agents := listNode()
 	for i, a := range s.p.agents {
 		agents.kids.nodes = append(agents.kids.nodes, *s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))

@@ -33,7 +33,7 @@ func requireSaved(t require.TestingT, f, got *spec.File, goal team.Goal, tasks [
 	if f.Coordinator == nil {
 		got.Coordinator = nil
 	}
-	require.Equal(t, settled(f), settled(got))
+	require.Equal(t, settled(t, f), settled(t, got))
 	requirePlanned(t, got, goal, tasks)
 }
 
@@ -62,7 +62,7 @@ func requirePlanned(t require.TestingT, got *spec.File, goal team.Goal, tasks []
 
 // settled is what a plan does not change of a file, in words: who there is,
 // how they are reached, and what they are told.
-func settled(f *spec.File) string {
+func settled(t require.TestingT, f *spec.File) string {
 	var b strings.Builder
 	agents := append([]spec.Agent(nil), f.Agents...)
 	if c := f.Coordinator; c != nil {
@@ -84,6 +84,7 @@ func settled(f *spec.File) string {
 	for _, m := range f.Run.Messages {
 		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
 	}
+	fmt.Fprintln(&b, policyOf(t, f))
 	fmt.Fprintln(&b, f.Name, f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline))
 	return b.String()
 }
@@ -179,7 +180,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	require.Empty(t, left)
 	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
 	require.NoError(t, err)
-	require.Equal(t, settled(f), settled(got))
+	require.Equal(t, settled(t, f), settled(t, got))
 	require.Equal(t, "Another goal of MMXXVI", got.Goal.Text)
 
 	elsewhere := t.TempDir()
@@ -194,7 +195,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	require.ErrorContains(t, err, `input "claim": it has no text`)
 	got, err = spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Inputs: o.Inputs})
 	require.NoError(t, err)
-	require.Equal(t, settled(f), settled(got))
+	require.Equal(t, settled(t, f), settled(t, got))
 }
 
 func TestAPlanOfSeveralFiles(t *testing.T) {
@@ -226,7 +227,7 @@ func TestAPlanOfSeveralFiles(t *testing.T) {
 	require.Empty(t, left)
 	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
 	require.NoError(t, err)
-	require.Equal(t, settled(f), settled(got))
+	require.Equal(t, settled(t, f), settled(t, got))
 }
 
 func TestG42APlanHoldsNoKey(t *testing.T) {

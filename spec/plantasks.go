@@ -40,6 +40,7 @@ func (s *saver) task(t *task.Spec) *node {
 	n.set("requires", requiresNode(t.Requires))
 	n.set("dependsOn", dependsOnNode(t.DependsOn))
 	n.set("uses", usesNode(t.Uses))
+	n.set("needToKnow", pathsNode(t.NeedToKnow))
 	word("memoryScope", string(t.MemoryScope))
 	if t.Classification != label.Internal {
 		word("classification", t.Classification.String())
@@ -88,6 +89,12 @@ func (s *saver) check(who string, n *node) {
 	for i := range refs.len() {
 		if ref := &refs.kids.nodes[i]; ref.is == isObject {
 			l.fields(ref, dependencyPlace, nil)
+		}
+	}
+	uses := n.get("uses")
+	for i := range uses.len() {
+		if use := &uses.kids.nodes[i]; use.is == isObject {
+			l.fields(use, usePlace, nil)
 		}
 	}
 	if text(n.get("memoryScope")) == string(task.ScopeAll) && text(s.p.sharedMemory()) == "false" {
@@ -188,7 +195,7 @@ func dependsOnNode(refs []task.Ref) *node {
 	}
 	all := listNode()
 	for _, r := range refs {
-		if r.As == "" && !r.Optional {
+		if r.As == "" && !r.Optional && r.Need == nil {
 			all.kids.nodes = append(all.kids.nodes, *textNode(r.Task))
 			continue
 		}
@@ -197,6 +204,7 @@ func dependsOnNode(refs []task.Ref) *node {
 		if r.As != "" {
 			n.set("as", textNode(string(r.As)))
 		}
+		n.set("need", pathsNode(r.Need))
 		if r.Optional {
 			n.set("optional", boolNode(true))
 		}
@@ -209,11 +217,37 @@ func usesNode(uses []task.Use) *node {
 	if uses == nil {
 		return nil
 	}
-	names := make([]string, len(uses))
-	for i, u := range uses {
-		names[i] = u.Name
+	all := listNode()
+	for _, u := range uses {
+		if u.Need == nil && len(u.Reveal) == 0 {
+			all.kids.nodes = append(all.kids.nodes, *textNode(u.Name))
+			continue
+		}
+		n := objectNode()
+		n.set("name", textNode(u.Name))
+		n.set("need", pathsNode(u.Need))
+		if len(u.Reveal) > 0 {
+			shown := objectNode()
+			for _, kind := range sortedKeys(u.Reveal) {
+				shown.set(kind, pathsNode(u.Reveal[kind]))
+			}
+			n.set("reveal", shown)
+		}
+		all.kids.nodes = append(all.kids.nodes, *n)
 	}
-	return textsNode(names)
+	return all
+}
+
+// pathsNode writes paths; nil is none.
+func pathsNode(paths []task.Path) *node {
+	if paths == nil {
+		return nil
+	}
+	words := make([]string, len(paths))
+	for i, p := range paths {
+		words[i] = string(p)
+	}
+	return textsNode(words)
 }
 
 // metadata writes what the loader reads as the same: whole numbers without a

@@ -53,6 +53,7 @@ func (r *reader) task(f *fields) task.Spec {
 		Requires:       r.requires(r.pick(f, "requires")),
 		DependsOn:      r.dependencies(f),
 		Uses:           r.uses(r.pick(f, "uses")),
+		NeedToKnow:     pathList(f.get("needToKnow")),
 		MemoryScope:    task.MemoryScope(text(f.get("memoryScope"))),
 		Classification: level(f.get("classification")),
 		RequiredTags:   textList(f.get("requiredTags")),
@@ -102,6 +103,7 @@ func (r *reader) dependencies(f *fields) []task.Ref {
 		if as := d.own("as"); as != nil {
 			ref.As = task.Payload(as.text)
 		}
+		ref.Need = pathList(d.own("need"))
 		if o := d.own("optional"); o != nil {
 			ref.Optional = o.text == "true"
 		}
@@ -128,7 +130,9 @@ func (r *reader) uses(n *node) []task.Use {
 		}
 		u := r.fields(item, usePlace, nil)
 		r.needs(item, usePlace, fmt.Sprintf("uses[%d]: ", i))
-		uses = append(uses, task.Use{Name: text(u.own("name"))})
+		uses = append(uses, task.Use{
+			Name: text(u.own("name")), Need: pathList(u.own("need")), Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind }),
+		})
 	}
 	return uses
 }
