@@ -70,6 +70,9 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	}
 	out.member("totalTokenUsage", r.Usage)
 	out.member("context", r.Context)
+	if r.Audit != "" {
+		out.member("audit", r.Audit)
+	}
 	out.member("errors", orEmpty(r.Errors))
 	if r.Cause != nil {
 		out.member("cause", r.Cause.Error())

@@ -62,6 +62,10 @@ type Result struct {
 	// Answered says whether any model call of the run was answered by an
 	// endpoint that knows the model. A run of which none was could not run at all.
 	Answered bool
+
+	// Audit is the head of the chain of decisions, for whoever kept one beside
+	// the run; a run does not set it. See package audit.
+	Audit string
 }
 
 // A TaskResult is a task at the end of a run.

@@ -159,6 +159,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return file.Locate(err)
 	}
 	r.kept = errors.Join(rec.keep(), kept.end(r.Result))
+	r.Audit = kept.chained()
 	return a.report(j, r, rec, kept)
 }
 

@@ -153,6 +153,14 @@ func (k *keeper) end(result any) error {
 	return nil
 }
 
+// chained returns the head of the decisions, once they are closed.
+func (k *keeper) chained() string {
+	if k == nil || k.head == (audit.Head{}) {
+		return ""
+	}
+	return k.head.String()
+}
+
 // summary says what stands where; the head is worth something only apart from
 // the file.
 func (k *keeper) summary() string {
