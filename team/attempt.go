@@ -148,7 +148,9 @@ func (r *run) acquire() *attempt {
 func (r *run) release(a *attempt) {
 	out := &r.tasks[a.index]
 	for _, s := range a.spent {
-		out.Receipts = append(out.Receipts, s.receipt)
+		if s.receipt != nil {
+			out.Receipts = append(out.Receipts, s.receipt)
+		}
 	}
 	if a.receipt != nil {
 		out.Receipts = append(out.Receipts, a.receipt)

@@ -27,6 +27,13 @@ func (c *Context) add(x *exchange) {
 		delivered += d.BytesAfter
 	}
 	for _, s := range x.spent {
+		for i := range s.rulings {
+			c.Redacted += s.rulings[i].Redacted.Total()
+			c.Revealed += s.rulings[i].Revealed.Total()
+		}
+		if s.sent == 0 {
+			continue
+		}
 		c.Prompts++
 		c.Sent += s.sent
 		c.Shared += s.sent

@@ -237,7 +237,7 @@ func (r *run) record(s *step) {
 	if s.split() {
 		return
 	}
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.reply.Usage, Attempts: 1}, Receipt: s.receipt}
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
 	if s.err != nil {
 		out.Error = r.stepError(s, s.code)
 		r.overdrawn = r.overdrawn || s.broke

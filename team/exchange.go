@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type exchange struct {
 	rulings  []handoff.Decision // about them, also if something was held
 	contract handoff.Contract
 	spent    []retelling // prompts that retold context before this one
+	unretold *translator // the retelling that the exchange fails with; nil if it does not
 	sent     int         // bytes of the prompt that the agent was given
 	existed  int         // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
@@ -151,16 +153,13 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	x.contract = contract
-	var first error
-	for i := range x.offers {
-		s, err := x.pass(ctx, i)
-		if err == nil {
-			x.sealed = append(x.sealed, s)
-		} else if first == nil {
-			first = err // the others are ruled on all the same, for the record
-		}
+	wanted, err := x.rule(x.start, nil)
+	if err != nil || len(wanted) == 0 {
+		return err
 	}
-	return first
+	failed := x.retellAll(ctx, wanted)
+	_, err = x.rule(time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
+	return err
 }
 
 // weigh counts an offer for the label of the exchange, and grants it whole if
@@ -185,23 +184,36 @@ func (x *exchange) weigh(i int) {
 	}
 }
 
-// pass takes one offer through the gate. What must be retold first is, by the
-// reader's own agent.
-func (x *exchange) pass(ctx context.Context, i int) (handoff.Sealed, error) {
-	gate, o := handoff.Compartment{Contract: x.contract}, &x.offers[i]
-	d, err := gate.Decide(o, x.start)
-	if err == nil && d.Verdict == handoff.NeedsTranslation {
-		if o.Translated, err = x.retell(ctx, &gate, i, &d); err == nil {
-			d, err = gate.Decide(o, x.start)
-		} else {
-			d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"
+// rule takes everything that is offered through the gate at one moment. It
+// returns what must be retold first; failed says what could not be.
+func (x *exchange) rule(now time.Time, failed map[int]*translator) (wanted []wish, first error) {
+	gate := handoff.Compartment{Contract: x.contract}
+	x.rulings, x.sealed = x.rulings[:0], x.sealed[:0]
+	for i := range x.offers { // also after an error, for the record
+		o := &x.offers[i]
+		d, err := gate.Decide(o, now)
+		if err == nil && d.Verdict == handoff.NeedsTranslation {
+			if s := failed[i]; s == nil {
+				wanted = append(wanted, wish{i, d})
+				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, handoff.Sealed{})
+				continue
+			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"; s.vital(o) {
+				x.unretold, err = s, s.err
+			}
+		}
+		x.rulings = append(x.rulings, d.Decision)
+		var sealed handoff.Sealed
+		if err == nil {
+			sealed, err = gate.Seal(o, &d)
+		}
+		if x.sealed = append(x.sealed, sealed); err != nil && first == nil {
+			first = err
 		}
 	}
-	x.rulings = append(x.rulings, d.Decision)
-	if err != nil {
-		return handoff.Sealed{}, err
+	if first != nil {
+		x.sealed = slices.DeleteFunc(x.sealed, func(s handoff.Sealed) bool { return s.For(&x.contract) != nil })
 	}
-	return gate.Seal(o, &d)
+	return wanted, first
 }
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.
@@ -270,6 +282,10 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	}
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
+	if s := x.unretold; s != nil && s.fault != nil && errors.Is(err, s.err) {
+		x.message, x.fault = s.message, s.fault // which ends with what was to be retold
+		return
+	}
 	x.message, x.fault = x.run.explain(x, x.code, err.Error())
 }
 
@@ -289,7 +305,9 @@ func (x *exchange) close(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	x.envelope = e
+	if x.envelope = e; x.apart != "" {
+		return nil // the caller reads what is made from it
+	}
 	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

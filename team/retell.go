@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -15,9 +15,16 @@ import (
 
 // A retelling is a prompt that had context retold before it crossed.
 type retelling struct {
-	receipt *prompt.Receipt
+	receipt *prompt.Receipt // nil if no prompt could be built
 	usage   llm.Usage
-	sent    int
+	sent    int // bytes; zero if its agent was not asked
+	rulings []handoff.Decision
+}
+
+// A wish is an offer that must be retold, and what the gate ruled about it.
+type wish struct {
+	offer  int
+	ruling handoff.Ruling
 }
 
 // A translator has the reader's own agent retell one piece of context. It sees
@@ -25,32 +32,65 @@ type retelling struct {
 // nothing else.
 type translator struct {
 	exchange
-	system *Member
+	system       string // the system prompt of the reader
+	systemParams []task.Param
+	systemOrigin string
 }
 
-// retell has an offer retold as the gate asks for, and returns the envelope
-// of the answer, which derives from what was retold.
-func (x *exchange) retell(ctx context.Context, gate *handoff.Compartment, i int, d *handoff.Ruling) (*envelope.Envelope, error) {
-	offer, grant, err := gate.Retelling(&x.offers[i], d, x.start)
-	if err != nil {
-		return nil, err
+// retellAll has offers retold, one after another, and returns those that could
+// not be. After one without which the exchange fails no other is begun.
+func (x *exchange) retellAll(ctx context.Context, wanted []wish) map[int]*translator {
+	failed := map[int]*translator{}
+	for k := range wanted {
+		w := &wanted[k]
+		o := &x.offers[w.offer]
+		s := x.retell(ctx, o, w)
+		if o.Translated = s.envelope; s.err == nil {
+			continue
+		}
+		if failed[w.offer] = s; s.vital(o) {
+			break
+		}
 	}
-	m, ok := x.run.team.member(x.caps.Agent)
-	if !ok {
-		return nil, fmt.Errorf("retell %q: only agents of the team retell", offer.Title)
-	}
-	s := &translator{system: &x.run.team.config.Agents[m]}
+	return failed
+}
+
+// vital reports whether the exchange cannot go on without what was to be
+// retold: it is needed, or the run is at its end.
+func (s *translator) vital(o *handoff.Offer) bool {
+	return !o.Optional || s.aborted || s.broke
+}
+
+// retell has an offer retold as the gate asks for. The envelope of the answer
+// derives from what was retold.
+func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *translator {
+	s := &translator{}
 	s.run, s.number, s.does, s.caps, s.bound = x.run, x.number, x.does, x.caps, x.bound
-	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(i+1), time.Now()
+	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
+	s.declassified = true // what it makes leaves it for nobody but itself
 	s.task = &task.Task{
-		ID: x.task.ID, Title: "Retell " + offer.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, TTL: x.task.TTL,
-		Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", d.Translate.MaxTokens),
+		ID: x.task.ID, Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public,
+		Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens),
+	}
+	if end := x.contract.ExpiresAt; !end.IsZero() {
+		s.task.Timeout = max(end.Sub(s.start), 1) // it takes from the time of the exchange that it serves
+	}
+	if m, ok := x.run.team.member(x.caps.Agent); ok {
+		member := &x.run.team.config.Agents[m]
+		s.system, s.systemParams, s.systemOrigin = member.SystemPrompt, member.SystemParams, member.Origin.String()
+	} else if k := x.run.council; k != nil {
+		s.system, s.systemParams, s.systemOrigin = k.of.SystemPrompt, k.of.SystemParams, k.of.Origin.String()
+	}
+	offer, grant, err := (&handoff.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
+	if err != nil {
+		s.judge(ctx, err)
+		return s
 	}
 	s.offers, s.grants = []handoff.Offer{offer}, []handoff.Grant{grant}
 	perform(ctx, &s.exchange, s)
-	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.reply.Usage, s.sent})
+	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.reply.Usage, s.sent, s.rulings})
 	x.broke, x.gone = x.broke || s.broke, x.gone || s.gone
-	return s.envelope, s.err
+	return s
 }
 
 // open builds the prompt.
@@ -58,7 +98,7 @@ func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := s.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	b := prompt.Brief{System: s.system.SystemPrompt, SystemParams: s.system.SystemParams, SystemOrigin: s.system.Origin.String()}
+	b := prompt.Brief{System: s.system, SystemParams: s.systemParams, SystemOrigin: s.systemOrigin}
 	if s.offers[0].Source.Kind == handoff.Input {
 		b.Inputs = s.sealed
 	} else {
