@@ -74,7 +74,7 @@ func TestG14DeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	// what a rule blocks stays blocked, what a task does not need stays behind
 	p := lowering()
 	p.Rules = []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"SCORE"}}}
-	requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+	requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "*→*", handoff.ReasonRule, handoff.CodeHeld)
 	gate := needing(t, lowering(), "/other", "/marks/*")
 	cleared(label.Internal)(&gate.Contract)
 	canonical, _ := sealed(t, gate, offer(t, structured(t, `{"score":0.7,"other":"CANARY","marks":[2]}`))).Payload().JSON()

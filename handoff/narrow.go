@@ -14,12 +14,16 @@ import (
 // value that a text consists of. Any other text crosses whole or not at all.
 func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (envelope.Payload, Verdict) {
 	d.Narrowed = true
-	by := cmp.Or(d.Rule, RuleGrant)
+	by, line := g.narrowing(d)
+	hold := func(why string) (envelope.Payload, Verdict) {
+		d.hold(by, ReasonRule, why)
+		d.Line = line
+		return envelope.Payload{}, Held
+	}
 	value, ok := decoded(p)
 	if _, text := value.(string); !ok || text { // a text in quotes is a text
 		d.Dropped = []task.Path{task.Whole}
-		d.hold(by, ReasonRule, "a text crosses whole or not at all, and only parts are granted: "+s.String())
-		return envelope.Payload{}, Held
+		return hold("a text crosses whole or not at all, and only parts are granted: " + s.String())
 	}
 	picked := s.Apply(value)
 	named := names{g, s}
@@ -28,15 +32,25 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		d.TextDropped = true
 	}
 	if !picked.Any {
-		d.hold(by, ReasonRule, "none of the granted parts is in it: "+s.String())
-		return envelope.Payload{}, Held
+		return hold("none of the granted parts is in it: " + s.String())
 	}
 	v, err := envelope.EncodeJSON(picked.Value)
 	if err != nil {
-		d.hold(by, ReasonRule, "what is left of it has no canonical form")
-		return envelope.Payload{}, Held
+		return hold("what is left of it has no canonical form")
 	}
 	return envelope.Payload{}.WithStructured(v), Passed
+}
+
+// narrowing returns the rule that makes parts of a whole, and its line: the one
+// that states the mode, else one that takes parts away, else the grant.
+func (g *Grant) narrowing(d *Ruling) (Rule, string) {
+	switch t := g.Terms; {
+	case d.Rule != "":
+		return d.Rule, d.Line
+	case t != nil && t.narrows.Rule != "" && slices.Contains(g.Paths, task.Whole):
+		return t.narrows.Rule, cmp.Or(t.narrows.Line, d.Line)
+	}
+	return RuleGrant, d.Line
 }
 
 // decoded returns the structured value of a payload, or the one strict JSON

@@ -163,6 +163,9 @@ func (c *policyChecker) place(i int, r *law, exact bool) {
 	if r.lowerCeiling(w.ceiling) {
 		w.ceiling = r
 	}
+	if r.narrows() && (w.narrowing == nil || r.before(w.narrowing)) {
+		w.narrowing = r
+	}
 	if r.Mode == "" {
 		return
 	}

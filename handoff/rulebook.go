@@ -57,6 +57,7 @@ type bundle struct {
 	selection pick.Selection
 	blocks    pick.Selection
 	ceiling   *law // of those with a ceiling, the lowest
+	narrowing *law // of those that take parts away whatever their mode, the first
 	redact    Redaction
 	retells   []*Translation
 	cites     []Citation // by id

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -326,4 +327,24 @@ func TestG10GrantsCompareExactlyBlocksLoosely(t *testing.T) {
 	accented := under(t, exactly(handoff.PairRule{Allow: []task.Path{"/caf\u00e9"}}))
 	canonical, _ := sealed(t, accented, offer(t, structured(t, "{\"cafe\u0301\":1,\"x\":2}"))).Payload().JSON()
 	require.Equal(t, "{\"cafe\u0301\":1}", canonical, "two ways to write one character are one name")
+}
+
+func TestHeldTextNamesTheRuleThatBlocks(t *testing.T) {
+	t.Parallel()
+	p := handoff.Policy{Rules: []handoff.PairRule{
+		{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"ssn"}, Origin: at(7)}, {From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"iban"}, Origin: at(5)},
+		{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Secret), Origin: at(1)}, {From: "analyst", To: handoff.Anyone, Ceiling: new(label.Secret), Origin: at(2)},
+	}}
+	o := offer(t, envelope.Text("words"))
+	r := requireHeld(t, under(t, p), o, "*→*", handoff.ReasonRule, handoff.CodeHeld)
+	require.Equal(t, "team.yaml:5", r.Line)
+	r = requireHeld(t, needing(t, p, "/a"), o, handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+	require.Equal(t, "team.yaml:12 dependsOn", r.Line, "the need alone would hold it")
+	p.Rules = append(p.Rules, handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Filter: []task.Path{"x"}}, Origin: at(9)})
+	r = requireHeld(t, under(t, p), o, "analyst→writer", handoff.ReasonRule, handoff.CodeHeld)
+	require.Equal(t, "team.yaml:9", r.Line)
+	require.Contains(t, rulebook(t, p).Between("analyst", "writer").Contradiction([]task.Path{"/x"}).Reason, "analyst→writer (team.yaml:9)")
+	p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: "writer", Mode: handoff.Full, Origin: at(11)})
+	r = requireHeld(t, under(t, p), o, "*→writer", handoff.ReasonRule, handoff.CodeHeld)
+	require.Equal(t, "team.yaml:11", r.Line, "what states the mode is named first")
 }

@@ -24,6 +24,8 @@ type Terms struct {
 	needs     bool // scoped without a list: only what the task needs
 	selection pick.Selection
 
+	narrows Citation // the first rule that takes parts away without stating a mode
+
 	ceiling     label.Classification
 	ceilingRule Rule
 	ceilingLine string
@@ -113,6 +115,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 			t.compose(w)
 		}
 		t.selection = t.selection.And(w.blocks)
+		t.taken(w.narrowing)
 		t.bound(w.ceiling)
 		for _, with := range w.retells {
 			t.retell(with)
@@ -131,6 +134,7 @@ func (t *Terms) exactly(r *law) bool {
 	t.reveal = r.Reveal
 	t.bound(r)
 	t.retell(r.Translate)
+	t.taken(r)
 	if r.Mode == "" {
 		t.selection = t.selection.And(r.blocks)
 		return false
@@ -148,6 +152,18 @@ func (t *Terms) compose(w *bundle) {
 	}
 	t.mode, t.needs = narrower(t.mode, w.mode), t.needs || w.needs
 	t.selection = t.selection.And(w.selection)
+}
+
+// taken notes a rule that takes parts away, unless one is noted already.
+func (t *Terms) taken(r *law) {
+	if r != nil && r.narrows() && t.narrows.Rule == "" {
+		t.narrows = Citation{r.ID, r.Origin.String()}
+	}
+}
+
+// narrows reports whether r takes parts away, whatever its mode.
+func (r *law) narrows() bool {
+	return len(r.Block) > 0 || r.Translate != nil && (r.Translate.Fields != nil || len(r.Translate.Filter) > 0)
 }
 
 // bound lowers the ceiling to that of a rule.
@@ -348,15 +364,19 @@ func (t *Terms) Contradiction(need []task.Path) *Refusal {
 	return nil
 }
 
-// cited words the rule that states the mode.
+// cited words the rule that states the mode, or else the first that takes parts away.
 func (t *Terms) cited() string {
-	if t.rule == "" {
+	c := Citation{t.rule, t.line}
+	if c.Rule == "" {
+		c = t.narrows
+	}
+	switch {
+	case c.Rule == "":
 		return "the rules of the policy"
+	case c.Line == "":
+		return string(c.Rule)
 	}
-	if t.line == "" {
-		return string(t.rule)
-	}
-	return fmt.Sprintf("%s (%s)", t.rule, t.line)
+	return fmt.Sprintf("%s (%s)", c.Rule, c.Line)
 }
 
 // PathsString writes paths for people, the whole as "everything".
