@@ -1,0 +1,101 @@
+package flowtest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A Canary is a word that was planted. It follows from where it was planted, so
+// equal tests have equal prompts, and it is made of letters that redaction
+// takes for nothing. The zero Canary was planted nowhere.
+type Canary struct{ p *planted }
+
+// String returns the word.
+func (c Canary) String() string {
+	if c.p == nil {
+		return ""
+	}
+	return c.p.word
+}
+
+// planted is a canary and where it was planted.
+type planted struct {
+	word  string
+	forms []string // the word and its encodings, in lower case
+	input string   // the input; empty for a result
+	task  string   // the task, as the test names it
+	path  task.Path
+	keys  []string // the path in tokens
+	steps []string // the same with * for elements of arrays; nil for a text
+	id    task.ID  // of the task, known when there is a plan
+}
+
+// String says where the canary was planted.
+func (p *planted) String() string {
+	where := fmt.Sprintf("input %q", p.input)
+	if p.input == "" {
+		where = fmt.Sprintf("the result of %q", p.task)
+	}
+	if p.path != "" {
+		return fmt.Sprintf("%s of %s (%s)", p.path, where, p.word)
+	}
+	return fmt.Sprintf("%s (%s)", where, p.word)
+}
+
+// in reports whether the canary stands in a text, which is in lower case.
+func (p *planted) in(lower string) (form string, found bool) {
+	for _, form := range p.forms {
+		if strings.Contains(lower, form) {
+			return form, true
+		}
+	}
+	return "", false
+}
+
+// syllables is how many syllables of two letters a canary has.
+const syllables = 11
+
+// word returns the canary of a place: syllables drawn by its hash.
+func word(place string) string {
+	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
+	sum := sha256.Sum256([]byte("runteam/flowtest/1\x00" + place))
+	var b strings.Builder
+	for i := range syllables {
+		b.WriteByte(consonants[int(sum[2*i])%len(consonants)])
+		b.WriteByte(vowels[int(sum[2*i+1])%len(vowels)])
+	}
+	return b.String()
+}
+
+// forms returns a text and what encodings make of it, all in lower case:
+// hex, percent, the escapes of JSON, and base64 at each of its three offsets
+// (less the digits that depend on what stands around it).
+func forms(text string) []string {
+	out := []string{strings.ToLower(text), hex.EncodeToString([]byte(text))}
+	var percent, escaped strings.Builder
+	for _, r := range text {
+		for _, c := range []byte(string(r)) {
+			fmt.Fprintf(&percent, "%%%02x", c)
+		}
+		fmt.Fprintf(&escaped, `\u%04x`, r)
+	}
+	out = append(out, percent.String(), escaped.String())
+	for before := range 3 {
+		code := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + text))
+		head := []int{0, 2, 3}[before]
+		tail := len(code) - []int{0, 1, 1}[(before+len(text))%3]
+		if head < tail {
+			code = strings.ToLower(code[head:tail])
+			out = append(out, code)
+			if url := strings.NewReplacer("+", "-", "/", "_").Replace(code); url != code {
+				out = append(out, url)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package flowtest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A chart is the flow of a plan: what canaries are held against.
+type chart struct {
+	plan  *team.Plan
+	table *flow.Table
+	g     *flow.Graph
+	user  int // reader
+
+	delivered map[int][]int // edges of each source
+	writes    map[int][]int // sources of each task
+}
+
+func newChart(p *team.Plan) *chart {
+	c := &chart{plan: p, table: p.Flow(), delivered: map[int][]int{}, writes: map[int][]int{}}
+	c.g = c.table.Graph()
+	c.user = slices.IndexFunc(c.g.Readers, func(r flow.Reader) bool { return r.Kind == flow.User })
+	for i := range c.g.Edges {
+		c.delivered[c.g.Edges[i].Source] = append(c.delivered[c.g.Edges[i].Source], i)
+	}
+	for i := range c.g.Sources {
+		if t := c.g.Sources[i].Task; t >= 0 {
+			c.writes[t] = append(c.writes[t], i)
+		}
+	}
+	return c
+}
+
+// source returns the source that a canary is planted in, or -1.
+func (c *chart) source(x *planted) int {
+	return slices.IndexFunc(c.g.Sources, func(s flow.Source) bool {
+		if x.input != "" {
+			return s.Kind == handoff.Input && strings.EqualFold(s.Name, x.input)
+		}
+		return s.Kind == handoff.Dependency && s.Task >= 0 && c.g.Tasks[s.Task].ID == x.id
+	})
+}
+
+// taskOf returns the task of the graph that a prompt is of, or -1.
+func (c *chart) taskOf(s sent) int {
+	return slices.IndexFunc(c.g.Tasks, func(t flow.Task) bool {
+		switch s.layout {
+		case prompt.Planning:
+			return t.ID == "" && t.Title == "the plan"
+		case prompt.Synthesis:
+			return t.ID == "" && t.Title == "the answer"
+		}
+		return t.ID == s.task
+	})
+}
+
+// A grant is where a canary may stand, by what the plan says.
+type grant struct {
+	source int
+	tasks  []bool               // whose prompts may have it
+	user   bool                 // a result that is shown to the user may have it
+	least  label.Classification // the lowest label that it can have anywhere
+}
+
+// grant follows a canary through the plan: from its source over the edges that
+// let its path pass, and then, retold, over every edge that lets anything pass.
+func (c *chart) grant(x *planted) *grant {
+	g := &grant{source: c.source(x), tasks: make([]bool, len(c.g.Tasks))}
+	g.least = c.g.Sources[g.source].Label
+	var queue []int
+	reach := func(t int) {
+		if !g.tasks[t] {
+			g.tasks[t] = true
+			queue = append(queue, t)
+		}
+	}
+	for _, e := range c.delivered[g.source] {
+		if edge := &c.g.Edges[e]; edge.Reach() != flow.Never && passes(x, edge.Delivers.Whole() && !edge.Structured, edge.Delivers.MayPass) {
+			g.least = min(g.least, c.arrives(edge))
+			reach(edge.Task)
+		}
+	}
+	for i := range c.g.Sights {
+		s := &c.g.Sights[i]
+		if s.Source == g.source && s.Reader == c.user && s.Reach() != flow.Never && passes(x, s.Delivers.Whole(), s.Delivers.MayPass) {
+			g.user = true
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, s := range c.writes[queue[0]] {
+			g.least = min(g.least, c.g.Sources[s].Label)
+			for _, e := range c.delivered[s] {
+				if c.g.Edges[e].Reach() != flow.Never {
+					g.least = min(g.least, c.arrives(&c.g.Edges[e]))
+					reach(c.g.Edges[e].Task)
+				}
+			}
+			for i := range c.g.Sights {
+				g.user = g.user || c.g.Sights[i].Source == s && c.g.Sights[i].Reader == c.user && c.g.Sights[i].Reach() != flow.Never
+			}
+		}
+	}
+	return g
+}
+
+// passes reports whether a delivery may have the canary in it.
+func passes(x *planted, whole bool, may func([]string) bool) bool {
+	if x.steps == nil {
+		return whole
+	}
+	return may(x.steps)
+}
+
+// arrives returns the lowest label with which an edge can deliver its source.
+func (c *chart) arrives(e *flow.Edge) label.Classification {
+	s := &c.g.Sources[e.Source]
+	least := s.Label
+	if e.Task >= len(c.plan.Tasks) {
+		return least
+	}
+	for _, r := range c.plan.Tasks[e.Task].Reads {
+		if r.Kind == s.Kind && strings.EqualFold(r.Name, s.Name) {
+			least = min(least, r.Arrives)
+		}
+	}
+	return least
+}
+
+// clearance returns the clearance of the caller.
+func (c *chart) clearance() label.Classification { return c.g.Readers[c.user].Clearance }
+
+// recorded reports whether the trace of the run may have the canary: it shows
+// the prompts, up to the caller's clearance.
+func (c *chart) recorded(g *grant) bool { return g.user || g.least <= c.clearance() }
+
+// reads reports whether a reader reads the prompts of a task.
+func (c *chart) reads(t int, reader string) bool {
+	tk := &c.g.Tasks[t]
+	if c.g.Readers[tk.Agent].Name == reader {
+		return true
+	}
+	return slices.ContainsFunc(tk.Endpoints, func(e int) bool { return c.g.Readers[e].Name == reader })
+}
+
+// reader returns the index of a reader by its name, or -1.
+func (c *chart) reader(name string) int {
+	return slices.IndexFunc(c.g.Readers, func(r flow.Reader) bool { return r.Name == name })
+}
+
+// line returns where a task is written.
+func (c *chart) line(t int) string {
+	if t < 0 || t >= len(c.plan.Tasks) {
+		return ""
+	}
+	return c.plan.Tasks[t].Line
+}
+
+// find returns the id of a task by its title, key or id.
+func (c *chart) find(name string) (task.ID, bool) {
+	for i := range c.plan.Tasks {
+		t := &c.plan.Tasks[i]
+		if task.Normalize(t.Title) == task.Normalize(name) || t.Key != "" && t.Key == name || string(t.ID) == name {
+			return t.ID, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,139 @@
+package flowtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+const coordinator = "coordinator"
+
+// PlantInput plants a canary in a named input and returns it. Without a path it
+// is a first line of the input's text. In an input that is one JSON value it
+// needs a path, an RFC 6901 pointer, and takes the place of the text there.
+//
+// What cannot be planted is reported by Run.
+func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
+	p := &planted{input: name}
+	switch len(path) {
+	case 0:
+	case 1:
+		p.path = path[0]
+	default:
+		f.fault("input %q: a canary stands at one path, not at %d: plant one at each", name, len(path))
+	}
+	at := slices.IndexFunc(f.file.Run.Inputs, func(in team.Input) bool { return strings.EqualFold(in.Name, name) })
+	if at < 0 {
+		f.fault("no input is called %q", name)
+		return f.plant(p)
+	}
+	f.plant(p)
+	inputs := slices.Clone(f.file.Run.Inputs)
+	text, err := p.into(inputs[at].Text)
+	if err != nil {
+		f.fault("input %q: %v", name, err)
+	}
+	inputs[at].Text = text
+	f.file.Run.Inputs = inputs
+	return Canary{p}
+}
+
+// PlantResult plants a canary in the result of a task, named by title, key or
+// id, and returns it. The path is where it stands in the structured result, an
+// RFC 6901 pointer with a number or * for an element of an array, and the schema
+// of the task must let a text of 22 letters stand there; a task without a schema
+// answers with a JSON value in its text. The path "" means the text itself.
+//
+// What cannot be planted is reported by Run.
+func (f *Flow) PlantResult(name string, path task.Path) Canary {
+	p := &planted{task: name, path: path}
+	if path != "" {
+		if err := pick.CheckAllow(path); err != nil || strings.HasSuffix(string(path), "/**") {
+			f.fault("the result of %q: %q is no place of one value: write a path such as /facts/0/name", name, path)
+		}
+		p.keys = tokens(path)
+	}
+	return f.plant(p)
+}
+
+func (f *Flow) plant(p *planted) Canary {
+	p.word = word(fmt.Sprintf("%s\x00%s\x00%s", p.input, p.task, p.path))
+	p.forms = forms(p.word)
+	if !slices.ContainsFunc(f.canaries, func(q *planted) bool { return q.word == p.word }) {
+		f.canaries = append(f.canaries, p)
+	} else {
+		f.fault("%v is planted twice", p)
+	}
+	return Canary{p}
+}
+
+func (f *Flow) fault(format string, args ...any) {
+	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+}
+
+// into returns the text of an input with the canary in it.
+func (p *planted) into(text string) (string, error) {
+	value, err := envelope.DecodeJSON(text)
+	_, scalar := value.(string)
+	switch {
+	case p.path == "" && (err != nil || scalar):
+		return p.word + "\n" + text, nil
+	case p.path == "":
+		return text, fmt.Errorf("it is one JSON value: name the path of a text in it, for the canary to take its place")
+	case err != nil:
+		return text, fmt.Errorf("it is no JSON value and has no path %s: leave the path out", p.path)
+	}
+	var steps []string
+	if value, err = replaced(value, tokens(p.path), p.word, &steps); err != nil {
+		return text, fmt.Errorf("%s: %w", p.path, err)
+	}
+	p.steps = steps
+	out, err := envelope.EncodeJSON(value)
+	return out.Canonical(), err
+}
+
+// replaced returns a decoded JSON value with another text at a path, and the
+// path with * for elements of arrays.
+func replaced(v any, path []string, text string, steps *[]string) (any, error) {
+	if len(path) == 0 {
+		if _, ok := v.(string); !ok {
+			return v, fmt.Errorf("no text stands there, whose place the canary could take")
+		}
+		return text, nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		member, ok := v[path[0]]
+		if !ok {
+			break
+		}
+		*steps = append(*steps, path[0])
+		next, err := replaced(member, path[1:], text, steps)
+		v[path[0]] = next
+		return v, err
+	case []any:
+		var i int
+		if _, err := fmt.Sscanf(path[0], "%d", &i); err != nil || i < 0 || i >= len(v) {
+			break
+		}
+		*steps = append(*steps, "*")
+		next, err := replaced(v[i], path[1:], text, steps)
+		v[i] = next
+		return v, err
+	}
+	return v, fmt.Errorf("there is nothing at %q", path[0])
+}
+
+// tokens returns the tokens of an RFC 6901 pointer.
+func tokens(path task.Path) []string {
+	parts := strings.Split(strings.TrimPrefix(string(path), "/"), "/")
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	}
+	return parts
+}

@@ -1,0 +1,273 @@
+package flowtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/trace"
+)
+
+// Run runs the team and fails the test for every canary that stands where it
+// must not, for every promise that was not kept, and for every canary that came
+// to nobody, since such a test shows nothing. A run in which a task failed is a
+// failure too.
+//
+// What a canary may do is decided by the flow of the plan (see
+// [github.com/runteam/runteam/flow]): a prompt may have it if an edge delivers
+// its path to that task, or if it was retold on a way of such edges; what the user
+// reads, and the record of the run, also only up to the user's clearance; logs,
+// events and the printed forms of values, never.
+func (f *Flow) Run(t testing.TB) {
+	t.Helper()
+	if len(f.faults) > 0 {
+		t.Fatalf("flowtest: the test cannot be run:\n- %s", strings.Join(f.faults, "\n- "))
+	}
+	f.logs.Reset()
+	r := &run{Flow: f, context: t.Context(), folder: t.TempDir()}
+	if err := r.do(); err != nil {
+		t.Fatalf("flowtest: %v", f.file.Locate(err))
+	}
+	for _, fault := range r.judge() {
+		t.Errorf("flowtest: %s", fault)
+	}
+}
+
+// A run is one run of a flow, and what it left behind.
+type run struct {
+	*Flow
+	context context.Context
+	folder  string
+	cast    *cast
+	chart   *chart
+	result  *team.Result
+	events  []event.Event
+	grants  map[*planted]*grant
+}
+
+// do plans and runs, and notes everything that was written.
+func (r *run) do() error {
+	plan, err := r.plan()
+	if err != nil {
+		return err
+	}
+	r.chart = newChart(plan)
+	if err := r.place(); err != nil {
+		return err
+	}
+	tm, err := r.build()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(r.folder, "trace.jsonl"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := trace.NewWriter(file, trace.Options{Name: r.file.Name, Time: time.Now()})
+	o := r.options()
+	o.Recorder = w
+	o.Subscribers = []func(event.Event){w.Event, func(e event.Event) { r.events = append(r.events, e) }}
+	if r.file.Goal != nil {
+		r.result, err = tm.RunTeam(r.context, *r.file.Goal, &o)
+	} else {
+		r.result, err = tm.RunTasks(r.context, r.file.Tasks, &o)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := w.Close(r.result, time.Now()); err != nil {
+		return fmt.Errorf("the trace: %w", err)
+	}
+	r.printed()
+	return nil
+}
+
+// options are the spec's, so that two runs of one test differ in nothing that
+// an agent sees.
+func (r *run) options() team.RunOptions {
+	o := r.file.Run
+	o.RunID = "flowtest"
+	o.Random = func() float64 { return 0 }
+	return o
+}
+
+// build makes the team with a new cast.
+func (r *run) build() (*team.Team, error) {
+	base, _ := os.LookupEnv("OPENAI_BASE_URL")
+	var err error
+	if r.cast, err = newCast(r.Flow, base); err != nil {
+		return nil, err
+	}
+	r.file.Config.Logger = r.logger
+	return r.file.Build(r.cast.connect)
+}
+
+// plan returns what the run will do, which a goal's coordinator is asked for.
+func (r *run) plan() (*team.Plan, error) {
+	tm, err := r.build()
+	if err != nil {
+		return nil, err
+	}
+	o := r.options()
+	if r.file.Goal != nil {
+		return tm.PlanTeam(r.context, *r.file.Goal, &o)
+	}
+	if len(r.file.Tasks) == 0 {
+		return nil, errors.New("the spec has neither tasks nor a goal: there is nothing to run")
+	}
+	return tm.Plan(r.file.Tasks, &o)
+}
+
+// place finds the tasks and the schemas that canaries are planted in.
+func (r *run) place() error {
+	specs, titles := r.chart.plan.Specs(), make([]string, len(r.chart.plan.Tasks))
+	for i := range titles {
+		titles[i] = r.chart.plan.Tasks[i].Title
+	}
+	var found []error
+	r.grants = map[*planted]*grant{}
+	for _, x := range r.canaries {
+		if x.input == "" {
+			var known bool
+			if x.id, known = r.chart.find(x.task); !known {
+				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, task.Suggest(x.task, titles)))
+				continue
+			}
+			at := slices.IndexFunc(r.chart.plan.Tasks, func(t team.PlannedTask) bool { return t.ID == x.id })
+			if err := x.fit(r.schema(&specs[at])); err != nil {
+				found = append(found, fmt.Errorf("%v: %w", x, err))
+				continue
+			}
+		}
+		r.grants[x] = r.chart.grant(x)
+	}
+	for _, p := range r.promises {
+		if p.reader != Everybody && r.chart.reader(p.reader) < 0 {
+			found = append(found, fmt.Errorf("a promise about %v: nobody is called %q: %s", p.canary, p.reader, task.Suggest(p.reader, r.chart.names())))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// fit checks the path of a canary against the schema of its result.
+func (x *planted) fit(schema string) error {
+	if x.path == "" {
+		return nil
+	}
+	s, err := decoded(schema)
+	if err == nil {
+		_, x.steps, err = demand(s, x.keys, x.word)
+	}
+	return err
+}
+
+// schema returns the schema of a task's result.
+func (r *run) schema(t *task.Spec) string {
+	if t.OutputSchema != nil {
+		return string(t.OutputSchema)
+	}
+	i := slices.IndexFunc(r.file.Agents, func(a spec.Agent) bool { return a.Member.Name == t.Assignee })
+	if i < 0 {
+		return ""
+	}
+	return string(r.file.Agents[i].Member.OutputSchema)
+}
+
+// A place is something that was written or sent.
+type place struct {
+	kind  kind
+	name  string // for people
+	task  int    // of the graph, for a prompt and a result
+	lower string // its text, in lower case
+}
+
+// A kind of place says which rule holds there.
+type kind int
+
+const (
+	aPrompt kind = iota // what the plan delivers to the task
+	aResult             // what the user is shown of a task's result
+	anAnswer            // what the user is shown of the run
+	aRecord             // the trace: prompts and results, up to the user's clearance
+	aFile               // written by an agent under test
+	aLog                // never
+)
+
+// places lists everything that was written or sent.
+func (r *run) places() (out []place) {
+	add := func(k kind, at int, text, format string, args ...any) {
+		out = append(out, place{kind: k, task: at, name: fmt.Sprintf(format, args...), lower: strings.ToLower(text)})
+	}
+	for _, s := range r.cast.prompts {
+		at := r.chart.taskOf(s)
+		title := string(s.task)
+		if at >= 0 {
+			title = r.chart.g.Tasks[at].Title
+		}
+		add(aPrompt, at, s.text, "the prompt of %q (%s)", title, s.agent)
+	}
+	for i := range r.result.Tasks {
+		t := &r.result.Tasks[i]
+		at := slices.IndexFunc(r.chart.plan.Tasks, func(p team.PlannedTask) bool { return p.ID == t.ID })
+		text := t.Result + "\n" + t.Structured
+		if t.Error != nil {
+			text += "\n" + t.Error.Message
+		}
+		add(aResult, at, text, "the result of %q that the user is shown", t.Title)
+	}
+	add(anAnswer, -1, r.result.Output, "the answer that the user is shown")
+	document, _ := json.Marshal(r.result)
+	add(anAnswer, -1, string(document), "the result as JSON")
+	for _, e := range r.events {
+		text, _ := json.Marshal(e)
+		add(aLog, -1, string(text), "event %d (%s)", e.Seq, cmp.Or(e.Title, string(e.Type)))
+	}
+	add(aLog, -1, r.logs.String(), "the log")
+	r.files(r.folder, aRecord, add)
+	r.files(r.dir, aFile, add)
+	return out
+}
+
+func (r *run) files(dir string, k kind, add func(k kind, at int, text, format string, args ...any)) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			text, _ := os.ReadFile(path)
+			add(k, -1, path+"\n"+string(text), "the file %s", filepath.Base(path))
+		}
+		return nil
+	})
+}
+
+// printed logs what a program could print by mistake: values that hold payloads
+// and must not show them.
+func (r *run) printed() {
+	shown := []any{r.chart.plan}
+	for _, in := range r.file.Run.Inputs {
+		shown = append(shown, in, &in)
+	}
+	for i := range r.result.Tasks {
+		t := &r.result.Tasks[i]
+		shown = append(shown, t.Envelope, t.Error)
+		for _, receipt := range t.Receipts {
+			shown = append(shown, receipt)
+		}
+	}
+	for _, v := range shown {
+		text, _ := json.Marshal(v)
+		r.logger.Debug("printed", "value", v, "text", fmt.Sprintf("%v %+v %#v", v, v, v), "json", string(text))
+	}
+}
