@@ -141,6 +141,7 @@ func TestG19TextsThatAreNearlyJSONAreHeld(t *testing.T) {
 		"too deep":              `{"a":` + deep + `}`,
 		"too long":              long,
 		"not a number":          `{"a":NaN}`,
+		"beyond numbers":        `{"a":1e999}`,
 		"a byte order mark":     "\ufeff" + `{"a":1}`,
 		"a control character":   "{\"a\":\"\x01\"}",
 		"nothing":               "",

@@ -222,7 +222,12 @@ func TestCeilings(t *testing.T) {
 			}
 		}
 	}
-	// Of several the lowest counts, whatever the rank of their rules.
+	// Of several the lowest counts, whatever their order,
+	for _, two := range [][]label.Classification{{label.Internal, label.Confidential}, {label.Confidential, label.Internal}} {
+		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Ceiling: &two[0]}, {From: handoff.Anyone, To: "writer", Ceiling: &two[1]}}}
+		requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→writer", handoff.ReasonRule, handoff.CodeHeld)
+	}
+	// and whatever the rank of their rules.
 	p := handoff.Policy{Rules: []handoff.PairRule{
 		{From: "analyst", To: "writer", Mode: handoff.Full, Ceiling: new(label.Secret)}, {From: "analyst", To: handoff.Anyone, Ceiling: new(label.Confidential)},
 		{From: handoff.Anyone, To: "writer", Ceiling: new(label.Confidential)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Internal)},

@@ -3,6 +3,7 @@ package handoff_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +263,25 @@ func TestG46AskingTwiceGivesTheSame(t *testing.T) {
 		require.Equal(t, p1.Size(), r1.BytesAfter, "what is asked beforehand is what is delivered")
 		require.Equal(t, r1.Verdict == handoff.Passed && !p1.Empty(), !p1.Empty())
 	})
+}
+
+// A ruling carries what crosses where only Seal can reach it.
+func TestG46AskingDeliversNothing(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	for field := range reflect.TypeFor[handoff.Ruling]().Fields() {
+		if field.IsExported() {
+			seen = append(seen, field.Name)
+		}
+	}
+	require.Equal(t, []string{"Decision", "Translate"}, seen)
+	c, o := compartment(t), offer(t, envelope.Text("CANARY"))
+	r := decide(t, c, o)
+	raw, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw)+fmt.Sprintf("%+v %#v", r, &r), "CANARY")
+	_, _, err = c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, nil, nil, noon)
+	require.NoError(t, err, "asking does not use up the contract")
 }
 
 // What would become of a label is what becomes of it.
