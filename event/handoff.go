@@ -20,6 +20,7 @@ type Handoff struct {
 	Source    handoff.Source       `json:"source"`
 	Verdict   handoff.Verdict      `json:"verdict"`
 	Reason    handoff.Reason       `json:"reason,omitempty"` // why it was held
+	Detail    string               `json:"detail,omitempty"` // the same for people
 	Mode      handoff.Mode         `json:"handoffMode"`
 	Rule      handoff.Rule         `json:"governanceRuleId"`
 	Line      string               `json:"line,omitempty"` // where that rule is written

@@ -3,6 +3,7 @@ package prompt
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/label"
 )
@@ -39,14 +40,17 @@ func (p Prompt) Show(clearance label.Classification) Shown {
 func withheld(p Piece) bool { return p.Withheld }
 
 // fenceLine finds the fence in a line of the builder's.
-var fenceLine = regexp.MustCompile(`(\[/?envelope )[0-9a-f]+`)
+var fenceLine = regexp.MustCompile(`\[/?envelope [0-9a-f]+`)
 
 // hideFences takes the fences out of the builder's words. They are a digest of
 // all payloads, by which one that is withheld and has few values could be guessed.
 func hideFences(pieces []Piece) {
 	for i := range pieces {
 		if p := &pieces[i]; p.Part == PartFrame {
-			p.Words = fenceLine.ReplaceAllString(p.Words, "$1…")
+			p.Words = fenceLine.ReplaceAllStringFunc(p.Words, func(line string) string {
+				opener, fence, _ := strings.Cut(line, " ")
+				return opener + " " + strings.Repeat("*", len(fence))
+			})
 		}
 	}
 }

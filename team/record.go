@@ -97,7 +97,7 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 // handed is a decision as records have it.
 func handed(d *handoff.Decision, session, policy string, now time.Time) event.Handoff {
 	h := event.Handoff{
-		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason,
+		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Detail: d.Detail,
 		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: policy, Label: d.Before, Delivered: d.After,
 		Before: extent(d.BytesBefore, d.Envelope != ""), Redacted: d.Redacted, Revealed: d.Revealed, Translated: d.Translated, Time: now,
 	}

@@ -19,12 +19,20 @@ func (x *explained) write(w io.Writer) {
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s · %s · no prompt\n", cleanLine(u.Title), cleanLine(u.Assignee))
 		for _, h := range u.Held {
-			fmt.Fprintf(w, "  held: %s, %s: %s\n", cleanLine(x.named(h.Source, h.From)), h.Label, cleanLine(string(h.Rule)+at(h.Line)))
+			fmt.Fprintf(w, "  held: %s, %s: %s\n", cleanLine(x.named(h.Source, h.From)), h.Label, cleanLine(string(h.Rule)+at(h.Line)+behind(": ", h.Detail)))
 		}
 	}
 	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
 		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", cleanLine(x.task), x.status())
 	}
+}
+
+// behind puts a text, if there is one, behind a mark.
+func behind(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
 }
 
 // status says what became of the one task that was asked for.
