@@ -156,33 +156,33 @@ func (c *checker) checkGrants(i int) {
 	t := g.Task(i)
 	for j := range t.DependsOn {
 		d := &t.DependsOn[j]
-		at := c.problem(i, "dependsOn", j)
+		at := func() place { return c.problem(i, "dependsOn", j) } // most say nothing
 		if d.Need != nil && len(d.Need) == 0 {
-			at.say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 			continue
 		}
 		up := int(g.Upstream(i)[j])
 		grant := p.dependencyGrant(c.team.edges, i, j, up)
 		if r := grant.Terms.Contradiction(d.Need); r != nil {
-			at.say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
+			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
 		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
-			at.say(err.Error(), "", err)
+			at().say(err.Error(), "", err)
 		} else {
 			c.checkOpaque(i, j, up, &grant)
 		}
 	}
 	for j := range t.Uses {
 		u := &t.Uses[j]
-		at := c.problem(i, "uses", j)
+		at := func() place { return c.problem(i, "uses", j) }
 		grant := p.inputGrant(c.team.edges, i, j)
 		switch r := grant.Terms.Contradiction(u.Need); {
 		case u.Need != nil && len(u.Need) == 0:
-			at.say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 		case r != nil:
-			at.say(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
+			at().say(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
 		default:
 			if _, err := grant.Terms.Delivers(u.Need); err != nil {
-				at.say(err.Error(), "", err)
+				at().say(err.Error(), "", err)
 			}
 		}
 		for _, r := range handoff.CheckReveal(grant.Reveal) {
