@@ -183,6 +183,21 @@ func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 	o.Translated = retell(t, o, "x", above(label.Confidential))
 	requireHeld(t, under(t, p, cleared(label.Internal)), o, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
+	for _, tt := range []struct {
+		level, translated label.Classification
+		change            func(*handoff.Contract)
+	}{
+		{label.Secret, label.Secret, cleared(label.Secret)},                                                                // no rule for the pair, and what the entry lowers is not this
+		{label.Internal, label.Confidential, func(k *handoff.Contract) { k.MaxInput = label.Internal }},                    // above the contract
+		{label.Internal, label.Secret, func(k *handoff.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret }}, // secret by itself
+	} {
+		p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Translate: byModel}}, Declassify: lowering().Declassify}
+		o := offer(t, structured(t, `{"score":1}`), labelled(tt.level))
+		o.Translated = retell(t, o, "x", labelled(label.Internal))
+		require.Equal(t, label.Internal, sealed(t, under(t, p, tt.change), o).Decision().After)
+		o.Translated = retell(t, o, "x", labelled(tt.translated))
+		requireHeld(t, under(t, p, tt.change), o, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
+	}
 	// A blank translation brings nothing across.
 	o = offer(t, envelope.Text("CANARY"))
 	o.Translated = retell(t, o, "")
