@@ -33,6 +33,7 @@ type planted struct {
 	keys  []string // the path in tokens
 	steps []string // the same with * for elements of arrays; nil for a text
 	id    task.ID  // of the task, known when there is a plan
+	quiet bool     // it need not come to anybody
 }
 
 // String says where the canary was planted.

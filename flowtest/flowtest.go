@@ -41,6 +41,8 @@ type Flow struct {
 	agents   map[string]team.Agent // that a test brought
 	careless bool
 
+	everywhere bool // plant in the results of all tasks, too
+
 	canaries []*planted
 	promises []promise
 	faults   []string // what was asked for and makes no sense

@@ -44,6 +44,7 @@ func (f *Flow) Run(t testing.TB) {
 	for _, fault := range r.judge() {
 		t.Errorf("flowtest: %s", fault)
 	}
+	t.Logf("flowtest: %d canaries in %d prompts of %d tasks", len(r.canaries), len(r.cast.prompts), len(r.result.Tasks))
 }
 
 // A run is one run of a flow, and what it left behind.
@@ -65,6 +66,11 @@ func (r *run) do() error {
 		return err
 	}
 	r.chart = newChart(plan)
+	if r.everywhere {
+		if err := r.plantResults(); err != nil {
+			return err
+		}
+	}
 	if err := r.place(); err != nil {
 		return err
 	}
@@ -199,12 +205,12 @@ type place struct {
 type kind int
 
 const (
-	aPrompt kind = iota // what the plan delivers to the task
-	aResult             // what the user is shown of a task's result
-	anAnswer            // what the user is shown of the run
-	aRecord             // the trace: prompts and results, up to the user's clearance
-	aFile               // written by an agent under test
-	aLog                // never
+	aPrompt  kind = iota // what the plan delivers to the task
+	aResult              // what the user is shown of a task's result
+	anAnswer             // what the user is shown of the run
+	aRecord              // the trace: prompts and results, up to the user's clearance
+	aFile                // written by an agent under test
+	aLog                 // never
 )
 
 // places lists everything that was written or sent.
