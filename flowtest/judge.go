@@ -246,9 +246,14 @@ func delivery(e *flow.Edge) string {
 	return e.Delivers.String()
 }
 
-// nowhere reports whether a canary was promised to come to nobody.
+// nowhere reports whether a canary was promised to come to nobody: to no agent,
+// no coordinator and not to the user.
 func (r *run) nowhere(x *planted) bool {
-	return slices.ContainsFunc(r.promises, func(p promise) bool { return p.canary == x && p.never && p.reader == Everybody })
+	return !slices.ContainsFunc(r.chart.g.Readers, func(reader flow.Reader) bool {
+		return reader.Kind != flow.Endpoint && !slices.ContainsFunc(r.promises, func(p promise) bool {
+			return p.canary == x && p.never && (p.reader == reader.Name || p.reader == Everybody)
+		})
+	})
 }
 
 // names returns the names of all readers.

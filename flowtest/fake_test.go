@@ -1,0 +1,55 @@
+package flowtest_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/spec"
+)
+
+// A fake is a test that may fail: it keeps what it was told.
+type fake struct {
+	testing.TB
+	errors []string
+}
+
+func (f *fake) Helper()             {}
+func (f *fake) Logf(string, ...any) {}
+func (f *fake) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+func (f *fake) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// told runs a test of a spec in its own goroutine and returns what it failed with.
+func told(t *testing.T, text string, test func(f *flowtest.Flow)) string {
+	t.Helper()
+	tb := &fake{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f := flowtest.LoadOptions(tb, spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+		test(f)
+		f.Run(tb)
+	}()
+	<-done
+	return strings.Join(tb.errors, "\n")
+}
+
+// requireTold holds what a test failed with to pieces of it.
+func requireTold(t *testing.T, got string, want ...string) {
+	t.Helper()
+	if len(want) == 0 {
+		require.Empty(t, got)
+	}
+	for _, w := range want {
+		require.Contains(t, got, w)
+	}
+}

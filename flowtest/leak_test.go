@@ -1,0 +1,213 @@
+package flowtest_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/team"
+)
+
+// chains is a team of two chains that share an agent and nothing else.
+const chains = `name: chains
+model: none
+inputs:
+  claim: {text: "water in the kitchen", classification: confidential}
+  rules: {text: "pay by clause 4"}
+agents:
+  - {name: clerk, accepts: confidential, systemPrompt: You read.}
+  - {name: writer, accepts: confidential, systemPrompt: You write.}
+tasks:
+  - {title: Read the claim, assignee: clerk, uses: [claim], description: Read it.}
+  - {title: Read the rules, assignee: clerk, uses: [rules], description: Read them.}
+  - {title: Write about rules, assignee: writer, dependsOn: [Read the rules], description: Write.}
+`
+
+func TestAFlowThatIsKept(t *testing.T) {
+	t.Parallel()
+	got := told(t, chains, func(f *flowtest.Flow) {
+		claim, rules := f.PlantInput("claim"), f.PlantInput("rules")
+		f.Never(claim, "writer")
+		f.Reaches(claim, "clerk", "user")
+		f.Reaches(rules, "clerk", "writer", "user", "https://api.openai.com/v1")
+	})
+	require.Empty(t, got)
+}
+
+// inTurn is the same, one task after the other: the claim is read before the rules.
+var inTurn = strings.Replace(chains, "uses: [rules]", "uses: [rules], priority: low", 1) +
+	"  - {title: Sum up, assignee: clerk, dependsOn: [Read the claim], description: Sum up.}\nmaxConcurrency: 1\n"
+
+// TestABrokenGateIsCaught puts agents in the team that leak what they read.
+func TestABrokenGateIsCaught(t *testing.T) {
+	t.Parallel()
+	plain := func(p prompt.Prompt) agent.Reply { return agent.Reply{Text: p.Text()} }
+	tests := []struct {
+		name  string
+		leaky func(f *flowtest.Flow) team.AgentFunc
+		want  []string
+	}{
+		{
+			"logs its prompt",
+			func(f *flowtest.Flow) team.AgentFunc {
+				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					f.Logger().Debug("asked", "prompt", p.Text())
+					return plain(p), nil
+				}
+			},
+			[]string{`input "claim" (`, "stands in the log", "logs, events and printed values never hold what was handed on"},
+		},
+		{
+			"logs its prompt, encoded",
+			func(f *flowtest.Flow) team.AgentFunc {
+				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					f.Logger().Info("asked", "prompt", base64.URLEncoding.EncodeToString([]byte(p.Text())))
+					return plain(p), nil
+				}
+			},
+			[]string{`input "claim" (`, "stands, encoded, in the log"},
+		},
+		{
+			"remembers between tasks",
+			func(*flowtest.Flow) team.AgentFunc {
+				var mu sync.Mutex
+				var memory string
+				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					memory += p.Text()
+					return agent.Reply{Text: memory}, nil
+				}
+			},
+			[]string{
+				`input "claim" (`, `stands in the prompt of "Write about rules" (writer): no edge of the spec brings it there; the flow table says of claim and writer: never`,
+				`stands in the result of "Read the rules" that the user is shown: its prompt may not have it, so neither may its result`,
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := told(t, inTurn, func(f *flowtest.Flow) {
+				f.PlantInput("claim")
+				f.Agent("clerk", tt.leaky(f))
+			})
+			requireTold(t, got, tt.want...)
+			t.Log(got)
+		})
+	}
+}
+
+func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"confidential", "secret"} {
+		text := strings.Replace(chains, "classification: confidential", "classification: "+level, 1)
+		text = strings.Replace(text, "{name: clerk, accepts: confidential,", "{name: clerk, accepts: "+level+", baseURL: 'http://127.0.0.1:9/v1',", 1)
+		if level == "secret" {
+			text += "policy: {rules: [{from: user, to: clerk, mode: full}]}\n"
+		}
+		got := told(t, text, func(f *flowtest.Flow) {
+			f.PlantInput("claim")
+			f.Agent("clerk", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				err := os.WriteFile(filepath.Join(f.Dir(), p.Sections()[0].Title), []byte(p.Text()), 0o600)
+				return agent.Reply{Text: "done"}, err
+			}))
+		})
+		if level == "confidential" {
+			require.Empty(t, got)
+		} else {
+			requireTold(t, got, "stands in the file claim: it is secret at least, and the user accepts confidential")
+		}
+	}
+}
+
+func TestPromisesAreHeldToWhatHappened(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		test func(f *flowtest.Flow)
+		want []string
+	}{
+		{
+			"a broken never",
+			func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") },
+			[]string{
+				`promised that input "rules" (`, `never reaches writer, and it stands in the prompt of "Write about rules" (writer)`,
+				"the flow table says retold: input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
+				"narrow or cut what -:12 grants",
+			},
+		},
+		{
+			"a broken reaches",
+			func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), "writer") },
+			[]string{`reaches writer, and it stands in nothing that writer was given`, "the flow table says of all of claim: never"},
+		},
+		{
+			"never anybody",
+			func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), flowtest.Everybody) },
+			[]string{"never reaches clerk", "never reaches user", "never reaches https://api.openai.com/v1"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			requireTold(t, told(t, chains, tt.test), tt.want...)
+		})
+	}
+}
+
+func TestWhatMakesNoSenseIsSaid(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		test func(f *flowtest.Flow)
+		want string
+	}{
+		{"no such input", func(f *flowtest.Flow) { f.PlantInput("clam") }, `no input is called "clam"`},
+		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `no task is called "Read the clam": did you mean "Read the claim"?`},
+		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `nobody is called "writers": did you mean "writer"?`},
+		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `no agent is called "clerks"`},
+		{"twice", func(f *flowtest.Flow) { f.PlantInput("claim"); f.PlantInput("claim") }, `is planted twice`},
+		{"a path in a text", func(f *flowtest.Flow) { f.PlantInput("claim", "/a") }, "it is no JSON value and has no path /a"},
+		{"a foreign canary", func(f *flowtest.Flow) { f.Never(flowtest.Canary{}, "writer") }, "a canary that was not planted here"},
+		{"no reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim")) }, "names no reader"},
+		{"reaches everybody", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), flowtest.Everybody) }, "* is for Never"},
+		{"a path of many", func(f *flowtest.Flow) { f.PlantResult("Read the claim", "/a/**") }, "is no place of one value"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			requireTold(t, told(t, chains, tt.test), tt.want)
+		})
+	}
+}
+
+func TestACanaryThatComesToNobody(t *testing.T) {
+	t.Parallel()
+	text := chains + "  - {title: Nothing, assignee: clerk, description: Nothing.}\n"
+	text = strings.Replace(text, "inputs:\n", "inputs:\n  unread: {text: nobody reads it}\n", 1)
+	requireTold(t, told(t, text, func(f *flowtest.Flow) { f.PlantInput("unread") }), `input "unread" (`, "was planted where nothing reads: it came to nobody")
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }))
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "clerk", "writer", "user") }))
+}
+
+func TestARunThatFailsShowsNothing(t *testing.T) {
+	t.Parallel()
+	got := told(t, chains, func(f *flowtest.Flow) {
+		f.PlantInput("claim")
+		f.Agent("clerk", team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{}, errors.New("out of ink")
+		}))
+	})
+	requireTold(t, got, `what follows was not tested: task "Read the claim": out of ink`)
+}
