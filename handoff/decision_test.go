@@ -169,6 +169,7 @@ func TestRulesAddKindsAndPatterns(t *testing.T) {
 	} {
 		g := handoff.WholeOf(upstream, "")
 		g.Terms = rulebook(t, p).Between("analyst", handoff.User)
+		g.Reveal = map[redact.Kind][]task.Path{"ip": {""}} // which is for agents
 		c := granted(t, []handoff.Grant{g}, func(k *handoff.Contract) { k.Callee = handoff.User })
 		require.Equal(t, want, sealed(t, c, offer(t, envelope.Text(give+fakeToken))).Payload().Text())
 	}
