@@ -12,7 +12,8 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// checked is what check says of a spec that has no error, in JSON.
+// checked is what check says of a spec that has no error, in JSON. It is not OK
+// if an assertion does not hold.
 type checked struct {
 	OK       bool           `json:"ok"`
 	Name     string         `json:"name,omitempty"`
@@ -22,6 +23,8 @@ type checked struct {
 	Tasks    int            `json:"tasks"`
 	Goal     bool           `json:"goal,omitempty"` // the coordinator plans the tasks
 	Warnings []spec.Problem `json:"warnings"`
+
+	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -29,7 +32,10 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [SPEC]",
 		Short: "Say everything that is wrong with a spec; nothing is run",
-		Args:  atMostOne,
+		Long: `check says everything that is wrong with a spec, each at its place, and runs
+nothing. If something flows that the spec asserts not to, it shows the way,
+and the exit status is 1.`,
+		Args: atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				s.path = args[0]
@@ -48,17 +54,29 @@ func (a *app) check(s *source) error {
 	if err != nil {
 		return err
 	}
+	return a.checkFile(file)
+}
+
+func (a *app) checkFile(file *spec.File) error {
 	plan, err := a.look(file)
 	if err != nil {
 		return err
 	}
 	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
 	c.Warnings = append(warnings(file, plan), modelless(file)...)
-	if a.settings.json() {
-		return a.printJSON(c)
+	if plan != nil {
+		c.Assertions, c.OK = plan.Findings, len(brokenOf(plan)) == 0
 	}
-	a.warn(c.Warnings)
-	return a.printText(c.String())
+	if a.settings.json() {
+		err = a.printJSON(c)
+	} else {
+		a.warn(c.Warnings)
+		err = a.printText(c.String())
+	}
+	if err != nil {
+		return err
+	}
+	return a.judged(plan, a.settings.json())
 }
 
 // String is the line for people.
@@ -67,9 +85,16 @@ func (c checked) String() string {
 	if c.Goal {
 		tasks = "a goal"
 	}
-	text := fmt.Sprintf("%s: ok: %s, %s, %s", c.File, tasks, plural(c.Agents, "agent"), plural(c.Inputs, "input"))
+	verdict := "ok"
+	if !c.OK {
+		verdict = "broken"
+	}
+	text := fmt.Sprintf("%s: %s: %s, %s, %s", c.File, verdict, tasks, plural(c.Agents, "agent"), plural(c.Inputs, "input"))
 	if c.Tasks == 0 && !c.Goal {
 		text += `; without tasks it takes a goal to run: "runteam run --goal TEXT"`
+	}
+	if n := len(c.Assertions); n > 0 {
+		text += "; " + plural(n, "assertion")
 	}
 	if n := len(c.Warnings); n > 0 {
 		text += "; " + plural(n, "warning")
@@ -111,7 +136,7 @@ func noModel(at task.Position, message string) spec.Problem {
 }
 
 // look makes the team of a spec and plans its tasks, without a key, a network
-// or a model. The plan of a spec without tasks is nil; of a goal everything is
+// or a model, and holds them to what it asserts. The plan of a spec without tasks is nil; of a goal everything is
 // looked at but what the coordinator would say to it.
 func (a *app) look(file *spec.File) (*team.Plan, error) {
 	t, err := build(file, unasked(a.lookup))

@@ -9,26 +9,40 @@ import (
 )
 
 // dotShapes tell kinds of nodes apart; tasks have the shape of the graph.
-var dotShapes = map[handoff.SourceKind]string{handoff.Input: "note", handoff.Memory: "cylinder", handoff.Goal: "ellipse"}
+var dotShapes = map[handoff.SourceKind]string{handoff.Input: "note", handoff.Memory: "cylinder", handoff.Goal: "ellipse", outside: "box3d"}
 
-// dot writes a drawing for Graphviz. A dashed edge is an optional dependency.
+// dot writes a drawing for Graphviz. A dashed edge is optional or withheld, a
+// dotted one leads to where a prompt leaves to.
 func (d *drawing) dot(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotQuoted(d.name))
 	b.WriteString("  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n")
 	for _, n := range d.nodes {
-		fmt.Fprintf(&b, "  %s [label=%s%s];\n", n.id, dotQuoted(n.wrapped(dotWidth)...), n.dotShape())
+		fmt.Fprintf(&b, "  %s [label=%s%s];\n", n.id, dotQuoted(wrapped(n.lines, dotWidth)...), n.dotShape())
 	}
 	for _, e := range d.edges {
-		style := ""
-		if e.optional {
-			style = " [style=dashed]"
-		}
-		fmt.Fprintf(&b, "  %s -> %s%s;\n", d.nodes[e.from].id, d.nodes[e.to].id, style)
+		fmt.Fprintf(&b, "  %s -> %s%s;\n", d.nodes[e.from].id, d.nodes[e.to].id, e.dotStyle())
 	}
 	b.WriteString("}\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (e *edge) dotStyle() string {
+	var all []string
+	switch {
+	case e.leaves:
+		all = append(all, "style=dotted", "arrowhead=open")
+	case e.faint:
+		all = append(all, "style=dashed")
+	}
+	if e.text != "" {
+		all = append(all, "label="+dotQuoted(wrapped(e.lines(), dotWidth)...))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(all, ", ") + "]"
 }
 
 func (n *node) dotShape() string {
@@ -58,9 +72,9 @@ func dotQuoted(lines ...string) string {
 // dotWidth is where lines of a label are broken: Graphviz does not.
 const dotWidth = 40
 
-// wrapped returns the lines of a node, those that are longer broken between words.
-func (n *node) wrapped(width int) (all []string) {
-	for _, l := range n.lines {
+// wrapped returns lines, those that are longer broken between words.
+func wrapped(lines []string, width int) (all []string) {
+	for _, l := range lines {
 		line := ""
 		for word := range strings.FieldsSeq(l) {
 			if line != "" && columns(line)+1+columns(word) > width {

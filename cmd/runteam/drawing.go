@@ -14,25 +14,39 @@ import (
 
 // drawing is a plan as nodes and edges: tasks in the order of the spec, then
 // what they read beside the results of each other, then the answer of a
-// coordinator. It reads the results of all tasks; edges stand for those that
-// nothing else reads, so that a drawing stays readable.
+// coordinator, then the endpoints that prompts leave to. The answer reads the
+// results of all tasks; edges stand for those that nothing else reads, so that
+// a drawing stays readable.
 type drawing struct {
 	name  string
 	nodes []node
-	edges []edge // what a task reads, task by task, in the order in which it stands in its prompt
+	edges []edge // what a task reads, task by task, in the order in which it stands in its prompt; then where tasks leave to
 }
 
-// node is a task or a source of context. Its lines are without what hides.
+// node is a task, a source of context or an endpoint. Its lines are without what hides.
 type node struct {
 	id    string
-	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it
+	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it, outside for an endpoint
 	lines []string
 }
+
+// outside is the kind of the nodes of endpoints, which is none of a source.
+const outside handoff.SourceKind = 0
 
 // edge is what one node reads of another, which are indices into the nodes.
 type edge struct {
 	from, to int
-	optional bool
+	faint    bool   // optional, or withheld, which its text says
+	leaves   bool   // to an endpoint
+	text     string // what of it is delivered, and by which rules: lines without what hides
+}
+
+// lines are those of the text.
+func (e *edge) lines() []string {
+	if e.text == "" {
+		return nil
+	}
+	return strings.Split(e.text, "\n")
 }
 
 // shortID is how many characters the part of an id that tells nodes apart has,
@@ -61,19 +75,32 @@ func draw(p *team.Plan) *drawing {
 	}
 	drawn := make(map[edge]bool)
 	for i, t := range p.Tasks {
-		for _, r := range t.Reads {
-			e := edge{from: add(origin(r)), to: i, optional: r.Optional}
+		for j := range t.Reads {
+			r := &t.Reads[j]
+			e := edge{from: add(origin(r)), to: i, faint: r.Optional || r.Withheld != "", text: edgeText(r)}
 			if !drawn[e] {
 				drawn[e] = true
 				d.edges = append(d.edges, e)
 			}
 		}
 	}
+	leave := func(from int, to string) {
+		if to != "" {
+			d.edges = append(d.edges, edge{from: from, to: add("endpoint "+to, outside, cleanLine(to)), leaves: true})
+		}
+	}
+	answer := -1
 	if p.Coordinator != nil {
-		answer := add("answer", handoff.Goal, "answer", handoff.Coordinator)
+		answer = add("answer", handoff.Goal, "answer", handoff.Coordinator)
 		for _, id := range p.Output {
 			d.edges = append(d.edges, edge{from: at[taskKey(id)], to: answer})
 		}
+	}
+	for i := range p.Tasks {
+		leave(i, p.Tasks[i].LeavesTo)
+	}
+	if answer >= 0 {
+		leave(answer, p.Coordinator.LeavesTo)
 	}
 	d.identify(keys)
 	return d
@@ -83,8 +110,17 @@ func taskKey(id task.ID) string { return "task " + string(id) }
 
 func inputKey(name string) string { return "input " + strings.ToLower(name) }
 
+// edgeText says what becomes of what is read, a line for each thing.
+func edgeText(r *team.Reading) string {
+	lines := treatment(r)
+	if rules := rulesOf(r); rules != "" {
+		lines = append(lines, rules)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // origin returns the node that a reading comes from.
-func origin(r team.Reading) (key string, kind handoff.SourceKind, line string) {
+func origin(r *team.Reading) (key string, kind handoff.SourceKind, line string) {
 	switch r.Kind {
 	case handoff.Dependency:
 		return taskKey(r.Task), r.Kind, cleanLine(r.Name)
@@ -97,7 +133,7 @@ func origin(r team.Reading) (key string, kind handoff.SourceKind, line string) {
 }
 
 // letters begin the ids of nodes.
-var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a"}
+var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a", outside: "e"}
 
 // identify gives each node an id that depends on nothing but what it stands
 // for, so that a change of a spec changes few lines of its drawing. Ids are

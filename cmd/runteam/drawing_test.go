@@ -32,9 +32,10 @@ func planOfTitles(titles []string) *team.Plan {
 	p := &team.Plan{Name: `plan "of" \titles`}
 	for i, title := range titles {
 		t := team.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: title, Assignee: "agent " + title, Label: label.Internal}
-		t.Reads = append(t.Reads, team.Reading{Kind: handoff.Input, Name: "input " + title, From: "user"})
+		t.Reads = append(t.Reads, team.Reading{Kind: handoff.Input, Name: "input " + title, From: "user", Delivers: "/" + title, Rule: handoff.Rule(title), Line: title})
 		p.Inputs = append(p.Inputs, team.PlannedInput{Name: fmt.Sprintf("input %d %s", i, title), Classification: label.Confidential})
 		t.Reads[0].Name = p.Inputs[i].Name
+		t.LeavesTo = titles[min(i, 1)] + fmt.Sprint(min(i, 1))
 		if i > 0 {
 			t.Reads = append(t.Reads, team.Reading{Kind: handoff.Dependency, Task: p.Tasks[i-1].ID, Name: titles[i-1], Optional: i%2 == 0})
 		}
@@ -52,7 +53,8 @@ func drawn(t require.TestingT, form string, p *team.Plan) string {
 // graph is what a reader of a drawing finds in it: labels by id, and edges.
 type graph struct {
 	labels map[string]string
-	edges  []string // "from to", and "?" behind an optional one
+	edges  []string // "from to", "?" behind a faint one, and its text in brackets
+	leaves []string // "from to"
 }
 
 var readers = map[string]func(require.TestingT, string) graph{"dot": readDot, "mermaid": readMermaid}
@@ -60,6 +62,13 @@ var readers = map[string]func(require.TestingT, string) graph{"dot": readDot, "m
 // dotTokens are those that Graphviz knows in what the command writes; in a
 // quoted string a backslash takes the next character with it.
 var dotTokens = regexp.MustCompile(`^(?:\s+|->|[{}\[\]=,;]|[a-z0-9]+|"(?:[^"\\]|\\.)*")`)
+
+var dotAttributes = regexp.MustCompile(`^(?:\[ (style = dashed)?(?: ?,? ?label = (".*"))? \])?$`)
+
+// dotUnquoted is what Graphviz shows of a quoted string, in one line.
+func dotUnquoted(text string) string {
+	return html.UnescapeString(strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, " ").Replace(text[1 : len(text)-1]))
+}
 
 func readDot(t require.TestingT, text string) graph {
 	var tokens []string
@@ -83,21 +92,25 @@ func readDot(t require.TestingT, text string) graph {
 		switch {
 		case statement[0] == "node":
 		case statement[1] == "->":
-			edge := statement[0] + " " + statement[2]
-			if len(statement) > 3 {
-				require.Equal(t, "[ style = dashed ]", strings.Join(statement[3:], " "))
+			edge, rest := statement[0]+" "+statement[2], strings.Join(statement[3:], " ")
+			if rest == "[ style = dotted , arrowhead = open ]" {
+				g.leaves = append(g.leaves, edge)
+				break
+			}
+			m := dotAttributes.FindStringSubmatch(rest)
+			require.NotNil(t, m, "%q", rest)
+			if m[1] != "" {
 				edge += "?"
+			}
+			if m[2] != "" {
+				edge += "[" + dotUnquoted(m[2]) + "]"
 			}
 			g.edges = append(g.edges, edge)
 		default:
 			require.Equal(t, []string{"[", "label", "="}, statement[1:4])
 			_, twice := g.labels[statement[0]]
 			require.False(t, twice, "two nodes of one id")
-			label := strings.Trim(statement[4], `"`)
-			if strings.HasSuffix(statement[4], `\""`) { // a quote of the label itself
-				label = statement[4][1 : len(statement[4])-1]
-			}
-			g.labels[statement[0]] = html.UnescapeString(strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, " ").Replace(label))
+			g.labels[statement[0]] = dotUnquoted(statement[4])
 		}
 		statement = nil
 	}
@@ -106,8 +119,8 @@ func readDot(t require.TestingT, text string) graph {
 }
 
 var (
-	mermaidNode = regexp.MustCompile(`^  ([a-z][0-9a-f]+)(?:\["([^"]*)"\]|\[/"([^"]*)"/\]|\[\("([^"]*)"\)\]|\(\["([^"]*)"\]\)|>"([^"]*)"\])$`)
-	mermaidEdge = regexp.MustCompile(`^  ([a-z][0-9a-f]+) (-->|-\.->) ([a-z][0-9a-f]+)$`)
+	mermaidNode = regexp.MustCompile(`^  ([a-z][0-9a-f]+)(?:\["([^"]*)"\]|\[/"([^"]*)"/\]|\[\("([^"]*)"\)\]|\(\["([^"]*)"\]\)|\[\["([^"]*)"\]\]|>"([^"]*)"\])$`)
+	mermaidEdge = regexp.MustCompile(`^  ([a-z][0-9a-f]+) (-->|-\.->|--o)(?:\|"([^"]*)"\|)? ([a-z][0-9a-f]+)$`)
 	mermaidSafe = regexp.MustCompile(`^(?:[\p{L}\p{M}\p{Nd}]+(?:[-'][\p{L}\p{M}\p{Nd}]+)*|[ ,]|#[0-9]+;|<br>)*$`)
 	mermaidCode = regexp.MustCompile(`#([0-9]+;)`)
 )
@@ -118,18 +131,32 @@ func readMermaid(t require.TestingT, text string) graph {
 	g := graph{labels: map[string]string{}}
 	for _, line := range lines[1:] {
 		if m := mermaidEdge.FindStringSubmatch(line); m != nil {
-			g.edges = append(g.edges, m[1]+" "+m[3]+map[string]string{"-.->": "?"}[m[2]])
+			edge := m[1] + " " + m[4]
+			if m[2] == "--o" {
+				require.Empty(t, m[3])
+				g.leaves = append(g.leaves, edge)
+				continue
+			}
+			edge += map[string]string{"-.->": "?"}[m[2]]
+			if m[3] != "" {
+				edge += "[" + mermaidUnquoted(t, m[3]) + "]"
+			}
+			g.edges = append(g.edges, edge)
 			continue
 		}
 		m := mermaidNode.FindStringSubmatch(line)
 		require.NotNil(t, m, "%q", line)
 		_, twice := g.labels[m[1]]
 		require.False(t, twice, "two nodes of one id")
-		label := strings.Join(m[2:], "")
-		require.Regexp(t, mermaidSafe, label)
-		g.labels[m[1]] = html.UnescapeString(mermaidCode.ReplaceAllString(strings.ReplaceAll(label, "<br>", " "), "&#$1"))
+		g.labels[m[1]] = mermaidUnquoted(t, strings.Join(m[2:], ""))
 	}
 	return g
+}
+
+// mermaidUnquoted is what Mermaid shows of a label, in one line.
+func mermaidUnquoted(t require.TestingT, label string) string {
+	require.Regexp(t, mermaidSafe, label)
+	return html.UnescapeString(mermaidCode.ReplaceAllString(strings.ReplaceAll(label, "<br>", " "), "&#$1"))
 }
 
 // requireDrawn holds a drawing to its plan: each task and input once, with its
@@ -138,8 +165,8 @@ func requireDrawn(t require.TestingT, form string, p *team.Plan) {
 	text := drawn(t, form, p)
 	require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return hidden(r) && r != '\n' }), "%q", text)
 	g := readers[form](t, text)
-	require.Len(t, g.labels, len(p.Tasks)+len(p.Inputs))
 	d := draw(p)
+	require.Len(t, g.labels, len(d.nodes))
 	for i, n := range d.nodes {
 		want := strings.Join(n.lines, " ")
 		require.Equal(t, strings.Fields(want), strings.Fields(g.labels[n.id]))
@@ -147,8 +174,9 @@ func requireDrawn(t require.TestingT, form string, p *team.Plan) {
 			require.Equal(t, cleanLine(p.Tasks[i].Title), n.lines[0])
 		}
 	}
-	var want []string
+	var want, leave []string
 	for i, task := range p.Tasks {
+		leave = append(leave, d.nodes[i].id+" "+d.nodes[len(p.Tasks)+len(p.Inputs)+min(i, 1)].id)
 		for _, r := range task.Reads {
 			from, mark := d.nodes[len(p.Tasks)+i].id, ""
 			if r.Kind == handoff.Dependency {
@@ -157,10 +185,23 @@ func requireDrawn(t require.TestingT, form string, p *team.Plan) {
 			if r.Optional {
 				mark = "?"
 			}
+			if text := strings.Join(append(treatment(&r), rulesOf(&r)), " "); text != " " && text != "" {
+				mark += "[" + text + "]"
+			}
 			want = append(want, from+" "+d.nodes[i].id+mark)
 		}
 	}
-	require.Equal(t, want, g.edges)
+	require.Equal(t, spaced(want), spaced(g.edges))
+	require.Equal(t, spaced(leave), spaced(g.leaves))
+}
+
+// spaced is a list of texts as they are after lines were broken between words.
+func spaced(all []string) []string {
+	out := make([]string, len(all))
+	for i, text := range all {
+		out[i] = strings.NewReplacer("[ ", "[", " ]", "]").Replace(strings.Join(strings.Fields(text), " "))
+	}
+	return out
 }
 
 func TestG53TitlesAddNothingToADrawing(t *testing.T) {
@@ -255,7 +296,7 @@ func TestDrawingOfMemoryAndMessages(t *testing.T) {
 	}
 	for form, read := range readers {
 		g := read(t, drawn(t, form, p))
-		require.Len(t, g.labels, 6)
+		require.Len(t, g.labels, 8)
 		require.Len(t, g.edges, 7, "each task reads the memory once")
 	}
 }

@@ -12,10 +12,12 @@ import (
 // mermaidShapes are what stands around a label, by kind; tasks are boxes.
 var mermaidShapes = map[handoff.SourceKind][2]string{
 	handoff.Dependency: {"[", "]"}, handoff.Input: {"[/", "/]"}, handoff.Memory: {"[(", ")]"}, handoff.Goal: {"([", "])"},
+	outside: {"[[", "]]"},
 }
 
 // mermaid writes a drawing as a flowchart of Mermaid, as Markdown pages show
-// them. A dotted edge is an optional dependency.
+// them. A dotted edge is optional or withheld; one with a round end leads to where
+// a prompt leaves to.
 func (d *drawing) mermaid(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
@@ -27,14 +29,24 @@ func (d *drawing) mermaid(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s%s%s%s\n", n.id, around[0], mermaidQuoted(n.lines...), around[1])
 	}
 	for _, e := range d.edges {
-		arrow := "-->"
-		if e.optional {
-			arrow = "-.->"
-		}
-		fmt.Fprintf(&b, "  %s %s %s\n", d.nodes[e.from].id, arrow, d.nodes[e.to].id)
+		fmt.Fprintf(&b, "  %s %s %s\n", d.nodes[e.from].id, e.mermaidArrow(), d.nodes[e.to].id)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (e *edge) mermaidArrow() string {
+	arrow := "-->"
+	switch {
+	case e.leaves:
+		arrow = "--o"
+	case e.faint:
+		arrow = "-.->"
+	}
+	if e.text != "" {
+		arrow += "|" + mermaidQuoted(e.lines()...) + "|"
+	}
+	return arrow
 }
 
 // mermaidQuoted returns lines as one quoted label. All but letters, digits,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/assign"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -22,6 +22,8 @@ type planJob struct {
 	source
 	stage
 	limits
+	question
+	promises
 	save newFile
 }
 
@@ -32,10 +34,16 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Show who would read what, at which label, and where it leaves to; no task is run",
 		Long: `plan shows what a run would do, and runs no task. For a list of tasks it needs
 no key and no network. With --goal, or of a spec with goal:, the coordinator is
-asked for a plan: one model call, and one more if the first plan cannot be run.`,
+asked for a plan: one model call, and one more if the first plan cannot be run.
+
+It says of every input and every result which agent, endpoint and person can come
+to see it: whole, in part, only as retold by others, or never. --assert holds
+the plan to a promise, as assert: in the spec does; exit status 1 if it is broken.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd
+  runteam plan claims --from claim             only where the input claim comes to
+  runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{alsoForms: "dot mermaid"},
 		Args:        atMostOne,
@@ -51,6 +59,8 @@ asked for a plan: one model call, and one more if the first plan cannot be run.`
 	j.goalFlags(cmd)
 	j.stage.flags(cmd)
 	j.limits.flags(cmd, "the planning of a goal")
+	j.question.flags(cmd)
+	j.promises.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&j.save.path, "save", "", "write the planned tasks as a spec to `FILE`")
 	f.BoolVar(&j.save.force, "force", false, "with --save: replace a file that exists")
@@ -79,7 +89,8 @@ func (j *planJob) check(cmd *cobra.Command, file *spec.File) error {
 }
 
 func (a *app) plan(cmd *cobra.Command, j *planJob) error {
-	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check} {
+	asks := func(cmd *cobra.Command) error { return j.question.check(cmd, a.settings.output) }
+	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check, asks} {
 		if err := check(cmd); err != nil {
 			return err
 		}
@@ -91,38 +102,58 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 	if err := j.check(cmd, file); err != nil {
 		return err
 	}
-	var plan *team.Plan
+	plan, err := a.makePlan(cmd.Context(), j, file)
+	if err != nil {
+		return err
+	}
+	left, unsaved := j.savePlan(file, plan)
+	if err := a.printPlan(file, plan, j.question); err != nil {
+		return err
+	}
+	if err := a.saved(j, left, unsaved); err != nil {
+		return err
+	}
+	return a.judged(plan, drawings[a.settings.output] == nil)
+}
+
+// makePlan plans what a spec says, and holds the plan to what it and the flags assert.
+func (a *app) makePlan(ctx context.Context, j *planJob, file *spec.File) (plan *team.Plan, err error) {
+	if err := j.promises.add(file); err != nil {
+		return nil, err
+	}
 	switch {
 	case file.Goal != nil:
-		plan, err = a.planGoal(cmd.Context(), j, file)
+		plan, err = a.planGoal(ctx, j, file)
 	case len(file.Tasks) == 0:
 		err = nothingTo("plan", &j.source, file)
 	default:
 		plan, err = a.look(file)
 	}
+	return plan, j.promises.locate(err)
+}
+
+// printPlan prints a plan in the form that was asked for, or of its flow what was asked.
+func (a *app) printPlan(file *spec.File, plan *team.Plan, asked question) error {
+	found := warnings(file, plan)
+	if _, ok := drawings[a.settings.output]; ok {
+		a.warn(found)
+		return a.printDrawing(a.settings.output, plan)
+	}
+	view, err := asked.view(plan)
 	if err != nil {
 		return err
 	}
-	left, unsaved := j.savePlan(file, plan)
-	if err := a.printPlan(file, plan); err != nil {
-		return err
-	}
-	return a.saved(j, left, unsaved)
-}
-
-// printPlan prints a plan in the form that was asked for.
-func (a *app) printPlan(file *spec.File, plan *team.Plan) error {
-	found := warnings(file, plan)
 	goal := goalOf(file, plan.User.Accepts, a.now())
 	if a.settings.json() {
-		return a.printJSON(planned{plan, goal, found})
+		return a.printJSON(planned{plan, goal, view.document(), found})
 	}
 	a.warn(found)
-	if _, ok := drawings[a.settings.output]; ok {
-		return a.printDrawing(a.settings.output, plan)
-	}
 	var b strings.Builder
-	writePlan(&b, plan, goal, file.Run.Strategy)
+	if !view.from && !view.to {
+		writePlan(&b, plan, goal, file.Run.Strategy)
+	}
+	view.write(&b)
+	writeFindings(&b, plan.Findings)
 	return a.printText(b.String())
 }
 
@@ -131,6 +162,7 @@ func (a *app) printPlan(file *spec.File, plan *team.Plan) error {
 type planned struct {
 	*team.Plan
 	GoalText string         `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
+	Flow     flowDocument   `json:"flow"`
 	Warnings []spec.Problem `json:"warnings"`
 }
 
@@ -177,43 +209,12 @@ func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
 			fmt.Fprint(w, "   reads nothing but the task\n")
 		}
 		rows := newRows(w, "   ")
-		for _, r := range t.Reads {
+		for i := range t.Reads {
+			r := &t.Reads[i]
 			rows.row("reads", kindOfReading(r), cleanLine(r.Name), "from "+whose(r), r.Label.String(), remarks(r))
 		}
 		rows.flush()
 	}
-}
-
-// whose names who made what is read.
-func whose(r team.Reading) string {
-	if r.From == handoff.Anyone {
-		return "everybody"
-	}
-	return cleanLine(r.From)
-}
-
-// kindOfReading names what is read.
-func kindOfReading(r team.Reading) string {
-	switch {
-	case r.Kind != handoff.Dependency:
-		return r.Kind.String()
-	case r.As == task.Structured:
-		return "structured result"
-	case r.As == task.Both:
-		return "result and structured"
-	}
-	return "result"
-}
-
-func remarks(r team.Reading) string {
-	var all []string
-	if r.Optional {
-		all = append(all, "optional")
-	}
-	if r.Withheld != "" {
-		all = append(all, "withheld: "+string(r.Withheld))
-	}
-	return strings.Join(all, ", ")
 }
 
 // leaves says where a prompt goes.

@@ -29,8 +29,9 @@ $`, got.stderr)
 	require.Contains(t, plan["coordinator"], "accepts")
 	for form, read := range readers {
 		g := read(t, call{dir: dir, args: append(args, "-o", form)}.run(t).stdout)
-		require.Len(t, g.labels, 3)
+		require.Len(t, g.labels, 4)
 		require.Len(t, g.edges, 2)
+		require.Len(t, g.leaves, 3, "the answer leaves as well")
 		ids := strings.Fields(g.edges[1])
 		require.Equal(t, []string{"Write writer, internal", "answer coordinator"}, []string{g.labels[ids[0]], g.labels[ids[1]]})
 	}

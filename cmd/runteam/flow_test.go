@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// governed is a spec under a policy of every sort of rule.
+func governed(t *testing.T, promises ...string) (*spec.File, *team.Plan) {
+	t.Helper()
+	file, err := spec.Load(spec.Options{Path: "testdata/governed"})
+	require.NoError(t, err)
+	file.Tasks[2].DependsOn[1].Need = []task.Path{"/score"}
+	at := func(line int) task.Position { return task.Position{File: "team.yaml", Line: line, Column: 5} }
+	file.Config.Policy = &handoff.Policy{
+		Rules: []handoff.PairRule{
+			{ID: "facts alone", From: "intake", To: "fraud", Allow: []task.Path{"/facts/**"}, Origin: at(50)},
+			{ID: "no notes", From: "intake", To: "letters", Mode: handoff.Full, Block: []task.Path{"internal_notes"}, Reveal: map[redact.Kind][]task.Path{redact.IBAN: {"/iban"}}, Origin: at(51)},
+			{From: "fraud", To: "letters", Mode: handoff.Minimal, Origin: at(52)},
+			{From: "fraud", To: "user", Mode: handoff.Minimal, Origin: at(53)},
+			{ID: "short", From: "handler", To: handoff.Anyone, Translate: &handoff.Translation{MaxTokens: 200}, Origin: at(54)},
+			{ID: "nothing secret", From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Confidential), Origin: at(55)},
+		},
+		Declassify: []handoff.Declassifier{{Name: "score for statistics", From: "fraud", To: "statistics", Paths: []task.Path{"/score"}, LowerTo: label.Internal, Reason: "a number from 0 to 100", Origin: at(60)}},
+	}
+	for i, text := range promises {
+		a, err := flow.ParseAssertion(text)
+		require.NoError(t, err)
+		a.Line = at(70 + i).String()
+		file.Run.Assert = append(file.Run.Assert, a)
+	}
+	a, _, _ := here()
+	plan, err := a.look(file)
+	require.NoError(t, err)
+	return file, plan
+}
+
+// shown prints a plan in a form, and says with which status it would end.
+func shown(t *testing.T, form string, q question, file *spec.File, plan *team.Plan) (stdout, stderr string, status int) {
+	t.Helper()
+	a, out, complaints := here()
+	a.settings.output = form
+	require.NoError(t, a.printPlan(file, plan, q))
+	status = a.fail(a.judged(plan, drawings[form] == nil))
+	return out.String(), complaints.String(), status
+}
+
+var kept = []string{
+	"internal_notes never reaches letters", `task "Extract the facts"/internal_notes never reaches fraud`, `task "Score the risk"/reasons never reaches statistics`,
+	"input terms never derives into statistics",
+}
+
+const untrue = "input claim never derives into statistics"
+
+func TestPlanSaysWhatAPolicyMakesOfIt(t *testing.T) {
+	t.Parallel()
+	file, plan := governed(t, append(slices.Clone(kept), untrue)...)
+	for form, golden := range map[string]string{"text": "governed.golden", "dot": "governed.dot.golden", "mermaid": "governed.mermaid.golden"} {
+		text, stderr, status := shown(t, form, question{}, file, plan)
+		requireGolden(t, golden, text)
+		require.Equal(t, statusFailed, status)
+		require.Contains(t, stderr, "runteam: 1 of 5 assertions broken\n")
+		require.Equal(t, drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+" (team.yaml:74)\n"), "what stdout has no place for: %s", stderr)
+	}
+	file, plan = governed(t, kept...)
+	_, stderr, status := shown(t, "text", question{}, file, plan)
+	require.Equal(t, statusOK, status)
+	require.NotContains(t, stderr, "broken")
+}
+
+func TestPlanAnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	file, plan := governed(t)
+	for name, q := range map[string]question{
+		"from": {from: "claim"}, "from.task": {from: "task Score the risk"}, "to": {to: "letters"}, "fromto": {from: `task "Extract the facts"`, to: "statistics"},
+	} {
+		text, _, status := shown(t, "text", q, file, plan)
+		requireGolden(t, "governed."+name+".golden", text)
+		require.Equal(t, statusOK, status)
+	}
+}
+
+func TestPlanOfExamplesForPeople(t *testing.T) {
+	t.Parallel()
+	got := call{dir: filepath.Join(harvestPath(t), "../../../examples/claims"), args: []string{"plan"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	requireGolden(t, "claims.golden", got.stdout)
+}
+
+// crowd is a spec of n agents in a row, of which each reads what the one before it wrote.
+func crowd(n int) string {
+	var b strings.Builder
+	b.WriteString("name: crowd\nmodel: m\ninputs: {brief: {text: Go.}}\nagents:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {name: agent %d}\n", i+1)
+	}
+	b.WriteString("tasks:\n  - {title: Task 1, assignee: agent 1, uses: [brief], description: Do it.}\n")
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&b, "  - {title: Task %d, assignee: agent %[1]d, dependsOn: [Task %d], description: Do it.}\n", i+1, i)
+	}
+	return b.String()
+}
+
+func TestPlanOfManyAgentsHasLists(t *testing.T) {
+	t.Parallel()
+	got := call{args: []string{"plan", "-"}, stdin: crowd(13)}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	requireGolden(t, "crowd.golden", got.stdout)
+	require.NotContains(t, got.stdout, "│")
+	got = call{args: []string{"plan", "-"}, stdin: crowd(12)}.run(t)
+	require.Contains(t, got.stdout, "│")
+	got = call{args: []string{"plan", "-", "--from", "brief"}, stdin: crowd(13)}.run(t)
+	require.Contains(t, got.stdout, "retold  agent 13, internal ")
+	require.Contains(t, got.stdout, "through Task 1 → Task 2 → Task 3\n")
+}
+
+// What programs read is the table itself, cell by cell.
+func TestPlanInJSONHasTheTable(t *testing.T) {
+	t.Parallel()
+	file, plan := governed(t, append(slices.Clone(kept), untrue)...)
+	table := plan.Flow()
+	g := table.Graph()
+	type row struct {
+		Kind, Name string
+		Label      label.Classification
+		Reach      []flow.Reach
+		Wrote      []int
+		Ways       []flow.Path
+	}
+	type document struct {
+		Flow struct {
+			Readers []flow.Reader
+			Sources []row
+		}
+		Assertions []team.Finding
+	}
+	read := func(q question) (d document) {
+		text, _, status := shown(t, "json", q, file, plan)
+		require.Equal(t, statusFailed, status)
+		require.NoError(t, json.Unmarshal([]byte(text), &d))
+		return d
+	}
+	d := read(question{})
+	require.Equal(t, g.Readers, d.Flow.Readers)
+	require.Len(t, d.Flow.Sources, len(g.Sources))
+	for i, r := range d.Flow.Sources {
+		require.Equal(t, g.Sources[i].Name, r.Name)
+		require.Equal(t, g.Sources[i].Label, r.Label)
+		require.Equal(t, table.Row(i), r.Reach)
+		require.Empty(t, r.Ways)
+		for k := range g.Readers {
+			require.Equal(t, table.Wrote(i, k), slices.Contains(r.Wrote, k))
+		}
+	}
+	require.Len(t, d.Assertions, 5)
+	require.True(t, d.Assertions[0].Holds)
+	require.False(t, d.Assertions[4].Holds)
+	require.NotEmpty(t, d.Assertions[4].Path)
+
+	d = read(question{from: "claim", to: "statistics"})
+	require.Equal(t, []string{"statistics"}, []string{d.Flow.Readers[0].Name})
+	require.Len(t, d.Flow.Sources, 1)
+	require.Equal(t, []flow.Reach{flow.Retold}, d.Flow.Sources[0].Reach)
+	require.Equal(t, []flow.Path{table.Via(0, 4)}, d.Flow.Sources[0].Ways)
+}
+
+func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--from", "repotr"}, `--from "repotr": no input and no task has this name; did you mean "report"?`},
+		{[]string{"--to", "wrtier"}, `--to "wrtier": nobody has this name; did you mean "writer"?`},
+		{[]string{"--from", ""}, "--from is empty: name an input or a task"},
+		{[]string{"--to", ""}, "--to is empty: name a reader"},
+		{[]string{"--from", "report", "-o", "dot"}, "--from is for text and json: dot draws the whole plan"},
+		{[]string{"--assert", "x reaches writer"}, `--assert: assertion "x reaches writer": `},
+		{[]string{"--assert", "nothing_such never reaches writer"}, `--assert: assertion "nothing_such never reaches writer": no input and no result can have a property "nothing_such"`},
+		{[]string{"--assert", "input report never reaches nobody"}, `--assert: assertion "input report never reaches nobody": no reader "nobody"`},
+	}
+	for _, tt := range tests {
+		got := call{dir: harvestPath(t), args: append([]string{"plan"}, tt.args...)}.run(t)
+		require.Equal(t, statusUsage, got.status, "%v: %+v", tt.args, got)
+		require.Contains(t, got.stderr, tt.want)
+		require.Empty(t, got.stdout)
+	}
+	both := strings.NewReplacer("Task 1", "brief").Replace(crowd(2))
+	got := call{args: []string{"plan", "-", "--from", "brief"}, stdin: both}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	require.Contains(t, got.stderr, `--from "brief" names several: write "input brief" or "task brief"`)
+	got = call{args: []string{"plan", "-", "--from", "task brief"}, stdin: both}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "from result brief, internal\n")
+}
+
+func TestAssertionsOfFlagsDecideTheStatus(t *testing.T) {
+	t.Parallel()
+	dir := harvestPath(t)
+	got := call{dir: dir, args: []string{"plan", "--assert", "input manual never reaches reader", "--assert", "input report never reaches writer"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "\nassertions\nholds   input manual never reaches reader (--assert)\nholds   input report never reaches writer (--assert)\n")
+	got = call{dir: dir, args: []string{"plan", "--assert", "input manual never reaches reader", "--assert", "input report never derives into writer"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "BROKEN  input report never derives into writer (--assert)\n")
+	require.Contains(t, got.stdout, `        input "report" → task "Read the yield" → task "Judge the year" → task "Write the letter" → writer`+"\n")
+	require.Equal(t, "runteam: 1 of 2 assertions broken\n", got.stderr)
+}
+
+func TestCheckHoldsASpecToItsAssertions(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"text", "json"} {
+		file, _ := governed(t, append(slices.Clone(kept), untrue)...)
+		a, stdout, stderr := here()
+		a.settings.output, a.settings.level = form, slog.LevelError
+		require.Equal(t, statusFailed, a.fail(a.checkFile(file)))
+		if form == "json" {
+			c := object(t, stdout.String())
+			require.Equal(t, false, c["ok"])
+			require.Len(t, c["assertions"], 5)
+			require.Equal(t, "runteam: 1 of 5 assertions broken\n", stderr.String())
+			continue
+		}
+		require.Equal(t, "testdata/governed/team.yaml: broken: 5 tasks, 5 agents, 2 inputs; 5 assertions", strings.SplitN(strings.TrimSpace(stdout.String()), "; 1 warning", 2)[0])
+		require.Contains(t, stderr.String(), "BROKEN  "+untrue+" (team.yaml:74)\n        statistics is delivered ")
+		require.Contains(t, stderr.String(), ` → task "Count" → statistics`+"\n")
+
+		file, _ = governed(t, kept...)
+		a, stdout, stderr = here()
+		a.settings.level = slog.LevelError
+		require.Equal(t, statusOK, a.fail(a.checkFile(file)))
+		require.Contains(t, stdout.String(), "team.yaml: ok: ")
+		require.Empty(t, stderr.String())
+	}
+}
+
+// Asking what would happen makes no model call, in any form.
+func TestG46PlanAsksNoModel(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	questions := [][]string{nil, {"-o", "json"}, {"-o", "dot"}, {"-o", "mermaid"}, {"--from", "report"}, {"--to", "writer", "-o", "json"}, {"--assert", "input report never derives into writer"}}
+	for _, q := range questions {
+		got := call{dir: harvestPath(t), args: append([]string{"plan"}, q...), env: server.env()}.run(t)
+		require.NotEmpty(t, got.stdout, "%+v", got)
+		require.Contains(t, []int{statusOK, statusFailed}, got.status)
+	}
+	require.Zero(t, server.calls.Load())
+	require.Equal(t, statusOK, call{dir: harvestPath(t), args: []string{"run"}, env: server.env()}.run(t).status)
+	require.NotZero(t, server.calls.Load(), "a run asks the same server")
+}
+
+// Names that play tricks add no line to what is printed of the flow, and no character that hides.
+func TestG53FlowOfHostileNames(t *testing.T) {
+	t.Parallel()
+	evil := "x\x1b[2J\u202e\nassertions\nholds   all"
+	g := &flow.Graph{
+		Sources: []flow.Source{{Kind: handoff.Input, Name: evil, Task: -1}, {Kind: handoff.Dependency, Name: evil, Task: 0}, {Kind: handoff.Message, Name: evil, Task: -1}},
+		Tasks:   []flow.Task{{Title: evil, Agent: 0, Endpoints: []int{1}}},
+		Readers: []flow.Reader{{Kind: flow.Agent, Name: evil}, {Kind: flow.Endpoint, Name: evil}, {Kind: flow.User, Name: evil}},
+		Edges:   []flow.Edge{{Source: 0, Task: 0, Delivers: pick.Everything(), Rule: handoff.Rule(evil), Line: evil, Note: evil}},
+		Sights:  []flow.Sight{{Source: 1, Reader: 2, Delivers: pick.Everything(), Rule: handoff.Rule(evil), Line: evil, Note: evil}},
+	}
+	v := &flowView{Table: g.Table(), sources: upTo(3), readers: upTo(3)}
+	writes := map[string]func(w *bytes.Buffer){
+		"matrix": func(w *bytes.Buffer) { v.writeMatrix(w) }, "lists": func(w *bytes.Buffer) { v.writeLists(w) },
+		"from": func(w *bytes.Buffer) { v.writeFrom(w, 0) }, "to": func(w *bytes.Buffer) { v.writeTo(w, 0) },
+		"findings": func(w *bytes.Buffer) {
+			writeFindings(w, []team.Finding{{Assertion: flow.Assertion{Text: evil, Line: evil}, Finding: flow.Finding{Path: v.Via(0, 2), Why: evil}}})
+		},
+	}
+	for name, write := range writes {
+		var b bytes.Buffer
+		write(&b)
+		require.Equal(t, -1, strings.IndexFunc(b.String(), func(r rune) bool { return hidden(r) && r != '\n' }), "%s: %q", name, b.String())
+		require.NotContains(t, b.String(), "\nholds   all", name)
+		require.Contains(t, b.String(), `\x1b[2J\u202e\nassertions`, name)
+	}
+}
