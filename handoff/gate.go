@@ -141,6 +141,11 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 
 // rule rules on what is genuine, fresh and granted by somebody.
 func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
+	if t := g.Terms; t.Mode() == Minimal && !g.Source.Instructs(d.From) { // whatever the label: nothing that is labelled crosses
+		d.Mode, d.Rule, d.Line = Minimal, t.rule, cmp.Or(t.line, d.Line)
+		d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "its heading and status cross"
+		return nil
+	}
 	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
 	if x.Held() {
@@ -156,14 +161,9 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
 		}
 		if !g.Source.Instructs(d.From) {
-			d.Mode = t.mode
-		}
-		if t.rule != "" && !g.Source.Instructs(d.From) {
-			d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
-		}
-		if d.Mode == Minimal {
-			d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "its heading and status cross"
-			return nil
+			if d.Mode = t.mode; t.rule != "" {
+				d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
+			}
 		}
 	}
 	s, err := g.selects()
