@@ -127,6 +127,7 @@ func TestExamples(t *testing.T) {
 		status int
 	}{
 		{"claims", func(t *testing.T) (string, string, int) { return offline(t, "claims/team.yaml") }, 0},
+		{"support-ticket", func(t *testing.T) (string, string, int) { return offline(t, "support-ticket") }, 0},
 		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
 		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
 		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
@@ -169,9 +170,9 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 			[]edit{
 				{"claim.md", "| Policy holder | Ms Aoife Brennan |", "| Policy holder | Mr Tadhg Nolan |"},
 				{"claim.md", "| Address | 14 Quay Terrace, Dunmarra, Co. Wexford |", "| Address | 3 Mill Lane, Kilfenny |"},
-				{"claim.md", "IE30 TEST 9999 9904 5711 87", "IE30 TEST 9999 9904 0000 00"},
+				{"claim.md", "IE30 TEST 9999 9904 5711 87", "IE49 TEST 9999 9904 0000 00"},
 			},
-			[]string{"Mr Tadhg Nolan\n3 Mill Lane\nKilfenny\n", "Dear Mr Nolan,", "your account IE30 TEST 9999 9904 0000 00 within"},
+			[]string{"Mr Tadhg Nolan\n3 Mill Lane\nKilfenny\n", "Dear Mr Nolan,", "your account IE49 TEST 9999 9904 0000 00 within"},
 			[]string{"Brennan", "Quay Terrace"},
 		},
 		{
@@ -180,7 +181,7 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 				{"claim.md", "| 500.00 | 12,455.00 |", "| 500.00 | 12,400.00 |"},
 				{"claim.md", "| Damage found on | 2026-03-12 |", "| Damage found on | 2026-03-02 |"},
 			},
-			[]string{"will pay you EUR 12,400.00", "Decision: pay, EUR 12,400.00", "found on 2 March 2026"},
+			[]string{"will pay you EUR 12,400.00", "Decision: pay, EUR 12,400.00", "found on 2 March 2026", "fraud score: pay, 12,400.00, 0.15"},
 			[]string{"12,455.00", "12 March 2026"},
 		},
 		{
@@ -207,8 +208,29 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 				{"claim.md", "| Claims of the same household in the last five years | none |", "| Claims of the same household in the last five years | four |"},
 				{"claim.md", "| Differences between statement, log and site | none |", "| Differences between statement, log and site | the date |"},
 			},
-			[]string{"Before we decide", "Decision: refer, EUR 0.00", "The fraud score is 0.60"},
+			[]string{"Before we decide", "Decision: refer, EUR 0.00", "The fraud score is 0.60", "fraud score: refer, 0.00, 0.6\n"},
 			[]string{"will pay you", "If you do not agree"},
+		},
+		{
+			"another ticket", "support-ticket",
+			[]edit{
+				{"ticket.json", `"id": "T-20417"`, `"id": "T-20500"`},
+				{"ticket.json", `"price": "48.50",`, `"price": "61.00",`},
+				{"ticket.json", "SE45 5000 0000 0583 9825 7466", "NO93 8601 1117 947"},
+				{"ticket.json", "The bank has announced a chargeback for 8 May: answer before that.", "Nothing known."},
+			},
+			[]string{"Transfer EUR 61.00\nto      Nora Lindqvist\naccount NO93 8601 1117 947\n", "Your ticket T-20500\n", "about a payment. You will hear from us within two working days", "We pay EUR 61.00 back"},
+			[]string{"48.50", "SE45", "one working day"},
+		},
+		{
+			"a ticket about something else", "support-ticket",
+			[]edit{
+				{"ticket.json", "you charged me twice for the same lamp", "the lamp came broken"},
+				{"ticket.json", `["48.50", "48.50"]`, `["48.50"]`},
+				{"ticket.json", "announced a chargeback", "announced nothing"},
+			},
+			[]string{"Nothing to pay back for A-88102, ticket T-20417.", "about something that broke. You will hear from us within two working days."},
+			[]string{"SE45", "EUR"},
 		},
 		{
 			"another limit", "contract-review",
@@ -285,11 +307,11 @@ func TestAnswersShowWhatDidNotArrive(t *testing.T) {
 		want []string
 	}{
 		{
-			"without the facts", edit{"team.yaml", "dependsOn: [Extract the facts, Read the terms, Check the estimate, Decide", "dependsOn: [Read the terms, Check the estimate, Decide"},
+			"without the facts", edit{"team.yaml", "      - Extract the facts\n      - {task: Read the terms, need: [/limits", "      - {task: Read the terms, need: [/limits"},
 			[]string{"Dear (not in the prompt),", "your account (not in the prompt) within", "will pay you EUR 12,455.00"},
 		},
 		{
-			"without the decision", edit{"team.yaml", "Check the estimate, Decide the claim]", "Check the estimate]"},
+			"without the decision", edit{"team.yaml", "      - Check the estimate\n      - Decide the claim\n", "      - Check the estimate\n"},
 			[]string{"Dear Ms Brennan,", "What we decided: (not in the prompt)."},
 		},
 		{
@@ -309,7 +331,7 @@ func TestAnswersShowWhatDidNotArrive(t *testing.T) {
 	}
 	t.Run("structured results fail", func(t *testing.T) {
 		t.Parallel()
-		dir := edited(t, "claims", edit{"team.yaml", "uses: [policy]", "uses: []"})
+		dir := edited(t, "claims", edit{"team.yaml", "uses: [{name: policy, reveal: {email: [\"\"]}}]", "uses: []"})
 		_, _, statuses := resultOf(t, dir)
 		require.Equal(t, "failed", statuses["Read the terms"], "an answer without the policy does not match its schema")
 		require.Equal(t, "completed", statuses["Build the timeline"])
@@ -324,8 +346,8 @@ func TestClaimsHaveTwoLabels(t *testing.T) {
 		Tasks []struct{ Title, Label string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &plan))
-	internal := map[string]bool{"Read the terms": true, "Page for the service desk": true}
-	require.Len(t, plan.Tasks, 10)
+	internal := map[string]bool{"Read the terms": true, "Page for the service desk": true, "Line for the statistics": true}
+	require.Len(t, plan.Tasks, 11)
 	for _, task := range plan.Tasks {
 		want := "confidential"
 		if internal[task.Title] {
