@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,7 @@ func seed(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, text := range []string{"", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
+	for _, text := range []string{fullPolicy, fmt.Sprintf(governed, "dependsOn: [A]") + "policy: {rules: [{from: a, to: \"*\", reveal: {iban: []}}]}", "", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
 		f.Add([]byte(text))
 	}
 }

@@ -20,6 +20,9 @@ var (
 	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
 	nameText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).ruleName}
 
+	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).reallyThere}
+	summary    = kind{name: mapping.name, want: mapping.want, hint: "write {maxTokens: 200}", json: ref("summarize"), fits: mapping.fits}
+
 	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/facts, /score]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).allowPaths}
 	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).blockPaths}
 
@@ -38,6 +41,9 @@ func kindNames() []string {
 	return names
 }
 
+// whereItStands is what to write of a kind that is to cross in clear.
+const whereItStands = `write where it may stand: [/path], or [""] for the whole`
+
 // notEmpty refuses an empty list, which would have no effect or leave nothing.
 func (l *loader) notEmpty(key string, n *node) bool {
 	if n.len() > 0 {
@@ -49,6 +55,11 @@ func (l *loader) notEmpty(key string, n *node) bool {
 		hint = "write paths, or mode: minimal"
 	case "need", "needToKnow":
 		hint = `write paths, or [""] for the whole`
+	case "paths":
+		hint = "write the paths that are safe: [/path]"
+	}
+	if strings.HasPrefix(key, "reveal") {
+		hint = whereItStands
 	}
 	l.bad(n, ErrInvalid, hint, "%s: the list is empty", key)
 	return false
@@ -127,13 +138,22 @@ func (l *loader) reveals(key string, n *node) bool {
 		case !l.personal(key, n.src, n.kids.keyAt[i], word):
 			ok = false
 		case item.is != isList:
-			l.bad(item, ErrInvalid, `write where it may stand: [/path], or [""] for the whole`, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
+			l.bad(item, ErrInvalid, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
 			ok = false
 		default:
 			ok = l.allowPaths(key+": "+word, item) && ok
 		}
 	}
 	return ok
+}
+
+// reallyThere refuses a blank text where one is required.
+func (l *loader) reallyThere(key string, n *node) bool {
+	if strings.TrimSpace(n.text) != "" {
+		return true
+	}
+	l.bad(n, ErrInvalid, "write "+key+": …", "%s: it is empty", key)
+	return false
 }
 
 // ruleName checks the name of a rule, which records show.
@@ -143,7 +163,7 @@ func (l *loader) ruleName(key string, n *node) bool {
 	}
 	err := task.CheckName(n.text)
 	if err != nil {
-		l.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write letters, digits, '.', '_', '-' and blanks, at most 64", "%s: %v", key, err)
+		l.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
 	}
 	return err == nil
 }

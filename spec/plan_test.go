@@ -350,7 +350,8 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 			s := task.Spec{Title: one("title"), Description: one("description"), Assignee: rapid.SampledFrom([]string{"", "intake", "letters"}).Draw(rt, "assignee")}
 			if rapid.Bool().Draw(rt, "refs") {
 				s.DependsOn = []task.Ref{{Task: one("ref")}, {Task: one("ref"), As: rapid.SampledFrom([]task.Payload{"", "output", "both"}).Draw(rt, "as"), Optional: rapid.Bool().Draw(rt, "optional")}}
-				s.Uses = []task.Use{{Name: one("use")}}
+				s.Uses = []task.Use{{Name: one("use")}, {Name: one("use"), Need: []task.Path{"/a", ""}, Reveal: map[string][]task.Path{"iban": {""}, "ip": {"/a"}}}}
+				s.NeedToKnow, s.DependsOn[0].Need = []task.Path{"/a/*/b", "/c/**"}, []task.Path{""}
 				s.RequiredTags = []string{words("tag")}
 			}
 			if rapid.Bool().Draw(rt, "rest") {

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
@@ -61,17 +60,13 @@ func (f *fields) origin() task.Position {
 	return origin(f.node.src, f.node.at)
 }
 
-// readAsserts reads the assertions of lists, in the order of the file.
+// readAsserts reads the assertions of lists.
 func (r *reader) readAsserts(lists ...*node) {
-	var all []*node
 	for _, n := range lists {
 		for i := range n.len() {
-			all = append(all, &n.kids.nodes[i])
+			item := &n.kids.nodes[i]
+			r.file.Asserts = append(r.file.Asserts, Assert{item.text, origin(item.src, item.at)})
 		}
-	}
-	slices.SortFunc(all, func(a, b *node) int { return a.at - b.at })
-	for _, n := range all {
-		r.file.Asserts = append(r.file.Asserts, Assert{n.text, origin(n.src, n.at)})
 	}
 }
 

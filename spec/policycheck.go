@@ -45,11 +45,32 @@ func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
 	_, err := p.Compile(parties)
 	problems, _ := errors.AsType[task.Problems](err)
 	for _, problem := range r.file.known(problems) {
+		if len(r.found) >= tooMany {
+			return
+		}
 		if r.places.soundEntry(problem.Pointer) {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
+			if problem.Hint == "" {
+				problem.Message, problem.Hint = patternAdvice(problem.Message)
+			}
 			r.found = append(r.found, r.places.find(problem))
 		}
 	}
+}
+
+// patternAdvice splits what package redact says of a pattern into what is
+// wrong and what to write instead.
+func patternAdvice(message string) (says, hint string) {
+	says = strings.TrimPrefix(message, redact.ErrOptions.Error()+": ")
+	for _, verb := range [...]string{"ask", "choose", "write", "join"} {
+		if i := strings.LastIndex(says, ": "+verb+" "); i >= 0 {
+			return says[:i], says[i+2:]
+		}
+	}
+	if strings.Contains(says, "error parsing regexp") {
+		hint = "write it in RE2 syntax, and in quotes"
+	}
+	return says, hint
 }
 
 // known leaves out who is not known to the policy of a team that lacks the
