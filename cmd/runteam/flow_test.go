@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,6 +97,17 @@ func TestPlanAnswersAQuestion(t *testing.T) {
 		requireGolden(t, "governed."+name+".golden", text)
 		require.Equal(t, statusOK, status)
 	}
+}
+
+// The table in the documentation is the one that is printed.
+func TestDocumentedTableIsReal(t *testing.T) {
+	t.Parallel()
+	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
+	_, table, ok := strings.Cut(got.stdout, "\nwho can see what\n")
+	require.True(t, ok)
+	docs, err := os.ReadFile("../../docs/command.md")
+	require.NoError(t, err)
+	require.Contains(t, string(docs), "```\nwho can see what\n"+table+"```\n")
 }
 
 func TestPlanOfExamplesForPeople(t *testing.T) {
