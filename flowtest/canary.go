@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -73,11 +74,18 @@ func word(place string) string {
 	return b.String()
 }
 
+// shortest is how long a piece of base64 must be to be no chance.
+const shortest = 8
+
 // forms returns a text and what encodings make of it, all in lower case:
 // hex, percent, the escapes of JSON, and base64 at each of its three offsets
 // (less the digits that depend on what stands around it).
 func forms(text string) []string {
 	out := []string{strings.ToLower(text), hex.EncodeToString([]byte(text))}
+	quoted, _ := json.Marshal(text)
+	if inner := strings.ToLower(string(quoted[1 : len(quoted)-1])); inner != out[0] {
+		out = append(out, inner)
+	}
 	var percent, escaped strings.Builder
 	for _, r := range text {
 		for _, c := range []byte(string(r)) {
@@ -90,7 +98,7 @@ func forms(text string) []string {
 		code := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + text))
 		head := []int{0, 2, 3}[before]
 		tail := len(code) - []int{0, 1, 1}[(before+len(text))%3]
-		if head < tail {
+		if tail-head >= shortest {
 			code = strings.ToLower(code[head:tail])
 			out = append(out, code)
 			if url := strings.NewReplacer("+", "-", "/", "_").Replace(code); url != code {

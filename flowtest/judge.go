@@ -18,7 +18,7 @@ type sighting struct {
 
 // String says what stands where.
 func (s *sighting) String() string {
-	if s.form != s.canary.word {
+	if s.form != strings.ToLower(s.canary.word) {
 		return fmt.Sprintf("%v stands, encoded, in %s", s.canary, s.place.name)
 	}
 	return fmt.Sprintf("%v stands in %s", s.canary, s.place.name)
@@ -91,8 +91,11 @@ func (r *run) wrong(s *sighting) string {
 			return fmt.Sprintf("the flow table says that it never reaches the user, who accepts %v", r.chart.clearance())
 		}
 	case aRecord, aFile:
-		if !r.chart.recorded(g) {
+		if !r.chart.cleared(g) {
 			return fmt.Sprintf("it is %v at least, and the user accepts %v", g.least, r.chart.clearance())
+		}
+		if p.kind == aRecord && !r.chart.recorded(g) {
+			return "no prompt may have it, and no result that the user is shown"
 		}
 	case aLog:
 		return "logs, events and printed values never hold what was handed on"

@@ -137,8 +137,13 @@ func (c *chart) arrives(e *flow.Edge) label.Classification {
 func (c *chart) clearance() label.Classification { return c.g.Readers[c.user].Clearance }
 
 // recorded reports whether the trace of the run may have the canary: it shows
-// the prompts, up to the caller's clearance.
-func (c *chart) recorded(g *grant) bool { return g.user || g.least <= c.clearance() }
+// what the user is shown, and the prompts, up to the user's clearance.
+func (c *chart) recorded(g *grant) bool {
+	return g.user || c.cleared(g) && slices.Contains(g.tasks, true)
+}
+
+// cleared reports whether the canary can be of a label that the user accepts.
+func (c *chart) cleared(g *grant) bool { return g.user || g.least <= c.clearance() }
 
 // reads reports whether a reader reads the prompts of a task.
 func (c *chart) reads(t int, reader string) bool {

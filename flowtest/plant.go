@@ -51,20 +51,51 @@ func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 //
 // What cannot be planted is reported by Run.
 func (f *Flow) PlantResult(name string, path task.Path) Canary {
-	p := &planted{task: name, path: path}
-	if path != "" {
-		if err := pick.CheckAllow(path); err != nil || strings.HasSuffix(string(path), "/**") {
-			f.fault("the result of %q: %q is no place of one value: write a path such as /facts/0/name", name, path)
-		}
-		p.keys = tokens(path)
+	return f.plant(f.result(name, path))
+}
+
+// PlantText does as PlantResult does with a text of yours in the place of a
+// word: real data, which an agent of yours writes, or redaction looks at. It
+// should stand nowhere else, in no prompt of the spec and in no other value, or
+// it will be found there. It is at least 6 bytes long.
+func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
+	if len(text) < 6 {
+		f.fault("the result of %q: a text of %d bytes stands everywhere: plant one of 6 or more", name, len(text))
 	}
+	p := f.result(name, path)
+	p.word = text
 	return f.plant(p)
 }
 
+func (f *Flow) result(name string, path task.Path) *planted {
+	p := &planted{task: name, path: path}
+	if path == "" {
+		return p
+	}
+	if err := pick.CheckAllow(anyElement(path)); err != nil || strings.HasSuffix(string(path), "/**") {
+		f.fault("the result of %q: %q is no place of one value: write a path such as /facts/0/name", name, path)
+	}
+	p.keys = tokens(path)
+	return p
+}
+
+// anyElement returns a path with * for each number.
+func anyElement(path task.Path) task.Path {
+	parts := strings.Split(string(path), "/")
+	for i, part := range parts {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			parts[i] = "*"
+		}
+	}
+	return task.Path(strings.Join(parts, "/"))
+}
+
 func (f *Flow) plant(p *planted) Canary {
-	p.word = word(fmt.Sprintf("%s\x00%s\x00%s", p.input, p.task, p.path))
+	if p.word == "" {
+		p.word = word(fmt.Sprintf("%s\x00%s\x00%s", p.input, p.task, p.path))
+	}
 	p.forms = forms(p.word)
-	if !slices.ContainsFunc(f.canaries, func(q *planted) bool { return q.word == p.word }) {
+	if !slices.ContainsFunc(f.canaries, func(q *planted) bool { return q.input == p.input && q.task == p.task && q.path == p.path }) {
 		f.canaries = append(f.canaries, p)
 	} else {
 		f.fault("%v is planted twice", p)
