@@ -23,7 +23,7 @@ var (
 	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).reallyThere}
 	summary    = kind{name: mapping.name, want: mapping.want, hint: "write {maxTokens: 200}", json: ref("summarize"), fits: mapping.fits}
 
-	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/facts, /score]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).allowPaths}
+	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).allowPaths}
 	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).blockPaths}
 
 	revealed      = kind{name: "mapping of lists of paths, by kind", want: "a mapping of kinds", hint: "write {iban: [/iban]}", json: object{{"type", "object"}, {"propertyNames", oneOf(kindNames())}, {"additionalProperties", filledListOf(typed("string"))}}, fits: is(isObject), parts: (*loader).reveals}

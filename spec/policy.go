@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
@@ -49,6 +50,20 @@ func (r *reader) readPolicy() {
 	if n.len() > 0 {
 		r.file.Config.Policy = p
 		r.checkPolicy(p, f)
+		r.idleModes(p.Default)
+	}
+}
+
+// idleModes warns of modes of agents that are wider than the policy's default,
+// which they cannot widen.
+func (r *reader) idleModes(standard handoff.Mode) {
+	width := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full, ""}
+	r.subject = nil
+	for _, f := range r.places.agents {
+		n := f.get("handoff")
+		if n != nil && slices.Index(width, handoff.Mode(n.text)) > slices.Index(width, standard) {
+			r.warnAt(n.src, n.at, "leave it out, or widen default of the policy", "handoff: no effect: default of the policy is %s", standard)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func TestG02WhatIsWrongWithAPolicyIsSaidInItsPlace(t *testing.T) {
 		{"no pointer", depends, rule("allow: [/a, b]"), `5:56: policy: rule intake→fraud: allow: "b": a path begins with a slash; write /b`},
 		{"a number in allow", depends, rule("allow: [/a/0]"), `5:52: policy: rule intake→fraud: allow: "/a/0": "0" is the number of one array element; write /a/*`},
 		{"a block of everything", depends, rule("block: [/**]"), `5:52: policy: rule intake→fraud: block: "/**": it would block everything; write mode minimal`},
-		{"one path without a list", depends, rule("allow: /a"), `5:51: policy: rule intake→fraud: allow: the text "/a" where a list of paths belongs; write a list such as [/facts, /score]`},
+		{"one path without a list", depends, rule("allow: /a"), `5:51: policy: rule intake→fraud: allow: the text "/a" where a list of paths belongs; write a list such as [/score, /facts/**]`},
 		{"a number for a path", depends, rule("allow: [5]"), `5:52: policy: rule intake→fraud: allow[0]: the number 5 where a text belongs; put it in quotes`},
 		{"an empty allow", depends, rule("allow: []"), `5:51: policy: rule intake→fraud: allow: the list is empty; write paths, or mode: minimal`},
 		{"an empty block", depends, rule("block: []"), `5:51: policy: rule intake→fraud: block: the list is empty; name something, or leave the key out`},

@@ -198,3 +198,31 @@ func TestPointersIntoAPolicyHavePlaces(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 31, bad.Problems[0].Line)
 }
+
+// TestG14WhatNoSchemaBoundsIsSaidInItsPlace is about what only a plan can see.
+func TestG14WhatNoSchemaBoundsIsSaidInItsPlace(t *testing.T) {
+	t.Parallel()
+	const text = `agents: [{name: a, accepts: confidential}, {name: b}]
+tasks:
+  - {title: A, assignee: a, description: a, classification: confidential, outputSchema: {type: object, properties: {score: {type: number}, note: {type: string}}}}
+  - {title: B, assignee: b, description: b, dependsOn: [A]}
+policy:
+  declassify:
+    - {name: d, from: a, to: b, paths: [/score, %s], lowerTo: public, reason: r}
+`
+	got := saidOf(t, fmt.Sprintf(text, "/note"))
+	require.Len(t, got, 1)
+	require.Regexp(t, `^7:49: "d": the result of "A": /note is not bounded: `, got[0])
+	require.Empty(t, saidOf(t, fmt.Sprintf(text, "/score")))
+	require.Empty(t, saidOf(t, fmt.Sprintf(text, "/note], unsafeText: true, lowerTo: public, reason: r}\n#")))
+}
+
+func TestAModeThatCannotWidenIsAWarning(t *testing.T) {
+	t.Parallel()
+	const text = "agents: [{name: a, handoff: full}, {name: b, handoff: minimal}, {name: c, handoff: scoped}, {name: d}]\n"
+	require.Empty(t, warningsOf(t, text))
+	require.Empty(t, warningsOf(t, text+"policy: {default: full}\n"))
+	require.Equal(t, []string{"1:29: handoff: no effect: default of the policy is scoped; leave it out, or widen default of the policy"}, warningsOf(t, text+"policy: {default: scoped}\n"))
+	require.Len(t, warningsOf(t, text+"policy: {default: minimal}\n"), 2)
+	require.Len(t, warningsOf(t, "agentDefaults: {handoff: full}\nagents: [{name: a}, {name: b}]\npolicy: {default: scoped}\n"), 1, "a default is said once")
+}
