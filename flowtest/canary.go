@@ -74,6 +74,8 @@ func word(place string) string {
 	return b.String()
 }
 
+var urlDigits = strings.NewReplacer("+", "-", "/", "_")
+
 // shortest is how long a piece of base64 must be to be no chance.
 const shortest = 8
 
@@ -101,7 +103,7 @@ func forms(text string) []string {
 		if tail-head >= shortest {
 			code = strings.ToLower(code[head:tail])
 			out = append(out, code)
-			if url := strings.NewReplacer("+", "-", "/", "_").Replace(code); url != code {
+			if url := urlDigits.Replace(code); url != code {
 				out = append(out, url)
 			}
 		}

@@ -164,7 +164,9 @@ func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 func tokens(path task.Path) []string {
 	parts := strings.Split(strings.TrimPrefix(string(path), "/"), "/")
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		parts[i] = unescaped.Replace(part)
 	}
 	return parts
 }
+
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")

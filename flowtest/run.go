@@ -37,7 +37,7 @@ func (f *Flow) Run(t testing.TB) {
 		t.Fatalf("flowtest: the test cannot be run:\n- %s", strings.Join(f.faults, "\n- "))
 	}
 	f.logs.Reset()
-	r := &run{Flow: f, context: t.Context(), folder: t.TempDir()}
+	r := &run{Flow: f, context: t.Context()}
 	if err := r.do(); err != nil {
 		t.Fatalf("flowtest: %v", f.file.Locate(err))
 	}
@@ -51,7 +51,7 @@ func (f *Flow) Run(t testing.TB) {
 type run struct {
 	*Flow
 	context context.Context
-	folder  string
+	trace   buffer
 	cast    *cast
 	chart   *chart
 	result  *team.Result
@@ -78,12 +78,7 @@ func (r *run) do() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(r.folder, "trace.jsonl"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	w := trace.NewWriter(file, trace.Options{Name: r.file.Name, Time: time.Now()})
+	w := trace.NewWriter(&r.trace, trace.Options{Name: r.file.Name, Time: time.Now()})
 	o := r.options()
 	o.Recorder = w
 	o.Subscribers = []func(event.Event){w.Event, func(e event.Event) { r.events = append(r.events, e) }}
@@ -243,7 +238,7 @@ func (r *run) places() (out []place) {
 		add(aLog, -1, string(text), "event %d (%s)", e.Seq, cmp.Or(e.Title, string(e.Type)))
 	}
 	add(aLog, -1, r.logs.String(), "the log")
-	r.files(r.folder, aRecord, add)
+	add(aRecord, -1, r.trace.String(), "the trace")
 	r.files(r.dir, aFile, add)
 	return out
 }

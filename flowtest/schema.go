@@ -135,7 +135,7 @@ func (d *demander) named(ref string) any {
 	}
 	for _, token := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
 		o, _ := at.(map[string]any)
-		at = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+		at = o[unescaped.Replace(token)]
 	}
 	return at
 }
