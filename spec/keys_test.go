@@ -229,7 +229,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 // policyOf is what a policy says and what is asserted, wherever it stands.
 func policyOf(t require.TestingT, f *spec.File) string {
 	var words []string
-	for _, a := range f.Asserts {
+	for _, a := range f.Run.Assert {
 		words = append(words, a.Text)
 	}
 	data, err := json.Marshal(f.Config.Policy)

@@ -32,6 +32,7 @@ type places struct {
 	given       map[string]string // of --input
 	files       map[*node]*source // what a {file: PATH} was read from
 	trees       map[*source]*node // of files that are JSON or YAML themselves
+	asserts     []*node           // of the run's assertions
 	spoiled     []string          // pointers to what of the policy has a problem of its own
 }
 
@@ -206,6 +207,9 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 			}
 			return nil, in.src, in.key
 		}
+	}
+	if i, err := strconv.Atoi(strings.Join(parts[1:], "/")); parts[0] == "assert" && err == nil && i >= 0 && i < len(p.asserts) {
+		return p.asserts[i], p.asserts[i].src, p.asserts[i].at
 	}
 	if n := p.main.spec.own("policy"); n != nil && parts[0] == "policy" {
 		return inPolicy(n, parts[1:])

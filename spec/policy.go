@@ -4,18 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
-
-// An Assert is an assertion of a file, which package flow can read: what must
-// never come to whom. Load reads it and does not say whether it holds.
-type Assert struct {
-	Text   string
-	Origin task.Position
-}
 
 // readPolicy reads what may cross between the members of the team.
 func (r *reader) readPolicy() {
@@ -80,7 +74,13 @@ func (r *reader) readAsserts(lists ...*node) {
 	for _, n := range lists {
 		for i := range n.len() {
 			item := &n.kids.nodes[i]
-			r.file.Asserts = append(r.file.Asserts, Assert{item.text, origin(item.src, item.at)})
+			a, err := flow.ParseAssertion(item.text)
+			if err != nil {
+				continue // the kind of the list has said so
+			}
+			a.Line = origin(item.src, item.at).String()
+			r.file.Run.Assert = append(r.file.Run.Assert, a)
+			r.places.asserts = append(r.places.asserts, item)
 		}
 	}
 }

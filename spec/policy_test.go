@@ -80,10 +80,13 @@ func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
 		Endorse:    []handoff.Endorser{{Name: "checked", From: "fraud", To: "letters", Reason: "read", Origin: at(32, 13)}},
 		Renew:      []handoff.Renewal{{Name: "rates", From: "intake", To: "fraud", TTL: 1500 * time.Millisecond, Reason: "they hold", Origin: at(34, 7)}},
 	}, f.Config.Policy)
-	require.Equal(t, []spec.Assert{
-		{Text: "internal_notes never reaches letters", Origin: at(1, 10)},
-		{Text: "input claim/notes never derives into letters", Origin: at(36, 7)},
-	}, f.Asserts)
+	require.Len(t, f.Run.Assert, 2, "those of the file, then those of its policy")
+	require.Equal(t, []string{"internal_notes never reaches letters", "input claim/notes never derives into letters"}, []string{f.Run.Assert[0].Text, f.Run.Assert[1].Text})
+	for i, line := range []string{":1", ":36"} {
+		require.True(t, strings.HasSuffix(f.Run.Assert[i].Line, line), f.Run.Assert[i].Line)
+		located := f.Locate(task.Problems{{Pointer: fmt.Sprintf("/assert/%d", i), Message: "broken"}})
+		require.Contains(t, located.Error(), line+":", "problems of assertions are located")
+	}
 	require.Equal(t, []handoff.Mode{handoff.Full, handoff.Scoped, handoff.Minimal}, []handoff.Mode{f.Agents[0].Member.Handoff, f.Agents[1].Member.Handoff, f.Agents[2].Member.Handoff})
 	require.Equal(t, []task.Use{{Name: "claim", Need: []task.Path{"/text", "/sum"}, Reveal: map[string][]task.Path{"iban": {"/iban"}, "email": {""}}}}, f.Tasks[0].Uses)
 	require.Equal(t, []task.Ref{{Task: "A", Need: []task.Path{""}}}, f.Tasks[1].DependsOn)
@@ -123,7 +126,7 @@ func TestNoPolicyIsNone(t *testing.T) {
 		f, err := check(spec.Options{Path: "-", Stdin: strings.NewReader("agents: [{name: a}]\n" + text)})
 		require.NoError(t, err)
 		require.Nil(t, f.Config.Policy)
-		require.Empty(t, f.Asserts)
+		require.Empty(t, f.Run.Assert)
 	}
 }
 
@@ -139,7 +142,7 @@ func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	f, err = check(spec.Options{Team: dir + "/governed.yaml"})
 	require.NoError(t, err, "the only file is that of the run")
 	require.Len(t, f.Config.Policy.Rules, 1)
-	require.Len(t, f.Asserts, 1)
+	require.Len(t, f.Run.Assert, 1)
 
 	_, err = check(spec.Options{Path: dir + "/tasks.yaml", Team: dir + "/governed.yaml"})
 	require.Equal(t, []string{"2:9: assert: a file of --team brings a team only", "3:9: policy: a file of --team brings a team only"}, messages(t, err))

@@ -77,7 +77,6 @@ type File struct {
 	// file has tasks and neither a goal nor the key coordinator.
 	Coordinator *Coordinator
 
-	Asserts  []Assert        // those of the file, then those of its policy
 	Run      team.RunOptions // inputs, messages, output, limits
 	Offline  string          // path of the script for offline runs, absolute or from the working directory; "" means none
 	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
