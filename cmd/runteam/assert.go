@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,54 +18,81 @@ import (
 )
 
 // promises are what flags assert about the flow, beside what the spec does.
-type promises struct {
-	texts []string
-	from  int // how many the spec has
-}
+type promises struct{ texts []string }
 
 func (p *promises) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "hold the plan to `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
 	complete(cmd, "assert", nil)
 }
 
+// asserted has runs of a spec held to what it asserts.
+func asserted(file *spec.File) error {
+	file.Run.Assert = nil
+	for _, given := range file.Asserts {
+		a, err := flow.ParseAssertion(given.Text)
+		if err != nil {
+			return err
+		}
+		a.Line = given.Origin.String()
+		file.Run.Assert = append(file.Run.Assert, a)
+	}
+	return nil
+}
+
 // add adds the assertions of flags to those of a spec.
 func (p *promises) add(file *spec.File) error {
-	p.from = len(file.Run.Assert)
-	all := slices.Clone(file.Run.Assert)
 	for _, text := range p.texts {
 		a, err := flow.ParseAssertion(text)
 		if err != nil {
 			return usageError("--assert: %w", err)
 		}
 		a.Line = "--assert"
-		all = append(all, a)
+		file.Run.Assert = append(file.Run.Assert, a)
 	}
-	file.Run.Assert = all
 	return nil
 }
 
-// locate takes the places in the spec from what is wrong with assertions that
-// flags brought.
-func (p *promises) locate(err error) error {
+// placed gives what is wrong with assertions their places: those of a spec come
+// before those of flags, which stand in no file.
+func placed(file *spec.File, err error) error {
 	found, ok := errors.AsType[*spec.Error](err)
-	if !ok || len(p.texts) == 0 {
+	if !ok {
 		return err
 	}
 	out := &spec.Error{Problems: slices.Clone(found.Problems)}
 	for i := range out.Problems {
-		q := &out.Problems[i]
-		if at, ok := errors.AsType[task.Problem](q.Err); ok && p.own(at.Pointer) {
-			*q = spec.Problem{Message: "--assert: " + q.Message, Hint: q.Hint, Err: q.Err}
+		p := &out.Problems[i]
+		k, ok := assertionOf(p.Err)
+		switch {
+		case !ok:
+		case k >= len(file.Asserts):
+			*p = spec.Problem{Message: "--assert: " + p.Message, Hint: p.Hint, Err: p.Err}
+		default:
+			at := file.Asserts[k].Origin
+			if p.File != at.File || p.Line != at.Line {
+				p.Excerpt = ""
+			}
+			p.File, p.Line, p.Column = at.File, at.Line, at.Column
 		}
 	}
+	slices.SortStableFunc(out.Problems, func(p, q spec.Problem) int { return cmp.Compare(rank(p), rank(q)) })
 	return out
 }
 
-// own reports whether a pointer names an assertion of a flag.
-func (p *promises) own(pointer string) bool {
-	n, isAssert := strings.CutPrefix(pointer, "/assert/")
-	i, err := strconv.Atoi(n)
-	return isAssert && err == nil && i >= p.from
+// rank puts what stands in no file last.
+func rank(p spec.Problem) int {
+	if p.File == "" {
+		return 1
+	}
+	return 0
+}
+
+// assertionOf returns which assertion an error is about.
+func assertionOf(err error) (at int, ok bool) {
+	p, ok := errors.AsType[task.Problem](err)
+	n, about := strings.CutPrefix(p.Pointer, "/assert/")
+	at, err = strconv.Atoi(n)
+	return at, ok && about && err == nil
 }
 
 // writeFindings writes which assertions hold, and of each that does not the way.

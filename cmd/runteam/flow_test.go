@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,40 +18,31 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/pick"
-	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
-// governed is a spec under a policy of every sort of rule.
-func governed(t *testing.T, promises ...string) (*spec.File, *team.Plan) {
+// governed is a spec under every sort of rule, and its plan, in which its last
+// assertion is broken.
+func governed(t *testing.T) (*spec.File, *team.Plan) {
 	t.Helper()
-	file, err := spec.Load(spec.Options{Path: "testdata/governed"})
-	require.NoError(t, err)
-	file.Tasks[2].DependsOn[1].Need = []task.Path{"/score"}
-	at := func(line int) task.Position { return task.Position{File: "team.yaml", Line: line, Column: 5} }
-	file.Config.Policy = &handoff.Policy{
-		Rules: []handoff.PairRule{
-			{ID: "facts alone", From: "intake", To: "fraud", Allow: []task.Path{"/facts/**"}, Origin: at(50)},
-			{ID: "no notes", From: "intake", To: "letters", Mode: handoff.Full, Block: []task.Path{"internal_notes"}, Reveal: map[redact.Kind][]task.Path{redact.IBAN: {"/iban"}}, Origin: at(51)},
-			{From: "fraud", To: "letters", Mode: handoff.Minimal, Origin: at(52)},
-			{From: "fraud", To: "user", Mode: handoff.Minimal, Origin: at(53)},
-			{ID: "short", From: "handler", To: handoff.Anyone, Translate: &handoff.Translation{MaxTokens: 200}, Origin: at(54)},
-			{ID: "nothing secret", From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Confidential), Origin: at(55)},
-		},
-		Declassify: []handoff.Declassifier{{Name: "score for statistics", From: "fraud", To: "statistics", Paths: []task.Path{"/score"}, LowerTo: label.Internal, Reason: "a number from 0 to 100", Origin: at(60)}},
-	}
-	for i, text := range promises {
-		a, err := flow.ParseAssertion(text)
-		require.NoError(t, err)
-		a.Line = at(70 + i).String()
-		file.Run.Assert = append(file.Run.Assert, a)
-	}
 	a, _, _ := here()
+	s := &source{path: "testdata/governed"}
+	file, err := s.load(a)
+	require.NoError(t, err)
 	plan, err := a.look(file)
 	require.NoError(t, err)
 	return file, plan
+}
+
+// hold takes the assertion that is broken from a governed spec.
+func hold(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/governed/team.yaml")
+	require.NoError(t, err)
+	out := regexp.MustCompile(`(?m)^.*# it does.*\n`).ReplaceAllString(string(text), "")
+	require.NotEqual(t, string(text), out)
+	return out
 }
 
 // shown prints a plan in a form, and says with which status it would end.
@@ -64,27 +55,21 @@ func shown(t *testing.T, form string, q question, file *spec.File, plan *team.Pl
 	return out.String(), complaints.String(), status
 }
 
-var kept = []string{
-	"internal_notes never reaches letters", `task "Extract the facts"/internal_notes never reaches fraud`, `task "Score the risk"/reasons never reaches statistics`,
-	"input terms never derives into statistics",
-}
-
-const untrue = "input claim never derives into statistics"
+const untrue = "input claim never derives into statistics (testdata/governed/team.yaml:63)"
 
 func TestPlanSaysWhatAPolicyMakesOfIt(t *testing.T) {
 	t.Parallel()
-	file, plan := governed(t, append(slices.Clone(kept), untrue)...)
+	file, plan := governed(t)
 	for form, golden := range map[string]string{"text": "governed.golden", "dot": "governed.dot.golden", "mermaid": "governed.mermaid.golden"} {
 		text, stderr, status := shown(t, form, question{}, file, plan)
 		requireGolden(t, golden, text)
 		require.Equal(t, statusFailed, status)
 		require.Contains(t, stderr, "runteam: 1 of 5 assertions broken\n")
-		require.Equal(t, drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+" (team.yaml:74)\n"), "what stdout has no place for: %s", stderr)
+		require.Equal(t, drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+"\n"), "what stdout has no place for: %s", stderr)
 	}
-	file, plan = governed(t, kept...)
-	_, stderr, status := shown(t, "text", question{}, file, plan)
-	require.Equal(t, statusOK, status)
-	require.NotContains(t, stderr, "broken")
+	got := call{args: []string{"plan", "-"}, stdin: hold(t)}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.NotContains(t, got.stderr, "broken")
 }
 
 func TestPlanAnswersAQuestion(t *testing.T) {
@@ -95,7 +80,7 @@ func TestPlanAnswersAQuestion(t *testing.T) {
 	} {
 		text, _, status := shown(t, "text", q, file, plan)
 		requireGolden(t, "governed."+name+".golden", text)
-		require.Equal(t, statusOK, status)
+		require.Equal(t, statusFailed, status, "the assertions are held to all the same")
 	}
 }
 
@@ -147,7 +132,7 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 // What programs read is the table itself, cell by cell.
 func TestPlanInJSONHasTheTable(t *testing.T) {
 	t.Parallel()
-	file, plan := governed(t, append(slices.Clone(kept), untrue)...)
+	file, plan := governed(t)
 	table := plan.Flow()
 	g := table.Graph()
 	type row struct {
@@ -183,9 +168,10 @@ func TestPlanInJSONHasTheTable(t *testing.T) {
 		}
 	}
 	require.Len(t, d.Assertions, 5)
-	require.True(t, d.Assertions[0].Holds)
-	require.False(t, d.Assertions[4].Holds)
-	require.NotEmpty(t, d.Assertions[4].Path)
+	for _, f := range d.Assertions {
+		require.Equal(t, f.Holds, len(f.Path) == 0)
+		require.Equal(t, !f.Holds, strings.HasPrefix(untrue, f.Assertion.Text))
+	}
 
 	d = read(question{from: "claim", to: "statistics"})
 	require.Equal(t, []string{"statistics"}, []string{d.Flow.Readers[0].Name})
@@ -239,28 +225,39 @@ func TestAssertionsOfFlagsDecideTheStatus(t *testing.T) {
 
 func TestCheckHoldsASpecToItsAssertions(t *testing.T) {
 	t.Parallel()
-	for _, form := range []string{"text", "json"} {
-		file, _ := governed(t, append(slices.Clone(kept), untrue)...)
-		a, stdout, stderr := here()
-		a.settings.output, a.settings.level = form, slog.LevelError
-		require.Equal(t, statusFailed, a.fail(a.checkFile(file)))
-		if form == "json" {
-			c := object(t, stdout.String())
-			require.Equal(t, false, c["ok"])
-			require.Len(t, c["assertions"], 5)
-			require.Equal(t, "runteam: 1 of 5 assertions broken\n", stderr.String())
-			continue
-		}
-		require.Equal(t, "testdata/governed/team.yaml: broken: 5 tasks, 5 agents, 2 inputs; 5 assertions", strings.SplitN(strings.TrimSpace(stdout.String()), "; 1 warning", 2)[0])
-		require.Contains(t, stderr.String(), "BROKEN  "+untrue+" (team.yaml:74)\n        statistics is delivered ")
-		require.Contains(t, stderr.String(), ` → task "Count" → statistics`+"\n")
+	path := filepath.Join(harvestPath(t), "governed")
+	got := call{args: []string{"check", path, "--log-level", "error"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "team.yaml: broken: 5 tasks, 5 agents, 2 inputs; 5 assertions\n")
+	require.Regexp(t, `^BROKEN  input claim never derives into statistics \(.*team.yaml:63\)\n        statistics is delivered .*\n        input "claim" → .* → task "Count" → statistics\nrunteam: 1 of 5 assertions broken\n$`, got.stderr)
 
-		file, _ = governed(t, kept...)
-		a, stdout, stderr = here()
-		a.settings.level = slog.LevelError
-		require.Equal(t, statusOK, a.fail(a.checkFile(file)))
-		require.Contains(t, stdout.String(), "team.yaml: ok: ")
-		require.Empty(t, stderr.String())
+	got = call{args: []string{"check", path, "-o", "json"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	c := object(t, got.stdout)
+	require.Equal(t, false, c["ok"])
+	require.Len(t, c["assertions"], 5)
+	require.Equal(t, "runteam: 1 of 5 assertions broken\n", got.stderr)
+
+	got = call{args: []string{"check", "-", "--log-level", "error"}, stdin: hold(t)}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "-: ok: 5 tasks, 5 agents, 2 inputs; 4 assertions\n")
+	require.Empty(t, got.stderr)
+}
+
+// An assertion about what does not exist is an error where it is written, in
+// either of the two lists.
+func TestAssertionsAboutNothingAreLocated(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer("internal_notes never reaches letters", "internal_notes never reaches lettres", "input terms never derives", "input trems never derives").Replace(hold(t))
+	for _, command := range []string{"plan", "check"} {
+		got := call{args: []string{command, "-", "--assert", "x never reaches y"}[:map[string]int{"plan": 4, "check": 2}[command]], stdin: text}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, `-:62:7: assertion "input trems never derives into statistics": no input "trems"`)
+		require.Contains(t, got.stderr, `-:64:5: assertion "internal_notes never reaches lettres": no reader "lettres"`)
+		require.Contains(t, got.stderr, `hint: did you mean "letters"?`)
+		require.Equal(t, command == "plan", strings.Contains(got.stderr, `--assert: assertion "x never reaches y": `), got.stderr)
+		require.Less(t, strings.Index(got.stderr, "-:64:5"), strings.Index(got.stderr+"--assert: ", "--assert: "), "in the order of the file, then flags")
+		require.Empty(t, got.stdout)
 	}
 }
 
