@@ -31,7 +31,7 @@ const (
 // findAssignment rules on the = or : at i.
 func findAssignment(s *scan, i int) int {
 	t := s.text
-	if i < s.valueEnd || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
+	if i < s.valueEnd || i+1 == len(t) || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
 		return i
 	}
 	if t[i] == ':' && is(t[i+1], digitChar) && at(t, i-1, digitChar) && !at(t, i-2, letterChar) { // a time, a port

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard}
+var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: promisesCard, leaf: cardLeaf}
 
 // An issuer has numbers of some lengths whose first six digits lie in a range. Rare lengths are believed in groups or
 // beside a word for cards: bare runs of that many digits are more often something else.
@@ -129,6 +129,9 @@ func endsCard(text string, groups []group, k int) bool {
 
 // cardWord reports a word for cards before i, on the same line.
 func (s *scan) cardWord(i int) bool {
+	if s.says(promisesCard) {
+		return true
+	}
 	for at, floor := i, max(i-48, 0); ; {
 		word, start := s.wordBefore(at, floor)
 		if word == "" {

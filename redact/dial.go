@@ -137,6 +137,8 @@ func (s *scan) said(groups []group) int {
 		return i
 	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(s.text, groups): // an IP address, a date
 		return i
+	case s.says(promisesPhone | promisesMobile):
+		return end
 	case run && (n == 8 || n == 14) && has(s.text, i, "20"): // a date, with a time
 		return i
 	case run && (n == 10 || n == 13) && s.text[i] == '1': // seconds or milliseconds since 1970
@@ -161,11 +163,18 @@ func (s *scan) phoneWord(i, digits int) bool {
 		case saysCall:
 			return digits >= 10
 		case saysNothing:
-			return false
+			return s.compound(word)
 		}
 		at = start
 	}
 	return false
+}
+
+// compound reports a name in several words that says telephone: customerPhone.
+func (s *scan) compound(word string) bool {
+	s.work += len(word)
+	says, _ := promiseOf(word)
+	return says&promisesPhone != 0
 }
 
 // phoneWordBehind reports (mobile), (fax) and the like behind a number.

@@ -1,6 +1,6 @@
 package redact
 
-var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN}
+var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: promisesIBAN, leaf: ibanLeaf}
 
 // ibans has the structure of each country's account number behind the check digits, in the notation of the registry
 // (ISO 13616): n digits, a letters, c either. The second part is of countries that use the format without being registered.

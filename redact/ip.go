@@ -5,25 +5,14 @@ import (
 	"strings"
 )
 
-// ipDetectors find addresses at the first separator in them, and the unspecified address at the end of a text, where
-// the pass has no three bytes left behind its colon.
-var ipDetectors = []detector{
-	{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP},
-	{name: "ip at the end", anchors: []anchor{{" \t=([\"'", ":", ":"}}, find: findLastIP},
-}
+// ipDetector finds addresses at the first separator in them.
+var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP}
 
 func findIP(s *scan, i int) int {
 	if s.text[i] == '.' {
 		return findIPv4(s, i)
 	}
 	return findIPv6(s, i)
-}
-
-func findLastIP(s *scan, i int) int {
-	if i+3 == len(s.text) {
-		return findIPv6(s, i+1)
-	}
-	return i
 }
 
 // findIPv4 finds four octets, the first of which ends before i.
@@ -168,6 +157,8 @@ func (s *scan) ipv6End(start int) int {
 func (s *scan) plausible(start, end int) bool {
 	address := s.text[start:end]
 	switch {
+	case s.says(promisesIP):
+		return true
 	case address == "::":
 		return s.unspecified(start, end)
 	case strings.HasSuffix(address, "::") && has(s.text, end, "/") && at(s.text, end+1, letterChar): // of a control group: 0::/user

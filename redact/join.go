@@ -259,7 +259,13 @@ func (w *walk) replace(p *part, kind Kind) {
 }
 
 // here returns the leaf that the walk has come to.
-func (w *walk) here() place { return place{w.reveal, w} }
+func (w *walk) here() place {
+	says := promise(0)
+	if n := len(w.frames); n > 0 {
+		says = w.frames[n-1].promised
+	}
+	return place{reveal: w.reveal, walk: w, says: says}
+}
 
 // path returns the tokens of the pointer to the leaf that the walk has come to.
 func (w *walk) path() []string {

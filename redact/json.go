@@ -9,7 +9,8 @@ import (
 
 // JSON does for one strict JSON value what [Redactor.Text] does for a text: in every string and every key, at any
 // depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
-// structure says that it is one; a number there becomes the placeholder string. Booleans and null stay.
+// structure says that it is one; a number there becomes the placeholder string. Booleans and null stay. A key that names
+// a personal kind (homePhone, "ssn") counts for the word that in a text would have to stand beside the value.
 //
 // Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
 // equal get " 2", " 3", … behind them. Because order is kept, the keys of a result whose keys were redacted may no longer
@@ -98,15 +99,18 @@ type walk struct {
 
 // A frame is an open container.
 type frame struct {
-	object bool
-	class  nameClass // promised by the names around the container
-	member nameClass // promised to the next value
-	named  bool      // the next value is the name of a pair
-	pair   nameClass // promised to the value of a pair: {"name": "DB_PASSWORD", "value": …}
-	keys   int       // where its keys begin in walk.keys
-	rename int       // where its edited keys begin in walk.renames
-	token  string    // the key of the next value, for a Reveal
-	index  int       // of the next value of an array
+	object   bool
+	class    nameClass // promised by the names around the container
+	member   nameClass // promised to the next value
+	named    bool      // the next value is the name of a pair
+	pair     nameClass // promised to the value of a pair: {"name": "DB_PASSWORD", "value": …}
+	says     promise   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
+	promised promise   // of the next value
+	titled   bool      // the next value is what says for a pair
+	keys     int       // where its keys begin in walk.keys
+	rename   int       // where its edited keys begin in walk.renames
+	token    string    // the key of the next value, for a Reveal
+	index    int       // of the next value of an array
 }
 
 // An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
@@ -161,9 +165,9 @@ func (w *walk) stop() bool { return w.dirty && !w.keep }
 
 // value reads one value, or opens a container and reads up to its first value; opened says that a value must follow.
 func (w *walk) value() (opened bool, err error) {
-	class := noName
+	class, says := noName, promise(0)
 	if n := len(w.frames); n > 0 {
-		class = w.frames[n-1].member
+		class, says = w.frames[n-1].member, w.frames[n-1].promised
 	}
 	if w.has('{') || w.has('[') {
 		if err := w.joined(); err != nil {
@@ -172,9 +176,9 @@ func (w *walk) value() (opened bool, err error) {
 	}
 	switch {
 	case w.take('{'):
-		return w.open(frame{object: true, class: class})
+		return w.open(frame{object: true, class: class, says: says})
 	case w.take('['):
-		return w.open(frame{class: class, member: class})
+		return w.open(frame{class: class, member: class, says: says, promised: says})
 	case w.has('"'):
 		return false, w.text(class)
 	case w.has('-'), at(w.in, w.at, digitChar):
@@ -235,6 +239,10 @@ func (w *walk) key(f *frame) error {
 	}
 	clean := w.s.settled
 	f.member, f.named = w.promise(f, key), false
+	f.promised, f.titled = f.says, false
+	if says, addition := promiseOf(withoutPlaceholders(clean)); !addition {
+		f.promised = says
+	}
 	if len(w.s.found) > 0 {
 		w.dirty = true
 		if w.keep {
@@ -249,6 +257,9 @@ func (w *walk) key(f *frame) error {
 	switch clean {
 	case "name", "key", "variable", "header", "field":
 		f.named = f.member == noName
+		f.titled = f.named
+	case "type", "label", "kind", "system":
+		f.titled = true
 	case "value", "val", "defaultValue":
 		f.member = max(f.member, f.pair)
 	}
@@ -285,6 +296,10 @@ func (w *walk) text(class nameClass) error {
 	if n := len(w.frames); n > 0 && w.frames[n-1].named {
 		w.frames[n-1].pair = classify(withoutPlaceholders(clean[:min(len(clean), 2*maxName)]))
 	}
+	if n := len(w.frames); n > 0 && w.frames[n-1].titled {
+		says, _ := promiseOf(withoutPlaceholders(clean))
+		w.frames[n-1].says |= says
+	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))
 	if !whole {
 		w.stood = count(w.stood, w.s.stood)
@@ -320,7 +335,11 @@ func (w *walk) number(class nameClass) error {
 	plain, whole := decimal(literal)
 	w.s.found, w.s.stood = w.s.found[:0], w.s.stood[:0]
 	if whole && len(plain) >= minNumber || len(w.r.patterns) > 0 {
-		if err := w.r.settle(w.s, plain, w.here()); err != nil {
+		where := w.here()
+		if where.number = true; len(plain) < minMobile {
+			where.says &^= promisesMobile
+		}
+		if err := w.r.settle(w.s, plain, where); err != nil {
 			return err
 		}
 	}
@@ -344,6 +363,10 @@ func (w *walk) number(class nameClass) error {
 	w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
 	return w.add(from, kind.Placeholder(), false)
 }
+
+// minMobile is the number of digits from which a number below "mobile" is one of a telephone: counts of visitors have
+// fewer.
+const minMobile = 10
 
 // minNumber is the number of digits from which a number of its own may be a span.
 const minNumber = 6

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC}
+var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC, kind: MAC, named: promisesMAC, leaf: macLeaf}
 
 // findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
 // dots. Addresses of no device (all zeros, all ones) stay.
@@ -34,6 +34,35 @@ func findMAC(s *scan, i int) int {
 		return i
 	}
 	s.hit(MAC, start, end)
+	return end
+}
+
+// macWordDetector finds an EUI-48 without separators behind the word that says what it is.
+var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord}
+
+func findMACWord(s *scan, i int) int {
+	if at(s.text, i-1, lowerChar) || at(s.text, i-1, upperChar) && is(s.text[i], upperChar) {
+		return i
+	}
+	k := i + len("mac")
+	if has(s.text, k, " ") || has(s.text, k, "_") || has(s.text, k, "-") {
+		k++
+	}
+	for _, word := range [...]string{"address", "addr"} {
+		if hasFold(s.text, k, word) {
+			k += len(word)
+			break
+		}
+	}
+	from := k
+	for from < len(s.text) && from < k+4 && strings.IndexByte(" \t:=\"'", s.text[from]) >= 0 {
+		from++
+	}
+	end := s.runEnd(from, hexChar, from+13)
+	if end-from != 12 || from == i+len("mac") || at(s.text, end, wordChar) || uniform(s.text[from:end]) {
+		return i
+	}
+	s.hit(MAC, from, end)
 	return end
 }
 

@@ -32,30 +32,42 @@ func classify(name string) nameClass {
 	if c := foreignName(name); c != noName {
 		return c
 	}
-	var flat [maxName]byte
-	var ends [maxName / 2]int
+	var room nameWords
+	flat, ends := room.split(name)
+	return classifyWords(flat, ends, strings.IndexByte(name, '_') > 0 && capital(name))
+}
+
+// nameWords is the room for the words of a name.
+type nameWords struct {
+	flat [maxName]byte
+	ends [maxName / 2]int
+}
+
+// split returns the letters of a name of at most maxName bytes in lower case, and where in them each word ends. Capitals
+// and what is no letter of ASCII part words.
+func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	words, n := 0, 0
-	open := false // a word has begun at flat[ends[words-1]]
-	for i := 0; i < len(name) && words < len(ends); i++ {
+	open := false // a word has begun at w.flat[w.ends[words-1]]
+	for i := 0; i < len(name) && words < len(w.ends); i++ {
 		b := name[i]
 		if !is(b, letterChar) {
 			if open {
-				ends[words], words, open = n, words+1, false
+				w.ends[words], words, open = n, words+1, false
 			}
 			continue
 		}
 		if open && is(b, upperChar) && (is(name[i-1], lowerChar) || at(name, i+1, lowerChar) && is(name[i-1], upperChar)) {
-			ends[words], words = n, words+1
+			w.ends[words], words = n, words+1
 		}
-		if words == len(ends) {
+		if words == len(w.ends) {
 			break
 		}
-		flat[n], n, open = toLower(b), n+1, true
+		w.flat[n], n, open = toLower(b), n+1, true
 	}
-	if open && words < len(ends) {
-		ends[words], words = n, words+1
+	if open && words < len(w.ends) {
+		w.ends[words], words = n, words+1
 	}
-	return classifyWords(flat[:n], ends[:words], strings.IndexByte(name, '_') > 0 && capital(name))
+	return w.flat[:n], w.ends[:words]
 }
 
 // classifyWords looks for the last secret-like word; those behind it may take the meaning away (password_hint), and so

@@ -25,6 +25,9 @@ const (
 func (r *Redactor) look(s *scan, text string, layer int, f form) {
 	r.pass(s, text)
 	r.match(s)
+	if s.place.says != 0 {
+		r.kept(s)
+	}
 	if f == given && !ascii(text) {
 		tagged := false
 		differs := s.fold(&tagged)

@@ -27,9 +27,9 @@ func personalDetectors(kind Kind) []detector {
 	case SSN:
 		return []detector{ssnDetector}
 	case IP:
-		return ipDetectors
+		return []detector{ipDetector}
 	case MAC:
-		return []detector{macDetector}
+		return []detector{macDetector, macWordDetector}
 	}
 	return nil
 }

@@ -50,6 +50,8 @@ func hostileNumbers() []pattern {
 		{"zones", "", "fe80::1%a"},
 		{"bytes with dashes", "", "ab-"},
 		{"words of four with dots", "", "abcd."},
+		{"words for addresses of interfaces", "", "MAC 00"},
+		{"names in capitals", "", "customerPhoneNo 1234567 "},
 	}
 }
 

@@ -103,6 +103,7 @@ var (
 type Redactor struct {
 	prefilter prefilter
 	detectors []detector
+	leaves    []detector // those with a rule for whole leaves
 	patterns  []compiled
 }
 

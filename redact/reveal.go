@@ -11,7 +11,9 @@ type Reveal func(kind Kind, path []string) bool
 // A place is the leaf that is being ruled on.
 type place struct {
 	reveal Reveal
-	walk   *walk // nil for a text
+	walk   *walk   // nil for a text
+	says   promise // what the key of the leaf says
+	number bool    // the leaf is a JSON number
 }
 
 // permits reports whether spans of kind may stand here.

@@ -17,13 +17,24 @@ type detector struct {
 	// find rules on the anchor at i, records hits with s.hit, and returns where this detector is next of interest:
 	// i or less for the next byte. The pass resumes at the furthest that a detector asks for.
 	find func(s *scan, i int) int
+
+	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
+	kind  Kind
+	named promise
+	leaf  leafRule
 }
 
 // An anchor is three sets of bytes that must stand next to each other. An empty set admits every byte.
 type anchor [3]string
 
 // prefilter has one bit for each detector, in three tables: the detectors that admit a byte in first, second and third place.
-type prefilter struct{ first, second, third [256]uint64 }
+//
+// At the end of a text, where fewer than three bytes are left, those stop whose anchors admit every byte in the places
+// that are missing: open has them for one and for two bytes.
+type prefilter struct {
+	first, second, third [256]uint64
+	open                 [3]uint64
+}
 
 // build returns a redactor of detectors. There is room for 64.
 func build(detectors ...detector) *Redactor {
@@ -33,10 +44,19 @@ func build(detectors ...detector) *Redactor {
 	}
 	r := &Redactor{detectors: detectors}
 	for bit, d := range detectors {
+		if d.leaf != nil {
+			r.leaves = append(r.leaves, d)
+		}
 		for _, a := range d.anchors {
 			mark(&r.prefilter.first, a[0], bit)
 			mark(&r.prefilter.second, a[1], bit)
 			mark(&r.prefilter.third, a[2], bit)
+			if a[2] == "" {
+				r.prefilter.open[2] |= 1 << bit
+			}
+			if a[1] == "" && a[2] == "" {
+				r.prefilter.open[1] |= 1 << bit
+			}
 		}
 	}
 	return r
@@ -112,15 +132,27 @@ func (s *scan) hit(kind Kind, start, end int) {
 func (r *Redactor) pass(s *scan, text string) {
 	s.reset(text)
 	p := &r.prefilter
-	for i := 0; i+2 < len(text); i++ {
-		m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]
-		if m == 0 {
-			continue
+	i := 0
+	for ; i+2 < len(text); i++ {
+		if m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]; m != 0 {
+			i = r.visit(s, i, m) - 1
 		}
-		next := i
-		for ; m != 0; m &= m - 1 {
-			next = max(next, r.detectors[bits.TrailingZeros64(m)].find(s, i)-1)
-		}
-		i = next
 	}
+	for ; i < len(text); i++ {
+		m := p.first[text[i]] & p.open[len(text)-i]
+		if i+1 < len(text) {
+			m &= p.second[text[i+1]]
+		}
+		if m != 0 {
+			i = r.visit(s, i, m) - 1
+		}
+	}
+}
+
+// visit lets the detectors in m rule on the anchor at i, and returns where the pass goes on.
+func (r *Redactor) visit(s *scan, i int, m uint64) (next int) {
+	for next = i + 1; m != 0; m &= m - 1 {
+		next = max(next, r.detectors[bits.TrailingZeros64(m)].find(s, i))
+	}
+	return next
 }

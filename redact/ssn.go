@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN}
+var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: promisesSSN, leaf: ssnLeaf}
 
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
@@ -41,7 +41,7 @@ func (s *scan) ssn(i int, groups []group, word bool) int {
 	if !validSSN(string(all[:])) || !endsNumber(s.text, end) {
 		return i
 	}
-	if word && !s.ssnWord(i, end) && !bareSSN(s.text) || !word && !alone(s.text, i, end) {
+	if word && !s.says(promisesSSN) && !s.ssnWord(i, end) && !bareSSN(s.text) || !word && !alone(s.text, i, end) {
 		return i
 	}
 	s.hit(SSN, i, end)

@@ -1,0 +1,141 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A promise is the set of personal kinds that the key of a member says its value is of: the detectors of a kind take
+// the key for the word that in a text would have to stand beside the value.
+type promise uint16
+
+const (
+	promisesCard promise = 1 << iota
+	promisesIBAN
+	promisesEmail
+	promisesPhone
+	promisesMobile // a phone by a word that counts of visitors bear too
+	promisesSSN
+	promisesIP
+	promisesMAC
+)
+
+// promised has the words that name what a value is, in lower case, two words of a name as one.
+var promised = func() map[string]promise {
+	t := map[string]promise{}
+	for word, says := range sayings {
+		if says == saysPhone && word != "cep" && word != "sms" { // postal codes of Brazil, counts of messages
+			t[word] = promisesPhone
+		}
+	}
+	for says, words := range map[promise]string{
+		promisesCard:   "card cards cc pan creditcard creditcards debitcard cardnumber cardnumbers cardno cardnum ccnumber ccnum ccno kreditkarte kartennummer tarjeta carta maestro visa",
+		promisesIBAN:   "iban ibans account accounts accountnumber accountno accountnum acct bankaccount konto kontonummer kontonr cuenta compte conto rekening",
+		promisesEmail:  "email emails mail mails emailaddress emailaddresses mailaddress emailaddr mailto correo courriel",
+		promisesMobile: "mobile mobiles mobil mob cell cells cellular celular celulare gsm handy portable hotline pager",
+		promisesSSN:    "ssn ssns ssnum ssno ssnumber ssnnumber socialsecurity socialsecuritynumber socialsecurityno socsec",
+		promisesIP:     "ip ips ipaddress ipaddresses ipaddr ipv inet addr host listen bind gateway",
+		promisesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
+	} {
+		for word := range strings.FieldsSeq(words) {
+			t[word] = says
+		}
+	}
+	return t
+}()
+
+// promiseOf returns what a key promises: the last word that is no addition decides, with the word before it or alone.
+// Without one the key is only an addition (number, value, work), and what stands around the object counts.
+func promiseOf(key string) (says promise, addition bool) {
+	if len(key) > maxName {
+		return 0, false
+	}
+	var room nameWords
+	flat, ends := room.split(key)
+	for k := len(ends) - 1; k >= 0; k-- {
+		from, before := 0, 0
+		if k > 0 {
+			from = ends[k-1]
+		}
+		if k > 1 {
+			before = ends[k-2]
+		}
+		says = promised[string(flat[from:ends[k]])]
+		if k > 0 && says == 0 {
+			says = promised[string(flat[before:ends[k]])]
+		}
+		if says != 0 {
+			if counted(flat, ends[:k]) {
+				return 0, false
+			}
+			return says, false
+		}
+		if !additions[string(flat[from:ends[k]])] {
+			return foreignPromise(key), false
+		}
+	}
+	says = foreignPromise(key)
+	return says, says == 0
+}
+
+// foreignPromise is promiseOf for words beyond ASCII.
+func foreignPromise(key string) promise {
+	for i := range len(key) {
+		if key[i] >= utf8.RuneSelf {
+			if sayingOf(strings.TrimRight(key, digits)) == saysPhone {
+				return promisesPhone
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// counted reports a word before the one that promises which says that the value is another: isPhone, maxCards.
+func counted(flat []byte, ends []int) bool {
+	from := 0
+	for _, end := range ends {
+		switch string(flat[from:end]) {
+		case "is", "has", "num", "count", "total", "max", "min", "avg", "hash", "hashed", "without":
+			return true
+		}
+		from = end
+	}
+	return false
+}
+
+// additions are the words that may stand behind a word that promises, or alone in an object below it.
+var additions = func() map[string]bool {
+	t := map[string]bool{}
+	for word := range strings.FieldsSeq("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e national international " +
+		"primary secondary main alternate alternative alt other old new current previous default first second home work office private personal business " +
+		"contact direct emergency day night evening us uk local remote public") {
+		t[word] = true
+	}
+	return t
+}()
+
+// says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
+func (s *scan) says(kinds promise) bool {
+	return s.place.says&kinds != 0 && len(s.text) <= maxLook
+}
+
+// kept looks at a leaf whose key promises something by the rules for whole leaves.
+func (r *Redactor) kept(s *scan) {
+	from, to := 0, len(s.text)
+	for from < to && is(s.text[from], spaceChar) {
+		from++
+	}
+	for to > from && is(s.text[to-1], spaceChar) {
+		to--
+	}
+	if to == from || to-from > maxLook {
+		return
+	}
+	s.work += to - from
+	for _, d := range r.leaves {
+		if s.says(d.named) && d.leaf(s.text[from:to], s.place.number) {
+			s.hit(d.kind, from, to)
+		}
+	}
+}
