@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,29 +16,19 @@ import (
 )
 
 // promises are what flags assert about the flow, beside what the spec does.
-type promises struct{ texts []string }
+type promises struct {
+	texts []string
+	first int // index of the first of them among the assertions of the run
+}
 
 func (p *promises) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "hold the plan to `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
 	complete(cmd, "assert", nil)
 }
 
-// asserted has runs of a spec held to what it asserts.
-func asserted(file *spec.File) error {
-	file.Run.Assert = nil
-	for _, given := range file.Asserts {
-		a, err := flow.ParseAssertion(given.Text)
-		if err != nil {
-			return err
-		}
-		a.Line = given.Origin.String()
-		file.Run.Assert = append(file.Run.Assert, a)
-	}
-	return nil
-}
-
 // add adds the assertions of flags to those of a spec.
 func (p *promises) add(file *spec.File) error {
+	p.first = len(file.Run.Assert)
 	for _, text := range p.texts {
 		a, err := flow.ParseAssertion(text)
 		if err != nil {
@@ -52,47 +40,30 @@ func (p *promises) add(file *spec.File) error {
 	return nil
 }
 
-// placed gives what is wrong with assertions their places: those of a spec come
-// before those of flags, which stand in no file.
-func placed(file *spec.File, err error) error {
+// locate takes the place in the spec from what is wrong with assertions of
+// flags, which stand in no file, and puts it last.
+func (p *promises) locate(err error) error {
 	found, ok := errors.AsType[*spec.Error](err)
-	if !ok {
+	if !ok || len(p.texts) == 0 {
 		return err
 	}
-	out := &spec.Error{Problems: slices.Clone(found.Problems)}
-	for i := range out.Problems {
-		p := &out.Problems[i]
-		k, ok := assertionOf(p.Err)
-		switch {
-		case !ok:
-		case k >= len(file.Asserts):
-			*p = spec.Problem{Message: "--assert: " + p.Message, Hint: p.Hint, Err: p.Err}
-		default:
-			at := file.Asserts[k].Origin
-			if p.File != at.File || p.Line != at.Line {
-				p.Excerpt = ""
-			}
-			p.File, p.Line, p.Column = at.File, at.Line, at.Column
+	var all, own []spec.Problem
+	for _, q := range found.Problems {
+		if p.own(q.Err) {
+			own = append(own, spec.Problem{Message: "--assert: " + q.Message, Hint: q.Hint, Err: q.Err})
+		} else {
+			all = append(all, q)
 		}
 	}
-	slices.SortStableFunc(out.Problems, func(p, q spec.Problem) int { return cmp.Compare(rank(p), rank(q)) })
-	return out
+	return &spec.Error{Problems: append(all, own...)}
 }
 
-// rank puts what stands in no file last.
-func rank(p spec.Problem) int {
-	if p.File == "" {
-		return 1
-	}
-	return 0
-}
-
-// assertionOf returns which assertion an error is about.
-func assertionOf(err error) (at int, ok bool) {
-	p, ok := errors.AsType[task.Problem](err)
-	n, about := strings.CutPrefix(p.Pointer, "/assert/")
-	at, err = strconv.Atoi(n)
-	return at, ok && about && err == nil
+// own reports whether an error is about an assertion of a flag.
+func (p *promises) own(err error) bool {
+	about, ok := errors.AsType[task.Problem](err)
+	n, assertion := strings.CutPrefix(about.Pointer, "/assert/")
+	i, err := strconv.Atoi(n)
+	return ok && assertion && err == nil && i >= p.first
 }
 
 // writeFindings writes which assertions hold, and of each that does not the way.

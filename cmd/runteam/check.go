@@ -155,5 +155,5 @@ func (a *app) look(file *spec.File) (*team.Plan, error) {
 			return plan, nil
 		}
 	}
-	return nil, placed(file, file.Locate(err))
+	return nil, file.Locate(err)
 }

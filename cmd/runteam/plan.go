@@ -129,7 +129,7 @@ func (a *app) makePlan(ctx context.Context, j *planJob, file *spec.File) (plan *
 	default:
 		plan, err = a.look(file)
 	}
-	return plan, err
+	return plan, j.promises.locate(err)
 }
 
 // printPlan prints a plan in the form that was asked for, or of its flow what was asked.

@@ -35,7 +35,7 @@ func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.
 		return nil, unplanned(ctx, failed)
 	}
 	if err != nil {
-		return nil, placed(file, file.Locate(err))
+		return nil, file.Locate(err)
 	}
 	if !plan.Goal { // one agent does it all, and nobody else answers
 		plan.Coordinator = nil

@@ -70,14 +70,10 @@ func (s *source) load(a *app) (*spec.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := spec.Load(spec.Options{
+	return spec.Load(spec.Options{
 		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
 		Inputs: inputs, Params: params, Models: s.models, Lookup: a.lookup,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return file, asserted(file)
 }
 
 // reads lists the files that were read, as far as flags name them.
