@@ -89,7 +89,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	nameless := false
 	tasks = slices.Clone(tasks)
 	run := f.Run
-	run.Messages = slices.Clone(run.Messages)
+	run.Messages, run.Assert = slices.Clone(run.Messages), nil // a policy and forms may be missing here
 	for _, a := range f.Agents {
 		name := a.Member.Name
 		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })

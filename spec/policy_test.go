@@ -229,3 +229,19 @@ func TestAModeThatCannotWidenIsAWarning(t *testing.T) {
 	require.Len(t, warningsOf(t, text+"policy: {default: minimal}\n"), 2)
 	require.Len(t, warningsOf(t, "agentDefaults: {handoff: full}\nagents: [{name: a}, {name: b}]\npolicy: {default: scoped}\n"), 1, "a default is said once")
 }
+
+// TestNothingIsAssertedOfATeamThatCannotBe holds that an assertion is held
+// against the team as it is written, with its policy, or not at all.
+func TestNothingIsAssertedOfATeamThatCannotBe(t *testing.T) {
+	t.Parallel()
+	const text = `agents: [{name: a%s}, {name: b}]
+tasks:
+  - {title: A, assignee: a, description: a, outputSchema: {type: object, properties: {note: {type: string}}, additionalProperties: false}}
+  - {title: B, assignee: b, description: b, dependsOn: [A]}
+policy: {rules: [{from: a, to: b, block: [note]}]}
+assert: [note never reaches b]
+`
+	require.Empty(t, saidOf(t, fmt.Sprintf(text, "")))
+	require.Len(t, saidOf(t, fmt.Sprintf(text, ", outputTags: [\"-\"]")), 1, "found by the team")
+	require.Len(t, saidOf(t, fmt.Sprintf(text, ", accepts: bogus")), 1, "found by the loader")
+}
