@@ -95,7 +95,7 @@ func forms(text string) []string {
 		}
 		fmt.Fprintf(&escaped, `\u%04x`, r)
 	}
-	out = append(out, percent.String(), escaped.String())
+	out = append(out, percent.String(), escaped.String(), strings.ReplaceAll(escaped.String(), `\`, `\\`))
 	for before := range 3 {
 		code := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + text))
 		head := []int{0, 2, 3}[before]

@@ -55,7 +55,7 @@ type run struct {
 	cast    *cast
 	chart   *chart
 	result  *team.Result
-	events  []event.Event
+	events  feed
 	grants  map[*planted]*grant
 }
 
@@ -81,7 +81,7 @@ func (r *run) do() error {
 	w := trace.NewWriter(&r.trace, trace.Options{Name: r.file.Name, Time: time.Now()})
 	o := r.options()
 	o.Recorder = w
-	o.Subscribers = []func(event.Event){w.Event, func(e event.Event) { r.events = append(r.events, e) }}
+	o.Subscribers = []func(event.Event){w.Event, r.events.add}
 	if r.file.Goal != nil {
 		r.result, err = tm.RunTeam(r.context, *r.file.Goal, &o)
 	} else {
@@ -233,7 +233,7 @@ func (r *run) places() (out []place) {
 	add(anAnswer, -1, r.result.Output, "the answer that the user is shown")
 	document, _ := json.Marshal(r.result)
 	add(anAnswer, -1, string(document), "the result as JSON")
-	for _, e := range r.events {
+	for _, e := range r.events.all() {
 		text, _ := json.Marshal(e)
 		add(aLog, -1, string(text), "event %d (%s)", e.Seq, cmp.Or(e.Title, string(e.Type)))
 	}
@@ -258,11 +258,14 @@ func (r *run) files(dir string, k kind, add func(k kind, at int, text, format st
 func (r *run) printed() {
 	shown := []any{r.chart.plan}
 	for _, in := range r.file.Run.Inputs {
-		shown = append(shown, in, &in)
+		shown = append(shown, in)
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
-		shown = append(shown, t.Envelope, t.Error)
+		if t.Error != nil {
+			r.logger.Debug("failed", "err", t.Error) // what it prints is for the user
+		}
+		shown = append(shown, t.Envelope)
 		for _, receipt := range t.Receipts {
 			shown = append(shown, receipt)
 		}

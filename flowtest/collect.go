@@ -2,7 +2,10 @@ package flowtest
 
 import (
 	"bytes"
+	"slices"
 	"sync"
+
+	"github.com/runteam/runteam/event"
 )
 
 // A buffer collects what several goroutines write.
@@ -30,4 +33,23 @@ func (w *buffer) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text.Reset()
+}
+
+// A feed collects the events of a run, whose subscribers have goroutines of
+// their own.
+type feed struct {
+	mu     sync.Mutex // guards events
+	events []event.Event
+}
+
+func (f *feed) add(e event.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, e)
+}
+
+func (f *feed) all() []event.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.events)
 }
