@@ -51,11 +51,7 @@ func build(m *testing.M) int {
 func run(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "OPENAI_") && !strings.HasPrefix(e, "RUNTEAM_") {
-			cmd.Env = append(cmd.Env, e)
-		}
-	}
+	cmd.Env = clean()
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err := cmd.Run()
@@ -64,6 +60,16 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, stat
 	}
 	require.NoError(t, err)
 	return out.String(), log.String(), 0
+}
+
+// clean returns the environment without the settings of the person who runs the test.
+func clean() (env []string) {
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "OPENAI_") && !strings.HasPrefix(e, "RUNTEAM_") {
+			env = append(env, e)
+		}
+	}
+	return env
 }
 
 // offline runs a spec without a model.

@@ -2,7 +2,9 @@ package examples_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,8 +110,8 @@ func TestWhatTheAgentsOfAClaimRead(t *testing.T) {
 	require.Contains(t, stdout, "The fraud score is 0.15; claims are referred from 0.60.")
 }
 
-// TestPromisesAreKept breaks each example's policy at one place, and finds it refused.
-func TestPromisesAreKept(t *testing.T) {
+// TestWhatASchemaDoesNotBoundIsNotLowered breaks each example's policy at one place, and finds it refused.
+func TestWhatASchemaDoesNotBoundIsNotLowered(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, example string
@@ -129,5 +131,65 @@ func TestPromisesAreKept(t *testing.T) {
 			require.Equal(t, 2, status, stderr)
 			require.Contains(t, stderr, tt.want)
 		})
+	}
+}
+
+// promises returns what the spec of an example asserts, a line each.
+func promises(t *testing.T, example string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(example, "team.yaml"))
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^    - (\S.* never .+?)(?: +#.*)?$`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, m[1])
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func TestPromisesHold(t *testing.T) {
+	t.Parallel()
+	for _, example := range []string{"claims", "support-ticket"} {
+		stdout, stderr, status := run(t, "runteam", "plan", example)
+		require.Zero(t, status, stderr)
+		for _, promise := range promises(t, example) {
+			require.Contains(t, stdout, "\nholds   "+promise+" (")
+		}
+	}
+}
+
+// TestNoPromiseIsIdle finds for each promise an edit of its example that breaks it.
+func TestNoPromiseIsIdle(t *testing.T) {
+	t.Parallel()
+	reads := []edit{ // or its clearance keeps it first
+		{"team.yaml", "accepts: internal\n", "accepts: confidential\n"},
+		{"team.yaml", "    assignee: reply\n", "    assignee: reply\n    uses: [ticket]\n"},
+	}
+	edits := map[string]map[string][]edit{
+		"claims": {
+			"input claim never derives into service-desk":       {{"team.yaml", "    assignee: service-desk\n    dependsOn: [Read the terms]", "    assignee: service-desk\n    dependsOn: [Read the terms, Line for the statistics]"}},
+			"task Extract the facts/holder never reaches fraud": {{"team.yaml", "to: fraud, allow: [/checks/**]", "to: fraud, block: [claimed]"}},
+			"checks never reaches letters":                      {{"team.yaml", "block: [checks], ", ""}},
+			"internal_notes never reaches letters":              {{"team.yaml", "to: letters, block: [internal_notes]", "to: letters, block: [payment]"}},
+			"task Score the fraud risk never reaches letters":   {{"team.yaml", "      - Check the estimate\n      - Decide the claim\n", "      - Check the estimate\n      - Decide the claim\n      - Score the fraud risk\n"}},
+			"signs never reaches statistics":                    {{"team.yaml", "paths: [/fraud_score]", "paths: [/fraud_score, /signs/**]\n      unsafeText: true"}},
+		},
+		"support-ticket": {
+			"input ticket never reaches reply":           reads,
+			"internal_notes never reaches reply":         reads,
+			"internal_notes never reaches refunds":       {{"team.yaml", "need: [/order/number,", "need: [/internal_notes/*, /order/number,"}},
+			"input ticket/customer never reaches triage": {{"team.yaml", "block: [customer]", "block: [received]"}},
+			"summary never reaches reply":                {{"team.yaml", "/refund]\n      lowerTo: internal\n", "/refund, /summary]\n      unsafeText: true\n      lowerTo: internal\n"}},
+		},
+	}
+	for example, edits := range edits {
+		require.Len(t, edits, len(promises(t, example)))
+		for promise, edits := range edits {
+			t.Run(example+", "+promise, func(t *testing.T) {
+				t.Parallel()
+				stdout, stderr, status := run(t, "runteam", "plan", edited(t, example, edits...))
+				require.Equal(t, 1, status, stderr)
+				require.Contains(t, stdout, "\nBROKEN  "+promise+" (")
+			})
+		}
 	}
 }
