@@ -129,6 +129,24 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 	require.Contains(t, got.stdout, "through Task 1 → Task 2 → Task 3\n")
 }
 
+// Long titles do not push the matrix off the screen, and wide letters do not shift it.
+func TestMatrixStandsBelowItsHeads(t *testing.T) {
+	t.Parallel()
+	long := strings.Replace(crowd(3), "title: Task 3", "title: "+strings.Repeat("long ", 30), 1)
+	got := call{args: []string{"plan", "-"}, stdin: strings.ReplaceAll(long, "brief", "指示書")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	_, table, ok := strings.Cut(got.stdout, "\nwho can see what\n")
+	require.True(t, ok)
+	lines := strings.Split(strings.TrimSpace(table), "\n")[2:]
+	heads, rows := lines[:5], lines[5:]
+	require.Len(t, rows, 4)
+	left := columns(heads[0]) - columns(strings.TrimLeft(heads[0], " "))
+	require.Less(t, left, 70)
+	for _, row := range rows {
+		require.Equal(t, left+2*len(heads)-1, columns(row), "%q", row)
+	}
+}
+
 // What programs read is the table itself, cell by cell.
 func TestPlanInJSONHasTheTable(t *testing.T) {
 	t.Parallel()

@@ -76,14 +76,15 @@ func (v *flowView) sign(source, reader int, level flow.Reach) string {
 	return signs[level]
 }
 
-// heads returns the beginning of each row, and the width of all.
+// heads returns the beginning of each row, and the width of all. Long titles
+// are cut, since they stand whole above.
 func (v *flowView) heads() (heads []string, width int) {
 	var b strings.Builder
 	rows := newRows(&b, "")
 	for _, s := range v.sources {
 		source := &v.Graph().Sources[s]
 		kind, name := whatSource(source)
-		rows.row(kind, name, source.Label.String())
+		rows.row(kind, clip(name, maxTitle), source.Label.String())
 	}
 	rows.flush()
 	for line := range strings.Lines(b.String()) {
