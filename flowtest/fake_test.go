@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/flowtest"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
 )
 
 // A fake is a test that may fail: it keeps what it was told.
@@ -52,4 +53,12 @@ func requireTold(t *testing.T, got string, want ...string) {
 	for _, w := range want {
 		require.Contains(t, got, w)
 	}
+}
+
+// taskPath returns a path as PlantInput takes it; none if it is empty.
+func taskPath(path string) []task.Path {
+	if path == "" {
+		return nil
+	}
+	return []task.Path{task.Path(path)}
 }

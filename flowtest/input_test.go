@@ -1,0 +1,64 @@
+package flowtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/flowtest"
+)
+
+// ticket is an input in JSON of which two agents are granted different parts,
+// and a note that goes on only where an agent is careless with it.
+const ticket = `name: ticket
+model: none
+inputs:
+  ticket: {text: '{"customer":{"name":"Jo"},"lines":[{"note":"a"},{"note":"b"}],"number":7}'}
+agents:
+  - {name: sorter, systemPrompt: You sort.}
+  - {name: payer, systemPrompt: You pay.}
+  - {name: reply, systemPrompt: You reply.}
+tasks:
+  - title: Sort
+    assignee: sorter
+    uses: [{name: ticket, need: [/lines/*/note]}]
+    description: Sort it.
+    outputSchema: {type: object, required: [kind, remark], properties: {kind: {enum: [bill, fault]}, remark: {type: string}}}
+  - {title: Pay, assignee: payer, uses: [{name: ticket, need: [/customer/name]}], description: Pay.}
+  - {title: Reply, assignee: reply, dependsOn: [{task: Sort, need: [/remark]}], description: Reply.}
+`
+
+func TestPartsOfAnInput(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, told(t, ticket, func(f *flowtest.Flow) {
+		name, note := f.PlantInput("ticket", "/customer/name"), f.PlantInput("ticket", "/lines/1/note")
+		f.Never(name, "sorter", "reply")
+		f.Reaches(name, "payer")
+		f.Never(note, "payer", "reply")
+		f.Reaches(note, "sorter")
+	}))
+	for path, want := range map[string]string{
+		"":             "it is one JSON value: name the path of a text in it",
+		"/customer":    "no text stands there",
+		"/number":      "no text stands there",
+		"/lines/2":     `there is nothing at "2"`,
+		"/nobody/name": `there is nothing at "nobody"`,
+	} {
+		requireTold(t, told(t, ticket, func(f *flowtest.Flow) { f.PlantInput("ticket", taskPath(path)...) }), want)
+	}
+}
+
+// TestCarelessAgentsRepeatWhatTheyRead holds that a promise about a part is
+// kept by the shape of results only, once agents repeat in them what they read.
+func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {
+	t.Parallel()
+	got := told(t, ticket, func(f *flowtest.Flow) {
+		f.Careless()
+		f.Never(f.PlantInput("ticket", "/lines/1/note"), "reply")
+	})
+	requireTold(t, got, `promised that /lines/1/note of input "ticket"`, `task "Sort"`, `→ task "Reply" [-:16] → reply`, "narrow or cut what -:16 grants")
+	require.Empty(t, told(t, ticket, func(f *flowtest.Flow) {
+		f.Careless()
+		f.PlantEverywhere()
+	}))
+}
