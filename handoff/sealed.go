@@ -87,6 +87,17 @@ func (s Sealed) String() string {
 // Format writes [Sealed.String] for every verb, so that no verb prints a payload.
 func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
+// Fresh returns nil if what was sealed may still be read, and a [*HeldError] if
+// it has expired since.
+func (s *Sealed) Fresh(now time.Time) error {
+	if s.expiresAt.IsZero() || now.Before(s.expiresAt) {
+		return nil
+	}
+	d := *s.decision
+	d.hold(RuleExpiry, ReasonExpired, "it expired before it was sent")
+	return &HeldError{Decision: d}
+}
+
 // Withheld reports whether s is a line instead of a payload.
 func (s *Sealed) Withheld() bool { return !s.passed }
 

@@ -282,11 +282,18 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	}
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
-	if s := x.unretold; s != nil && s.fault != nil && errors.Is(err, s.err) {
-		x.message, x.fault = s.message, s.fault // which ends with what was to be retold
-		return
+	_, held := errors.AsType[*handoff.HeldError](err)
+	switch s := x.unretold; {
+	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
+		x.message, x.fault = s.message, s.fault
+	case errors.Is(err, ErrRecord): // the caller's own code says why, to the caller alone
+		_, x.fault = x.run.ours(x, x.code, ErrRecord.Error(), time.Now())
+		x.message = err.Error()
+	case held && !x.asked && s == nil: // the gate names rules and labels
+		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
+	default:
+		x.message, x.fault = x.run.explain(x, x.code, err.Error())
 	}
-	x.message, x.fault = x.run.explain(x, x.code, err.Error())
 }
 
 // close takes the reply through the gate: into the envelope of the result, and

@@ -67,13 +67,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 	now := time.Now()
 	k := x.contract
 	if k.Session == "" { // nothing was sent yet: the words are ours
-		e, err := envelope.New(envelope.Header{
-			ID: envelope.ID("end/" + x.task.ID), Producer: handoff.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
-		}, envelope.Text(said))
-		if err != nil {
-			return code, nil
-		}
-		return said, e
+		return r.ours(x, code, said, now)
 	}
 	gate := handoff.Compartment{Contract: k}
 	e, err := gate.GateFault(envelope.ID(k.Session+"/error"), strings.ToValidUTF8(said, "\uFFFD"), x.sealed, now)
@@ -85,4 +79,15 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 		return code, nil
 	}
 	return text, e
+}
+
+// ours returns an error in the words of the runtime, which quote nobody.
+func (r *run) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID("end/" + x.task.ID), Producer: handoff.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
+	}, envelope.Text(said))
+	if err != nil {
+		return code, nil
+	}
+	return said, e
 }

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,8 +41,10 @@ func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) erro
 			shown := p.Show(*x.run.options.UserAccepts)
 			r.Prompt = &shown
 		}
-		if err := record(ctx, rec, r); err != nil && failed == nil {
-			failed = fmt.Errorf("%w: %w", ErrRecord, err)
+		if err := record(ctx, rec, r); failed == nil {
+			if failed = x.timely(time.Now()); err != nil {
+				failed = fmt.Errorf("%w: %w", ErrRecord, err)
+			}
 		}
 	}
 	if bus.live() {
@@ -71,15 +74,38 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 	return nil
 }
 
-// record asks the recorder, which is code of the caller's: that it panics is an
-// error of its own.
+// record asks the recorder. It is code of the caller's: that it panics, or ends
+// its goroutine, is an error of its own.
 func record(ctx context.Context, rec Recorder, r event.Record) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the recorder panicked: %v", p)
-		}
+	err = errRecorderGone
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the recorder panicked: %v", p)
+			}
+		}()
+		err = rec.Record(ctx, r)
 	}()
-	return rec.Record(ctx, r)
+	<-done
+	return err
+}
+
+var errRecorderGone = errors.New("the recorder ended its goroutine")
+
+// timely reports what was sealed in time and is no longer, and an attempt whose
+// time is up: keeping the record may take a while.
+func (x *exchange) timely(now time.Time) error {
+	for i := range x.sealed {
+		if err := x.sealed[i].Fresh(now); err != nil {
+			return err
+		}
+	}
+	if end := x.contract.ExpiresAt; !end.IsZero() && !now.Before(end) {
+		return fmt.Errorf("%w: it was over before its prompt was recorded", ErrAttemptTimeout)
+	}
+	return nil
 }
 
 // handoffs returns the rulings as records have them.
