@@ -35,3 +35,57 @@ func TestNoCanaryLeavesItsWay(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheExamplesPromise is what their texts say of who reads what.
+func TestWhatTheExamplesPromise(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		example string
+		promise func(f *flowtest.Flow)
+	}{
+		{"claims", func(f *flowtest.Flow) {
+			claim := f.PlantInput("claim")
+			f.Never(claim, "policy-desk", "service-desk", "statistics")
+			f.Reaches(claim, "intake", "estimates")
+			holder := f.PlantResult("Extract the facts", "/holder/name")
+			f.Never(holder, "fraud", "coverage", "statistics", "service-desk")
+			f.Reaches(holder, "letters")
+			notes := f.PlantResult("Decide the claim", "/internal_notes/0")
+			f.Never(notes, "letters", "statistics")
+			f.Reaches(notes, "handler") // who writes the note for the file
+		}},
+		{"support-ticket", func(f *flowtest.Flow) {
+			name := f.PlantInput("ticket", "/customer/name")
+			f.Never(name, "triage", "reply")
+			f.Reaches(name, "refunds", "http://localhost:11434/v1")
+			notes := f.PlantInput("ticket", "/internal_notes/1")
+			f.Never(notes, "refunds", "reply")
+			f.Reaches(notes, "triage")
+			summary := f.PlantResult("Sort the ticket", "/summary")
+			f.Never(summary, "refunds", "reply")
+			f.Reaches(summary, "user")
+		}},
+		{"research", func(f *flowtest.Flow) {
+			minutes := f.PlantInput("minutes")
+			f.Never(minutes, "botanist", "accountant")
+			f.Reaches(minutes, "jurist", "coordinator", "user") // the coordinator reads what the jurist wrote
+			trees := f.PlantResult("Judge the trees", "")
+			f.Never(trees, "jurist")
+			f.Reaches(trees, "accountant", "coordinator")
+		}},
+		{"incident-postmortem", func(f *flowtest.Flow) {
+			chat := f.PlantInput("chat")
+			f.Never(chat, "operator", "analyst")
+			f.Reaches(chat, "lead", "writer")
+			f.Reaches(f.PlantResult("Order the events", ""), "writer") // by the shared memory
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.example, func(t *testing.T) {
+			t.Parallel()
+			f := flowtest.Load(t, tt.example)
+			tt.promise(f)
+			f.Run(t)
+		})
+	}
+}

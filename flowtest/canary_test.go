@@ -110,8 +110,9 @@ func TestCanariesFitTheirSchema(t *testing.T) {
 		{`{type: object, properties: {a~1b: {type: string}}}`, "/a~01b", ""},
 		{`{type: object, properties: {a: {type: string}}}`, "", ""},
 		{`{type: object, additionalProperties: false, properties: {a: {type: string}}}`, "/b", `the schema has no property "b" there`},
-		{`{type: object, properties: {a: {type: number}}}`, "/a", "no small result of its schema has the canaries where they are planted"},
-		{`{type: object, properties: {a: {enum: [x, y]}}}`, "/a", "no small result of its schema"},
+		{`{type: object, properties: {a: {type: number}}}`, "/a", "no text can stand there: the schema says number"},
+		{`{type: object, properties: {a: {type: array, items: {type: string}}}}`, "/a", "the schema says array; the first element is at /0"},
+		{`{type: object, properties: {a: {enum: [x, y]}}}`, "/a", "no small result of its schema has the canaries where they are planted"},
 		{`{type: object, properties: {a: {type: string, maxLength: 21}}}`, "/a", "no small result of its schema"},
 	}
 	for _, tt := range tests {

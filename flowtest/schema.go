@@ -33,6 +33,9 @@ type demander struct {
 func (d *demander) at(schema any, path []string) (any, error) {
 	s := d.resolved(schema, 0)
 	if len(path) == 0 {
+		if kind := s["type"]; kind != nil && kind != "string" && !isOneOf(kind, "string") {
+			return nil, fmt.Errorf("no text can stand there: the schema says %v%s", kind, within(kind))
+		}
 		return map[string]any{"const": d.text}, nil
 	}
 	s = maps.Clone(s)
@@ -59,6 +62,17 @@ func (d *demander) at(schema any, path []string) (any, error) {
 	required, _ := s["required"].([]any)
 	s["type"], s["properties"], s["required"] = "object", properties, append(slices.Clone(required), path[0])
 	return s, nil
+}
+
+// within says how a path goes on in a value of a type.
+func within(kind any) string {
+	switch kind {
+	case "array":
+		return "; the first element is at /0"
+	case "object":
+		return "; go on with the name of a property"
+	}
+	return ""
 }
 
 // element demands something of the first element of an array.
