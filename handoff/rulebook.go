@@ -86,10 +86,13 @@ func (p *Policy) Compile(parties []Party) (*Rulebook, error) {
 // policies, wherever they are written.
 func (b *Rulebook) Digest() string {
 	if b == nil {
-		return (&Policy{}).digest()
+		return zeroDigest()
 	}
 	return b.digest
 }
+
+// zeroDigest is that of the zero policy.
+var zeroDigest = sync.OnceValue(func() string { return (&Policy{}).digest() })
 
 // Words returns the redactor of what is neither a prompt nor a result, such as
 // events and logs: every kind there is, and every pattern of the policy.

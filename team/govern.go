@@ -4,52 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
-// A termbook gives the terms of pairs, each worked out once.
-type termbook struct {
-	rules  *handoff.Rulebook
-	agents map[string]bool
-
-	mu    sync.Mutex // guards known
-	known map[[2]string]*handoff.Terms
-}
+// A termbook is the policy of a team. Nil is that of a team without one, in
+// which nothing need be asked.
+type termbook struct{ rules *handoff.Rulebook }
 
 // between returns the terms of what from makes for to; nil, which stands for
-// the defaults, if the team has no policy. A nil *termbook is that of a team
-// without one.
+// the defaults, if the team has no policy.
 func (b *termbook) between(from, to string) *handoff.Terms {
 	if b == nil {
 		return nil
 	}
-	pair := [2]string{from, to}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	terms, known := b.known[pair]
-	if !known {
-		terms = b.rules.Between(from, to)
-		if b.agents[from] && b.agents[to] { // whoever else wrote into a memory: there may be any number of them
-			b.known[pair] = terms
-		}
-	}
-	return terms
+	return b.rules.Between(from, to)
 }
 
 // govern compiles the policy, if there is one or an agent has a default of its own.
 func (t *Team) govern() task.Problems {
 	policy := t.config.Policy
 	parties := make([]handoff.Party, len(t.config.Agents))
-	agents := map[string]bool{handoff.User: true, handoff.Coordinator: true, handoff.Runtime: true}
 	needed := policy != nil
 	for i := range t.config.Agents {
 		m := &t.config.Agents[i]
 		parties[i] = handoff.Party{Name: m.Name, Default: m.Handoff}
-		agents[m.Name] = true
 		needed = needed || m.Handoff != ""
 	}
 	if !needed {
@@ -66,7 +47,7 @@ func (t *Team) govern() task.Problems {
 		}
 		return t.placeDefaults(found)
 	}
-	t.edges = &termbook{rules: rules, agents: agents, known: map[[2]string]*handoff.Terms{}}
+	t.edges = &termbook{rules}
 	return nil
 }
 
