@@ -229,14 +229,15 @@ const verdicts = "passed held"
 
 // watch plants the values outside the allowed fields that stand nowhere else.
 func (s *scenario) watch(f *flowtest.Flow) (watched, ambiguous int, leaked func([]string) int) {
-	public := strings.ToLower(s.Objective.Request + "\n" + s.spec(true) + "\n" + s.spec(false) + "\n" + verdicts)
+	said := []string{s.Objective.Request, s.spec(true), s.spec(false), verdicts}
 	for _, r := range s.Vault.Records {
 		for field, v := range r.Fields {
 			if s.allows(field) {
-				public += "\n" + strings.ToLower(fmt.Sprint(v))
+				said = append(said, fmt.Sprint(v))
 			}
 		}
 	}
+	public := strings.ToLower(strings.Join(said, "\n"))
 	var words []string
 	for i, r := range s.Vault.Records {
 		for _, field := range slices.Sorted(maps.Keys(r.Fields)) {

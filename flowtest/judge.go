@@ -222,21 +222,22 @@ func (r *run) absence(x *planted, reader string) string {
 	c := r.chart
 	source, at := r.grants[x].source, c.reader(reader)
 	reach := c.table.Reach(source, at)
-	text := fmt.Sprintf("\n  the flow table says of all of %s: %v", c.g.Sources[source].Name, reach)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n  the flow table says of all of %s: %v", c.g.Sources[source].Name, reach)
 	if way := c.table.Via(source, at); way != nil {
-		text += ", on the way " + c.way(way)
+		fmt.Fprintf(&b, ", on the way %s", c.way(way))
 	}
 	for i := range c.g.Edges {
 		e := &c.g.Edges[i]
 		if e.Source != source || !c.reads(e.Task, reader) {
 			continue
 		}
-		text += fmt.Sprintf("\n  %q is delivered %s", c.g.Tasks[e.Task].Title, delivery(e))
-		if line := e.Line; line != "" {
-			text += " (" + line + ")"
+		fmt.Fprintf(&b, "\n  %q is delivered %s", c.g.Tasks[e.Task].Title, delivery(e))
+		if e.Line != "" {
+			fmt.Fprintf(&b, " (%s)", e.Line)
 		}
 	}
-	return text
+	return b.String()
 }
 
 func delivery(e *flow.Edge) string {

@@ -147,7 +147,7 @@ func (d *demander) named(ref string) any {
 	if rest == "" {
 		return at
 	}
-	for _, token := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+	for token := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
 		o, _ := at.(map[string]any)
 		at = o[unescaped.Replace(token)]
 	}

@@ -1,0 +1,71 @@
+package flowtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/flowtest"
+)
+
+// remembering is a team of which the last agent reads a shared memory, the first one's
+// result in it.
+const remembering = `name: remembering
+model: none
+inputs:
+  claim: {text: "water in the kitchen", classification: confidential}
+agents:
+  - {name: clerk, accepts: confidential, systemPrompt: You read.}
+  - {name: other, accepts: confidential, systemPrompt: You read.}
+  - {name: writer, accepts: confidential, systemPrompt: You write.}
+tasks:
+  - {title: Read, assignee: clerk, uses: [claim], description: Read., outputSchema: {type: object, required: [a, b], properties: {a: {type: string}, b: {type: string}}}}
+  - {title: Other, assignee: other, dependsOn: [{task: Read, need: [/a]}], description: Look.}
+  - {title: Write, assignee: writer, dependsOn: [Other], memoryScope: all, description: Write.}
+policy: {POLICY}
+`
+
+// TestPoliciesKeepWhatTheySay holds that what a policy withholds comes to its
+// reader neither by an edge nor by the memory, whatever agents repeat.
+func TestPoliciesKeepWhatTheySay(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		policy        string
+		never, writer bool // the part b comes to the writer never; the part a does, as the memory has it
+	}{
+		{"", false, true},
+		{"rules: [{from: clerk, to: writer, mode: minimal}]", true, true}, // a is retold by the one between
+		{"rules: [{from: clerk, to: writer, block: [b]}]", true, true},
+		{"rules: [{from: clerk, to: writer, allow: [/a]}]", true, true},
+		{"default: minimal, rules: [{from: clerk, to: other, mode: full}, {from: other, to: writer, mode: full}]", true, true},
+		{"default: minimal, rules: [{from: clerk, to: other, mode: full}]", true, false},
+		{"rules: [{from: clerk, to: user, mode: minimal}]", false, true},
+	}
+	for _, tt := range tests {
+		for _, careless := range []bool{false, true} {
+			t.Run(tt.policy, func(t *testing.T) {
+				t.Parallel()
+				require.Empty(t, told(t, strings.Replace(remembering, "POLICY", tt.policy, 1), func(f *flowtest.Flow) {
+					if careless {
+						f.Careless()
+					}
+					f.PlantInput("claim")
+					a, b := f.PlantResult("Read", "/a"), f.PlantResult("Read", "/b")
+					f.Reaches(a, "other")
+					f.Never(b, "other")
+					if tt.never {
+						f.Never(b, "writer")
+					} else {
+						f.Reaches(b, "writer")
+					}
+					if tt.writer {
+						f.Reaches(a, "writer")
+					} else {
+						f.Never(a, "writer")
+					}
+				}))
+			})
+		}
+	}
+}
