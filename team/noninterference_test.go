@@ -419,6 +419,9 @@ func (v *view) arrived(at spot, reader int, s *sight) string {
 func (v *view) label(at spot) label.Classification {
 	if i, ok := strings.CutPrefix(at.source, "task/"); ok {
 		r, _ := v.story.result.Task("Task " + i)
+		if r.Error != nil { // its words are as sensitive as its prompt was
+			return r.Receipts[len(r.Receipts)-1].Classification
+		}
 		return r.Label
 	}
 	return v.table.Graph().Sources[v.source(at.source)].Label
