@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -298,4 +299,14 @@ func TestG44SlowRecorder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// refusing is a recorder that keeps all but the prompts of such sessions.
+func refusing(session string) team.Recorder {
+	return team.RecorderFunc(func(_ context.Context, r event.Record) error {
+		if r.Prompt != nil && strings.Contains(r.Prompt.Receipt.Session, session) {
+			return errors.New("disk full")
+		}
+		return nil
+	})
 }

@@ -1,0 +1,172 @@
+package team_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// G2: whatever is wrong with a value, no more of it flows than of a sound one,
+// and the result says which task was held and why.
+//
+// A detector cannot be broken from outside: own patterns are of RE2, which
+// neither panics nor takes more than linear time, and what is above the bound on
+// checked values is held before any detector sees it.
+func TestG02UnsoundValuesAreHeld(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"a":`, 10_000) + `"` + canary + `"` + strings.Repeat("}", 10_000)
+	tests := []struct {
+		name   string
+		reply  string
+		schema bool
+		allow  []task.Path
+		fails  string // the title of the task that fails
+		code   string
+		why    string
+	}{
+		{"sound", `{"score":7,"story":"` + canary + `"}`, true, []task.Path{"/score"}, "", "", ""},
+		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "reader", handoff.CodeHeld, "bytes, at most"},
+		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", team.CodeSchema, "deep"},
+		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeSchema, "duplicate key"},
+		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"invalid UTF-8", "\xff" + canary, false, []task.Path{task.Whole}, "maker", "", "UTF-8"},
+		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", handoff.CodeHeld, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk()
+			policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: tt.allow}}}
+			tm := governed(t, policy, member("maker", says(tt.reply)), member("reader", d.keeps(says("r"))))
+			maker := spec("maker")
+			if tt.schema {
+				maker = shaped(maker)
+			}
+			var a audience
+			res := run(t, tm, a.options(), maker, spec("reader", "maker"))
+			require.NotContains(t, d.of("reader"), canary)
+			if tt.fails == "" {
+				require.NoError(t, res.Err())
+				require.Contains(t, d.of("reader"), `{"score":7}`)
+				return
+			}
+			require.Empty(t, d.prompts)
+			failed := of(t, res, tt.fails)
+			require.NotNil(t, failed.Error)
+			require.Contains(t, failed.Error.Message, tt.why)
+			if tt.code != "" {
+				require.Equal(t, tt.code, failed.Error.Code)
+			}
+			if tt.fails == "reader" {
+				require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
+				require.Zero(t, a.handed("reader")[0].After.Bytes)
+				require.Contains(t, failed.Error.Message, "maker", "whose context it was")
+			}
+		})
+	}
+}
+
+// A held value is one line for a reader that can do without it.
+func TestG02UnsoundOptionalValuesAreALine(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	reader := spec("reader")
+	reader.DependsOn = []task.Ref{{Task: "maker", Optional: true}}
+	res := run(t, governed(t, &handoff.Policy{}, member("maker", says(strings.Repeat("x", 2<<20)+canary)), member("reader", d.keeps(says("r")))), nil, spec("maker"), reader)
+	require.NoError(t, res.Err())
+	require.Contains(t, d.of("reader"), "[withheld: rule; status completed]")
+	require.NotContains(t, d.of("reader"), canary)
+	require.NotContains(t, d.of("reader"), "xxx")
+}
+
+// What is from the future is held, as it is when a clock was set back.
+func TestG16ClockSetBack(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk()
+			store := sharedmem.NewMapStore()
+			e, err := envelope.New(envelope.Header{ID: "note", Producer: "maker", Run: "earlier", CreatedAt: time.Now().Add(ahead)}, envelope.Text(canary))
+			require.NoError(t, err)
+			require.NoError(t, store.Put(t.Context(), sharedmem.Entry{Agent: "maker", Key: "note", Envelope: e}))
+			reader := spec("reader")
+			reader.MemoryScope = task.ScopeAll
+			var a audience
+			res := run(t, newTeam(t, member("maker", says("x")), member("reader", d.keeps(says("r")))), a.with(team.RunOptions{Memory: store}), reader)
+			require.NoError(t, res.Err())
+			require.Equal(t, ahead == 0, strings.Contains(d.of("reader"), canary))
+			h := a.handed("reader")[0]
+			require.Equal(t, ahead == 0, h.Verdict == handoff.Passed)
+			if ahead > 0 {
+				require.Equal(t, handoff.ReasonExpired, h.Reason)
+			}
+		})
+	}
+}
+
+// G2: a policy with one bad rule is no policy: there is no team.
+func TestG02OneBadRuleAndThereIsNoTeam(t *testing.T) {
+	t.Parallel()
+	good := handoff.PairRule{From: "maker", To: "reader", Mode: handoff.Minimal}
+	for name, bad := range map[string]handoff.PairRule{
+		"an unknown mode":  {From: "reader", To: "maker", Mode: "open"},
+		"an unknown agent": {From: "nobody", To: "maker", Mode: handoff.Full},
+		"a second rule":    {From: "maker", To: "reader", Mode: handoff.Full},
+		"no path":          {From: "reader", To: "maker", Allow: []task.Path{"score"}},
+		"an empty list":    {From: "reader", To: "maker", Allow: []task.Path{}},
+	} {
+		tm, err := team.New(team.Config{Agents: []team.Member{member("maker", never(t)), member("reader", never(t))}, Policy: &handoff.Policy{Rules: []handoff.PairRule{good, bad}}})
+		require.Nil(t, tm, name)
+		var found task.Problems
+		require.ErrorAs(t, err, &found, name)
+		require.True(t, strings.HasPrefix(found[0].Pointer, "/policy/rules/1"), "%s: %v", name, found[0].Pointer)
+	}
+}
+
+// A subscriber that panics or never returns changes nothing of what flows.
+func TestG02SubscribersChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		stuck := make(chan struct{})
+		o := &team.RunOptions{Subscribers: []func(event.Event){func(event.Event) { panic("x") }, func(event.Event) { <-stuck }}}
+		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}
+		res := run(t, governed(t, policy, member("maker", says(facts)), member("reader", d.keeps(says("r")))), o, shaped(spec("maker")), spec("reader", "maker"))
+		close(stuck)
+		require.NoError(t, res.Err())
+		require.Contains(t, d.of("reader"), `{"score":7}`)
+		require.NotContains(t, d.of("reader"), "Ada")
+	})
+}
+
+// errQuoting is an error whose own methods panic.
+type errQuoting struct{}
+
+func (errQuoting) Error() string { panic("no words") }
+
+// An error of an agent's that cannot be asked for its words fails its task.
+func TestG02ErrorThatPanics(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"itself": errQuoting{}, "wrapped": fmt.Errorf("%w", errors.Join(errBroken, errBroken))} {
+		d := newDesk()
+		res := run(t, governed(t, summarizing(9), member("maker", says(canary)), member("reader", d.keeps(retells(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, err }, says("r"))))), nil, spec("maker"), spec("reader", "maker"))
+		require.NotNil(t, of(t, res, "reader").Error, name)
+		require.Len(t, d.prompts["reader"], 1, "the task itself is not asked for")
+	}
+}
