@@ -14,13 +14,17 @@ type neighbour struct {
 }
 
 // hints are three letters of every name that means something here: PASsword, PASSphrase, PWD, PSWd, PSK, keNNWort, SENha,
-// wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue, x-JFRog-art-api, phpseSSId. PW alone has two.
-var hints = func() (t [26][26]uint32) {
+// wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue, x-JFRog-art-api, phpseSSId. PW alone has two. Each pair
+// of hintLetters has a bit for each third.
+var hints = func() (t [1 << 10]uint32) {
 	for _, h := range [...]string{"pas", "pwd", "psw", "psk", "nnw", "sen", "two", "ecr", "cre", "tok", "key", "uth", "otp", "sig", "val", "jfr", "ssi"} {
-		t[h[0]-'a'][h[1]-'a'] |= 1 << (h[2] - 'a')
+		t[pairOf(h[0]-'a', h[1]-'a')] |= 1 << (h[2] - 'a')
 	}
+	t[pairOf('p'-'a', 'w'-'a')] = 1<<32 - 1
 	return t
 }()
+
+func pairOf(a, b byte) uint { return uint(a&31)<<5 | uint(b&31) }
 
 // hintLetters maps letters to 0 to 25, what else may stand in a name or about it to noLetter, and the rest to beyondName.
 var hintLetters = func() (t [256]byte) {
@@ -52,10 +56,13 @@ func (s *scan) hinted(op int) bool {
 	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
 		return true
 	}
-	b, c := byte(0xff), byte(0xff)
-	for ; k >= floor && k >= 0 && (is(t[k], nameChar|blankChar|closerChar) || t[k] == '(' || t[k] == ':'); k-- {
-		a := t[k] | 0x20 - 'a'
-		if a < 26 && b < 26 && (c < 26 && hints[a][b]&(1<<c) != 0 || a == 'p'-'a' && b == 'w'-'a') {
+	b, c := byte(noLetter), byte(noLetter)
+	for ; k >= floor; k-- {
+		a := hintLetters[t[k]]
+		if a == beyondName {
+			break
+		}
+		if hints[pairOf(a, b)]&(1<<c) != 0 {
 			return true
 		}
 		b, c = a, b

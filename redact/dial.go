@@ -173,6 +173,13 @@ func (s *scan) phoneWord(i, digits int) bool {
 // compound reports a name in several words that says telephone: customerPhone.
 func (s *scan) compound(word string) bool {
 	s.work += len(word)
+	k := 1
+	for k < len(word) && !(is(word[k], upperChar) && is(word[k-1], lowerChar)) {
+		k++
+	}
+	if k >= len(word) { // most words are one
+		return false
+	}
 	says, _ := promiseOf(word)
 	return says&promisesPhone != 0
 }

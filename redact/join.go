@@ -25,8 +25,9 @@ type part struct {
 	number   bool // the leaf is a number
 	digit    bool // there is one in it
 	sign     bool // there is an @ in it
-	stands   bool // a span in a join with it does
-	index    int  // of the leaf in its array
+	reach
+	stands bool // a span in a join with it does
+	index  int  // of the leaf in its array
 }
 
 // A cell is what stands for a leaf in one of the joins.
@@ -98,8 +99,9 @@ func (w *walk) joined() error {
 	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // with hardly an exception, what is worth finding has a digit
 		if !numbers {
 			r.join(0, len(r.parts), true)
+			r.measure()
 		}
-		r.windows()
+		r.windows(numbers || len(w.r.patterns) > 0)
 	}
 	var err error
 	if len(r.cells) > 0 {
@@ -110,18 +112,22 @@ func (w *walk) joined() error {
 }
 
 // windows joins two, three and four leaves without what stands beside them, which may be glued to a value in the join
-// of all. The first and the last have a digit, or one of them an @.
-func (r *row) windows() {
+// of all. The first and the last have a digit, or one of them an @, and some value may lie over where they meet, unless
+// all are wanted: numbers are few digits, and own patterns may be anything.
+func (r *row) windows(all bool) {
 	for from := range r.parts {
-		size, sign, numbers := 0, false, true
+		size, sign, numbers, spans := 0, false, true, all
 		for to := from; to < len(r.parts) && to < from+maxWindow; to++ {
 			p := r.parts[to]
 			size, sign, numbers = size+p.end-p.at, sign || p.sign, numbers && p.number
 			if size > maxPiece {
 				break
 			}
+			for k := to - 1; k >= from && !spans; k-- { // what stands around may be the word beside it
+				spans = r.spans(k, to)
+			}
 			whole := from == 0 && to == len(r.parts)-1
-			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) {
+			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || spans) {
 				r.join(from, to+1, false)
 			}
 		}
@@ -147,7 +153,7 @@ func (r *row) join(from, to int, spaced bool) {
 		r.joins = append(r.joins, r.text[p.at:p.end]...)
 		r.cells = append(r.cells, cell{at, len(r.joins), from + i, join, spaced})
 	}
-	r.joins = append(r.joins, '\n')
+	r.joins = append(r.joins, "\n\n"...) // a line between: some detectors look at the one beside
 }
 
 // look rules on the joins.

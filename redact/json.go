@@ -89,6 +89,7 @@ type walk struct {
 	sorted bool // the edits are in order
 	counts Counts
 	row    row // neighbouring leaves of the innermost array
+	known  keyRulings
 
 	reveal Reveal
 	stood  Counts // of this walk
@@ -231,37 +232,11 @@ func (w *walk) key(f *frame) error {
 	if err != nil {
 		return err
 	}
-	if err := w.r.settle(w.s, key, place{}); err != nil {
-		return err
-	}
 	if w.reveal != nil {
 		f.token = strings.Clone(key)
 	}
-	clean := w.s.settled
-	f.member, f.named = w.promise(f, key), false
-	f.promised, f.titled = f.says, false
-	if says, addition := promiseOf(withoutPlaceholders(clean)); !addition {
-		f.promised = says
-	}
-	if len(w.s.found) > 0 {
-		w.dirty = true
-		if w.keep {
-			f.member = max(f.member, w.promise(f, clean))
-			w.counts = count(w.counts, w.s.found)
-			w.renames = append(w.renames, len(w.edits))
-			w.edits = append(w.edits, edit{from, w.at, clean})
-		}
-	} else if w.keep {
-		w.keys = append(w.keys, strings.Clone(key))
-	}
-	switch clean {
-	case "name", "key", "variable", "header", "field":
-		f.named = f.member == noName
-		f.titled = f.named
-	case "type", "label", "kind", "system":
-		f.titled = true
-	case "value", "val", "defaultValue":
-		f.member = max(f.member, f.pair)
+	if err := w.ruleKey(f, key, from); err != nil {
+		return err
 	}
 	w.blanks()
 	if !w.take(':') {
@@ -271,15 +246,60 @@ func (w *walk) key(f *frame) error {
 	return nil
 }
 
-// promise returns the class of the value behind key: by the key itself, or by what stands around the object.
-func (w *walk) promise(f *frame, key string) nameClass {
-	key = strings.TrimRight(key, " 0123456789") // what unique may have added
-	key = withoutPlaceholders(key[max(0, len(key)-2*maxName):])
-	c := classify(key)
-	if c == noName && f.class != noName && !disarmed(key) {
-		c = f.class.lower()
+// ruleKey looks at the key that begins at from, unless it is known to be clean.
+func (w *walk) ruleKey(f *frame, key string, from int) error {
+	known := w.known.of(key)
+	if known.key == key && key != "" {
+		f.promise(*known, known.in(f))
+		w.keepKey(key)
+		return nil
 	}
-	return c
+	if err := w.r.settle(w.s, key, place{}); err != nil {
+		return err
+	}
+	clean := w.s.settled
+	ruling := ruleOn(clean)
+	if len(w.s.found) == 0 {
+		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
+			*known = ruling
+			known.key = w.in[from+1 : w.at-1]
+		}
+		f.promise(ruling, ruling.in(f))
+		w.keepKey(key)
+		return nil
+	}
+	f.promise(ruling, max(ruleOn(key).in(f), ruling.in(f)))
+	w.dirty = true
+	if w.keep {
+		w.counts = count(w.counts, w.s.found)
+		w.renames = append(w.renames, len(w.edits))
+		w.edits = append(w.edits, edit{from, w.at, clean})
+	}
+	return nil
+}
+
+func (w *walk) keepKey(key string) {
+	if w.keep {
+		w.keys = append(w.keys, strings.Clone(key))
+	}
+}
+
+// promise sets what the next value of f is by its key, which promises class.
+func (f *frame) promise(key keyRuling, class nameClass) {
+	f.member, f.named, f.titled = class, false, false
+	f.promised = key.says
+	if key.addition {
+		f.promised = f.says
+	}
+	switch key.key {
+	case "name", "key", "variable", "header", "field":
+		f.named = f.member == noName
+		f.titled = f.named
+	case "type", "label", "kind", "system":
+		f.titled = true
+	case "value", "val", "defaultValue":
+		f.member = max(f.member, f.pair)
+	}
 }
 
 // text rules on a string value.

@@ -1,0 +1,110 @@
+package redact
+
+// A reach says how far a value may reach into a leaf from its beginning and from its end.
+type reach struct {
+	odd    bool // there is a byte in it other than letters, digits, blanks, - . , and _, a flag, or a part of a secret-like name
+	dot    bool
+	groups bool // two letters and two digits stand in a row, as at the beginning of an IBAN
+
+	solidHead, solidTail   int  // bytes without a blank
+	numberHead, numberTail int  // digits, among nothing but what numbers are written with
+	numeric, solid         bool // the same, over the whole leaf
+}
+
+// plainBytes are those that do not make a leaf odd.
+var plainBytes = func() (t [256]bool) {
+	for _, b := range []byte(alnums + " -.,_") {
+		t[b] = true
+	}
+	return t
+}()
+
+// measure sets the reach of each leaf.
+func (r *row) measure() {
+	for k := range r.parts {
+		p := &r.parts[k]
+		p.measure(r.text[p.at:p.end])
+		if p.at > 1 { // a name may be cut
+			first, second := hintLetters[r.text[p.at-2]], hintLetters[r.text[p.at-1]]
+			for _, b := range r.text[p.at:min(p.at+2, p.end)] {
+				p.odd = p.odd || hints[pairOf(first, second)]&(1<<hintLetters[b]) != 0
+				first, second = second, hintLetters[b]
+			}
+		}
+	}
+}
+
+// measure sets how far a value may reach into the leaf with text. A date is no part of one.
+func (p *part) measure(text []byte) {
+	if len(text) == len("2006-01-02") && isoDate(string(text)) {
+		return
+	}
+	p.numeric, p.solid = true, true
+	first, second := byte(noLetter), byte(noLetter)
+	for i, b := range text {
+		third := hintLetters[b]
+		p.odd = p.odd || hints[pairOf(first, second)]&(1<<third) != 0 || b == '-' && (i == 0 || text[i-1] == ' ')
+		first, second = second, third
+		p.odd = p.odd || !plainBytes[b]
+		p.dot = p.dot || b == '.'
+		if b == ' ' {
+			p.solid, p.solidTail = false, 0
+		} else {
+			p.solidTail++
+		}
+		if p.solid {
+			p.solidHead++
+		}
+		if !numberBytes[b] {
+			p.numeric, p.numberTail = false, 0
+		}
+		if is(b, digitChar) {
+			p.numberTail++
+			if p.numeric {
+				p.numberHead++
+			}
+			p.groups = p.groups || i > 2 && is(text[i-1], digitChar) && is(text[i-2], letterChar) && is(text[i-3], letterChar)
+		}
+	}
+}
+
+// isoDate reports a date of these two centuries.
+func isoDate(t string) bool {
+	return dated(t) && year(t[:4]) && number(t[5:7]) <= 12 && number(t[8:]) <= 31 && digitsOnly(t[:4]+t[5:7]+t[8:])
+}
+
+// The least that lies over where leaves meet: digits of a telephone number and of an address with dots, bytes of a token,
+// a password in base64, or an address of an interface without colons.
+const (
+	minSpanDigits = minPhone
+	minSpanOctets = 4
+	minSpanSolid  = 12
+)
+
+// spans reports whether a value may begin in the leaf from and end in the leaf to. It does not where both are words,
+// dates, short names and the like.
+func (r *row) spans(from, to int) bool {
+	first, last := &r.parts[from], &r.parts[to]
+	number, solid := first.numberTail+last.numberHead, first.solidTail+last.solidHead
+	odd, dot, groups := first.odd || last.odd, first.dot || last.dot, first.groups || last.groups
+	for k := from; k < to; k++ { // two letters and two digits over where two meet
+		groups = groups || r.accountStarts(r.parts[k].end)
+	}
+	numbers, whole := true, true
+	for k := from + 1; k < to; k++ {
+		p := &r.parts[k]
+		number, solid, odd, dot, groups = number+p.numberHead, solid+p.solidHead, odd || p.odd, dot || p.dot, groups || p.groups
+		numbers, whole = numbers && p.numeric, whole && p.solid
+	}
+	return odd || groups || numbers && (number >= minSpanDigits || dot && number >= minSpanOctets) || whole && solid >= minSpanSolid
+}
+
+// accountStarts reports two letters and two digits in a row of which some stand before i and some behind.
+func (r *row) accountStarts(i int) bool {
+	for k := max(i-3, 0); k < i && k+3 < len(r.text); k++ {
+		if t := r.text[k:]; is(t[0], letterChar) && is(t[1], letterChar) && is(t[2], digitChar) && is(t[3], digitChar) {
+			return true
+		}
+	}
+	return false
+}
