@@ -69,3 +69,23 @@ func TestPoliciesKeepWhatTheySay(t *testing.T) {
 		}
 	}
 }
+
+// TestG47WhatIsSecretIsShownToNobody holds that a secret which an agent reads and
+// retells stands in its prompts, and in nothing that the user reads: no result,
+// event, log or trace.
+func TestG47WhatIsSecretIsShownToNobody(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer(
+		"classification: confidential", "classification: secret",
+		"{name: clerk, accepts: confidential,", "{name: clerk, accepts: secret, baseURL: 'http://127.0.0.1:9/v1',",
+	).Replace(chains) + "policy: {rules: [{from: user, to: clerk, mode: full}]}\n"
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+		f.PlantEverywhere()
+		f.Never(f.PlantResult("Read the claim", ""), flowtest.Everybody)
+	}))
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+		claim := f.PlantInput("claim")
+		f.Reaches(claim, "clerk", "http://127.0.0.1:9/v1")
+		f.Never(claim, "user", "writer")
+	}))
+}
