@@ -28,7 +28,8 @@ func (c Canary) String() string {
 type planted struct {
 	word  string
 	forms []string // the word and its encodings, in lower case
-	input string   // the input; empty for a result
+	input string   // the input; empty for anything else
+	told  int      // which message it is, from 1; zero for anything else
 	task  string   // the task, as the test names it
 	path  task.Path
 	keys  []string // the path in tokens
@@ -40,7 +41,10 @@ type planted struct {
 // String says where the canary was planted.
 func (p *planted) String() string {
 	where := fmt.Sprintf("input %q", p.input)
-	if p.input == "" {
+	switch {
+	case p.told > 0:
+		where = fmt.Sprintf("message %d of the spec", p.told)
+	case p.input == "":
 		where = fmt.Sprintf("the result of %q", p.task)
 	}
 	if p.path != "" {
@@ -48,6 +52,9 @@ func (p *planted) String() string {
 	}
 	return fmt.Sprintf("%s (%s)", where, p.word)
 }
+
+// made reports whether the canary stands in the result of a task.
+func (p *planted) made() bool { return p.input == "" && p.told == 0 }
 
 // in reports whether the canary stands in a text, which is in lower case.
 func (p *planted) in(lower string) (form string, found bool) {

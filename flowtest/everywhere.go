@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// PlantEverywhere plants a canary in every input and, when the tasks are known,
-// in every result: in each text that its schema leaves free, or in the text of a
+// PlantEverywhere plants a canary in every input, in every message of the spec
+// and, when the tasks are known, in every result: in each text that its schema leaves free, or in the text of a
 // task without a schema. Tasks that a coordinator plans have theirs too. Nothing
 // is said about a canary of these that comes to nobody.
 func (f *Flow) PlantEverywhere() {
@@ -32,6 +32,19 @@ func (f *Flow) PlantEverywhere() {
 			})
 		}
 	}
+	f.quietly(f.plantMessages)
+}
+
+// plantMessages plants in front of what the members of the team are told before
+// the run.
+func (f *Flow) plantMessages() {
+	messages := slices.Clone(f.file.Run.Messages)
+	for i := range messages {
+		p := &planted{told: i + 1}
+		f.plant(p)
+		messages[i].Text = p.word + " " + messages[i].Text
+	}
+	f.file.Run.Messages = messages
 }
 
 // quietly plants without asking that the canary comes to anybody.
@@ -87,7 +100,7 @@ func (r *run) has(title string, p task.Path) bool {
 	id, _ := r.chart.find(title)
 	return slices.ContainsFunc(r.canaries, func(x *planted) bool {
 		other, ok := r.chart.find(x.task)
-		return x.input == "" && ok && other == id && x.path == p
+		return x.made() && ok && other == id && x.path == p
 	})
 }
 

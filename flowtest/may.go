@@ -40,8 +40,15 @@ func newChart(p *team.Plan) *chart {
 
 // source returns the source that a canary is planted in, or -1.
 func (c *chart) source(x *planted) int {
+	told := 0
 	return slices.IndexFunc(c.g.Sources, func(s flow.Source) bool {
-		if x.input != "" {
+		switch {
+		case x.told > 0: // messages are sources in their order
+			if s.Kind == handoff.Message {
+				told++
+			}
+			return told == x.told
+		case x.input != "":
 			return s.Kind == handoff.Input && strings.EqualFold(s.Name, x.input)
 		}
 		return s.Kind == handoff.Dependency && s.Task >= 0 && c.g.Tasks[s.Task].ID == x.id

@@ -92,10 +92,12 @@ func anyElement(path task.Path) task.Path {
 
 func (f *Flow) plant(p *planted) Canary {
 	if p.word == "" {
-		p.word = word(fmt.Sprintf("%s\x00%s\x00%s", p.input, p.task, p.path))
+		p.word = word(fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.told, p.task, p.path))
 	}
 	p.forms = forms(p.word)
-	if !slices.ContainsFunc(f.canaries, func(q *planted) bool { return q.input == p.input && q.task == p.task && q.path == p.path }) {
+	if !slices.ContainsFunc(f.canaries, func(q *planted) bool {
+		return q.input == p.input && q.told == p.told && q.task == p.task && q.path == p.path
+	}) {
 		f.canaries = append(f.canaries, p)
 	} else {
 		f.fault("%v is planted twice", p)

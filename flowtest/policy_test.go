@@ -1,12 +1,16 @@
 package flowtest_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/team"
 )
 
 // remembering is a team of which the last agent reads a shared memory, the first one's
@@ -88,4 +92,20 @@ func TestG47WhatIsSecretIsShownToNobody(t *testing.T) {
 		f.Reaches(claim, "clerk", "http://127.0.0.1:9/v1")
 		f.Never(claim, "user", "writer")
 	}))
+}
+
+// TestG9MessagesAreCarriersToo holds that a message comes to whom it is told,
+// whoever else works for the team.
+func TestG9MessagesAreCarriersToo(t *testing.T) {
+	t.Parallel()
+	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))
+	got := told(t, text, func(f *flowtest.Flow) {
+		f.PlantEverywhere()
+		f.Agent("writer", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			f.Logger().Info("told", "what", p.Text())
+			return agent.Reply{Text: "done"}, nil
+		}))
+	})
+	requireTold(t, got, "message 2 of the spec (", "stands in the log")
 }

@@ -142,7 +142,7 @@ func (r *run) place() error {
 	var found []error
 	r.grants = map[*planted]*grant{}
 	for _, x := range r.canaries {
-		if x.input == "" {
+		if x.made() {
 			var known bool
 			if x.id, known = r.chart.find(x.task); !known {
 				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, task.Suggest(x.task, titles)))

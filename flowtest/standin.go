@@ -141,7 +141,7 @@ func lead(mine []*planted, echo []string) string {
 // planted returns the canaries for the result of a task.
 func (c *cast) planted(id task.ID) (out []*planted) {
 	for _, x := range c.f.canaries {
-		if x.input == "" && x.id == id {
+		if x.made() && x.id == id {
 			out = append(out, x)
 		}
 	}
