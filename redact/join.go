@@ -123,9 +123,7 @@ func (r *row) windows(all bool) {
 			if size > maxPiece {
 				break
 			}
-			for k := to - 1; k >= from && !spans; k-- { // what stands around may be the word beside it
-				spans = r.spans(k, to)
-			}
+			spans = spans || p.begins > from && to > from // what stands around may be the word beside it
 			whole := from == 0 && to == len(r.parts)-1
 			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || spans) {
 				r.join(from, to+1, false)

@@ -248,8 +248,7 @@ func (w *walk) key(f *frame) error {
 
 // ruleKey looks at the key that begins at from, unless it is known to be clean.
 func (w *walk) ruleKey(f *frame, key string, from int) error {
-	known := w.known.of(key)
-	if known.key == key && key != "" {
+	if known := w.known.of(key); known != nil {
 		f.promise(*known, known.in(f))
 		w.keepKey(key)
 		return nil
@@ -261,8 +260,9 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 	ruling := ruleOn(clean)
 	if len(w.s.found) == 0 {
 		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
-			*known = ruling
-			known.key = w.in[from+1 : w.at-1]
+			kept := ruling
+			kept.key = w.in[from+1 : w.at-1]
+			w.known.put(kept)
 		}
 		f.promise(ruling, ruling.in(f))
 		w.keepKey(key)

@@ -12,18 +12,39 @@ type keyRuling struct {
 	disarmed bool
 }
 
-// keyRulings is a table by the hash of the key; a newer key takes the place of an older one.
+// keyRulings is a table by the hash of the key; a newer key takes the place of the older of two.
 type keyRulings [32]keyRuling
 
-// of returns the place of a key.
-func (t *keyRulings) of(key string) *keyRuling {
+// places returns the two places that a key may have, the one of the newer key first.
+func (t *keyRulings) places(key string) (newer, older *keyRuling) {
 	h := uint(len(key))
 	if len(key) > 0 {
 		h = h*31 + uint(key[0])
 		h = h*31 + uint(key[len(key)/2])
 		h = h*31 + uint(key[len(key)-1])
 	}
-	return &t[h%uint(len(t))]
+	h = h * 2 % uint(len(t))
+	return &t[h], &t[h+1]
+}
+
+// of returns what is known of a key, nil for nothing.
+func (t *keyRulings) of(key string) *keyRuling {
+	newer, older := t.places(key)
+	switch {
+	case key == "": // as in an empty place
+		return nil
+	case newer.key == key:
+		return newer
+	case older.key == key:
+		return older
+	}
+	return nil
+}
+
+// put adds what is known of a key.
+func (t *keyRulings) put(ruling keyRuling) {
+	newer, older := t.places(ruling.key)
+	*older, *newer = *newer, ruling
 }
 
 // ruleOn returns what key says, placeholders in it aside.

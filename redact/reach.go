@@ -4,11 +4,13 @@ package redact
 type reach struct {
 	odd    bool // there is a byte in it other than letters, digits, blanks, - . , and _, a flag, or a part of a secret-like name
 	dot    bool
-	groups bool // two letters and two digits stand in a row, as at the beginning of an IBAN
+	groups bool // two letters and two digits stand in a row, as at the beginning of an IBAN, and may begin before it
 
 	solidHead, solidTail   int  // bytes without a blank
 	numberHead, numberTail int  // digits, among nothing but what numbers are written with
 	numeric, solid         bool // the same, over the whole leaf
+
+	begins int // 1 + the nearest of the leaves before in which a value may begin that ends in this one; 0 for none
 }
 
 // plainBytes are those that do not make a leaf odd.
@@ -21,14 +23,20 @@ var plainBytes = func() (t [256]bool) {
 
 // measure sets the reach of each leaf.
 func (r *row) measure() {
-	for k := range r.parts {
-		p := &r.parts[k]
+	for to := range r.parts {
+		p := &r.parts[to]
 		p.measure(r.text[p.at:p.end])
 		if p.at > 1 { // a name may be cut
 			first, second := hintLetters[r.text[p.at-2]], hintLetters[r.text[p.at-1]]
 			for _, b := range r.text[p.at:min(p.at+2, p.end)] {
 				p.odd = p.odd || hints[pairOf(first, second)]&(1<<hintLetters[b]) != 0
 				first, second = second, hintLetters[b]
+			}
+			p.groups = p.groups || r.accountStarts(p.at)
+		}
+		for from := to - 1; from >= 0 && from > to-maxWindow && p.begins == 0; from-- {
+			if r.spans(from, to) {
+				p.begins = from + 1
 			}
 		}
 	}
@@ -87,9 +95,6 @@ func (r *row) spans(from, to int) bool {
 	first, last := &r.parts[from], &r.parts[to]
 	number, solid := first.numberTail+last.numberHead, first.solidTail+last.solidHead
 	odd, dot, groups := first.odd || last.odd, first.dot || last.dot, first.groups || last.groups
-	for k := from; k < to; k++ { // two letters and two digits over where two meet
-		groups = groups || r.accountStarts(r.parts[k].end)
-	}
 	numbers, whole := true, true
 	for k := from + 1; k < to; k++ {
 		p := &r.parts[k]
