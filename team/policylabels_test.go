@@ -218,3 +218,18 @@ func mendGoverned(specs []task.Spec, o *team.RunOptions, members []team.Member, 
 	}
 	return specs, &own, changed
 }
+
+// What is lowered where its label is high may cross as it is where it is not.
+func TestG48ALowerLabelMayCrossHigher(t *testing.T) {
+	t.Parallel()
+	policy := &handoff.Policy{Declassify: []handoff.Declassifier{{Name: "all of it", From: "middle", To: "low", Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public, Reason: "a test"}}}
+	tm := governed(t, policy, cleared("fails", label.Confidential, fails(errBroken)), cleared("middle", label.Confidential, says("m")), member("low", says("x")))
+	source, middle, low := spec("fails"), spec("middle"), spec("low", "middle")
+	source.Classification, low.Classification = label.Confidential, label.Public
+	middle.DependsOn = []task.Ref{{Task: "fails", Optional: true}}
+	p, err := tm.Plan([]task.Spec{source, middle, low}, nil)
+	require.NoError(t, err)
+	require.Equal(t, label.Internal, p.Tasks[2].Label, "if what is confidential does not come")
+	res := run(t, tm, nil, source, middle, low)
+	require.Equal(t, label.Internal, of(t, res, "low").Label)
+}
