@@ -282,8 +282,14 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.moved++
 		}
 	}
-	if (never[handoff.User] || !to.user) && v.story.told != changed.told {
+	if !never[handoff.User] && to.user {
+		return ""
+	}
+	if v.story.told != changed.told {
 		return "what the user is told differs\n" + difference(v.story.told, changed.told)
+	}
+	if strings.HasPrefix(at.source, "task/") && v.story.shown != changed.shown {
+		return "the prompts that the user is shown differ\n" + difference(v.story.shown, changed.shown)
 	}
 	return ""
 }
@@ -584,8 +590,8 @@ func (v *view) outside() string {
 			if plainly && v.label(at) > v.setting.user {
 				return fmt.Sprintf("the user, who may see %v, reads %s of %s, which is %v", v.setting.user, c, place, v.label(at))
 			}
-			if where.shown {
-				continue // the prompts of others, as far as their labels allow
+			if where.shown && !strings.HasPrefix(place, "task/") {
+				continue // the user's own
 			}
 			to := v.spreads(at)
 			if !to.user || v.table.Reach(v.source(at.source), v.reader(handoff.User)) == flow.Never {

@@ -38,7 +38,7 @@ func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) erro
 	if rec != nil && (len(handed) > 0 || failed == nil) {
 		r := event.Record{Handoffs: handed}
 		if failed == nil {
-			shown := p.Show(*x.run.options.UserAccepts)
+			shown := x.run.shown(p)
 			r.Prompt = &shown
 		}
 		if err := record(ctx, rec, r); failed == nil {

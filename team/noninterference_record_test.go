@@ -1,0 +1,64 @@
+package team_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// G54: what the policy keeps from the caller is in no recorded prompt of
+// another reader either; what it lets cross whole is.
+func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		rule  handoff.PairRule
+		lower *handoff.Declassifier
+		shown bool
+	}{
+		{"no rule for the caller", handoff.PairRule{To: "reader", Mode: handoff.Full}, nil, true},
+		{"minimal", handoff.PairRule{To: handoff.User, Mode: handoff.Minimal}, nil, false},
+		{"a block", handoff.PairRule{To: handoff.User, Block: []task.Path{"notes"}}, nil, false},
+		{"only parts", handoff.PairRule{To: handoff.User, Allow: []task.Path{"/score"}}, nil, false},
+		{"a ceiling", handoff.PairRule{To: handoff.User, Ceiling: new(label.Public)}, nil, false},
+		{"lowered for the reader only", handoff.PairRule{To: "reader", Mode: handoff.Full}, &handoff.Declassifier{
+			Name: "lower", From: "maker", To: "reader", Paths: []task.Path{""}, UnsafeText: true, LowerTo: label.Internal, Reason: "a test"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.rule.From = "maker"
+			policy := &handoff.Policy{Rules: []handoff.PairRule{tt.rule}}
+			maker, o := shaped(spec("maker")), team.RunOptions{}
+			if tt.lower != nil {
+				policy.Declassify = []handoff.Declassifier{*tt.lower}
+				maker.Classification, o.UserAccepts = label.Confidential, new(label.Internal)
+			}
+			var prompts strings.Builder
+			o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+				if r.Prompt != nil && r.Prompt.Receipt.Agent == "reader" {
+					for _, p := range r.Prompt.Text {
+						prompts.WriteString(p.Words)
+					}
+				}
+				return nil
+			})
+			d := newDesk()
+			tm := governed(t, policy, cleared("maker", label.Confidential, says(facts)), member("reader", d.keeps(says("done"))))
+			res := run(t, tm, &o, maker, spec("reader", "maker"))
+			require.NoError(t, res.Err())
+			require.Contains(t, d.of("reader"), facts)
+			require.Equal(t, tt.shown, strings.Contains(prompts.String(), facts), prompts.String())
+			require.Equal(t, tt.shown, !strings.Contains(prompts.String(), "envelope …"), "the fence is a digest of what is withheld")
+			require.Contains(t, prompts.String(), "# Task: reader")
+		})
+	}
+}
