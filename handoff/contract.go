@@ -130,7 +130,7 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		who, hint := c.bound(r.Classification)
 		return Contract{}, &Refusal{RuleClearance,
 			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
-			fmt.Sprintf("%s, or take the %v context away", hint, r.Classification)}
+			fmt.Sprintf("%s, declassify the parts that it needs, or take the %v context away", hint, r.Classification)}
 	}
 	if c.Produces < r.Classification && !r.Declassified {
 		return Contract{}, &Refusal{RuleProduces,

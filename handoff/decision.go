@@ -129,6 +129,7 @@ type Ruling struct {
 	trust    label.Trust        // that it crosses with
 	expires  time.Time          // at which the copy does; zero means never
 	recast   Recast
+	lowers   *Declassifier // the entry that lowers it; nil if none does
 }
 
 // String returns the decision in one line, without what crosses.

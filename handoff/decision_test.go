@@ -2,6 +2,7 @@ package handoff_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestG44DecisionsCountBytesAndKinds(t *testing.T) {
 	require.Equal(t, redact.Counts{"email": 1}, d.Revealed)
 	require.Equal(t, give.Size(), d.BytesBefore)
 	require.Equal(t, len(canonical), d.BytesAfter)
-	require.Equal(t, handoff.RuleDependsOn, d.Rule, "no rule states a mode")
+	require.Equal(t, handoff.Rule("analyst→writer"), d.Rule, "no rule states a mode, and this one takes parts away")
 }
 
 func TestG28NumbersAreRedactedToo(t *testing.T) {
@@ -284,5 +285,24 @@ func TestG20TagsAreClaims(t *testing.T) {
 			continue
 		}
 		require.Equal(t, tt.want, e.Header().Tags, tt.name)
+	}
+}
+
+// A text that is one JSON value is redacted by its structure: a path reveals
+// in it, and what is not redacted keeps its bytes.
+func TestG23TextsOfJSONAreRedactedByTheirStructure(t *testing.T) {
+	t.Parallel()
+	g := handoff.WholeOf(upstream, "")
+	g.Reveal = map[redact.Kind][]task.Path{redact.Email: {"/desk"}}
+	k := compartment(t, func(k *handoff.Contract) { k.Grants = []handoff.Grant{g} })
+	for _, fence := range []string{"%s", "```json\n%s\n```\n"} {
+		text := fmt.Sprintf(fence, `{ "desk": "a@b.example",  "of": "c@d.example" }`)
+		o := offer(t, envelope.Text(text))
+		d, err := k.Decide(o, noon)
+		require.NoError(t, err)
+		s, err := k.Seal(o, &d)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf(fence, `{ "desk": "a@b.example",  "of": "[REDACTED:email]" }`), s.Payload().Text())
+		require.Equal(t, redact.Counts{redact.Email: 1}, d.Revealed)
 	}
 }

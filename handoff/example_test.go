@@ -123,7 +123,7 @@ func ExampleCompartment_Decide() {
 	}
 	// Output:
 	// passed confidential internal [/fraud_score] [/*] [{lowered score-to-letters}] <nil>
-	// held confidential confidential [] [/*] [] dependency from "fraud" is held by grant: none of the granted parts is in it: /fraud_score (team.yaml:31 dependsOn)
+	// held confidential confidential [] [/*] [] dependency from "fraud" is held by score-to-letters: none of the granted parts is in it: /fraud_score (team.yaml:31 dependsOn)
 }
 
 func ExampleHarmless() {

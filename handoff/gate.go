@@ -171,7 +171,7 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if x.Lowers != nil {
-		d.Entries = append(d.Entries, Entry{EntryLowered, x.Lowers.Name})
+		d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, x.Lowers.Name}), x.Lowers
 		s = narrowed(s.Only(x.Lowers.Paths...))
 	}
 	p, verdict := c.parts(o, g, s, d)

@@ -49,10 +49,10 @@ func TestG14DeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	require.Equal(t, label.Confidential, cleared.Decision().After)
 	require.Empty(t, cleared.Decision().Entries)
 
-	r := requireHeld(t, below, offer(t, envelope.Text("score: 0.7")), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+	r := requireHeld(t, below, offer(t, envelope.Text("score: 0.7")), "score-only", handoff.ReasonRule, handoff.CodeHeld)
 	require.Empty(t, r.Entries, "what is held was lowered for nobody")
 	require.Equal(t, label.Confidential, r.After)
-	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", handoff.ReasonRule, handoff.CodeHeld)
 }
 
 func TestG14DeclassifierIsForItsPairAndItsLevels(t *testing.T) {
@@ -94,8 +94,8 @@ func TestG14DeclassifierOfText(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 	stars := lowering(func(d *handoff.Declassifier) { d.Paths = []task.Path{"/*", "/*/**"} })
 	gate := under(t, stars, cleared(label.Internal))
-	requireHeld(t, gate, offer(t, envelope.Text("words")), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
-	requireHeld(t, gate, offer(t, structured(t, `"words"`)), handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
+	requireHeld(t, gate, offer(t, envelope.Text("words")), "score-only", handoff.ReasonRule, handoff.CodeHeld)
+	requireHeld(t, gate, offer(t, structured(t, `"words"`)), "score-only", handoff.ReasonRule, handoff.CodeHeld)
 }
 
 func TestG14Endorser(t *testing.T) {

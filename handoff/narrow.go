@@ -15,6 +15,9 @@ import (
 func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (envelope.Payload, Verdict) {
 	d.Narrowed = true
 	by, line := g.narrowing(d)
+	if l := d.lowers; l != nil && by == RuleGrant {
+		by, line = Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
+	}
 	hold := func(why string) (envelope.Payload, Verdict) {
 		d.hold(by, ReasonRule, why)
 		d.Line = line
@@ -37,6 +40,9 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	v, err := envelope.EncodeJSON(picked.Value)
 	if err != nil {
 		return hold("what is left of it has no canonical form")
+	}
+	if by != RuleGrant { // what the task itself did not ask for is told by its rule
+		d.Rule, d.Line = by, line
 	}
 	return envelope.Payload{}.WithStructured(v), Passed
 }

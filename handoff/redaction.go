@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/pick"
@@ -17,7 +18,7 @@ func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelop
 		r = g.Terms.redactor
 	}
 	reveal := g.reveals(c.Contract.toAgent())
-	text, out, shown, err := r.TextRevealing(p.Text(), reveal)
+	text, out, shown, err := worded(r, p.Text(), reveal)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -47,6 +48,24 @@ func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelop
 		return envelope.Payload{}, err
 	}
 	return p.WithStructured(v), nil
+}
+
+// worded redacts a text. One that is a strict JSON value, in a code fence or
+// not, is redacted by its structure: names say what stands beside them, and
+// paths reveal. What is not redacted keeps its bytes.
+func worded(r *redact.Redactor, text string, reveal redact.Reveal) (string, redact.Counts, redact.Counts, error) {
+	before, body, after := envelope.Unfence(text)
+	if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
+		return r.TextRevealing(text, reveal)
+	}
+	if _, err := envelope.DecodeJSON(body); err != nil {
+		return r.TextRevealing(text, reveal)
+	}
+	clean, out, shown, err := r.JSONRevealing(body, reveal)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	return before + clean + after, out, shown, nil
 }
 
 // reveals returns what the redactor asks about personal data, or nil if all of

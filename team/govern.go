@@ -3,7 +3,6 @@ package team
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/redact"
@@ -129,63 +128,4 @@ func (p *Plan) writeLines() {
 			p.lines[i] = at
 		}
 	}
-}
-
-// checkGrants reports needs and reveals that cannot be meant.
-func (c *checker) checkGrants(i int) {
-	g, p := c.plan.graph, c.plan
-	t := g.Task(i)
-	for j := range t.DependsOn {
-		d := &t.DependsOn[j]
-		at := func() place { return c.problem(i, "dependsOn", j) } // most say nothing
-		if d.Need != nil && len(d.Need) == 0 {
-			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
-			continue
-		}
-		up := int(g.Upstream(i)[j])
-		grant := p.dependencyGrant(c.team.edges, i, j, up)
-		if r := grant.Terms.Contradiction(d.Need); r != nil {
-			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
-		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
-			at().say(err.Error(), "", err)
-		} else {
-			c.checkOpaque(i, j, up, &grant)
-		}
-	}
-	for j := range t.Uses {
-		u := &t.Uses[j]
-		at := func() place { return c.problem(i, "uses", j) }
-		grant := p.inputGrant(c.team.edges, i, j)
-		switch r := grant.Terms.Contradiction(u.Need); {
-		case u.Need != nil && len(u.Need) == 0:
-			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
-		case r != nil:
-			at().say(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
-		default:
-			if _, err := grant.Terms.Delivers(u.Need); err != nil {
-				at().say(err.Error(), "", err)
-			}
-		}
-		for _, r := range handoff.CheckReveal(grant.Reveal) {
-			where := c.problem(i, "uses", j, "reveal")
-			where.pointer += strings.TrimSuffix(r.Pointer(), "/")
-			where.say(r.Message, r.Hint, task.ErrInvalid)
-		}
-	}
-}
-
-// checkOpaque reports a result that is certain to be a text where only parts
-// of a value may cross: it would be held.
-func (c *checker) checkOpaque(i, j, up int, grant *handoff.Grant) {
-	// A text may be one strict JSON value, so this is only a warning.
-	s, _ := grant.Terms.Delivers(c.plan.graph.Task(i).DependsOn[j].Need)
-	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.schemas[up] != nil {
-		return
-	}
-	at := c.problem(i, "dependsOn", j)
-	c.advice = append(c.advice, task.Problem{
-		Pointer: at.pointer, Subject: at.subject,
-		Message: fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.graph.Task(up).Title),
-		Hint:    "give that task an outputSchema",
-	})
 }

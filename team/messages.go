@@ -71,8 +71,8 @@ func (a *attempt) deliver() {
 	if _, given := r.mail.given[a.index]; !given {
 		now := time.Now()
 		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
-			level := m.Envelope.Classification()
-			return level <= a.bound && level < label.Secret && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
+			x := r.team.edges.between(m.Envelope.Producer(), a.caps.Agent).Crossing(m.Envelope.Classification(), a.caps.Clearance(), a.caps.Agent)
+			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		r.must(err) // the bus is one of this roster
 		r.mail.given[a.index] = waiting

@@ -40,6 +40,14 @@ func (c *checker) checkAssertions() {
 	}
 }
 
+// way writes the way of a finding behind its reason.
+func way(p flow.Path) string {
+	if len(p) == 0 {
+		return ""
+	}
+	return ": " + p.String()
+}
+
 // broken returns the assertions that do not hold, as problems.
 func (p *Plan) broken() (found task.Problems) {
 	for i := range p.Findings {
@@ -49,7 +57,7 @@ func (p *Plan) broken() (found task.Problems) {
 		}
 		found = append(found, task.Problem{
 			Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
-			Message: strings.TrimSpace(f.Why), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
+			Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
 		})
 	}
 	return found

@@ -9,7 +9,8 @@ import (
 
 // nextSteps say what to do about a failure whose message does not say it itself.
 var nextSteps = map[string]string{
-	handoff.CodeHeld:        `see "runteam plan": it shows who reads what, at which label`,
+	handoff.CodeHeld:        `see "runteam plan" for who reads what by which rule; with --trace FILE, "runteam explain FILE" shows what was held and why`,
+	team.CodeRecord:         "make room for the file of --trace, or name another one",
 	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
 	team.CodePromptTooLarge: "use fewer or shorter inputs and dependencies in this task",
 	team.CodeSchema:         "loosen outputSchema, describe the form in the task, or use a stronger model",

@@ -1,0 +1,155 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// What tasks need and rules allow is held to what is known of the values
+// before a run.
+
+// checkGrants reports needs and reveals that cannot be meant.
+func (c *checker) checkGrants(i int) {
+	g, p := c.plan.graph, c.plan
+	t := g.Task(i)
+	for j := range t.DependsOn {
+		d := &t.DependsOn[j]
+		at := func() place { return c.problem(i, "dependsOn", j) } // most say nothing
+		if d.Need != nil && len(d.Need) == 0 {
+			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+			continue
+		}
+		up := int(g.Upstream(i)[j])
+		grant := p.dependencyGrant(c.team.edges, i, j, up)
+		if r := grant.Terms.Contradiction(d.Need); r != nil {
+			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
+		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
+			at().say(err.Error(), "", err)
+		} else {
+			c.checkOpaque(i, j, up, &grant)
+			c.checkPaths(at, &grant, d.Need, func() stands {
+				return stands{schema: p.schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title)}
+			})
+		}
+	}
+	for j := range t.Uses {
+		u := &t.Uses[j]
+		at := func() place { return c.problem(i, "uses", j) }
+		grant := p.inputGrant(c.team.edges, i, j)
+		switch r := grant.Terms.Contradiction(u.Need); {
+		case u.Need != nil && len(u.Need) == 0:
+			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+		case r != nil:
+			at().say(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
+		default:
+			if _, err := grant.Terms.Delivers(u.Need); err != nil {
+				at().say(err.Error(), "", err)
+			} else {
+				c.checkPaths(at, &grant, u.Need, func() stands { return standsIn(p.input(*u)) })
+			}
+		}
+		for _, r := range handoff.CheckReveal(grant.Reveal) {
+			where := c.problem(i, "uses", j, "reveal")
+			where.pointer += strings.TrimSuffix(r.Pointer(), "/")
+			where.say(r.Message, r.Hint, task.ErrInvalid)
+		}
+	}
+}
+
+// checkOpaque reports a result that is certain to be a text where only parts
+// of a value may cross: it would be held.
+func (c *checker) checkOpaque(i, j, up int, grant *handoff.Grant) {
+	// A text may be one strict JSON value, so this is only a warning.
+	s, _ := grant.Terms.Delivers(c.plan.graph.Task(i).DependsOn[j].Need)
+	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.schemas[up] != nil {
+		return
+	}
+	at := c.problem(i, "dependsOn", j)
+	c.advice = append(c.advice, task.Problem{
+		Pointer: at.pointer, Subject: at.subject,
+		Message: fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.graph.Task(up).Title),
+		Hint:    "give that task an outputSchema",
+	})
+}
+
+// stands says what can stand in a value, as far as that is known before a run.
+type stands struct {
+	what   string
+	schema *agent.Schema // of a result; nil for free text
+	value  *knownValue   // of an input; nil for a text
+}
+
+// standsIn is what is known of an input.
+func standsIn(in *Input) stands {
+	s := stands{what: fmt.Sprintf("input %q", in.Name)}
+	if v, ok := known(in.Text); ok {
+		s.value = &v
+	}
+	return s
+}
+
+// excludes reports whether nothing can stand at an allow path.
+func (s *stands) excludes(p task.Path) bool {
+	tokens := tokensOf(p)
+	switch {
+	case s.schema != nil:
+		return s.schema.Has(tokens) == agent.No
+	case s.value != nil:
+		return s.value.has(tokens) == flow.No
+	}
+	return false
+}
+
+// tokensOf splits an allow path, without what is below it.
+func tokensOf(p task.Path) []string {
+	text := strings.TrimSuffix(string(p), "/**")
+	if text == "" {
+		return nil
+	}
+	tokens := strings.Split(text[1:], "/")
+	for i := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i])
+	}
+	return tokens
+}
+
+// checkPaths reports grants of which nothing can stand in the value, and warns
+// of single paths that the task needs or reveals in vain.
+func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path, what func() stands) {
+	s, _ := g.Terms.Delivers(need)
+	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {
+		return
+	}
+	in := what()
+	lists, _ := s.Paths()
+	for _, list := range lists {
+		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return !in.excludes(p) }) {
+			_, line := g.Terms.Stated()
+			if line != "" {
+				line = ", by the rule at " + line
+			}
+			at().say(fmt.Sprintf("nothing can stand in %s at %s, which is all that may cross%s", in.what, handoff.PathsString(list), line), "name members that it has", task.ErrUnknown)
+			return
+		}
+	}
+	warn := func(p task.Path, why string) {
+		if in.excludes(p) {
+			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s: nothing can stand there in %s", why, p, in.what), Hint: "name a member that it has"})
+		}
+	}
+	for _, p := range need {
+		warn(p, "need")
+	}
+	for _, kind := range slices.Sorted(maps.Keys(g.Reveal)) {
+		for _, p := range g.Reveal[kind] {
+			warn(p, "reveal of "+string(kind)+" at")
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package team_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// G5: a path at which nothing can stand is told before a run: alone it is a
+// warning, and where nothing else may cross an error.
+func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
+	t.Parallel()
+	const closed = `{"type":"object","additionalProperties":false,"properties":{"score":{"type":"number"},"facts":{"type":"object"}}}`
+	made := by("a", spec("made"))
+	made.OutputSchema = []byte(closed)
+	reads := func(need ...task.Path) task.Spec {
+		s := by("b", spec("read"))
+		s.DependsOn = []task.Ref{{Task: "made", Need: need}}
+		return s
+	}
+	warned := func(tm *team.Team, o *team.RunOptions, specs ...task.Spec) []string {
+		p, err := tm.Plan(specs, o)
+		require.NoError(t, err)
+		var said []string
+		for _, w := range p.Warnings {
+			said = append(said, w.Error())
+		}
+		return said
+	}
+	plain := newTeam(t, member("a", never(t)), member("b", never(t)))
+	require.Empty(t, warned(plain, nil, made, reads("/score", "/facts/**")))
+	require.Equal(t, []string{`task "read": need /scoer: nothing can stand there in the result of "made": name a member that it has`}, warned(plain, nil, made, reads("/score", "/scoer")))
+	_, err := plain.Plan([]task.Spec{made, reads("/scoer", "/fatcs/**")}, nil)
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `nothing can stand in the result of "made" at /fatcs/**, /scoer, which is all that may cross`, task.ErrUnknown})
+
+	governed, err := team.New(team.Config{
+		Agents: []team.Member{member("a", never(t)), member("b", never(t))},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Allow: []task.Path{"/cheks/**"}, Origin: task.Position{File: "team.yaml", Line: 9}}}},
+	})
+	require.NoError(t, err)
+	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `at /cheks/**, which is all that may cross, by the rule at team.yaml:9`, task.ErrUnknown})
+
+	use := by("a", spec("use"))
+	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
+	o := &team.RunOptions{Inputs: []team.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
+	require.Equal(t, []string{
+		`task "use": need /order/nmber: nothing can stand there in input "ticket": name a member that it has`,
+		`task "use": reveal of iban at /customer/ibn: nothing can stand there in input "ticket": name a member that it has`,
+	}, warned(plain, o, use))
+	o.Inputs[0].Text = "a text"
+	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
+}
