@@ -496,15 +496,8 @@ func (v *view) lawful(at spot, d *handoff.Decision, s *sight, system bool) strin
 	if at.path != "" {
 		tokens = strings.Split(at.path[1:], "/")
 	}
-	for i := range v.setting.policy.Rules {
-		r := &v.setting.policy.Rules[i]
-		from, to := r.From == d.From || r.From == handoff.Anyone, r.To == d.To || r.To == handoff.Anyone
-		if !from || !to {
-			continue
-		}
-		if wrong := breaks(r, tokens, d); wrong != "" {
-			return wrong
-		}
+	if wrong := v.lawless(tokens, d, s); wrong != "" {
+		return wrong
 	}
 	if d.Before > v.table.Graph().Readers[reader].Clearance {
 		return v.lowered(tokens, d)
@@ -515,17 +508,77 @@ func (v *view) lawful(at spot, d *handoff.Decision, s *sight, system bool) strin
 	return ""
 }
 
+// lawless says which rule for a pair a delivery breaks, or which default of a
+// pair without one, or what the task did not need.
+func (v *view) lawless(tokens []string, d *handoff.Decision, s *sight) string {
+	states, minimal := 0, 0 // of the rules for the pair, by how exact they are: 2, 1, 0
+	for i := range v.setting.policy.Rules {
+		r := &v.setting.policy.Rules[i]
+		from, to := r.From == d.From || r.From == handoff.Anyone, r.To == d.To || r.To == handoff.Anyone
+		if !from || !to {
+			continue
+		}
+		if wrong := breaks(r, tokens, d); wrong != "" {
+			return wrong
+		}
+		rank := 1
+		if r.From != handoff.Anyone && r.To != handoff.Anyone {
+			rank = 2
+		}
+		if r.Mode != "" || r.Allow != nil {
+			states = max(states, rank)
+		}
+		if r.Mode == handoff.Minimal {
+			minimal = max(minimal, rank)
+		}
+	}
+	if m, _ := v.setting.member(d.To); states == 0 && m != nil && d.From != handoff.User && (m.Handoff == handoff.Minimal || v.setting.policy.Default == handoff.Minimal) {
+		return "the default is minimal"
+	}
+	if minimal > 0 && minimal == states {
+		return "a rule is minimal"
+	}
+	for _, need := range v.needs(d, s.step) {
+		if !slices.ContainsFunc(need, func(p task.Path) bool { return pick.Covers(p, tokens) }) {
+			return fmt.Sprintf("the task needs %v", need)
+		}
+	}
+	return ""
+}
+
+// needs is what a task says that it needs of a source, if it does.
+func (v *view) needs(d *handoff.Decision, step string) (out [][]task.Path) {
+	for i := range v.setting.tasks {
+		tk := &v.setting.tasks[i]
+		if tk.Title != step {
+			continue
+		}
+		for _, u := range tk.Uses {
+			if d.Source.Kind == handoff.Input && u.Name == d.Source.Name && u.Need != nil {
+				out = append(out, u.Need)
+			}
+		}
+		for _, ref := range tk.DependsOn {
+			if d.Source.Kind == handoff.Dependency && string(task.NewID(ref.Task)) == d.Source.Name && ref.Need != nil {
+				out = append(out, ref.Need)
+			}
+		}
+	}
+	return out
+}
+
 // breaks says which part of a rule a delivery breaks.
 func breaks(r *handoff.PairRule, tokens []string, d *handoff.Decision) string {
-	exact := r.From != handoff.Anyone && r.To != handoff.Anyone
-	for _, b := range r.Block {
+	blocks := r.Block
+	if r.Translate != nil {
+		blocks = slices.Concat(blocks, r.Translate.Filter)
+	}
+	for _, b := range blocks {
 		if blocked(string(b), tokens) {
 			return fmt.Sprintf("rule %s→%s blocks %s", r.From, r.To, b)
 		}
 	}
 	switch {
-	case r.Mode == handoff.Minimal && exact:
-		return fmt.Sprintf("rule %s→%s is minimal", r.From, r.To)
 	case r.Allow != nil && !slices.ContainsFunc(r.Allow, func(p task.Path) bool { return pick.Covers(p, tokens) }):
 		return fmt.Sprintf("rule %s→%s allows %v", r.From, r.To, r.Allow)
 	case r.Translate != nil && r.Translate.Fields != nil && !slices.ContainsFunc(r.Translate.Fields, func(p task.Path) bool { return pick.Covers(p, tokens) }):
