@@ -65,3 +65,80 @@ func (k keyRuling) in(f *frame) nameClass {
 	}
 	return k.class
 }
+
+// key reads a key and its colon, and sets what it promises to the value.
+func (w *walk) key(f *frame) error {
+	from := w.at
+	key, err := w.str()
+	if err != nil {
+		return err
+	}
+	if w.reveal != nil {
+		f.token = strings.Clone(key)
+	}
+	if err := w.ruleKey(f, key, from); err != nil {
+		return err
+	}
+	w.blanks()
+	if !w.take(':') {
+		return w.wrong("a colon")
+	}
+	w.blanks()
+	return nil
+}
+
+// ruleKey looks at the key that begins at from, unless it is known to be clean.
+func (w *walk) ruleKey(f *frame, key string, from int) error {
+	if known := w.known.of(key); known != nil {
+		f.promise(*known, known.in(f))
+		w.keepKey(key)
+		return nil
+	}
+	if err := w.r.settle(w.s, key, place{}); err != nil {
+		return err
+	}
+	clean := w.s.settled
+	ruling := ruleOn(clean)
+	if len(w.s.found) == 0 {
+		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
+			kept := ruling
+			kept.key = w.in[from+1 : w.at-1]
+			w.known.put(kept)
+		}
+		f.promise(ruling, ruling.in(f))
+		w.keepKey(key)
+		return nil
+	}
+	f.promise(ruling, max(ruleOn(key).in(f), ruling.in(f)))
+	w.dirty = true
+	if w.keep {
+		w.counts = count(w.counts, w.s.found)
+		w.renames = append(w.renames, len(w.edits))
+		w.edits = append(w.edits, edit{from, w.at, clean})
+	}
+	return nil
+}
+
+func (w *walk) keepKey(key string) {
+	if w.keep {
+		w.keys = append(w.keys, strings.Clone(key))
+	}
+}
+
+// promise sets what the next value of f is by its key, which promises class.
+func (f *frame) promise(key keyRuling, class nameClass) {
+	f.member, f.named, f.titled = class, false, false
+	f.promised = key.says
+	if key.addition {
+		f.promised = f.says
+	}
+	switch key.key {
+	case "name", "key", "variable", "header", "field":
+		f.named = f.member == noName
+		f.titled = f.named
+	case "type", "label", "kind", "system":
+		f.titled = true
+	case "value", "val", "defaultValue":
+		f.member = max(f.member, f.pair)
+	}
+}

@@ -1,0 +1,103 @@
+package redact
+
+import (
+	"strconv"
+	"strings"
+)
+
+// number rules on a number: as a text, and by the name beside it.
+func (w *walk) number(class nameClass) error {
+	from := w.at
+	if err := w.digits(); err != nil {
+		return err
+	}
+	literal := w.in[from:w.at]
+	plain, whole := decimal(literal)
+	w.s.found, w.s.stood = w.s.found[:0], w.s.stood[:0]
+	if whole && len(plain) >= minNumber || len(w.r.patterns) > 0 {
+		if err := w.r.settle(w.s, plain, w.hereNumber(plain, whole)); err != nil {
+			return err
+		}
+	}
+	kind := Password
+	switch n := shapeOf(literal).digits; {
+	case len(w.s.found) > 0:
+		kind = w.s.found[0].Kind
+	case class == wordName && n >= 4, class == firmName && n >= 6:
+	case whole:
+		w.stood = count(w.stood, w.s.stood)
+		return w.add(from, plain, true)
+	default:
+		w.stood = count(w.stood, w.s.stood)
+		return w.joined()
+	}
+	w.dirty = true
+	if !w.keep {
+		return nil
+	}
+	w.counts = count(w.counts, []Span{{Kind: kind}})
+	w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
+	return w.add(from, kind.Placeholder(), false)
+}
+
+// hereNumber is here for a number. No key makes a fraction anything.
+func (w *walk) hereNumber(plain string, whole bool) place {
+	where := w.here()
+	where.number = true
+	switch {
+	case !whole:
+		where.says = 0
+	case len(plain) < minMobile:
+		where.says &^= promisesMobile
+	}
+	return where
+}
+
+// minMobile is the number of digits from which a number below "mobile" is one of a telephone: counts of visitors have
+// fewer.
+const minMobile = 10
+
+// minNumber is the number of digits from which a number of its own may be a span.
+const minNumber = 6
+
+// decimal returns a number as decimal text without its sign and exponent, and whether it is a whole one.
+func decimal(literal string) (plain string, whole bool) {
+	literal = strings.TrimPrefix(literal, "-")
+	if digitsOnly(literal) {
+		return literal, true
+	}
+	if last := literal[len(literal)-1]; last != '0' && strings.IndexByte(literal, 'e') < 0 && strings.IndexByte(literal, 'E') < 0 {
+		return literal, false // most fractions
+	}
+	mantissa, exponent := literal, 0
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		n, err := strconv.Atoi(literal[i+1:])
+		if err != nil || n > maxExponent || n < -maxExponent {
+			return literal, false
+		}
+		mantissa, exponent = literal[:i], n
+	}
+	before, behind, _ := strings.Cut(mantissa, ".")
+	behind = strings.TrimRight(behind, "0")
+	switch {
+	case len(behind) > exponent && exponent >= 0:
+		return literal, false
+	case exponent >= 0:
+		return strings.TrimLeft(before+behind+strings.Repeat("0", exponent-len(behind)), "0"), true
+	case behind == "" && len(before) > -exponent && strings.Trim(before[len(before)+exponent:], "0") == "":
+		return before[:len(before)+exponent], true
+	}
+	return literal, false
+}
+
+func digitsOnly(t string) bool {
+	for i := range len(t) {
+		if !is(t[i], digitChar) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxExponent bounds the zeros that an exponent stands for.
+const maxExponent = 64
