@@ -1,11 +1,6 @@
 package envelope
 
-import (
-	"encoding/json"
-	"errors"
-	"math"
-	"strings"
-)
+import "errors"
 
 // Limits on structured values.
 const (
@@ -64,43 +59,16 @@ func ParseJSON(raw string) (JSON, error) {
 	return EncodeJSON(value)
 }
 
-// beyondDouble reports whether RFC 8785 would write n in digits that a double
-// does not hold: for integers beyond ±2^53, and for what it writes as one.
-func beyondDouble(n json.Number) bool {
-	if strings.ContainsAny(string(n), ".eE") {
-		f, err := n.Float64()
-		f = math.Abs(f)
-		return err == nil && f > 1<<53 && f < 1e21
-	}
-	i, err := n.Int64()
-	return err != nil || i > 1<<53 || i < -1<<53
-}
-
 // FindJSON returns the JSON value that a model's text consists of: the whole
 // text, or the only code fence around it. Anything else is an [ErrJSON].
 func FindJSON(text string) (JSON, error) {
-	return ParseJSON(unfence(strings.TrimSpace(text)))
+	_, body, _ := Unfence(text)
+	return ParseJSON(body)
 }
 
 // FindValue does as [FindJSON] does, and returns what [JSON.Value] would; like
 // [DecodeJSON] it makes no canonical form.
 func FindValue(text string) (any, error) {
-	return DecodeJSON(unfence(strings.TrimSpace(text)))
-}
-
-// unfence removes one pair of code fence lines that encloses the whole text.
-func unfence(text string) string {
-	body, ok := strings.CutPrefix(text, "```")
-	if !ok {
-		return text
-	}
-	info, body, ok := strings.Cut(body, "\n")
-	if !ok || strings.ContainsAny(info, "`{[\"") {
-		return text
-	}
-	body, ok = strings.CutSuffix(body, "```")
-	if !ok {
-		return text
-	}
-	return strings.TrimSpace(body)
+	_, body, _ := Unfence(text)
+	return DecodeJSON(body)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
@@ -151,9 +152,14 @@ func (e *TaskError) Error() string {
 // cause, which is not gated.
 func (e TaskError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
 
-// LogValue returns the code and the message for a structured log.
+// LogValue returns the code and the message for a structured log, without the
+// personal data that the caller may read in it.
 func (e TaskError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", e.Message))
+	message, _, err := redact.All().Text(e.Message)
+	if err != nil {
+		message = "[withheld]"
+	}
+	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", message))
 }
 
 // Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
