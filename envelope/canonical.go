@@ -2,7 +2,9 @@ package envelope
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,21 +137,35 @@ const (
 )
 
 // appendNumber appends a number as ECMAScript writes it, and as a string where
-// that would be digits that nobody wrote.
+// that would be digits that a double does not hold: for integers beyond ±2^53,
+// and for what would be written as one.
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
-	if beyondDouble(n) {
-		return appendQuoted(b, string(n))
-	}
-	if i, err := n.Int64(); err == nil {
-		return strconv.AppendInt(b, i, 10), nil
+	if !strings.ContainsAny(string(n), ".eE") {
+		return appendInteger(b, n)
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+		return nil, errNumber
+	}
+	if abs := math.Abs(f); abs > 1<<53 && abs < 1e21 {
+		return appendQuoted(b, string(n))
 	}
 	s, err := jcs.NumberToJSON(f)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it has no canonical form", ErrJSON)
+		return nil, errNumber
 	}
 	return append(b, s...), nil
 }
+
+func appendInteger(b []byte, n json.Number) ([]byte, error) {
+	i, err := n.Int64()
+	switch {
+	case errors.Is(err, strconv.ErrSyntax):
+		return nil, errNumber
+	case err != nil || i > 1<<53 || i < -1<<53:
+		return appendQuoted(b, string(n))
+	}
+	return strconv.AppendInt(b, i, 10), nil
+}
+
+var errNumber = fmt.Errorf("%w: a number in it has no canonical form", ErrJSON)

@@ -2,6 +2,7 @@ package envelope_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -57,6 +58,8 @@ func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
 		"half a rune":      "\xff",
 		"a key of bytes":   map[string]any{"\xff": nil},
 		"no number":        json.Number("one"),
+		"no digits":        json.Number("Infinity"),
+		"an empty number":  json.Number(""),
 		"beyond a double":  json.Number("1e999"),
 		"too deep":         deep,
 		"too long":         strings.Repeat("x", envelope.MaxJSONBytes),
@@ -65,5 +68,23 @@ func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
 	} {
 		_, err := envelope.EncodeJSON(value)
 		require.ErrorIs(t, err, envelope.ErrJSON, name)
+	}
+}
+
+// BenchmarkEncode is what the canonical form of a structured value costs.
+func BenchmarkEncode(b *testing.B) {
+	for _, size := range []int{4 << 10, 64 << 10} {
+		raw := parts(size)
+		value, err := envelope.DecodeJSON(raw)
+		require.NoError(b, err)
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := envelope.EncodeJSON(value); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

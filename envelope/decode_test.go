@@ -222,16 +222,21 @@ func BenchmarkDecodeHostile(b *testing.B) {
 	}
 }
 
+// parts writes a value of many small objects, just below a size.
+func parts(size int) string {
+	var items []string
+	for i, n := 0, 20; n < size-150; i++ {
+		one := fmt.Sprintf(`{"id":%d,"name":"part number %d","note":"nothing to see in this one","score":0.5}`, i, i)
+		items, n = append(items, one), n+len(one)+1
+	}
+	return `{"facts":[` + strings.Join(items, ",") + `]}`
+}
+
 // BenchmarkDecode is what reading a structured value costs, beside what the
 // oracle takes for it.
 func BenchmarkDecode(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10} {
-		var items []string
-		for i, n := 0, 20; n < size-150; i++ {
-			one := fmt.Sprintf(`{"id":%d,"name":"part number %d","note":"nothing to see in this one","score":0.5}`, i, i)
-			items, n = append(items, one), n+len(one)+1
-		}
-		raw := `{"facts":[` + strings.Join(items, ",") + `]}`
+		raw := parts(size)
 		for _, by := range []struct {
 			name   string
 			decode func(string) (any, error)
