@@ -25,6 +25,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	t.Cleanup(func() { _ = os.Remove("ticket.jsonl") }) // what a command of the README writes
 
 	for _, line := range shellLines(t, "README.md") {
 		t.Run(line, func(t *testing.T) {
