@@ -18,19 +18,23 @@ import (
 // another reader either; what it lets cross whole is.
 func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 	t.Parallel()
+	full := handoff.PairRule{To: "reader", Mode: handoff.Full}
+	lowers := func(to string, path task.Path) []handoff.Declassifier {
+		return []handoff.Declassifier{{Name: "lower " + to, From: "maker", To: to, Paths: []task.Path{path}, UnsafeText: true, LowerTo: label.Internal, Reason: "a test"}}
+	}
 	tests := []struct {
 		name  string
 		rule  handoff.PairRule
-		lower *handoff.Declassifier
+		lower []handoff.Declassifier
 		shown bool
 	}{
-		{"no rule for the caller", handoff.PairRule{To: "reader", Mode: handoff.Full}, nil, true},
+		{"no rule for the caller", full, nil, true},
 		{"minimal", handoff.PairRule{To: handoff.User, Mode: handoff.Minimal}, nil, false},
 		{"a block", handoff.PairRule{To: handoff.User, Block: []task.Path{"notes"}}, nil, false},
 		{"only parts", handoff.PairRule{To: handoff.User, Allow: []task.Path{"/score"}}, nil, false},
 		{"a ceiling", handoff.PairRule{To: handoff.User, Ceiling: new(label.Public)}, nil, false},
-		{"lowered for the reader only", handoff.PairRule{To: "reader", Mode: handoff.Full}, &handoff.Declassifier{
-			Name: "lower", From: "maker", To: "reader", Paths: []task.Path{""}, UnsafeText: true, LowerTo: label.Internal, Reason: "a test"}, false},
+		{"lowered for the reader only", full, lowers("reader", ""), false},
+		{"lowered in part for the caller", full, append(lowers("reader", ""), lowers(handoff.User, "/score")...), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +43,7 @@ func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 			policy := &handoff.Policy{Rules: []handoff.PairRule{tt.rule}}
 			maker, o := shaped(spec("maker")), team.RunOptions{}
 			if tt.lower != nil {
-				policy.Declassify = []handoff.Declassifier{*tt.lower}
+				policy.Declassify = tt.lower
 				maker.Classification, o.UserAccepts = label.Confidential, new(label.Internal)
 			}
 			var prompts strings.Builder
@@ -61,4 +65,23 @@ func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 			require.Contains(t, prompts.String(), "# Task: reader")
 		})
 	}
+}
+
+// The coordinator reads no more than the caller, whom it answers, whatever it accepts.
+func TestG47CoordinatorReadsNoMoreThanTheCaller(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	tm, err := team.New(team.Config{
+		Agents:      []team.Member{cleared("maker", label.Confidential, says("a private word"))},
+		Coordinator: &team.Coordinator{Agent: team.AgentFunc(d.keeps(says("the answer"))), Accepts: new(label.Secret)},
+	})
+	require.NoError(t, err)
+	maker := spec("maker")
+	maker.Classification = label.Confidential
+	o := team.RunOptions{UserAccepts: new(label.Internal), Answer: &team.Goal{Text: "Answer.", Classification: label.Internal}}
+	res := run(t, tm, &o, maker)
+	require.NoError(t, res.Err())
+	require.Equal(t, "the answer", res.Output)
+	require.Contains(t, d.of(handoff.Coordinator), "[withheld: clearance")
+	require.NotContains(t, d.of(handoff.Coordinator), "a private word")
 }

@@ -376,7 +376,7 @@ func (v *view) sight(s *sight) string {
 		}
 	}
 	reader := v.reader(s.agent)
-	clearance := v.table.Graph().Readers[reader].Clearance
+	clearance := v.clearance(s.agent)
 	if s.receipt.Classification > clearance {
 		return fmt.Sprintf("the prompt is %v, and its reader accepts %v", s.receipt.Classification, clearance)
 	}
@@ -396,6 +396,14 @@ func (v *view) sight(s *sight) string {
 		}
 	}
 	return v.delivered(s)
+}
+
+// clearance is that of a reader by the spec: the coordinator reads no more than the caller.
+func (v *view) clearance(agent string) label.Classification {
+	if m, _ := v.setting.member(agent); m != nil {
+		return v.setting.clearance(m)
+	}
+	return min(v.setting.user, v.setting.coordinator)
 }
 
 // arrived holds a canary that a prompt has, in whatever words.
@@ -499,7 +507,7 @@ func (v *view) lawful(at spot, d *handoff.Decision, s *sight, system bool) strin
 	if wrong := v.lawless(tokens, d, s); wrong != "" {
 		return wrong
 	}
-	if d.Before > v.table.Graph().Readers[reader].Clearance {
+	if d.Before > v.clearance(s.agent) {
 		return v.lowered(tokens, d)
 	}
 	if system && !slices.ContainsFunc(v.setting.policy.Endorse, func(e handoff.Endorser) bool { return e.From == d.From && e.To == d.To }) {
