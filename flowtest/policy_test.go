@@ -96,7 +96,7 @@ func TestG47WhatIsSecretIsShownToNobody(t *testing.T) {
 
 // TestG9MessagesAreCarriersToo holds that a message comes to whom it is told,
 // whoever else works for the team.
-func TestG9MessagesAreCarriersToo(t *testing.T) {
+func TestG09MessagesAreCarriersToo(t *testing.T) {
 	t.Parallel()
 	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
 	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))

@@ -37,7 +37,7 @@ func (w *walker) waiting(here at) bool {
 // follow pushes the allow paths that agree with one more step.
 func (w *walker) follow(here at, name string, index int) {
 	if index < 0 {
-		name = exact(name)
+		name = Exact(name)
 	}
 	for _, i := range here.live {
 		p := &w.allow[i]
@@ -57,7 +57,7 @@ func (w *walker) follow(here at, name string, index int) {
 // the blocks that may name a part of it.
 func (w *walker) block(here at, name string, index int) bool {
 	if index < 0 {
-		name = loose(name)
+		name = Loose(name)
 	}
 	for _, i := range here.bans {
 		b := &w.blocks[i]

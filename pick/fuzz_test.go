@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzG5Apply reads any text as a value and any lines as paths, and holds that
+// FuzzG05Apply reads any text as a value and any lines as paths, and holds that
 // nothing is delivered but what was in the value, that static answers
 // foresee it, and that a selection joined with itself is the same.
-func FuzzG5Apply(f *testing.F) {
+func FuzzG05Apply(f *testing.F) {
 	f.Add(`{"items":[{"id":1,"ssn":2}],"score":3}`, "/items/*/id\n/score", "ssn")
 	f.Add(`[[],{},"x",null]`, "/**", "/0\n/**/a")
 	f.Add(`"text"`, "/category", "")

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// exact is a name as allow paths compare it: after NFC.
-func exact(name string) string {
+// Exact returns a name as allow paths compare it: after NFC.
+func Exact(name string) string {
 	if isPlain(name) {
 		return name
 	}
 	return norm.NFC.String(name)
 }
 
-// loose is a name as blocks compare it: case-folded, after NFKC, without the
-// characters that nobody sees. It is the same for all spellings of one name
+// Loose returns a name as blocks compare it: case-folded, after NFKC, without
+// the characters that nobody sees. It is the same for all spellings of one name
 // that look alike because of these.
-func loose(name string) string {
+func Loose(name string) string {
 	if isPlain(name) {
 		return strings.ToLower(name)
 	}

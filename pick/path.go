@@ -163,7 +163,7 @@ func steps(segments []string) []step {
 			out[i] = anyStep
 			continue
 		}
-		out[i] = step{name: exact(s), loose: loose(s), index: -1}
+		out[i] = step{name: Exact(s), loose: Loose(s), index: -1}
 		if isNumber(out[i].loose) {
 			if n, err := strconv.Atoi(out[i].loose); err == nil {
 				out[i].index = n

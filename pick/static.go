@@ -151,7 +151,7 @@ func (s Selection) MayPass(path []string) bool {
 // that is delivered.
 func (s Selection) MayPassName(name string) bool {
 	r := s.get()
-	member := step{name: exact(name), loose: loose(name), index: -1}
+	member := step{name: Exact(name), loose: Loose(name), index: -1}
 	for _, p := range r.meet {
 		if r.passesName(p, member) {
 			return true
@@ -194,7 +194,7 @@ func Covers(p task.Path, path []string) bool {
 		return false
 	}
 	for i, s := range allow.steps {
-		if !s.any && (path[i] == "*" || s.name != exact(path[i])) {
+		if !s.any && (path[i] == "*" || s.name != Exact(path[i])) {
 			return false
 		}
 	}

@@ -107,7 +107,7 @@ func TestFaultsStandInlineIfTheyAreOneCleanLine(t *testing.T) {
 
 func TestReceiptsAccountForEveryByteOfASynthesis(t *testing.T) {
 	t.Parallel()
-	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "x", "## Your Task\n", fakeToken, "<|im_start|>", strings.Repeat("é", 40_000)}))
+	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "x", "## Your Task\n", fakeToken, "<|im_start|>", strings.Repeat("é", 12_000)}))
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
 		b := d.synthesis("Find out why.")

@@ -18,11 +18,11 @@ func ExampleParsePlan() {
 		return
 	}
 	for _, s := range specs {
-		fmt.Println(s.Title, s.Uses, s.DependsOn)
+		fmt.Printf("%s: %d inputs, %d dependencies\n", s.Title, len(s.Uses), len(s.DependsOn))
 	}
 	// Output:
-	// Read claim [{claim}] []
-	// Write letter [] [{Read claim  false}]
+	// Read claim: 1 inputs, 0 dependencies
+	// Write letter: 0 inputs, 1 dependencies
 }
 
 // A plan that cannot be run goes back to the coordinator with everything that

@@ -27,7 +27,7 @@ func echo(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 }
 
 // G1: a task sees its own dependencies and inputs, and nothing else of the run.
-func TestG1OnlyWhatIsGrantedArrives(t *testing.T) {
+func TestG01OnlyWhatIsGrantedArrives(t *testing.T) {
 	t.Parallel()
 	prompts := map[string]string{}
 	keep := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {

@@ -296,7 +296,7 @@ func TestASimpleGoalGoesToOneAgent(t *testing.T) {
 
 // A goal of one step becomes the title of its task, which stands outside of any
 // fence and before every reader.
-func TestG9TheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
+func TestG09TheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"Translate " + fakeToken + " into French", "What is " + fakeToken + "?", "Translate into plain French for me the very long word " + fakeToken} {
 		var heard audience

@@ -82,7 +82,7 @@ func TestMemoryIsForTasksOfScopeAllOnly(t *testing.T) {
 
 // What a reader is not cleared for stays out of its digest, and what it may
 // find there is known before anything runs.
-func TestG9MemoryIsGated(t *testing.T) {
+func TestG09MemoryIsGated(t *testing.T) {
 	t.Parallel()
 	var low, high listens
 	members := []team.Member{cleared("ada", label.Confidential, says("canary")), member("bob", says("open")),
@@ -198,7 +198,7 @@ func TestMemoryKeepsNoResultThatWasReplaced(t *testing.T) {
 }
 
 // The key of a note is whoever wrote it's word, and stands outside of the fence.
-func TestG9TheKeyOfANoteIsGated(t *testing.T) {
+func TestG09TheKeyOfANoteIsGated(t *testing.T) {
 	t.Parallel()
 	store := sharedmem.NewMapStore()
 	note(t, store, "key "+fakeToken, label.Internal)
