@@ -106,6 +106,20 @@ func parseBlock(p task.Path) (pattern, error) {
 // trimDeep takes "/**" off the end of a path.
 func trimDeep(p string) (rest string, deep bool) { return strings.CutSuffix(p, "/**") }
 
+// Tokens returns the segments of an allow path, not escaped and without a "/**"
+// at its end: none of the whole. It does not check the path; [CheckAllow] does.
+func Tokens(p task.Path) []string {
+	rest, _ := trimDeep(string(p))
+	if rest == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(rest, "/"), "/")
+	for i, s := range tokens {
+		tokens[i] = unescapes.Replace(s)
+	}
+	return tokens
+}
+
 // split takes a pointer, p or most of it, into its unescaped segments.
 func split(p task.Path, pointer string) ([]string, error) {
 	if fault := charFault(string(p)); fault != "" {

@@ -82,6 +82,19 @@ func TestG05BlockPaths(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[task.Path][]string{
+		"": nil, "/**": nil, "/": {""}, "/a": {"a"}, "/a/**": {"a"}, "/a/*/b~1c/~0~01": {"a", "*", "b/c", "~~1"},
+	} {
+		require.NoError(t, pick.CheckAllow(path))
+		require.Equal(t, want, pick.Tokens(path), "%q", path)
+		if want != nil {
+			require.True(t, pick.Covers(path, want), "%q", path)
+		}
+	}
+}
+
 func TestBadPathsAreAllNamedAndSelectNothing(t *testing.T) {
 	t.Parallel()
 	s, err := pick.Everything().Only("/a", "b", "/c/0")
