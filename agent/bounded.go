@@ -40,7 +40,8 @@ func (s *Schema) Bounded(path task.Path) error {
 	if err := pick.CheckAllow(path); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnbounded, err)
 	}
-	tokens, deep := split(path)
+	tokens := pick.Tokens(path)
+	deep := path == task.Whole || strings.HasSuffix(string(path), "/**")
 	q := question{path: tokens, strict: true, deep: deep, known: map[asked]reach{}}
 	if s.Has(tokens) != Yes {
 		return fmt.Errorf("%s is %w: the schema has no %s; write it under \"properties\"", shown(path), ErrUnbounded, shown(path))
@@ -61,16 +62,4 @@ func shown(path task.Path) string {
 		return "the result as a whole"
 	}
 	return string(path)
-}
-
-// split returns the tokens of an allow path, and whether it takes containers.
-func split(path task.Path) (tokens []string, deep bool) {
-	rest, deep := strings.CutSuffix(string(path), "/**")
-	if rest == "" {
-		return nil, true
-	}
-	for token := range strings.SplitSeq(rest[1:], "/") {
-		tokens = append(tokens, unescape(token))
-	}
-	return tokens, deep
 }

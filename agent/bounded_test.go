@@ -142,6 +142,5 @@ func TestWithoutSchemaNothingIsSaid(t *testing.T) {
 	require.ErrorIs(t, s.Bounded("/a"), agent.ErrUnbounded)
 	require.Equal(t, agent.Maybe, s.Has([]string{"a"}))
 	require.Equal(t, agent.Maybe, s.Names("a"))
-	require.False(t, s.Declares("/a"))
 	require.Equal(t, task.Path("/*/*"), s.Shown("/a/b"))
 }

@@ -90,7 +90,7 @@ func checkKeywords(v any, at string) error {
 		if key == "$id" && at != "" {
 			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
 		}
-		if err := s.eachSchema(members[key], at+"/"+escape(key), checkKeywords); err != nil {
+		if err := s.eachSchema(members[key], at+task.Pointer(key), checkKeywords); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (s shape) eachSchema(v any, at string, fn func(v any, at string) error) err
 			if !isSchema(members[name]) {
 				continue // a list of names
 			}
-			if err := fn(members[name], at+"/"+escape(name)); err != nil {
+			if err := fn(members[name], at+task.Pointer(name)); err != nil {
 				return err
 			}
 		}

@@ -1,15 +1,16 @@
 package agent
 
+import "github.com/runteam/runteam/pick"
+
 // Names says whether a member of this name can stand anywhere in a valid
-// result, at any depth. Names are compared loosely, as blocks compare them: in
-// NFKC, with case folded and characters that nobody sees left out. It is Maybe where
-// names are left to the reply, and No only if no valid result has such a
-// member. Without a schema (nil), all is Maybe.
+// result, at any depth. Names are compared as blocks compare them ([pick.Loose]).
+// It is Maybe where names are left to the reply, and No only if no valid result
+// has such a member. Without a schema (nil), all is Maybe.
 func (s *Schema) Names(name string) Answer {
 	if s == nil {
 		return Maybe
 	}
-	f := finder{name: loose(name), found: map[*node]Answer{}}
+	f := finder{name: pick.Loose(name), found: map[*node]Answer{}}
 	for changed := true; changed; { // answers only rise, so this ends
 		changed = false
 		for i := len(s.nodes) - 1; i >= 0; i-- {
@@ -74,12 +75,12 @@ func (f *finder) own(n *node) Answer {
 func (f *finder) member(n *node) Answer {
 	a := No
 	for name, p := range n.props {
-		if a = max(a, f.found[p]); !p.never && loose(name) == f.name {
+		if a = max(a, f.found[p]); !p.never && pick.Loose(name) == f.name {
 			a = Yes
 		}
 	}
 	for _, name := range n.required {
-		if loose(name) == f.name {
+		if pick.Loose(name) == f.name {
 			a = Yes
 		}
 	}
@@ -103,7 +104,7 @@ func (f *finder) listed(values []any) Answer {
 		for _, v := range values {
 			members, _ := v.(map[string]any)
 			for name := range members {
-				if loose(name) == f.name {
+				if pick.Loose(name) == f.name {
 					return Yes
 				}
 			}

@@ -4,19 +4,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
 // An Answer is what a schema says about a place in the results that it allows.
 type Answer uint8
 
+// The answers.
 const (
 	No    Answer = iota // no valid result has it
 	Maybe               // nothing says so, and nothing excludes it
 	Yes                 // the schema names it
 )
 
+// String returns the answer as one word.
 func (a Answer) String() string { return [...]string{"no", "maybe", "yes"}[min(a, Yes)] }
 
 // Has says whether a value can stand at a path in a valid result. The tokens
@@ -38,16 +39,6 @@ func (s *Schema) Has(path []string) Answer {
 		}
 	}
 	return Yes
-}
-
-// Declares reports whether the schema names each member on an allow path:
-// whether [Schema.Has] is Yes for it.
-func (s *Schema) Declares(p task.Path) bool {
-	if pick.CheckAllow(p) != nil {
-		return false
-	}
-	tokens, _ := split(p)
-	return s.Has(tokens) == Yes
 }
 
 // Shown returns the path with "*" in place of each name of a member that the

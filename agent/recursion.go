@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/task"
 )
 
 // maxPaths bounds in how many ways a schema may apply to one and the same
@@ -36,7 +38,7 @@ func (w *walker) all(v any, at string) error {
 	}
 	members, _ := v.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if err := keywords[key].eachSchema(members[key], at+"/"+escape(key), w.all); err != nil {
+		if err := keywords[key].eachSchema(members[key], at+task.Pointer(key), w.all); err != nil {
 			return err
 		}
 	}
@@ -87,7 +89,7 @@ func (w *walker) count(v any, at string) (int, error) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(v)) {
 				if err == nil {
-					err = add(v[name], at+"/"+key+"/"+escape(name))
+					err = add(v[name], at+"/"+key+task.Pointer(name))
 				}
 			}
 		}
@@ -125,6 +127,6 @@ func find(v any, pointer string) (any, bool) {
 	return v, true
 }
 
-func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
+var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 
-func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
+func unescape(token string) string { return unescapes.Replace(token) }
