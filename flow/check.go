@@ -136,13 +136,13 @@ func (w *ways) result(s Subject) (*theme, *refusal) {
 // at narrows a source to a path.
 func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
 	x := &theme{subject: subject{sources: []int{source}}}
-	if path == task.Whole {
-		return x, nil
-	}
 	if err := pick.CheckAllow(path); err != nil {
 		return nil, &refusal{fault{err.Error(), "write the path as in need: /facts/*/score"}, task.ErrInvalid}
 	}
-	tokens, name := tokensOf(path), w.sourceStep(source).String()
+	tokens, name := pick.Tokens(path), w.sourceStep(source).String()
+	if len(tokens) == 0 {
+		return x, nil
+	}
 	x.text = string(path)
 	x.known = func(s *Source) Answer { return s.has(tokens) }
 	x.part = remembered(func(s *pick.Selection) bool { return s.MayPass(tokens) })
@@ -153,18 +153,6 @@ func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
 		return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
 	}
 	return x, nil
-}
-
-var unescapes = strings.NewReplacer("~0", "~", "~1", "/")
-
-// tokensOf splits a path that is one into its names.
-func tokensOf(path task.Path) []string {
-	text := strings.TrimSuffix(string(path), "/**")
-	tokens := strings.Split(strings.TrimPrefix(text, "/"), "/")
-	for i := range tokens {
-		tokens[i] = unescapes.Replace(tokens[i])
-	}
-	return tokens
 }
 
 // property finds the sources that can have a member of this name.
@@ -186,7 +174,7 @@ func (w *ways) property(name string) (*theme, *refusal) {
 // may spell the name in another way that blocks do not tell apart; grants do,
 // so each such spelling that a grant writes out is asked for.
 func named(name string) func(*pick.Selection) bool {
-	others, _ := pick.Everything().Except(task.Path("/**" + task.Pointer(name))) // after an error it has no name, and all count as such spellings
+	own := pick.Loose(name)
 	return func(s *pick.Selection) bool {
 		if s.MayPassName(name) {
 			return true
@@ -194,7 +182,7 @@ func named(name string) func(*pick.Selection) bool {
 		lists, _ := s.Paths()
 		for _, list := range lists {
 			for _, path := range list {
-				if slices.ContainsFunc(tokensOf(path), func(token string) bool { return !others.MayPassName(token) && s.MayPassName(token) }) {
+				if slices.ContainsFunc(pick.Tokens(path), func(token string) bool { return pick.Loose(token) == own && s.MayPassName(token) }) {
 					return true
 				}
 			}

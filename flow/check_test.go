@@ -245,6 +245,21 @@ func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
 	require.ErrorContains(t, err, `"File it" names several tasks: "Write it" and "File it"`)
 }
 
+func TestTheWholeIsWrittenInTwoWays(t *testing.T) {
+	t.Parallel()
+	table := office().Table()
+	for _, name := range []string{"letter", "case file"} {
+		subject := flow.Subject{Kind: flow.OfInput, Name: name}
+		want, err := table.Check(flow.Assertion{Subject: subject, Claim: flow.Reaches, Reader: "reader"})
+		require.NoError(t, err)
+		subject.Path = "/**"
+		got, err := table.Check(flow.Assertion{Subject: subject, Claim: flow.Reaches, Reader: "reader"})
+		require.NoError(t, err)
+		require.False(t, got.Holds)
+		require.Equal(t, want, got)
+	}
+}
+
 // TestAPropertyMayBeDeepInWhatIsGranted holds that a grant of /facts/** counts
 // for a name that may be beneath, and that a block of one place does not count
 // for the name elsewhere.
