@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,9 @@ func TestG42TraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 
 	both, err := tr.Find("Read both")
 	require.NoError(t, err)
-	joined := tr.PromptsOf(both.ID)[0]
+	at := slices.IndexFunc(tr.Prompts, func(p trace.Prompt) bool { return p.Receipt.Task == both.ID })
+	require.NotEqual(t, -1, at)
+	joined := &tr.Prompts[at]
 	require.Equal(t, 1, joined.Withheld())
 	_, inputs := tr.Absent(joined)
 	require.Empty(t, inputs, "nobody said which inputs there are")

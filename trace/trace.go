@@ -137,13 +137,3 @@ func (t *Trace) Title(id task.ID) string {
 	}
 	return string(id)
 }
-
-// PromptsOf returns the prompts of a task or a step, in the order of the run.
-func (t *Trace) PromptsOf(id task.ID) (found []*Prompt) {
-	for i := range t.Prompts {
-		if p := &t.Prompts[i]; p.Receipt.Task == id {
-			found = append(found, p)
-		}
-	}
-	return found
-}

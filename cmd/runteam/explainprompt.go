@@ -148,7 +148,7 @@ func (x *explained) crossing(d *handoff.Decision) string {
 		parts[1] += " (was " + d.Before.String() + ")"
 	}
 	parts = append(parts, string(d.Rule)+at(d.Line))
-	if n := sum(d.Redacted); n > 0 {
+	if n := d.Redacted.Total(); n > 0 {
 		parts = append(parts, fmt.Sprintf("redacted %d: %s", n, kinds(d.Redacted)))
 	}
 	if len(d.Revealed) > 0 {
@@ -187,13 +187,6 @@ func at(line string) string {
 		return ""
 	}
 	return " (" + line + ")"
-}
-
-func sum(c redact.Counts) (n int) {
-	for _, k := range c.Kinds() {
-		n += c[k]
-	}
-	return n
 }
 
 func kinds(c redact.Counts) string {
