@@ -88,7 +88,7 @@ func findSource(g *flow.Graph, name string) (int, error) {
 		names := namesOf(g, s)
 		known = append(known, names...)
 		kind, alone, two := strings.Cut(name, " ")
-		if slices.Contains(names, name) || two && kind == sourceWord(s) && slices.Contains(names, unquoted(alone)) {
+		if bears(s, names, name) || two && kind == sourceWord(s) && bears(s, names, unquoted(alone)) {
 			found = append(found, i)
 		}
 	}
@@ -113,6 +113,16 @@ func namesOf(g *flow.Graph, s *flow.Source) []string {
 		names = append(names, t.Key)
 	}
 	return append(names, string(t.ID))
+}
+
+// bears reports whether a source has a name. Letter case makes no difference to
+// tasks, as in assertions.
+func bears(s *flow.Source, names []string, name string) bool {
+	if s.Kind != handoff.Dependency {
+		return slices.Contains(names, name)
+	}
+	name = task.Normalize(name)
+	return slices.ContainsFunc(names, func(n string) bool { return task.Normalize(n) == name })
 }
 
 // sourceWord is how an assertion calls the kind of a source.

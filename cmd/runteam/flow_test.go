@@ -223,9 +223,11 @@ func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
 	got := call{args: []string{"plan", "-", "--from", "brief"}, stdin: both}.run(t)
 	require.Equal(t, statusUsage, got.status)
 	require.Contains(t, got.stderr, `--from "brief" names several: write "input brief" or "task brief"`)
-	got = call{args: []string{"plan", "-", "--from", "task brief"}, stdin: both}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "from result brief, internal\n")
+	for _, name := range []string{"task brief", "task BRIEF"} {
+		got = call{args: []string{"plan", "-", "--from", name}, stdin: both}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Contains(t, got.stdout, "from result brief, internal\n")
+	}
 }
 
 func TestAssertionsOfFlagsDecideTheStatus(t *testing.T) {
