@@ -9,7 +9,7 @@ import (
 )
 
 // Shown is a prompt as a reader of the record may see it: piece by piece, in
-// the order of the bytes. Pieces above the reader's clearance have no words.
+// the order of the bytes. Pieces that are kept from the reader have no words.
 type Shown struct {
 	Receipt *Receipt `json:"receipt"`
 	System  []Piece  `json:"system,omitempty"`
@@ -20,16 +20,21 @@ type Shown struct {
 type Piece struct {
 	Range
 	Words    string `json:"words,omitempty"`
-	Withheld bool   `json:"withheld,omitempty"` // above the reader's clearance: only its length is told
+	Withheld bool   `json:"withheld,omitempty"` // kept from the reader: only its length is told
 }
 
-// Show returns the prompt for a reader with this clearance. A piece is as
-// sensitive as its source, and the builder's own words are public, but for the
-// fences of a prompt of which something is withheld.
-func (p Prompt) Show(clearance label.Classification) Shown {
+// Show returns the prompt for a reader with this clearance, without the words
+// of sources that keep is true of; nil keeps none back. A piece is as sensitive
+// as its source, and the builder's own words are public, but for the fences of
+// a prompt of which something is withheld.
+func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Shown {
 	b := p.get()
 	r := b.receipt.clone()
-	s := Shown{Receipt: r, System: pieces(r, r.System, b.system, clearance), Text: pieces(r, r.Text, b.text, clearance)}
+	kept := make([]bool, len(r.Sources))
+	for i := range kept {
+		kept[i] = r.Sources[i].Classification > clearance || keep != nil && keep(&r.Sources[i])
+	}
+	s := Shown{Receipt: r, System: pieces(r.System, b.system, kept), Text: pieces(r.Text, b.text, kept)}
 	if slices.ContainsFunc(s.System, withheld) || slices.ContainsFunc(s.Text, withheld) {
 		hideFences(s.System)
 		hideFences(s.Text)
@@ -55,11 +60,11 @@ func hideFences(pieces []Piece) {
 	}
 }
 
-func pieces(r *Receipt, ranges []Range, text string, clearance label.Classification) []Piece {
+func pieces(ranges []Range, text string, kept []bool) []Piece {
 	out := make([]Piece, len(ranges))
 	for i, at := range ranges {
 		out[i] = Piece{Range: at}
-		if at.Source >= 0 && r.Sources[at.Source].Classification > clearance {
+		if at.Source >= 0 && kept[at.Source] {
 			out[i].Withheld = true
 			continue
 		}

@@ -32,7 +32,7 @@ func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := build(t, layout(newDesk(t)))
-			s := p.Show(label.Secret)
+			s := p.Show(label.Secret, nil)
 			require.Equal(t, p.System(), words(s.System))
 			require.Equal(t, p.Text(), words(s.Text))
 			require.Equal(t, p.Receipt(), s.Receipt)
@@ -49,7 +49,7 @@ func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	b := d.brief()
 	b.System = "You write."
 	b.Dependencies = []handoff.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
-	s := build(t, b).Show(label.Internal)
+	s := build(t, b).Show(label.Internal, nil)
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), canary)
@@ -91,7 +91,7 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 		}
 		p := build(t, b)
 		clearance := levels.Draw(t, "clearance")
-		s := p.Show(clearance)
+		s := p.Show(clearance, nil)
 		for _, side := range []struct {
 			pieces []prompt.Piece
 			ranges []prompt.Range
@@ -121,8 +121,8 @@ var fence = regexp.MustCompile(`(\[/?envelope )[0-9a-f]{32}`)
 func TestShownPromptIsItsOwn(t *testing.T) {
 	t.Parallel()
 	p := build(t, newDesk(t).brief())
-	s := p.Show(label.Secret)
+	s := p.Show(label.Secret, nil)
 	s.Text[0].Words, s.Receipt.Text[0].End, s.Receipt.Agent = "other", 99, "other"
-	require.Equal(t, p.Text(), words(p.Show(label.Secret).Text))
+	require.Equal(t, p.Text(), words(p.Show(label.Secret, nil).Text))
 	require.Equal(t, "writer", p.Receipt().Agent)
 }

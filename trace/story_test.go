@@ -105,7 +105,7 @@ func record(t testing.TB, of *task.Task, system string, offers ...offer) event.R
 	}
 	p, _, err := prompt.Build(b)
 	require.NoError(t, err)
-	shown := p.Show(label.Internal)
+	shown := p.Show(label.Internal, nil)
 	r.Prompt = &shown
 	return r
 }
