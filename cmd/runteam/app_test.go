@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/task"
@@ -45,6 +47,27 @@ func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 		require.NotEmpty(t, c.Short, c.CommandPath())
 		for _, sub := range c.Commands() {
 			check(sub)
+		}
+	}
+	check(a.root())
+}
+
+func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/command.md")
+	require.NoError(t, err)
+	docs := strings.ReplaceAll(string(text), "-o json", "--output json")
+	a, _, _ := here()
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			require.Regexp(t, "--"+f.Name+`\b`, docs, c.CommandPath())
+		})
+		for _, sub := range c.Commands() {
+			if sub.Name() != "help" && c.Name() != "completion" {
+				require.Contains(t, docs, "\n"+sub.CommandPath(), "the list of commands")
+				check(sub)
+			}
 		}
 	}
 	check(a.root())

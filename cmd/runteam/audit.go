@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/audit"
 )
 
-// envAuditKey names the environment variable that --key-file goes before.
+// envAuditKey names the environment variable that --key-file and --audit-key go before.
 const envAuditKey = "RUNTEAM_AUDIT_KEY"
 
 func (a *app) auditCommand() *cobra.Command {
