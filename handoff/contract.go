@@ -130,12 +130,12 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 		who, hint := c.bound(r.Classification)
 		return Contract{}, &Refusal{RuleClearance,
 			fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level),
-			fmt.Sprintf("%s, declassify the parts that it needs, or take the %v context away", hint, r.Classification)}
+			fmt.Sprintf("take the %v context away, declassify the parts that it needs, or %s", r.Classification, hint)}
 	}
 	if c.Produces < r.Classification && !r.Declassified {
 		return Contract{}, &Refusal{RuleProduces,
 			fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces),
-			fmt.Sprintf("set produces: %v on agent %q, declassify what leaves it, or take the %v context away", r.Classification, c.Agent, r.Classification)}
+			fmt.Sprintf("take the %v context away, declassify what leaves it, or set produces: %v on agent %q", r.Classification, r.Classification, c.Agent)}
 	}
 	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
 		return Contract{}, &Refusal{RuleTags,

@@ -310,6 +310,12 @@ func (t *Terms) Reveals() []redact.Kind {
 	return kinds
 }
 
+// Recasts reports whether what crosses is to stand in the system prompt, and
+// whether an entry of the policy endorses it for that.
+func (t *Terms) Recasts() (system, endorsed bool) {
+	return t != nil && t.recast == RecastSystem, t != nil && t.endorse != nil
+}
+
 // Retells describes how what crosses is retold, such as "excerpt of 500
 // tokens"; empty if it is not.
 func (t *Terms) Retells() string {

@@ -107,12 +107,12 @@ func (c *checker) tasksOf(list []cone, member int32) string {
 func (c *checker) edits(list []cone, level label.Classification) string {
 	var hints []string
 	for _, one := range list {
-		hint, _, _ := strings.Cut(one.why.Hint, ", ")
+		_, hint, _ := strings.Cut(one.why.Hint, ", or ") // what only this agent needs
 		if hint != "" && !slices.Contains(hints, hint) && len(hints) < mostNamed {
 			hints = append(hints, hint)
 		}
 	}
-	return fmt.Sprintf("%s; or declassify the parts that they need; or take the %v context away", strings.Join(hints, " and "), level)
+	return fmt.Sprintf("take the %v context away; or declassify the parts that they need; or %s", level, strings.Join(hints, " and "))
 }
 
 // root finds what raised the label of a task.

@@ -56,7 +56,7 @@ func TestAConeOfOneTask(t *testing.T) {
 	found := planned(t, newTeam(t, cleared("intake", label.Confidential, never(t)), member("fraud", never(t))), claim, first, spec("fraud", "intake"))
 	require.Len(t, found, 1)
 	require.Equal(t, `the context is confidential, and "fraud" accepts internal (through "intake", confidential by input "claim")`, found[0].Message)
-	require.Equal(t, `set accepts: confidential on agent "fraud", declassify the parts that it needs, or take the confidential context away`, found[0].Hint)
+	require.Equal(t, `take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "fraud"`, found[0].Hint)
 }
 
 // Each root has a cone of its own: a classification, an input, a message.

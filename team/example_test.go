@@ -71,7 +71,7 @@ func ExampleTeam_Plan() {
 	fmt.Println(err)
 	// Output:
 	// task "Write": dependsOn[0]: no task "Raed": did you mean "Read"?
-	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): set accepts: confidential on agent "letters", declassify the parts that it needs, or take the confidential context away
+	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "letters"
 }
 
 // A failed task fails what depends on it; everything else goes on, and

@@ -35,6 +35,7 @@ func (c *checker) checkFlow() {
 	c.propagate(true)
 	c.checkCones()
 	c.checkLoweredOutside()
+	c.checkIdle()
 	p.memory = c.memory
 	c.checkReaders()
 }

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,12 @@ func (c *checker) checkGrants(i int) {
 			at().say(err.Error(), "", err)
 		} else {
 			c.checkOpaque(i, j, up, &grant)
+			if system, endorsed := grant.Terms.Recasts(); system && !endorsed {
+				c.advice = append(c.advice, task.Problem{
+					Pointer: at().pointer, Subject: at().subject, Hint: "endorse it in the policy, or leave recast out",
+					Message: fmt.Sprintf("the result of %q is to stand in the system prompt, and no entry endorses it: it is held unless all that it is made from is endorsed", g.Task(up).Title),
+				})
+			}
 			c.checkPaths(at, &grant, d.Need, func() stands {
 				return stands{schema: p.schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title)}
 			})
@@ -53,6 +60,9 @@ func (c *checker) checkGrants(i int) {
 				at().say(err.Error(), "", err)
 			} else {
 				c.checkPaths(at, &grant, u.Need, func() stands { return standsIn(p.input(*u)) })
+			}
+			if system, endorsed := grant.Terms.Recasts(); system && !endorsed {
+				at().say("it is to stand in the system prompt, and no entry endorses it", "endorse it in the policy, or leave recast out", task.ErrInvalid)
 			}
 		}
 		for _, r := range handoff.CheckReveal(grant.Reveal) {
@@ -95,16 +105,28 @@ func standsIn(in *Input) stands {
 	return s
 }
 
-// excludes reports whether nothing can stand at an allow path.
-func (s *stands) excludes(p task.Path) bool {
+// excludes says why an allow path grants nothing of the value, or "": nothing
+// can stand there, or what does is an object or a list, which takes a path of
+// its own.
+func (s *stands) excludes(p task.Path) string {
 	tokens := tokensOf(p)
+	has := func(path []string) bool { return true }
+	inside := func() bool { return false }
 	switch {
 	case s.schema != nil:
-		return s.schema.Has(tokens) == agent.No
+		has = func(path []string) bool { return s.schema.Has(path) != agent.No }
+		inside = func() bool { return s.schema.Has(append(tokens, "*")) == agent.Yes }
 	case s.value != nil:
-		return s.value.has(tokens) == flow.No
+		has = func(path []string) bool { return s.value.has(path) != flow.No }
+		inside = func() bool { return has(append(tokens, "*")) }
 	}
-	return false
+	switch {
+	case !has(tokens):
+		return "nothing can stand there"
+	case p != task.Whole && !strings.HasSuffix(string(p), "/**") && inside():
+		return fmt.Sprintf("an object or a list stands there, which %s/** grants", p)
+	}
+	return ""
 }
 
 // tokensOf splits an allow path, without what is below it.
@@ -130,26 +152,35 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 	in := what()
 	lists, _ := s.Paths()
 	for _, list := range lists {
-		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return !in.excludes(p) }) {
+		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" }) {
 			_, line := g.Terms.Stated()
 			if line != "" {
 				line = ", by the rule at " + line
 			}
-			at().say(fmt.Sprintf("nothing can stand in %s at %s, which is all that may cross%s", in.what, handoff.PathsString(list), line), "name members that it has", task.ErrUnknown)
+			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, handoff.PathsString(list), line, in.excludes(list[0])), "name members that it has", task.ErrUnknown)
 			return
 		}
 	}
 	warn := func(p task.Path, why string) {
-		if in.excludes(p) {
-			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s: nothing can stand there in %s", why, p, in.what), Hint: "name a member that it has"})
+		if no := in.excludes(p); no != "" {
+			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no)})
 		}
 	}
 	for _, p := range need {
 		warn(p, "need")
 	}
+	if rule, line := g.Terms.Stated(); rule != "" {
+		for _, list := range lists {
+			for _, p := range list {
+				if !slices.Contains(need, p) {
+					warn(p, "allow ("+cmp.Or(line, string(rule))+")")
+				}
+			}
+		}
+	}
 	for _, kind := range slices.Sorted(maps.Keys(g.Reveal)) {
 		for _, p := range g.Reveal[kind] {
-			warn(p, "reveal of "+string(kind)+" at")
+			warn(p, "reveal "+string(kind)+" at")
 		}
 	}
 }

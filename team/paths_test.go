@@ -34,9 +34,9 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	}
 	plain := newTeam(t, member("a", never(t)), member("b", never(t)))
 	require.Empty(t, warned(plain, nil, made, reads("/score", "/facts/**")))
-	require.Equal(t, []string{`task "read": need /scoer: nothing can stand there in the result of "made": name a member that it has`}, warned(plain, nil, made, reads("/score", "/scoer")))
+	require.Equal(t, []string{`task "read": need /scoer of the result of "made": nothing can stand there`}, warned(plain, nil, made, reads("/score", "/scoer")))
 	_, err := plain.Plan([]task.Spec{made, reads("/scoer", "/fatcs/**")}, nil)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `nothing can stand in the result of "made" at /fatcs/**, /scoer, which is all that may cross`, task.ErrUnknown})
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `nothing of the result of "made" can cross by /fatcs/**, /scoer: nothing can stand there`, task.ErrUnknown})
 
 	governed, err := team.New(team.Config{
 		Agents: []team.Member{member("a", never(t)), member("b", never(t))},
@@ -44,15 +44,18 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `at /cheks/**, which is all that may cross, by the rule at team.yaml:9`, task.ErrUnknown})
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `can cross by /cheks/**, by the rule at team.yaml:9: nothing can stand there`, task.ErrUnknown})
 
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
 	o := &team.RunOptions{Inputs: []team.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
 	require.Equal(t, []string{
-		`task "use": need /order/nmber: nothing can stand there in input "ticket": name a member that it has`,
-		`task "use": reveal of iban at /customer/ibn: nothing can stand there in input "ticket": name a member that it has`,
+		`task "use": need /order/nmber of input "ticket": nothing can stand there`,
+		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can stand there`,
 	}, warned(plain, o, use))
+	use.Uses[0] = task.Use{Name: "ticket", Need: []task.Path{"/order"}}
+	_, err = plain.Plan([]task.Spec{use}, o)
+	requireFaults(t, err, fault{"/tasks/0/uses/0", "an object or a list stands there, which /order/** grants", task.ErrUnknown})
 	o.Inputs[0].Text = "a text"
 	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
 }
