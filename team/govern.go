@@ -3,6 +3,7 @@ package team
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/redact"
@@ -60,6 +61,24 @@ func (t *Team) placeDefaults(found task.Problems) task.Problems {
 		}
 	}
 	return found
+}
+
+// redacts returns what is taken out on every edge to an agent, beside secrets.
+func (b *termbook) redacts() []redact.Kind {
+	kinds := redact.DefaultKinds()
+	if b == nil {
+		return kinds
+	}
+	policy := b.rules.Policy()
+	for _, k := range policy.Redact.Kinds {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	for _, p := range policy.Redact.Patterns {
+		kinds = append(kinds, redact.Kind(p.Name))
+	}
+	return kinds
 }
 
 // words returns the redactor of events.

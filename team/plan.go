@@ -26,6 +26,11 @@ type Plan struct {
 	Output []task.ID      `json:"output"` // whose results make the answer
 	User   PlannedUser    `json:"user"`   // the caller as a reader
 
+	// Redacted are the personal kinds, and the names of own patterns, that are
+	// taken out on every edge to an agent, but where a reading reveals them.
+	// Secrets always are; rules may add to it for their pairs.
+	Redacted []redact.Kind `json:"redacted"`
+
 	Goal  bool      `json:"goal,omitempty"` // the coordinator planned it
 	Usage llm.Usage `json:"usage,omitzero"` // what the coordinator's plan took
 
@@ -133,6 +138,7 @@ func (p *Plan) input(u task.Use) *Input {
 
 // describe fills in the lists for people, from what the checks computed.
 func (p *Plan) describe(t *Team) {
+	p.Redacted = t.edges.redacts()
 	p.Agents = make([]PlannedAgent, len(t.config.Agents))
 	for i := range p.Agents {
 		m, caps := &t.config.Agents[i], &t.caps[i]

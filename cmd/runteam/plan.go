@@ -265,6 +265,11 @@ func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
 		fmt.Fprintf(w, "; does not see %s", titles(unseen, title))
 	}
 	fmt.Fprintln(w)
+	kinds := make([]string, len(p.Redacted))
+	for i, k := range p.Redacted {
+		kinds[i] = string(k)
+	}
+	fmt.Fprintf(w, "redacted for every agent, but where it says reveals: secrets, %s\n", strings.Join(kinds, ", "))
 }
 
 // writeCoordinator writes who plans and answers the goal, as a reader.
