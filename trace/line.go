@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
 )
 
 // A line is one line of a trace, of one kind. The lines of the chain of
@@ -52,7 +53,8 @@ func (e *wireEvent) event() event.Event {
 	return out
 }
 
-// A session's id has the run, the task and the attempt.
+// A session's id has the run, the task and the attempt, each behind a slash, and
+// of a retelling more behind them.
 
 // runIn returns the run in the id of a session.
 func runIn(session string) string {
@@ -60,8 +62,10 @@ func runIn(session string) string {
 	return run
 }
 
-// attempt returns the number at the end of a session's id, or zero.
-func attempt(session string) int {
-	n, _ := strconv.Atoi(session[strings.LastIndexByte(session, '/')+1:])
+// attempt returns which attempt a prompt is of, from 1; zero if its session does not say.
+func attempt(r *prompt.Receipt) int {
+	rest, _ := strings.CutPrefix(r.Session, r.Run+"/"+string(r.Task)+"/")
+	number, _, _ := strings.Cut(rest, "/")
+	n, _ := strconv.Atoi(number)
 	return n
 }

@@ -117,6 +117,34 @@ func TestG42TraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 	require.Empty(t, inputs, "nobody said which inputs there are")
 }
 
+// What is retold for an attempt belongs to it, however much is.
+func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
+	t.Parallel()
+	says := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "It is so."}, nil })
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "maker", Agent: says}, {Name: "reader", Agent: says}},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{
+			{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}},
+		}},
+	})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w := trace.NewWriter(&out, trace.Options{})
+	res, err := tm.RunTasks(t.Context(), []task.Spec{
+		{Title: "One", Description: "Make.", Assignee: "maker"}, {Title: "Two", Description: "Make.", Assignee: "maker"},
+		{Title: "Join", Description: "Join.", Assignee: "reader", DependsOn: task.On("One", "Two")},
+	}, &team.RunOptions{RunID: "a/b", Recorder: w, Subscribers: []func(event.Event){w.Event}})
+	require.NoError(t, err)
+	require.True(t, res.Success())
+	_, err = w.Close(res, time.Now())
+	require.NoError(t, err)
+	tr := read(t, out.Bytes())
+	require.Len(t, tr.Prompts, 5, "three tasks, two retellings")
+	for i := range tr.Prompts {
+		require.Equal(t, 1, tr.Prompts[i].Attempt, tr.Prompts[i].Receipt.Session)
+	}
+}
+
 // Nothing is sent that could not be written down.
 func TestG44NoAgentIsAskedWithoutARecord(t *testing.T) {
 	t.Parallel()

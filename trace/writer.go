@@ -34,7 +34,8 @@ type Options struct {
 
 // A Writer writes the record of one run as lines of JSON: what the run is,
 // then each decision and each prompt before it is sent, the events as they
-// come, and the result. The decisions are a chain (see package audit). It is
+// come, and the result. The decisions are a chain, which covers the other
+// lines too and has the last line (see package audit). It is
 // safe for concurrent use. The first error is kept: nothing is written after
 // it, and every later call that returns an error returns that one.
 type Writer struct {
@@ -99,8 +100,8 @@ func (t *Writer) Record(_ context.Context, r event.Record) error {
 	return t.err
 }
 
-// Close writes the result, which may be nil, and ends the chain of decisions;
-// it returns the head of the chain. The result is written as it marshals to
+// Close writes the result, which may be nil, and ends the chain, which covers
+// it; it returns the head of the chain, or none with an error. The result is written as it marshals to
 // JSON, so it must be in the form for the caller. A second Close returns
 // [ErrClosed], or the error that was kept. What is below is not closed.
 func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
@@ -112,12 +113,16 @@ func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
 	if t.closed = true; !t.begin(t.o.Run) {
 		return head, t.err
 	}
-	head, err = t.chain.Close(at)
-	t.keep(err)
 	if result != nil {
 		t.result(result)
 	}
-	t.flush(true)
+	if t.err == nil {
+		head, err = t.chain.Close(at)
+		t.keep(err)
+	}
+	if t.flush(true); t.err != nil {
+		head = audit.Head{}
+	}
 	return head, t.err
 }
 
@@ -131,7 +136,10 @@ func (t *Writer) begin(run string) bool {
 	}
 	o := &t.o
 	t.add(line{Trace: &header{Version: Version, Run: o.Run, Name: o.Name, Time: o.Time, Tasks: o.Tasks, Inputs: o.Inputs}})
-	chain, err := audit.New(&t.lines, audit.Options{Run: o.Run, Key: o.Key, Previous: o.Previous, Time: o.Time})
+	if t.err != nil {
+		return false
+	}
+	chain, err := audit.New(&t.lines, audit.Options{Run: o.Run, Key: o.Key, Previous: o.Previous, Time: o.Time, Before: t.lines.Bytes()})
 	t.keep(err)
 	t.chain = chain
 	return t.err == nil
@@ -140,7 +148,7 @@ func (t *Writer) begin(run string) bool {
 // prompt adds a prompt.
 func (t *Writer) prompt(s *prompt.Shown) {
 	r := s.Receipt
-	p := &Prompt{Shown: *s, Agent: r.Agent, Title: t.titles[r.Task], Attempt: attempt(r.Session)}
+	p := &Prompt{Shown: *s, Agent: r.Agent, Title: t.titles[r.Task], Attempt: attempt(r)}
 	if p.Title == "" {
 		p.Title = titleIn(s)
 	}
@@ -192,7 +200,7 @@ func (t *Writer) result(result any) {
 	t.add(line{Result: text})
 }
 
-// add adds a line to the next write.
+// add adds a line to the next write, which the next line of the chain covers.
 func (t *Writer) add(l line) {
 	if t.err != nil {
 		return
@@ -203,6 +211,9 @@ func (t *Writer) add(l line) {
 	t.keep(e.Encode(l))
 	if n := t.lines.Len() - before - 1; n > audit.MaxLine {
 		t.keep(fmt.Errorf("a line of %d bytes would be longer than %d", n, audit.MaxLine))
+	}
+	if t.chain != nil && t.err == nil {
+		t.keep(t.chain.Beside(t.lines.Bytes()[before:]))
 	}
 }
 
