@@ -42,11 +42,12 @@ const (
 
 // An Event is one thing that happened. Seq, Type, Time and Run are always set;
 // the fields of a task are set for every type that begins with task_ or agent_,
-// for Error, Message and Budget, and for a Warning about a model call. The
-// coordinator's work has agent_ events too: their Agent is coordinator and
-// their Title the step, such as plan or synthesis. Others are zero where their
-// comment does not name the type. Events are shared by all subscribers: nobody
-// may change one.
+// for Error, Message and Budget, for a Warning about a model call, and for what
+// the gate ruled (Handed, Lowered, Endorsed, Renewed), there without Title and
+// Attempt where the caller is the reader. The coordinator's work has agent_
+// events too: their Agent is coordinator and their Title the step, such as plan
+// or synthesis. Others are zero where their comment does not name the type.
+// Events are shared by all subscribers: nobody may change one.
 type Event struct {
 	Seq     int       `json:"seq"` // from 1, without a gap
 	Type    Type      `json:"type"`
@@ -60,7 +61,7 @@ type Event struct {
 	Status  task.Status `json:"status,omitempty"`  // TaskComplete, TaskSkipped, Error, AgentComplete
 	Root    task.ID     `json:"root,omitempty"`    // Error, TaskSkipped: the task whose end caused this one's
 	Because string      `json:"because,omitempty"` // the title of Root
-	Code    string      `json:"code,omitempty"`    // of an error; RunComplete: the status of the run
+	Code    string      `json:"code,omitempty"`    // of an error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry
 	Message string      `json:"message,omitempty"` // the error or warning, gated for the user
 	From    string      `json:"from,omitempty"`    // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
 

@@ -13,14 +13,14 @@ import (
 // wanted what of whom, by which rule it passed or was held, and what became
 // smaller on the way. It has names, counts and sizes, and never a value.
 type Handoff struct {
-	Session   string               `json:"sessionId"` // the run, the task and the attempt
+	Session   string               `json:"sessionId"` // the run, the task and the attempt, and of a retelling what tells it from that; to the caller, the run and user
 	From      string               `json:"fromAgentId"`
 	To        string               `json:"toAgentId"`
 	Task      task.ID              `json:"taskId,omitempty"` // the reader's
 	Source    handoff.Source       `json:"source"`
 	Verdict   handoff.Verdict      `json:"verdict"`
 	Reason    handoff.Reason       `json:"reason,omitempty"` // why it was held
-	Detail    string               `json:"detail,omitempty"` // the same for people
+	Detail    string               `json:"detail,omitempty"` // the reason, for people
 	Mode      handoff.Mode         `json:"handoffMode"`
 	Rule      handoff.Rule         `json:"governanceRuleId"`
 	Line      string               `json:"line,omitempty"` // where that rule is written
