@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// A question asks what can stand at a path below a schema. It answers with at
+// least all of it: what it cannot tell, it lets stand.
+type question struct {
+	path   []string
+	strict bool // names and numbers of members that the schema leaves open count as free text
+	deep   bool // containers at the end of the path count by what is in them
+	known  map[asked]reach
+}
+
+type asked struct {
+	n *node
+	i int
+}
+
+// at returns what can stand at the path from its i-th token on, below a value
+// to which the schema applies.
+func (q *question) at(n *node, i int) reach {
+	if n == nil {
+		return everything
+	}
+	if r, ok := q.known[asked{n, i}]; ok {
+		return r
+	}
+	q.known[asked{n, i}] = freely(fmt.Sprintf("%s contains itself, to any depth", place(n.at)))
+	r := q.own(n, i)
+	for _, e := range n.every {
+		r = r.and(q.at(e, i))
+	}
+	for _, list := range n.some {
+		var one reach
+		for _, s := range list {
+			one = one.or(q.at(s, i))
+		}
+		r = r.and(one)
+	}
+	q.known[asked{n, i}] = r
+	return r
+}
+
+// own is at for the keywords of the node itself.
+func (q *question) own(n *node, i int) reach {
+	if n.fixed != nil {
+		return listed(n.fixed, q.path[i:])
+	}
+	if i == len(q.path) {
+		return q.whole(n)
+	}
+	var r reach
+	if n.types.has(anObject) {
+		r = r.or(q.member(n, i))
+	}
+	if n.types.has(anArray) {
+		r = r.or(q.element(n, i))
+	}
+	return r
+}
+
+// listed returns what stands at a path in one of the values.
+func listed(values []any, path []string) reach {
+	for _, token := range path {
+		values = parts(values, token)
+	}
+	var r reach
+	for _, v := range values {
+		r[kindOf(v)] = cell{level: held}
+	}
+	return r
+}
+
+// parts returns what stands at a token in the values.
+func parts(values []any, token string) []any {
+	var out []any
+	for _, v := range values {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				if token == "*" || sameName(name, token) {
+					out = append(out, member)
+				}
+			}
+		case []any:
+			for k, item := range v {
+				if token == "*" || strconv.Itoa(k) == token {
+					out = append(out, item)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// member returns what can stand in the member of an object that the i-th token names.
+func (q *question) member(n *node, i int) reach {
+	token := q.path[i]
+	if token == "*" {
+		return q.members(n, i+1, anyName)
+	}
+	if respelt(token) {
+		return q.members(n, i+1, func(name string) bool { return sameName(name, token) })
+	}
+	p, named := n.props[token]
+	r := everything
+	if named {
+		r = q.at(p, i+1)
+	}
+	for _, p := range n.patterns {
+		if p.name.MatchString(token) {
+			r, named = r.and(q.at(p.node, i+1)), true
+		}
+	}
+	if !named {
+		return q.at(n.rest, i+1)
+	}
+	return r
+}
+
+// members returns what can stand in members of such a name, and in all whose
+// names the schema does not write out.
+func (q *question) members(n *node, i int, such func(name string) bool) reach {
+	var r reach
+	for name, p := range n.props {
+		if such(name) {
+			r = r.or(q.at(p, i))
+		}
+	}
+	for _, p := range n.patterns {
+		r = r.or(q.unnamed(n, p.node, i))
+	}
+	return r.or(q.unnamed(n, n.rest, i))
+}
+
+// unnamed returns what can stand in members whose names the reply chooses.
+func (q *question) unnamed(n, of *node, i int) reach {
+	r := q.at(of, i)
+	if c, _ := r.most(); q.strict && c.level != absent {
+		return freely(fmt.Sprintf(`%s leaves the names of members to the reply: write "properties" and "additionalProperties": false`, place(n.at)))
+	}
+	return r
+}
+
+// element returns what can stand in the items of an array that the i-th token names.
+func (q *question) element(n *node, i int) reach {
+	k, isIndex := index(q.path[i])
+	if isIndex {
+		if n.maxItems >= 0 && k >= n.maxItems {
+			return reach{}
+		}
+		if k < len(n.prefix) {
+			return q.at(n.prefix[k], i+1)
+		}
+		return q.at(n.items, i+1)
+	}
+	if q.path[i] != "*" {
+		return reach{}
+	}
+	return q.anyElement(n, i+1)
+}
+
+// maxBoundedItems is how many items a list may have that counts as bounded.
+const maxBoundedItems = 64
+
+func (q *question) anyElement(n *node, i int) reach {
+	var r reach
+	for k, p := range n.prefix {
+		if n.maxItems < 0 || k < n.maxItems {
+			r = r.or(q.at(p, i))
+		}
+	}
+	if n.maxItems >= 0 && n.maxItems <= len(n.prefix) {
+		return r
+	}
+	rest := q.at(n.items, i)
+	c, _ := rest.most()
+	if many := n.maxItems < 0 || n.maxItems > maxBoundedItems; q.strict && many && c.level == held {
+		rest = freely(fmt.Sprintf(`%s leaves open how many items there are: write "maxItems" of at most %d`, place(n.at), maxBoundedItems))
+	}
+	return r.or(rest)
+}
+
+// index returns the number that a token writes as RFC 6901 does.
+func index(token string) (int, bool) {
+	k, err := strconv.Atoi(token)
+	return k, err == nil && k >= 0 && strconv.Itoa(k) == token
+}
+
+// whole returns what can stand at the end of the path.
+func (q *question) whole(n *node) reach {
+	var r reach
+	for k := range kindCount {
+		if !n.types.has(k) {
+			continue
+		}
+		switch k {
+		case aString:
+			r[k] = n.text()
+		case anObject:
+			r[k] = q.object(n)
+		case anArray:
+			r[k] = q.array(n)
+		default:
+			r[k] = cell{level: held}
+		}
+	}
+	return r
+}
+
+// object and array are what containers of these kinds are at the end of a path.
+func (q *question) object(n *node) cell {
+	if !q.deep {
+		return cell{free, container(n, "an object")}
+	}
+	return contained(q.members(n, len(q.path), anyName))
+}
+
+func (q *question) array(n *node) cell {
+	if !q.deep {
+		return cell{free, container(n, "an array")}
+	}
+	return contained(q.anyElement(n, len(q.path)))
+}
+
+func container(n *node, what string) string {
+	if n.types == allKinds {
+		return "" // nothing was said
+	}
+	return fmt.Sprintf("%s lets %s stand there, which only a path that ends in /** takes", place(n.at), what)
+}
+
+// contained returns how freely a container stands whose parts are those.
+func contained(parts reach) cell {
+	c, _ := parts.most()
+	return cell{max(c.level, held), c.why}
+}
