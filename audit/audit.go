@@ -1,10 +1,12 @@
 // Package audit says whether the record of decisions has been altered.
 //
 // A [Chain] writes each decision of the gate as one line of JSON that holds the
-// digest of the line before it. The opening line names the [Head] of the run
-// before, the closing line counts what stands between. [Verify] reads the lines
-// again: whoever edits, inserts, removes or moves one breaks the chain there,
-// and whoever cuts its end off is found by the head that was kept elsewhere.
+// digest of the line before it, and that of all other lines of the file which
+// stand between the two. The opening line names the [Head] of the run before,
+// the closing line counts the decisions. [Verify] reads the file again: whoever
+// edits, inserts, removes or moves a line, of whatever kind, breaks the chain
+// there, and whoever cuts its end off is found by the head that was kept
+// elsewhere.
 //
 // Without a key anybody can compute a whole new chain, so that it is worth as
 // much as the place where its head is kept. With a key only who has it can.
@@ -42,6 +44,7 @@ type Options struct {
 	Key      []byte    // digests are HMAC-SHA-256 with it; nil and empty mean SHA-256. MinKey bytes at least
 	Previous Head      // of the run before; zero if there is none
 	Time     time.Time // of the opening line
+	Before   []byte    // whole lines that stand before the opening line, and after the chain before if the file has one
 }
 
 // A Chain writes decisions as hash-chained lines. It is safe for concurrent
@@ -51,6 +54,7 @@ type Chain struct {
 	w      io.Writer  // nil keeps no lines
 	hash   digester
 	head   Head
+	beside stretch // what the next line covers
 	counts counts
 	closed bool
 	err    error // the first; nothing is written after it
@@ -61,7 +65,7 @@ type syncer interface{ Sync() error }
 
 // New writes the opening line to w and returns the chain. A nil w keeps no
 // lines, and the head all the same. Each write to w is of whole lines, so that
-// others may write theirs in between; if w has a method Sync() error, as a file
+// others may stand in between, of which [Chain.Beside] is told; if w has a method Sync() error, as a file
 // has, it is called after each write. A file that ends within a line must be cut
 // before a chain is continued in it.
 func New(w io.Writer, o Options) (*Chain, error) {
@@ -71,8 +75,11 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	if o.Previous != (Head{}) && o.Previous.Lines < 1 {
 		return nil, fmt.Errorf("the previous head has %d lines: give one that a chain returned", o.Previous.Lines)
 	}
-	c := &Chain{w: w, hash: newDigester(o.Key)}
-	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Run: valid(o.Run), Keyed: len(o.Key) > 0, Time: utc(o.Time)})
+	c := &Chain{w: w, hash: newDigester(o.Key), beside: newStretch()}
+	if err := c.beside.add(o.Before); err != nil {
+		return nil, err
+	}
+	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Beside: c.beside.take(), Run: valid(o.Run), Keyed: len(o.Key) > 0, Time: utc(o.Time)})
 	if err == nil {
 		err = c.write(text)
 	}
@@ -111,7 +118,7 @@ func (c *Chain) append(list []event.Handoff) error {
 	var text []byte
 	head := c.head
 	for i := range list {
-		e, err := decisionEntry(head, &list[i])
+		e, err := decisionEntry(head, c.beside.take(), &list[i])
 		if err != nil {
 			return err
 		}
@@ -162,7 +169,7 @@ func (c *Chain) Close(at time.Time) (Head, error) {
 		return c.head, c.err
 	}
 	c.err = errUnfinished
-	text, head, err := encode(c.hash, entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Time: utc(at), Counts: &c.counts})
+	text, head, err := encode(c.hash, entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Beside: c.beside.take(), Time: utc(at), Counts: &c.counts})
 	if err == nil {
 		err = c.write(text)
 	}

@@ -81,7 +81,7 @@ func TestG45ARecordThatNobodyTouchedIsVerified(t *testing.T) {
 	for _, k := range [][]byte{nil, key} {
 		for _, n := range []int{0, 1, 7} {
 			text, head := record(t, audit.Options{Run: "run-1", Key: k, Previous: before}, n)
-			want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Decisions: n, Held: n / 3, Head: head, Previous: before, Keyed: k != nil}
+			want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: n + 2, Decisions: n, Held: n / 3, Head: head, Previous: before, Keyed: k != nil}
 			require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k, Head: head}))
 			want.Status = audit.Consistent
 			require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k}))

@@ -27,6 +27,7 @@ type entry struct {
 	Seq      int             `json:"seq"` // from 1, in one chain
 	Kind     string          `json:"kind"`
 	Previous Head            `json:"previous,omitzero"` // the head before this line; of an opening that of the run before
+	Beside   Head            `json:"beside,omitzero"`   // digest and number of the other lines between the line before and this one
 	Run      string          `json:"run,omitempty"`     // of an opening
 	Keyed    bool            `json:"keyed,omitempty"`   // of an opening: the digests of this chain are HMAC
 	Time     time.Time       `json:"time,omitzero"`     // of an opening and a closing; a decision has its own
@@ -35,14 +36,14 @@ type entry struct {
 }
 
 // decisionEntry is the line of one decision.
-func decisionEntry(head Head, h *event.Handoff) (entry, error) {
+func decisionEntry(head, beside Head, h *event.Handoff) (entry, error) {
 	text, err := json.Marshal(h)
 	if bytes.Contains(text, []byte(`\ufffd`)) { // names that are not UTF-8 may have become equal
 		if name, twice := duplicate(text); twice {
 			return entry{}, fmt.Errorf("%q stands twice in a decision: write names in UTF-8", name)
 		}
 	}
-	return entry{Seq: head.Lines + 1, Kind: decision, Previous: head, Handoff: text}, err
+	return entry{Seq: head.Lines + 1, Kind: decision, Previous: head, Beside: beside, Handoff: text}, err
 }
 
 // counts are what the closing line says of the decisions before it. What did

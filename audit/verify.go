@@ -31,6 +31,7 @@ type Report struct {
 	Why       string `json:"why,omitempty"`  // of what is open or broken
 	Run       string `json:"run,omitempty"`  // of the last chain
 	Runs      int    `json:"runs"`           // chains
+	Covered   int    `json:"covered"`        // lines of the file, of any kind, from the first: up to the last line of the record that fits
 	Decisions int    `json:"decisions"`      // of all chains
 	Held      int    `json:"held"`           // of these, those that did not pass
 	Head      Head   `json:"head,omitzero"`  // of the last line that fits
@@ -43,12 +44,15 @@ type Report struct {
 //
 // Lines are checked in the very bytes in which they stand. The lines of a
 // record have the member "audit"; other lines may stand between them if each is
-// a JSON object, and nothing is said about those. One file may hold the chains of
-// several runs if each opening line names the head before it; Report.Previous is
-// what the first of them continues, which is not in the file. A chain that ends
-// without its closing line leaves the record open, also if another one follows.
+// a JSON object, and the line of the record after them says what they were. One
+// file may hold the chains of several runs if each opening line names the head
+// before it; Report.Previous is what the first of them continues, which is not
+// in the file. A chain that ends without its closing line leaves the record
+// open, also if another one follows. Of other lines only their stretch is known:
+// if one of them was altered, Report.Line is the first of those between two
+// lines of the record, and Report.Why says up to which.
 func Verify(r io.Reader, o VerifyOptions) (Report, error) {
-	v := &verifier{o: o, hash: newDigester(o.Key)}
+	v := &verifier{o: o, hash: newDigester(o.Key), beside: newStretch()}
 	lines := newLines(r)
 	for {
 		text, err := lines.next()
@@ -63,8 +67,8 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 		case err != nil:
 			return Report{}, fmt.Errorf("read line %d: %w", lines.n, err)
 		}
-		if why := v.line(lines.n, text); why != "" {
-			return v.broken(lines.n, why), nil
+		if at, why := v.line(lines.n, text); why != "" {
+			return v.broken(at, why), nil
 		}
 	}
 }
@@ -74,35 +78,60 @@ type verifier struct {
 	o      VerifyOptions
 	hash   digester
 	report Report
-	counts counts // of the chain that is open
-	within bool   // a chain is open
-	last   int    // the last line of the record
-	anchor int    // the line whose head is the one given
-	gap    int    // the first line at which an end is missing
-	why    string // it is
+	counts counts  // of the chain that is open
+	beside stretch // the other lines after the last line of the record
+	within bool    // a chain is open
+	last   int     // the last line of the record
+	anchor int     // the line whose head is the one given
+	gap    int     // the first line at which an end is missing
+	why    string  // it is
 }
 
-// line checks one line, and says what is wrong with it.
-func (v *verifier) line(n int, text []byte) (why string) {
+// line checks one line, and says what is wrong with it or with those before it.
+func (v *verifier) line(n int, text []byte) (at int, why string) {
 	ours, why := isOurs(text)
-	if !ours || why != "" {
-		return why
+	if why != "" {
+		return n, why
+	}
+	if !ours {
+		_ = v.beside.add(append(text, '\n')) // as it stands, which is whole
+		return n, ""
 	}
 	e, sum, why := parse(text)
 	if why != "" {
-		return why
+		return n, why
 	}
 	if want := v.hash.of(e.Previous, entryOf(text)); !hmac.Equal(want[:], sum[:]) {
-		return v.misfit(e)
+		return n, v.misfit(e)
 	}
 	if why = v.follows(n, e); why != "" {
-		return why
+		return n, why
+	}
+	if at, why = v.covers(n, e); why != "" {
+		return at, why
 	}
 	if v.report.Head = (Head{Digest: sum, Lines: e.Seq}); v.report.Head == v.o.Head {
 		v.anchor = n
 	}
 	v.last = n
-	return ""
+	return n, ""
+}
+
+// covers checks the other lines before a line of the record against what it
+// says of them.
+func (v *verifier) covers(n int, e *entry) (at int, why string) {
+	lines := v.beside.lines
+	if v.beside.take() == e.Beside {
+		return n, ""
+	}
+	at = v.last + 1 // of the line n itself if there is none
+	switch {
+	case lines != e.Beside.Lines:
+		return at, fmt.Sprintf("the number of other lines before line %d is %d and was %d: lines were inserted, removed or moved", n, lines, e.Beside.Lines)
+	case lines == 1:
+		return at, fmt.Sprintf("it is not the line that line %d says: it was altered", n)
+	}
+	return at, fmt.Sprintf("one of the lines %d to %d is not what line %d says: it was altered, or they were moved", at, n-1, n)
 }
 
 // misfit says why a digest may not be that of its line.
@@ -177,7 +206,7 @@ func (v *verifier) leftOpen(n int, why string) {
 
 // broken is the report of a record that was altered at a line.
 func (v *verifier) broken(n int, why string) Report {
-	v.report.Status, v.report.Line, v.report.Why = Broken, n, why
+	v.report.Status, v.report.Line, v.report.Why, v.report.Covered = Broken, n, why, v.last
 	return v.report
 }
 
@@ -187,12 +216,16 @@ func (v *verifier) end() Report {
 	if anchored && (v.last == 0 || v.anchor != v.last) {
 		return v.broken(v.last, v.unanchored())
 	}
+	if v.report.Runs > 0 && !v.within && v.beside.lines > 0 {
+		return v.broken(v.last+1, "it stands after the closing line and nothing covers it: it was added, or a record that follows was cut off")
+	}
 	switch {
 	case v.report.Runs == 0:
 		v.leftOpen(0, "there is no record of decisions in it")
 	case v.within:
-		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end, or lines were removed")
+		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end, or lines were removed; nothing covers what stands after this line")
 	}
+	v.report.Covered = v.last
 	switch {
 	case v.why != "":
 		v.report.Status, v.report.Line, v.report.Why = Open, v.gap, v.why

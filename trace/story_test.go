@@ -138,10 +138,9 @@ const (
 	risk     = `The risk is 0.2, since "Nobody was at home" is usual.`
 )
 
-// tell writes the whole story.
-func tell(t testing.TB) (file []byte, records []event.Record) {
-	var out bytes.Buffer
-	s := &story{t: t, w: trace.NewWriter(&out, given)}
+// happen tells all but the result.
+func (s *story) happen() {
+	t := s.t
 	s.event(event.RunStart, nil)
 	s.send(&facts, record(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15")))
 	s.send(&check, record(t, &check, "", input(t, "claim", label.Internal, claim, "team.yaml:19")))
@@ -155,6 +154,13 @@ func tell(t testing.TB) (file []byte, records []event.Record) {
 	}}}))
 	s.event(event.Error, &letter)
 	s.event(event.RunComplete, nil)
+}
+
+// tell writes the whole story.
+func tell(t testing.TB) (file []byte, records []event.Record) {
+	var out bytes.Buffer
+	s := &story{t: t, w: trace.NewWriter(&out, given)}
+	s.happen()
 	head, err := s.w.Close(outcome(), noon.Add(time.Minute))
 	require.NoError(t, err)
 	require.NotEmpty(t, head.String())

@@ -90,7 +90,7 @@ func TestDecisionsStandBeforeTheirPrompt(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, "trace audit event"+" audit prompt event event"+" audit prompt event event"+" audit audit prompt event event"+" event audit event event audit result", strings.Join(kinds, " "))
+	require.Equal(t, "trace audit event"+" audit prompt event event"+" audit prompt event event"+" audit audit prompt event event"+" event audit event event result audit", strings.Join(kinds, " "))
 }
 
 func TestG44RecordIsDurableBeforeItReturns(t *testing.T) {

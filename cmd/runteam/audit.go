@@ -19,7 +19,7 @@ const envAuditKey = "RUNTEAM_AUDIT_KEY"
 func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Say whether the record of decisions was altered",
+		Short: "Say whether the record of a run was altered",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -42,12 +42,14 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	s := &auditing{}
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Read a record of decisions and say whether it was altered",
-		Long: `verify reads the record of decisions in FILE, - for standard input, and says
+		Short: "Read the record of a run and say whether it was altered",
+		Long: `verify reads the record in FILE, which "runteam run --trace FILE" writes, - for
+standard input, and says whether it was altered: in its decisions, its prompts,
+its events, its result, any line of it. The answer is
 
   verified                    closed, unaltered, and it ends with the head of --head
   consistent, not anchored    closed and unaltered in itself; no head was given
-  open                        unaltered as far as it goes; a closing line is missing
+  open                        unaltered as far as it says; a closing line is missing
   broken at line N            altered
 
 Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read.`,
@@ -158,7 +160,7 @@ func (u until) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// auditSentence is the answer for people.
+// auditSentence is the answer for people: what it is worth, for which lines.
 func auditSentence(r audit.Report) string {
 	switch {
 	case r.Status == audit.Broken && r.Line > 0:
@@ -166,7 +168,11 @@ func auditSentence(r audit.Report) string {
 	case r.Status == audit.Broken || r.Runs == 0:
 		return fmt.Sprintf("%s: %s", r.Status, r.Why)
 	}
-	text := fmt.Sprintf("%s: %s", r.Status, plural(r.Decisions, "decision"))
+	lines := "all " + plural(r.Covered, "line")
+	if r.Status == audit.Open {
+		lines = "up to line " + number(r.Covered)
+	}
+	text := fmt.Sprintf("%s: %s, %s", r.Status, lines, plural(r.Decisions, "decision"))
 	if r.Runs > 1 {
 		text += " of " + plural(r.Runs, "run")
 	}

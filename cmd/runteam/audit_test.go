@@ -20,7 +20,9 @@ func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	var b strings.Builder
 	c, err := audit.New(&b, o)
 	require.NoError(t, err)
-	b.WriteString("{\"event\":{\"type\":\"task_start\"}}\n")
+	const beside = "{\"event\":{\"type\":\"task_start\"}}\n"
+	b.WriteString(beside)
+	require.NoError(t, c.Beside([]byte(beside)))
 	ok := event.Handoff{From: "a", To: "b", Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}
 	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Verdict: handoff.Held, Rule: "CLEARANCE"}, ok))
 	head, err := c.Close(time.Unix(0, 0))
@@ -36,7 +38,7 @@ func TestG45AuditVerify(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	dir := folder(t, map[string]string{
 		"trace": text, "both": text + second, "second": second, "keyed": keyed, "empty": "", "key": auditTestKey + "\n", "windows": auditTestKey + "\r\n",
-		"edited": strings.Replace(text, `"verdict":"held"`, `"verdict":"passed"`, 1), "cut": strings.Join(lines[:5], ""),
+		"edited": strings.Replace(text, `"verdict":"held"`, `"verdict":"passed"`, 1), "event": strings.Replace(text, "task_start", "task_ready", 1), "longer": text + "{}\n", "cut": strings.Join(lines[:5], ""),
 		"torn": text[:len(text)-9], "binary": "\x7fELF\x00\n",
 	})
 	counts := ", 1 held, head "
@@ -47,20 +49,22 @@ func TestG45AuditVerify(t *testing.T) {
 		status int
 		want   string // of the sentence, from its beginning
 	}{
-		{"verified", "trace --head " + head.String(), "", statusOK, "verified: 3 decisions" + counts + head.String() + "\n"},
-		{"consistent", "trace", "", statusOK, "consistent, not anchored: 3 decisions" + counts + head.String() + "\n"},
-		{"standard input", "-", "", statusOK, "consistent, not anchored: 3 decisions"},
-		{"two runs", "both --head " + last.String(), "", statusOK, "verified: 6 decisions of 2 runs, 2 held, head " + last.String() + "\n"},
-		{"the second alone", "second --head " + last.String(), "", statusOK, "verified: 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
+		{"verified", "trace --head " + head.String(), "", statusOK, "verified: all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"consistent", "trace", "", statusOK, "consistent, not anchored: all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"standard input", "-", "", statusOK, "consistent, not anchored: all 6 lines, 3 decisions"},
+		{"two runs", "both --head " + last.String(), "", statusOK, "verified: all 12 lines, 6 decisions of 2 runs, 2 held, head " + last.String() + "\n"},
+		{"the second alone", "second --head " + last.String(), "", statusOK, "verified: all 6 lines, 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
 		{"an older head", "both --head " + head.String(), "", statusFailed, "broken at line 12: the head given is that of line 6"},
 		{"edited", "edited --head " + head.String(), "", statusFailed, "broken at line 4: its digest is not that of what it says"},
-		{"cut", "cut", "", statusFailed, "open: 3 decisions, 1 held, head "},
+		{"edited beside", "event --head " + head.String(), "", statusFailed, "broken at line 2: it is not the line that line 3 says: it was altered\n"},
+		{"added at the end", "longer", "", statusFailed, "broken at line 7: it stands after the closing line and nothing covers it"},
+		{"cut", "cut", "", statusFailed, "open: up to line 5, 3 decisions, 1 held, head "},
 		{"cut, with the head", "cut --head " + head.String(), "", statusFailed, "broken at line 5: it does not end with the head given"},
-		{"torn", "torn", "", statusFailed, "open: 3 decisions"},
+		{"torn", "torn", "", statusFailed, "open: up to line 5, 3 decisions"},
 		{"nothing", "empty", "", statusFailed, "open: there is no record of decisions in it\n"},
 		{"nothing, with a head", "empty --head " + head.String(), "", statusFailed, "broken: there is no record of decisions in it\n"},
 		{"another file", "binary", "", statusFailed, "broken at line 1: it is not a JSON object\n"},
-		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", statusOK, "verified: 3 decisions"},
+		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", statusOK, "verified: all 6 lines, 3 decisions"},
 		{"a key in a file of Windows", "keyed --key-file windows", "", statusOK, "consistent, not anchored: "},
 		{"a key of the environment", "keyed", auditTestKey, statusOK, "consistent, not anchored: "},
 		{"the file goes before the environment", "keyed --key-file key", "another key, also long enough", statusOK, "consistent, not anchored: "},
@@ -92,7 +96,7 @@ func TestG45AuditVerifyInJSON(t *testing.T) {
 	t.Parallel()
 	text, head := recorded(t, audit.Options{Run: "one"})
 	got := call{args: []string{"audit", "verify", "-", "-o", "json", "--head", head.String()}, stdin: text}.run(t)
-	require.Equal(t, map[string]any{"status": "verified", "run": "one", "runs": 1.0, "decisions": 3.0, "held": 1.0, "head": head.String(), "keyed": false}, object(t, got.stdout))
+	require.Equal(t, map[string]any{"status": "verified", "run": "one", "runs": 1.0, "covered": 6.0, "decisions": 3.0, "held": 1.0, "head": head.String(), "keyed": false}, object(t, got.stdout))
 }
 
 func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {

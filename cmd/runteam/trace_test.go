@@ -208,7 +208,7 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var last struct{ Result json.RawMessage }
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &last), "the closing line comes after it")
 	want, err := json.Marshal(res)
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), string(last.Result))
