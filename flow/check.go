@@ -45,7 +45,11 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 		}
 	}
 	if way == nil {
-		return Finding{Holds: true, Why: t.caveat(x, readers)}, nil
+		f := Finding{Holds: true, Why: t.caveat(x, readers)}
+		if a.Subject.Kind == Property && a.Claim == Reaches && f.Why == "" {
+			f.Why = t.opaque(readers)
+		}
+		return f, nil
 	}
 	return Finding{Path: way, Why: t.why(x, way)}, nil
 }

@@ -1,6 +1,10 @@
 package flow
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+)
 
 // why says for people how a subject comes to a reader.
 func (t *Table) why(x *theme, way Path) string {
@@ -82,6 +86,23 @@ func (t *Table) caveat(x *theme, readers []int) string {
 	}
 	if !certain {
 		return "nothing names " + x.text + "; it only may be there"
+	}
+	return ""
+}
+
+// opaque says that texts without a schema come to a reader whole: whether one
+// happens to be JSON with the property, nothing says before a run.
+func (t *Table) opaque(readers []int) string {
+	for i := range t.g.Sources {
+		s := &t.g.Sources[i]
+		if s.Structured() || s.Kind == handoff.Goal {
+			continue
+		}
+		for _, r := range readers {
+			if t.Reach(i, r) >= Part {
+				return "of texts without a schema nothing is known, and " + t.g.Readers[r].Name + " is delivered " + t.sourceStep(i).String() + "; \"never derives into\" counts them"
+			}
+		}
 	}
 	return ""
 }

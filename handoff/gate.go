@@ -171,6 +171,10 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if x.Lowers != nil {
+		if !x.Lowers.UnsafeText && (o.Source.Kind != Dependency || !o.Envelope.Structured()) {
+			d.hold(Rule(x.Lowers.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+			return nil
+		}
 		d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, x.Lowers.Name}), x.Lowers
 		s = narrowed(s.Only(x.Lowers.Paths...))
 	}

@@ -31,8 +31,8 @@ type Validator interface {
 // The reply must come within the contract's life, claim nothing above its
 // ceiling, match the schema (nil: any text does), and carry the required tags.
 // The label is computed and never taken from the reply: as sensitive as what
-// the contract let in, as trusted as the least trusted part, and gone with the
-// part that expires first. A reply that is refused comes back as a decision
+// the contract let in, and gone with the part that expires first. It is trusted
+// by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
 // that holds, without an envelope; the error then is its [*HeldError].
 func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
 	k := &c.Contract
@@ -78,10 +78,6 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 		if s.Withheld() {
 			continue
 		}
-		if len(h.DerivedFrom) == 0 {
-			h.Trust = s.trust
-		}
-		h.Trust = h.Trust.Join(s.trust)
 		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
 		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
 	}

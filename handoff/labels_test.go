@@ -106,10 +106,14 @@ func TestG14Endorser(t *testing.T) {
 	require.Equal(t, []handoff.Entry{{Use: handoff.EntryEndorsed, Name: "checked"}}, s.Decision().Entries)
 	e, _, err := c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{s}, nil, noon)
 	require.NoError(t, err)
-	require.Equal(t, label.Endorsed, e.Trust())
+	require.Equal(t, label.Untrusted, e.Trust(), "whoever endorsed it has not seen what is made of it")
 
 	already := seal(t, under(t, p), offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Trust = label.Endorsed }))
 	require.Empty(t, already.Decision().Entries, "there was nothing to do")
+	recast := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &handoff.Translation{Recast: handoff.RecastSystem}})
+	require.Equal(t, handoff.Held, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
+	recast.Endorse = p.Endorse
+	require.Equal(t, handoff.Passed, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	for _, other := range []handoff.Endorser{{Name: "e", From: "analyst", To: "critic", Reason: "r"}, {Name: "e", From: "critic", To: "writer", Reason: "r"}} {
 		c := under(t, handoff.Policy{Endorse: []handoff.Endorser{other}})
 		e, _, err := c.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{seal(t, c, offer(t, envelope.Text("x")))}, nil, noon)

@@ -27,7 +27,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 	}{
 		{"label above the agent's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Accepts = label.Internal
-		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: set accepts: confidential on agent "writer"`},
+		}, handoff.RuleClearance, `the context is confidential, and "writer" accepts internal: take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "writer"`},
 		{"label above an endpoint's clearance", func(r *handoff.Request, c *handoff.Capabilities) {
 			c.Endpoints = []handoff.Endpoint{{URL: "http://127.0.0.1/v1", Accepts: label.Secret}, {URL: "https://api.example/v1", Accepts: label.Internal}}
 		}, handoff.RuleClearance, "endpoint https://api.example/v1 accepts internal: "},

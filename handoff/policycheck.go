@@ -20,6 +20,7 @@ type policyChecker struct {
 	names   []string // that rules may have
 	found   task.Problems
 	all     Redaction // of every rule together
+	unclear bool      // a kind or a pattern is wrong
 }
 
 func (c *policyChecker) add(subject, message, hint string, tokens ...any) {
@@ -46,11 +47,18 @@ func (c *policyChecker) check() {
 		c.rule(i)
 	}
 	c.entries()
-	if len(c.found) > 0 {
-		return
-	}
+	c.together()
 	for _, w := range b.by {
 		slices.SortFunc(w.cites, byRule)
+	}
+}
+
+// together makes the redactors of the policy as a whole, whose patterns may
+// not go together though each of them can be one.
+func (c *policyChecker) together() {
+	b := c.book
+	if c.unclear {
+		return
 	}
 	var err error
 	if b.redactor, err = b.redact.redactor(); err == nil {
@@ -60,7 +68,8 @@ func (c *policyChecker) check() {
 		b.words, err = redact.New(redact.Options{Personal: redact.PersonalKinds(), Patterns: c.all.Patterns})
 	}
 	if err != nil {
-		c.add("", err.Error(), "", "redact")
+		says, hint := patternAdvice(err)
+		c.add("", says, hint, "redact")
 	}
 }
 
@@ -92,7 +101,7 @@ func (c *policyChecker) rule(i int) {
 	case !r.Mode.valid():
 		add(fmt.Sprintf("no mode is called %q", r.Mode), suggestMode(r.Mode), "mode")
 	case everybody:
-		add("a rule of everybody for everybody states a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
+		add("a rule of everybody for everybody may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
 	case r.Mode != Scoped && r.Allow != nil:
 		add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
 	case r.Allow != nil && len(r.Allow) == 0:
@@ -119,11 +128,16 @@ func (c *policyChecker) rule(i int) {
 	c.redaction(subject, r.Redact, "rules", i, "redact")
 	c.reveal(r, subject, exact, i)
 	c.translation(r, subject, everybody, exact, i)
+	if exact {
+		c.pin(i, r)
+	}
 	if len(c.found) > known {
 		return
 	}
 	b.rules[i] = law
-	c.place(i, &b.rules[i], exact)
+	if !exact {
+		c.place(&b.rules[i])
+	}
 }
 
 // wordsOf names what a pair only ever tells each other, if that has no parts.
@@ -137,18 +151,34 @@ func wordsOf(from, to string) string {
 	return ""
 }
 
-// place files a rule under the pairs that it is for.
-func (c *policyChecker) place(i int, r *law, exact bool) {
-	b := c.book
-	if exact {
-		pair := [2]string{r.From, r.To}
-		if first, twice := b.exact[pair]; twice {
-			c.add(c.subject(r.From, r.To), fmt.Sprintf("there already is a rule for this pair, number %d", first+1), "make one rule of the two", "rules", i)
-			return
-		}
-		b.exact[pair] = i
-		return
+// pin files a rule under the one pair that it is for, also one in which
+// something else is wrong.
+func (c *policyChecker) pin(i int, r *PairRule) {
+	pair := [2]string{r.From, r.To}
+	first, twice := c.book.exact[pair]
+	switch {
+	case r.From == "" || r.To == "":
+	case twice:
+		c.add(c.subject(r.From, r.To), "there already is a rule for this pair, "+where(c.book.policy.Rules[first].Origin, r.Origin, first), "make one rule of the two", "rules", i)
+	default:
+		c.book.exact[pair] = i
 	}
+}
+
+// where says where entry i of a list stands, for a message about another one.
+func where(other, own task.Position, i int) string {
+	switch {
+	case other.Line == 0:
+		return fmt.Sprintf("number %d", i+1)
+	case other.Line == own.Line:
+		return fmt.Sprintf("in column %d of this line", other.Column)
+	}
+	return fmt.Sprintf("in line %d", other.Line)
+}
+
+// place files a rule under the side that it is for.
+func (c *policyChecker) place(r *law) {
+	b := c.book
 	at := side{r.From, r.To}
 	w := b.by[at]
 	if w == nil {
@@ -251,6 +281,7 @@ func (c *policyChecker) redaction(subject string, r Redaction, tokens ...any) {
 	if r.empty() {
 		return
 	}
+	known := len(c.found)
 	for k, kind := range r.Kinds {
 		switch {
 		case kind.Secret():
@@ -261,10 +292,30 @@ func (c *policyChecker) redaction(subject string, r Redaction, tokens ...any) {
 	}
 	for k, p := range r.Patterns {
 		if _, err := redact.New(redact.Options{Patterns: []redact.Pattern{p}}); err != nil {
-			c.add(subject, err.Error(), "", append(slices.Clone(tokens), "patterns", k)...)
+			says, hint := patternAdvice(err)
+			c.add(subject, says, hint, append(slices.Clone(tokens), "patterns", k)...)
 		}
 	}
-	c.all = c.all.and(r)
+	c.all, c.unclear = c.all.and(r), c.unclear || len(c.found) > known
+}
+
+// patternAdvice splits what package redact says of a pattern into what is
+// wrong and what to write instead.
+func patternAdvice(err error) (says, hint string) {
+	says = strings.TrimPrefix(err.Error(), redact.ErrOptions.Error()+": ")
+	for _, verb := range [...]string{"ask", "choose", "write", "join"} {
+		if i := strings.LastIndex(says, ": "+verb+" "); i >= 0 {
+			says, hint = says[:i], says[i+2:]
+			break
+		}
+	}
+	switch {
+	case strings.HasPrefix(hint, "write a name"):
+		says += ": not a name of a pattern"
+	case strings.Contains(says, "error parsing regexp"):
+		hint = "write it in RE2 syntax, and in quotes"
+	}
+	return says, hint
 }
 
 func kindNamesOf(kinds []redact.Kind) []string {
@@ -312,11 +363,25 @@ func CheckReveal(reveal map[redact.Kind][]task.Path) (found []RevealProblem) {
 		}
 		for k, p := range paths {
 			if err := pick.CheckAllow(p); err != nil {
-				found = append(found, RevealProblem{err.Error(), "", []any{string(kind), k}})
+				says, hint := revealAdvice(p, err)
+				found = append(found, RevealProblem{says, hint, []any{string(kind), k}})
 			}
 		}
 	}
 	return found
+}
+
+// revealAdvice splits what package pick says of a path in a reveal into what is
+// wrong and what to write instead, which never reveals more than one member.
+func revealAdvice(p task.Path, err error) (says, hint string) {
+	says = strings.TrimPrefix(err.Error(), pick.ErrPath.Error()+": ")
+	if i := strings.LastIndex(says, ": write "); i >= 0 {
+		says, hint = says[:i], says[i+2:]
+	}
+	if strings.HasPrefix(string(p), "*") {
+		hint = `name the member: [/iban]; [""] is the whole value`
+	}
+	return says, hint
 }
 
 // translation checks how a rule wants its context retold.
@@ -332,7 +397,7 @@ func (c *policyChecker) translation(r *PairRule, subject string, everybody, exac
 	c.except(pick.Everything(), t.Filter, subject, "rules", i, "translate", "filter")
 	switch {
 	case everybody:
-		add("a rule of everybody for everybody retells nothing", "write it in a rule with a name")
+		add("a rule of everybody for everybody may not retell", "write it in a rule with a name")
 	case r.To == User, r.From == Coordinator:
 		add("results are told to the user, and tasks to agents, as they are", "name an agent on both sides")
 	case r.Mode == Minimal:
@@ -372,16 +437,18 @@ func (c *policyChecker) entries() {
 			c.add(fmt.Sprintf("%q", name), "reason is missing", "say why it is safe", list, i, "reason")
 		}
 	}
-	twice := func(list, name string, i int) {
-		c.add(fmt.Sprintf("%q", name), "there already is an entry for this pair", "make one of the two", list, i)
+	twice := func(list, name, from, to string, first string, i int) {
+		if from != "" && to != "" {
+			c.add(fmt.Sprintf("%q", name), fmt.Sprintf("%q is for this pair too", first), "make one of the two", list, i)
+		}
 	}
 	for i := range b.policy.Declassify {
 		d := &b.policy.Declassify[i]
 		named("declassify", d.Name, d.Reason, i)
 		c.pair(d.Name, d.From, d.To, false, "declassify", i)
 		c.lowers(d, i)
-		if b.lower[[2]string{d.From, d.To}] != nil {
-			twice("declassify", d.Name, i)
+		if first := b.lower[[2]string{d.From, d.To}]; first != nil {
+			twice("declassify", d.Name, d.From, d.To, first.Name, i)
 		}
 		b.lower[[2]string{d.From, d.To}] = d
 	}
@@ -389,8 +456,8 @@ func (c *policyChecker) entries() {
 		e := &b.policy.Endorse[i]
 		named("endorse", e.Name, e.Reason, i)
 		c.pair(e.Name, e.From, e.To, false, "endorse", i)
-		if b.endorse[[2]string{e.From, e.To}] != nil {
-			twice("endorse", e.Name, i)
+		if first := b.endorse[[2]string{e.From, e.To}]; first != nil {
+			twice("endorse", e.Name, e.From, e.To, first.Name, i)
 		}
 		b.endorse[[2]string{e.From, e.To}] = e
 	}
@@ -401,8 +468,8 @@ func (c *policyChecker) entries() {
 		if n.TTL <= 0 {
 			c.add(fmt.Sprintf("%q", n.Name), "ttlMs must be at least 1", "write how long after its making the context may be read", "renew", i, "ttlMs")
 		}
-		if b.renew[[2]string{n.From, n.To}] != nil {
-			twice("renew", n.Name, i)
+		if first := b.renew[[2]string{n.From, n.To}]; first != nil {
+			twice("renew", n.Name, n.From, n.To, first.Name, i)
 		}
 		b.renew[[2]string{n.From, n.To}] = n
 	}

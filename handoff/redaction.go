@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
@@ -50,12 +51,16 @@ func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelop
 	return p.WithStructured(v), nil
 }
 
+// fence is all that may stand around a value whose structure is redacted: blanks,
+// and the line of a code fence with the short name of a language.
+var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
+
 // worded redacts a text. One that is a strict JSON value, in a code fence or
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
 func worded(r *redact.Redactor, text string, reveal redact.Reveal) (string, redact.Counts, redact.Counts, error) {
 	before, body, after := envelope.Unfence(text)
-	if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
+	if !fence.MatchString(before) || !fence.MatchString(after) || !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
 		return r.TextRevealing(text, reveal)
 	}
 	if _, err := envelope.DecodeJSON(body); err != nil {

@@ -320,6 +320,5 @@ func TestG13TranslationLowersTrustAndLife(t *testing.T) {
 	plain := compartment(t)
 	e, _, err = plain.GateInbound(handoff.Reply{ID: "e", Text: "x"}, []handoff.Sealed{seal(t, plain, offer(t, envelope.Text("x"), endorsed))}, nil, noon)
 	require.NoError(t, err)
-	require.Equal(t, label.Endorsed, e.Trust())
 	require.Equal(t, noon.Add(time.Hour), e.ExpiresAt())
 }

@@ -310,6 +310,10 @@ func (t *Terms) Reveals() []redact.Kind {
 	return kinds
 }
 
+// AddsRedaction reports whether more is redacted under these terms than for any
+// reader like theirs.
+func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standardRedactor(t.to) }
+
 // Recasts reports whether what crosses is to stand in the system prompt, and
 // whether an entry of the policy endorses it for that.
 func (t *Terms) Recasts() (system, endorsed bool) {

@@ -61,7 +61,8 @@ func (r *Receipt) clone() *Receipt {
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			own := *d
-			own.Dropped, own.Redacted, own.Revealed = slices.Clone(d.Dropped), maps.Clone(d.Redacted), maps.Clone(d.Revealed)
+			own.Kept, own.Dropped, own.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
+			own.Redacted, own.Revealed, own.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
 			c.Sources[i].Decision = &own
 		}
 	}

@@ -32,7 +32,7 @@ func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Sh
 	r := b.receipt.clone()
 	kept := make([]bool, len(r.Sources))
 	for i := range kept {
-		kept[i] = r.Sources[i].Classification > clearance || keep != nil && keep(&r.Sources[i])
+		kept[i] = r.Sources[i].level() > clearance || keep != nil && keep(&r.Sources[i])
 	}
 	s := Shown{Receipt: r, System: pieces(r.System, b.system, kept), Text: pieces(r.Text, b.text, kept)}
 	if slices.ContainsFunc(s.System, withheld) || slices.ContainsFunc(s.Text, withheld) {
@@ -40,6 +40,14 @@ func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Sh
 		hideFences(s.Text)
 	}
 	return s
+}
+
+// level is how sensitive a source is, also where it was lowered for its reader.
+func (s *Source) level() label.Classification {
+	if s.Decision == nil {
+		return s.Classification
+	}
+	return s.Classification.Join(s.Decision.Before)
 }
 
 func withheld(p Piece) bool { return p.Withheld }

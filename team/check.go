@@ -247,6 +247,12 @@ func (c *checker) checkAnswer() {
 	if c.options.Output != "" {
 		c.add(task.Problem{Pointer: "/output", Message: "with a goal the coordinator's answer is the answer of the run", Hint: "leave output out, or the goal", Err: task.ErrInvalid})
 	}
+	if !crossesAsText(c.team.edges.between(handoff.Coordinator, handoff.User)) {
+		c.add(task.Problem{
+			Pointer: "/policy", Message: "a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
+			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &handoff.Refusal{Rule: handoff.RuleGrant, Reason: "the answer would be withheld"},
+		})
+	}
 	if c.plan != nil {
 		c.plan.outputs = c.plan.graph.Sinks()
 	}

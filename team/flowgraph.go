@@ -43,6 +43,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.sources()
 	b.tasks()
 	b.remembered()
+	b.told()
 	b.council()
 	b.shown()
 	return &b.graph
@@ -76,10 +77,11 @@ func (b *flowBuilder) asked() *handoff.Capabilities {
 func (b *flowBuilder) leaves(caps *handoff.Capabilities) []int {
 	var list []int
 	for _, e := range caps.Endpoints {
-		i, known := b.endpoints[e.URL]
+		where := normalBase(e.URL) // two spellings of one address are one reader
+		i, known := b.endpoints[where]
 		if !known {
 			i = len(b.graph.Readers)
-			b.endpoints[e.URL] = i
+			b.endpoints[where] = i
 			b.graph.Readers = append(b.graph.Readers, flow.Reader{Kind: flow.Endpoint, Name: e.URL, Clearance: e.Accepts})
 		}
 		list = append(list, i)
@@ -105,7 +107,11 @@ func (b *flowBuilder) sources() {
 	b.messages = len(g.Sources)
 	for i := range o.Messages {
 		m := &o.Messages[i]
-		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification})
+		s := flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification}
+		if v, ok := known(m.Text); ok {
+			s.Has, s.Names, s.Members = v.has, v.names, v.members()
+		}
+		g.Sources = append(g.Sources, s)
 	}
 	b.results = len(g.Sources)
 	for i := range p.graph.Len() {
@@ -241,6 +247,40 @@ func (b *flowBuilder) recalled(from, to, member int) {
 	b.edge(b.results+from, to, &grant, nil, a, false)
 	if e := &b.graph.Edges[len(b.graph.Edges)-1]; e.Rule == "" {
 		e.Rule = handoff.RuleMemory
+	}
+}
+
+// told adds what nobody knows before a run: the messages that agents written in
+// Go send while it goes on, and what a memory of the caller's brings.
+func (b *flowBuilder) told() {
+	g, p, o := &b.graph, b.plan, b.options
+	n := p.graph.Len()
+	if o.Bus != nil {
+		for m := range b.team.caps {
+			at := len(g.Tasks)
+			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.leaves(&b.team.caps[m])})
+			for from := range n {
+				if int(p.members[from]) != m {
+					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
+				}
+			}
+			source := len(g.Sources)
+			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.caps[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
+			for to := range n {
+				if int(p.members[to]) == m {
+					g.Edges = append(g.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
+				}
+			}
+		}
+	}
+	if o.Memory != nil {
+		source := len(g.Sources)
+		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Memory, Name: "memory of the caller", From: handoff.Anyone, Task: -1, Label: label.Confidential})
+		for i := range n {
+			if p.graph.Task(i).MemoryScope == task.ScopeAll {
+				g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
+			}
+		}
 	}
 }
 

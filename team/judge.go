@@ -63,7 +63,7 @@ func (c *checker) checkReaders() {
 func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
-		if parts[j].Optional || !x.Held() || x.Rule == handoff.RuleClearance {
+		if parts[j].Optional || !x.Held() || x.Reason == handoff.ReasonClearance {
 			continue
 		}
 		detail, hint := x.Detail, "write confidential where it is classified secret, or a rule for the pair that states a mode"
@@ -80,21 +80,45 @@ func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
 }
 
 // declassified reports whether the policy lowers everything that leaves a task
-// to what its agent produces, or below: the result of each edge to another
-// task, or to the caller if nothing depends on it.
+// to what its agent produces, or below: on each edge to another task, for
+// whoever may find the result in the shared memory, and for the coordinator.
+// The caller, who sees all results, counts where nobody else reads this one.
 func (p *Plan) declassified(b *termbook, i int) bool {
 	if b == nil {
 		return false
 	}
-	t := p.graph.Task(i)
-	lowers := func(to string) bool { return b.between(t.Assignee, to).Declassifier() != nil }
-	next := p.graph.Downstream(i)
-	for _, d := range next {
-		if !lowers(p.graph.Task(int(d)).Assignee) {
+	t, o := p.graph.Task(i), p.options()
+	caps := p.team().caps
+	produces := caps[p.members[i]].Produces
+	if produces >= p.labels[i] {
+		return false // nobody asks
+	}
+	lowers := func(c *handoff.Capabilities) bool {
+		x := b.between(t.Assignee, c.Agent).Crossing(p.labels[i], c.Clearance(), c.Agent)
+		return x.Held() || x.Lowers != nil && x.After <= produces
+	}
+	ways := 0
+	if o.Answer != nil && p.team().config.Coordinator != nil {
+		ways++
+		if c := p.team().coordinator(o); !lowers(&c) {
 			return false
 		}
 	}
-	return len(next) > 0 || lowers(handoff.User)
+	for _, d := range p.graph.Downstream(i) {
+		ways++
+		if !lowers(&caps[p.members[d]]) {
+			return false
+		}
+	}
+	for k := range p.members {
+		if p.graph.Task(k).MemoryScope != task.ScopeAll || k == i {
+			continue
+		}
+		if ways++; !lowers(&caps[p.members[k]]) {
+			return false
+		}
+	}
+	return ways > 0 || lowers(&handoff.Capabilities{Agent: handoff.User, Accepts: *o.UserAccepts})
 }
 
 // refused words a handshake's refusal and points at what it is about.

@@ -128,7 +128,13 @@ type PlannedUser struct {
 func (p *Plan) userSees(b *termbook, i int) bool {
 	terms := b.between(p.graph.Task(i).Assignee, handoff.User)
 	x := terms.Crossing(p.labels[i], *p.options().UserAccepts, handoff.User)
-	return !x.Held() && terms.Mode() != handoff.Minimal
+	return !x.Held() && (crossesAsText(terms) || p.schemas[i] != nil && terms.Mode() != handoff.Minimal)
+}
+
+// crossesAsText reports whether a text crosses under some terms: only a whole does.
+func crossesAsText(t *handoff.Terms) bool {
+	s, err := t.Delivers(nil)
+	return err == nil && s.Whole()
 }
 
 // input returns the input that a use names.

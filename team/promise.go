@@ -26,6 +26,7 @@ func (c *checker) checkAssertions() {
 	}
 	table := c.plan.Flow()
 	for i, a := range c.options.Assert {
+		a.Reader = spelled(table.Graph(), a.Reader)
 		f, err := table.Check(a)
 		if err != nil {
 			p, ok := errors.AsType[task.Problem](err)
@@ -46,6 +47,19 @@ func way(p flow.Path) string {
 		return ""
 	}
 	return ": " + p.String()
+}
+
+// spelled returns the name that an endpoint has in the graph, however its
+// address is spelt; any other reader keeps its name.
+func spelled(g *flow.Graph, reader string) string {
+	if strings.Contains(reader, "://") {
+		for i := range g.Readers {
+			if r := &g.Readers[i]; r.Kind == flow.Endpoint && normalBase(r.Name) == normalBase(reader) {
+				return r.Name
+			}
+		}
+	}
+	return reader
 }
 
 // broken returns the assertions that do not hold, as problems.

@@ -24,12 +24,8 @@ func (r *run) shown(p prompt.Prompt) prompt.Shown {
 // with its own label, under the terms of its producer and the caller.
 func crossesWhole(t *handoff.Terms, d *handoff.Decision, accepts label.Classification) bool {
 	x := t.Crossing(d.Before, accepts, handoff.User)
-	if x.Held() || x.Lowers != nil {
+	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
-	if d.Source.Instructs(d.From) {
-		return true
-	}
-	s, err := t.Delivers(nil)
-	return err == nil && s.Whole()
+	return d.Source.Instructs(d.From) || crossesAsText(t)
 }
