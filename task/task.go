@@ -66,7 +66,7 @@ type Dependency struct {
 	Task     ID
 	As       Payload
 	Need     []Path // parts of the result that are granted; nil means the whole, and an empty list nothing
-	Optional bool // the dependent runs even when the result is missing or held
+	Optional bool   // the dependent runs even when the result is missing or held
 }
 
 // A Use grants a named input to a task.
