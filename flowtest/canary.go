@@ -40,17 +40,21 @@ type planted struct {
 
 // String says where the canary was planted.
 func (p *planted) String() string {
-	where := fmt.Sprintf("input %q", p.input)
+	if p.path != "" {
+		return fmt.Sprintf("%s of %s (%s)", p.path, p.where(), p.word)
+	}
+	return fmt.Sprintf("%s (%s)", p.where(), p.word)
+}
+
+// where names what the canary was planted in.
+func (p *planted) where() string {
 	switch {
 	case p.told > 0:
-		where = fmt.Sprintf("message %d of the spec", p.told)
+		return fmt.Sprintf("message %d of the spec", p.told)
 	case p.input == "":
-		where = fmt.Sprintf("the result of %q", p.task)
+		return fmt.Sprintf("the result of %q", p.task)
 	}
-	if p.path != "" {
-		return fmt.Sprintf("%s of %s (%s)", p.path, where, p.word)
-	}
-	return fmt.Sprintf("%s (%s)", where, p.word)
+	return fmt.Sprintf("input %q", p.input)
 }
 
 // made reports whether the canary stands in the result of a task.

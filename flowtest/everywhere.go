@@ -12,8 +12,8 @@ import (
 )
 
 // PlantEverywhere plants a canary in every input, in every message of the spec
-// and, when the tasks are known, in every result: in each text that its schema leaves free, or in the text of a
-// task without a schema. Tasks that a coordinator plans have theirs too. Nothing
+// and, when the tasks are known, in every result: in each text that its schema
+// leaves free, or in the text of a task without a schema. Tasks that a coordinator plans have theirs too. Nothing
 // is said about a canary of these that comes to nobody.
 func (f *Flow) PlantEverywhere() {
 	f.everywhere = true
@@ -23,13 +23,7 @@ func (f *Flow) PlantEverywhere() {
 			paths = leaves(v, "", nil)
 		}
 		for _, p := range paths {
-			f.quietly(func() {
-				if p == "" {
-					f.PlantInput(in.Name)
-				} else {
-					f.PlantInput(in.Name, p)
-				}
-			})
+			f.quietly(func() { f.PlantInput(in.Name, p) })
 		}
 	}
 	f.quietly(f.plantMessages)
@@ -87,7 +81,7 @@ func (r *run) plantResults() error {
 			paths = d.texts(s, "", 0)
 		}
 		for _, p := range paths {
-			if !r.has(specs[i].Title, p) {
+			if !r.taken(specs[i].Title, p) {
 				r.quietly(func() { r.PlantResult(specs[i].Title, p) })
 			}
 		}
@@ -95,8 +89,8 @@ func (r *run) plantResults() error {
 	return nil
 }
 
-// has reports whether a canary stands there already.
-func (r *run) has(title string, p task.Path) bool {
+// taken reports whether a canary stands there already.
+func (r *run) taken(title string, p task.Path) bool {
 	id, _ := r.chart.find(title)
 	return slices.ContainsFunc(r.canaries, func(x *planted) bool {
 		other, ok := r.chart.find(x.task)

@@ -48,6 +48,21 @@ func TestPartsOfAnInput(t *testing.T) {
 	}
 }
 
+func TestPathsBeginWithASlash(t *testing.T) {
+	t.Parallel()
+	requireTold(t, told(t, ticket, func(f *flowtest.Flow) {
+		f.PlantInput("ticket", "number")
+		f.PlantInput("ticket", "/lines/**")
+		f.PlantResult("Sort", "remark")
+		f.PlantText("Pay", "lines/0/note", "a text of six")
+	}),
+		`input "ticket": "number" is no path, which begins with a slash: write "/number"`,
+		`input "ticket": "/lines/**" is no place of one value`,
+		`the result of "Sort": "remark" is no path, which begins with a slash: write "/remark"`,
+		`the result of "Pay": "lines/0/note" is no path, which begins with a slash: write "/lines/0/note"`,
+	)
+}
+
 // TestCarelessAgentsRepeatWhatTheyRead holds that a promise about a part is
 // kept by the shape of results only, once agents repeat in them what they read.
 func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {

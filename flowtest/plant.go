@@ -3,6 +3,7 @@ package flowtest
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
@@ -15,39 +16,42 @@ const coordinator = "coordinator"
 
 // PlantInput plants a canary in a named input and returns it. Without a path it
 // is a first line of the input's text. In an input that is one JSON value it
-// needs a path, an RFC 6901 pointer, and takes the place of the text there.
+// needs a path, an RFC 6901 pointer such as /lines/0/note, and takes the place of
+// the text there. A path begins with a slash, also one of a single name.
 //
-// What cannot be planted is reported by Run.
+// What cannot be planted is reported by Run. The canary must be granted to some
+// task by the spec; what a rule or a need withholds then is for [Flow.Never].
 func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 	p := &planted{input: name}
 	switch len(path) {
 	case 0:
 	case 1:
-		p.path = path[0]
+		f.stand(p, path[0])
 	default:
 		f.fault("input %q: a canary stands at one path, not at %d: plant one at each", name, len(path))
 	}
-	at := slices.IndexFunc(f.file.Run.Inputs, func(in team.Input) bool { return strings.EqualFold(in.Name, name) })
+	inputs := slices.Clone(f.file.Run.Inputs)
+	at := slices.IndexFunc(inputs, func(in team.Input) bool { return strings.EqualFold(in.Name, name) })
 	if at < 0 {
 		f.fault("no input is called %q", name)
 		return f.plant(p)
 	}
-	f.plant(p)
-	inputs := slices.Clone(f.file.Run.Inputs)
+	c := f.plant(p)
 	text, err := p.into(inputs[at].Text)
 	if err != nil {
 		f.fault("input %q: %v", name, err)
 	}
 	inputs[at].Text = text
 	f.file.Run.Inputs = inputs
-	return Canary{p}
+	return c
 }
 
 // PlantResult plants a canary in the result of a task, named by title, key or
 // id, and returns it. The path is where it stands in the structured result, an
-// RFC 6901 pointer with a number or * for an element of an array, and the schema
-// of the task must let a text of 22 letters stand there; a task without a schema
-// answers with a JSON value in its text. The path "" means the text itself.
+// RFC 6901 pointer such as /facts/0/name, with a number or * for an element of an
+// array, and the schema of the task must let a text of 22 letters stand there; a
+// task without a schema answers with a JSON value in its text. A path begins with
+// a slash, also one of a single name; the path "" means the text itself.
 //
 // What cannot be planted is reported by Run.
 func (f *Flow) PlantResult(name string, path task.Path) Canary {
@@ -68,15 +72,27 @@ func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 }
 
 func (f *Flow) result(name string, path task.Path) *planted {
-	p := &planted{task: name, path: path}
-	if path == "" {
-		return p
-	}
-	if err := pick.CheckAllow(anyElement(path)); err != nil || strings.HasSuffix(string(path), "/**") {
-		f.fault("the result of %q: %q is no place of one value: write a path such as /facts/0/name", name, path)
-	}
-	p.keys = tokens(path)
+	p := &planted{task: name}
+	f.stand(p, path)
 	return p
+}
+
+// stand lets a canary stand at a path.
+func (f *Flow) stand(p *planted, path task.Path) {
+	where := p.where()
+	p.path, p.keys = path, pick.Tokens(path)
+	var err error
+	if p.input == "" { // what stands in an input is looked up
+		err = pick.CheckAllow(anyElement(path))
+	}
+	switch {
+	case path != "" && path[0] != '/':
+		f.fault("%s: %q is no path, which begins with a slash: write %q", where, path, "/"+path)
+	case strings.HasSuffix(string(path), "/**"):
+		f.fault("%s: %q is no place of one value: write a path such as /facts/0/name", where, path)
+	case err != nil:
+		f.fault("%s: %v", where, err)
+	}
 }
 
 // anyElement returns a path with * for each number.
@@ -122,7 +138,7 @@ func (p *planted) into(text string) (string, error) {
 		return text, fmt.Errorf("it is no JSON value and has no path %s: leave the path out", p.path)
 	}
 	var steps []string
-	if value, err = replaced(value, tokens(p.path), p.word, &steps); err != nil {
+	if value, err = replaced(value, p.keys, p.word, &steps); err != nil {
 		return text, fmt.Errorf("%s: %w", p.path, err)
 	}
 	p.steps = steps
@@ -150,8 +166,8 @@ func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 		v[path[0]] = next
 		return v, err
 	case []any:
-		var i int
-		if _, err := fmt.Sscanf(path[0], "%d", &i); err != nil || i < 0 || i >= len(v) {
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(v) {
 			break
 		}
 		*steps = append(*steps, "*")
@@ -161,14 +177,3 @@ func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 	}
 	return v, fmt.Errorf("there is nothing at %q", path[0])
 }
-
-// tokens returns the tokens of an RFC 6901 pointer.
-func tokens(path task.Path) []string {
-	parts := strings.Split(strings.TrimPrefix(string(path), "/"), "/")
-	for i, part := range parts {
-		parts[i] = unescaped.Replace(part)
-	}
-	return parts
-}
-
-var unescaped = strings.NewReplacer("~1", "/", "~0", "~")

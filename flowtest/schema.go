@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
 )
 
 // demand returns a schema all of whose instances have a text at a path, and the
@@ -144,12 +147,9 @@ func (d *demander) named(ref string) any {
 		return nil
 	}
 	var at any = d.root
-	if rest == "" {
-		return at
-	}
-	for token := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
+	for _, token := range pick.Tokens(task.Path(rest)) {
 		o, _ := at.(map[string]any)
-		at = o[unescaped.Replace(token)]
+		at = o[token]
 	}
 	return at
 }
