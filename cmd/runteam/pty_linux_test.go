@@ -186,8 +186,7 @@ func TestLiveTableOfATerminalThatShrinksAndGrows(t *testing.T) {
 				strings.Contains(table[len(table)-1], "rows not shown") == (size.rows < 9)
 		}, 10*time.Second, 10*time.Millisecond, size)
 	}
-	lines := strings.Split(p.text(), "\n")
-	require.Len(t, lines, 10, "nothing of an earlier frame is left: %q", lines)
+	require.Eventually(t, func() bool { return len(strings.Split(p.text(), "\n")) == 10 }, 10*time.Second, 10*time.Millisecond, "something of an earlier frame is left")
 	close(stuck)
 	status, lines, raw := p.end(t)
 	require.Equal(t, statusOK, status, "%q", raw)
