@@ -137,7 +137,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.record.path)...)
+	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.scriptOf(file), j.record.path)...)
 	if err != nil {
 		return err
 	}
@@ -234,8 +234,8 @@ func (a *app) report(j *job, res finished, rec *recording, kept *keeper) error {
 	if rec != nil && res.kept == nil && (j.progress != "none" || rec.empty()) {
 		a.say("%s", rec.summary(res.Result))
 	}
-	if kept != nil && res.kept == nil && j.progress != "none" {
-		a.say("%s", kept.summary())
+	if kept != nil && res.kept == nil && (j.progress != "none" || kept.anchor == nil) {
+		a.say("%s", kept.summary(j.progress != "none"))
 	}
 	if status == statusOK {
 		return nil

@@ -21,16 +21,16 @@ import (
 // tracing is what of a run is to be written down, as flags ask for it.
 type tracing struct {
 	file    newFile // the trace
-	anchor  newFile // the head of its decisions
+	anchor  newFile // its head
 	keyFile string
 }
 
 func (t *tracing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	t.file.flag, t.anchor.flag = "trace", "audit-anchor"
-	f.StringVar(&t.file.path, "trace", "", "write each prompt before it is sent, and every decision about it, to `FILE`, for \"runteam explain\"")
-	f.StringVar(&t.anchor.path, "audit-anchor", "", "with --trace: write what its decisions have come to, to `FILE`, for \"runteam audit verify\"")
-	f.StringVar(&t.keyFile, "audit-key", "", "with --trace: sign its decisions with the key in `FILE` (default: $"+envAuditKey+")")
+	f.StringVar(&t.file.path, "trace", "", "write each prompt before it is sent, and every decision about it, to `FILE`, for \"runteam explain\"; what an agent and its model say after the prompt is not in it")
+	f.StringVar(&t.anchor.path, "audit-anchor", "", "with --trace: write the head of the trace, by which alterations are found, to `FILE`, for \"runteam audit verify\"")
+	f.StringVar(&t.keyFile, "audit-key", "", "with --trace: sign the trace with the key in `FILE` (default: $"+envAuditKey+")")
 }
 
 // begin returns what keeps the trace of a run, or nil if no flag asks for it.
@@ -143,9 +143,15 @@ func (k *keeper) end(result any) error {
 		return nil
 	}
 	head, err := k.writer.Close(result, k.now())
-	err = errors.Join(err, k.out.close())
+	if closed := k.out.close(); err == nil {
+		err = closed
+	}
 	if err != nil {
-		return &fault{kind: kindIO, err: fmt.Errorf("--trace %s: %w", k.out.file.path, err)}
+		err = fmt.Errorf("--trace %s: %w", k.out.file.path, err)
+		if k.anchor != nil {
+			err = fmt.Errorf("%w; --audit-anchor %s: not written, since the trace has no end", err, k.anchor.path)
+		}
+		return &fault{kind: kindIO, err: err}
 	}
 	if k.head = head; k.anchor != nil {
 		return k.anchor.write([]byte(head.String() + "\n"))
@@ -161,14 +167,17 @@ func (k *keeper) chained() string {
 	return k.head.String()
 }
 
-// summary says what stands where; the head is worth something only apart from
-// the file.
-func (k *keeper) summary() string {
-	text := fmt.Sprintf("trace: %s; to read it: runteam explain %s\naudit: %s", cleanLine(k.out.file.path), shellWord(k.out.file.path), k.head)
+// summary says what stands where, or in short the head alone: it is worth
+// something only apart from the file, and stands nowhere else without an anchor.
+func (k *keeper) summary(whole bool) string {
+	text := "audit: " + k.head.String()
 	if k.anchor != nil {
 		text += " in " + cleanLine(k.anchor.path)
 	}
-	return text
+	if !whole {
+		return text
+	}
+	return fmt.Sprintf("trace: %s; to read it: runteam explain %s\n%s", cleanLine(k.out.file.path), shellWord(k.out.file.path), text)
 }
 
 // traceFile is a new file that appears with the first thing that is written to
@@ -185,7 +194,8 @@ func (f *traceFile) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return f.out.Write(p)
+	n, err := f.out.Write(p)
+	return n, plainly(err) // the file knows its first name only
 }
 
 // Sync brings what was written to the disk.
@@ -193,14 +203,14 @@ func (f *traceFile) Sync() error {
 	if f.out == nil {
 		return nil
 	}
-	return f.out.Sync()
+	return plainly(f.out.Sync())
 }
 
 func (f *traceFile) close() error {
 	if f.out == nil {
 		return nil
 	}
-	return f.out.Close()
+	return plainly(f.out.Close())
 }
 
 // create makes the file at once, empty and under its name, for what cannot

@@ -77,7 +77,8 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	report, err := audit.Verify(strings.NewReader(string(text)), audit.VerifyOptions{Key: []byte(auditKey), Head: head})
 	require.NoError(t, err)
 	require.Equal(t, audit.Verified, report.Status, report.Why)
-	require.Contains(t, k.summary(), "trace: "+path+"; to read it: runteam explain "+path+"\naudit: "+head.String()+" in "+anchor)
+	require.Equal(t, "audit: "+head.String()+" in "+anchor, k.summary(false))
+	require.Contains(t, k.summary(true), "trace: "+path+"; to read it: runteam explain "+path+"\naudit: "+head.String()+" in "+anchor)
 }
 
 func TestTraceTakesTheKeyOfTheEnvironment(t *testing.T) {
@@ -184,12 +185,15 @@ func TestG44TraceThatCannotBeWrittenIsAnError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sub")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	a, _, _ := here()
-	k, err := traced(a, false, nil, "--trace", filepath.Join(dir, "run.jsonl"))
+	anchor := filepath.Join(filepath.Dir(dir), "head")
+	k, err := traced(a, false, nil, "--trace", filepath.Join(dir, "run.jsonl"), "--audit-anchor", anchor)
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(dir))
 	require.Error(t, k.recorder().Record(context.Background(), decided))
 	err = k.end(nil)
 	require.ErrorContains(t, err, "--trace "+filepath.Join(dir, "run.jsonl")+": ")
+	require.ErrorContains(t, err, "; --audit-anchor "+anchor+": not written, since the trace has no end")
+	require.NoFileExists(t, anchor)
 	f, ok := errors.AsType[*fault](err)
 	require.True(t, ok)
 	require.Equal(t, kindIO, f.kind)
@@ -212,4 +216,64 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	want, err := json.Marshal(res)
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), string(last.Result))
+}
+
+// A disk that is full is told of by the name that the file has for its user.
+func TestG44AFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	defer full.Close()
+	a, _, _ := here()
+	k, err := traced(a, false, nil, "--trace", filepath.Join(t.TempDir(), "run.jsonl"))
+	require.NoError(t, err)
+	k.out.out = full
+	err = k.recorder().Record(t.Context(), decided)
+	require.EqualError(t, err, "trace: no space left on device")
+	require.ErrorContains(t, k.end(nil), "run.jsonl: trace: no space left on device")
+}
+
+// What the run answers from is not replaced by what it writes.
+func TestTraceDoesNotReplaceTheScript(t *testing.T) {
+	t.Parallel()
+	const script = "replies: [{text: hello}]\n"
+	for _, file := range []string{"trace", "audit-anchor"} {
+		for name, args := range map[string]string{"of the spec": "", "of a flag": " --script own.yaml"} {
+			dir := folder(t, map[string]string{"team.yaml": one + "offline: script.yaml\n", "script.yaml": script, "own.yaml": script})
+			path := "script.yaml"
+			if args != "" {
+				path = "own.yaml"
+			}
+			flags := "--trace " + path
+			if file == "audit-anchor" {
+				flags = "--trace run.jsonl --audit-anchor " + path
+			}
+			got := call{dir: dir, args: strings.Fields("run --offline --force " + flags + args)}.run(t)
+			require.Equal(t, statusUsage, got.status, "%s %s: %+v", file, name, got)
+			require.Contains(t, got.stderr, "--"+file+" "+path+": the command uses this file for something else")
+			text, err := os.ReadFile(filepath.Join(dir, path))
+			require.NoError(t, err)
+			require.Equal(t, script, string(text))
+			require.NoFileExists(t, filepath.Join(dir, "run.jsonl"))
+		}
+	}
+}
+
+// The head is said unless it is kept in a file: nothing else has it.
+func TestTheHeadIsSaidWhereNothingElseIs(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": one})
+	got := call{dir: dir, args: strings.Fields("run --offline --progress none --trace run.jsonl")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `^audit: [0-9a-f]{64}:\d+\n$`, got.stderr)
+	head := strings.TrimSpace(strings.TrimPrefix(got.stderr, "audit: "))
+	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", head}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "verified: all ")
+
+	got = call{dir: dir, args: strings.Fields("run --offline --progress none --trace run.jsonl --force --audit-anchor head")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Empty(t, got.stderr)
 }
