@@ -133,7 +133,7 @@ func (a *app) auditVerify(ctx context.Context, path string, o audit.VerifyOption
 	} else {
 		err = a.printText(auditSentence(report))
 	}
-	if err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
+	if err = satisfied(err); err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
 		err = ended(statusFailed)
 	}
 	return err

@@ -75,7 +75,7 @@ func (a *app) explain(e *explaining) error {
 		return &fault{kind: kindUsage, err: err}
 	}
 	if a.settings.json() {
-		return a.printJSON(x)
+		return satisfied(a.printJSON(x))
 	}
 	var b strings.Builder
 	if x.Search != nil {
@@ -83,7 +83,7 @@ func (a *app) explain(e *explaining) error {
 	} else {
 		x.write(&b)
 	}
-	return a.printText(b.String())
+	return satisfied(a.printText(b.String()))
 }
 
 // read reads the trace.

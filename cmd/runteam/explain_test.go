@@ -232,3 +232,84 @@ func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
 	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
 }
+
+// What has names that nobody wrote down is told by what was kept from it.
+func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
+	t.Parallel()
+	x := &explained{trace: &trace.Trace{}}
+	tests := []struct {
+		name          string
+		kept, dropped []task.Path
+		text          bool
+		want          string
+	}{
+		{"everything but two members", []task.Path{"/*", "/sum"}, []task.Path{"/customer", "/iban"}, false, "narrowed to all but /customer /iban"},
+		{"some members of either kind", []task.Path{"/*", "/sum"}, []task.Path{"/*", "/iban"}, false, "narrowed to /sum and parts whose names are not recorded"},
+		{"members without names only", []task.Path{"/*"}, []task.Path{"/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but a member deep down", []task.Path{"/*"}, []task.Path{"/a/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but the text", []task.Path{"/*"}, nil, true, "narrowed to all of its structured part"},
+		{"all", []task.Path{"/*", "/sum"}, nil, false, "narrowed to all of its parts"},
+		{"elements", []task.Path{"/facts/*/sum"}, []task.Path{"/facts/*/*"}, false, "narrowed to /facts/*/sum"},
+		{"nothing", nil, nil, false, "narrowed to nothing"},
+	}
+	for _, tt := range tests {
+		d := &handoff.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
+		require.Equal(t, "input claim, internal, r, "+tt.want, x.crossing(d), tt.name)
+	}
+	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
+}
+
+// A value that was lowered for one reader stays withheld for the caller, who is
+// below its label: of such a run explain reads the trace, fences and all.
+func TestG50ExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"team.yaml": `
+name: vault
+model: m
+offline: script.yaml
+inputs:
+  file: {text: '{"name": "CANARY Smith", "score": 7}', classification: secret}
+agents:
+  - {name: vault, accepts: secret, baseURL: "http://localhost:11434/v1"}
+  - {name: clerk, accepts: internal}
+tasks:
+  - title: Rate
+    assignee: vault
+    uses: [file]
+    description: Rate it.
+    outputSchema: {type: object, additionalProperties: false, required: [score, note], properties: {score: {type: integer, minimum: 0, maximum: 9}, note: {type: string}}}
+  - {title: Answer, assignee: clerk, dependsOn: [Rate], description: Answer it.}
+policy:
+  rules:
+    - {from: user, to: vault, mode: full}
+    - {from: vault, to: clerk, mode: scoped, allow: [/score]}
+  declassify:
+    - {name: score-for-clerk, from: vault, to: clerk, paths: [/score], lowerTo: internal, reason: one digit}
+`,
+		"script.yaml": `
+replies:
+  - {task: Rate, text: '{"score": 7, "note": "CANARY Smith"}'}
+  - {task: Answer, text: It is done.}
+`,
+	})
+	got := call{dir: dir, args: strings.Fields("run --offline --trace run.jsonl --audit-anchor head")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	text, err := os.ReadFile(filepath.Join(dir, "run.jsonl"))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "CANARY")
+	require.Contains(t, string(text), "[envelope *", "the fence is masked")
+
+	got = call{dir: dir, args: []string{"explain", "run.jsonl", "Answer"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "result of Rate from vault, internal (was secret)")
+	require.Contains(t, got.stdout, "score-for-clerk")
+	require.Contains(t, got.stdout, "[not shown: 11 bytes]")
+	require.Contains(t, got.stdout, "│ [envelope ****")
+	require.NotContains(t, got.stdout, `"score"`)
+	require.Empty(t, got.stderr)
+	head, err := os.ReadFile(filepath.Join(dir, "head"))
+	require.NoError(t, err)
+	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", strings.TrimSpace(string(head))}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+}

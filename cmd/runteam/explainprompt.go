@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -161,7 +162,7 @@ func (x *explained) crossing(d *handoff.Decision) string {
 		parts = append(parts, "retold")
 	}
 	if d.Narrowed {
-		parts = append(parts, "narrowed to "+pathList(d.Kept))
+		parts = append(parts, "narrowed to "+kept(d))
 	}
 	for _, e := range d.Entries {
 		parts = append(parts, string(e.Use)+" by "+e.Name)
@@ -169,17 +170,46 @@ func (x *explained) crossing(d *handoff.Decision) string {
 	return strings.Join(parts, ", ")
 }
 
-func pathList(paths []task.Path) string {
-	if len(paths) == 0 {
-		return "nothing"
+// unnamed stands in a decision for the parts of a value whose names nobody
+// wrote down beforehand: they are the value's own, and not recorded.
+const unnamed task.Path = "/*"
+
+// kept says what of a narrowed value crosses. Where some of it has no recorded
+// name, it is told by what does not cross, if that has.
+func kept(d *handoff.Decision) string {
+	open := slices.ContainsFunc(d.Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
+	switch {
+	case !slices.Contains(d.Kept, unnamed) || open:
+		return pathList(d.Kept)
+	case len(d.Dropped) > 0:
+		return "all but " + pathList(d.Dropped)
+	case d.TextDropped:
+		return "all of its structured part"
 	}
-	all := make([]string, len(paths))
-	for i, p := range paths {
-		if all[i] = string(p); p == task.Whole {
-			all[i] = `"" (the whole)`
+	return "all of its parts"
+}
+
+func pathList(paths []task.Path) string {
+	var all []string
+	for _, p := range paths {
+		switch p {
+		case unnamed:
+		case task.Whole:
+			all = append(all, `"" (the whole)`)
+		default:
+			all = append(all, string(p))
 		}
 	}
-	return strings.Join(all, " ")
+	text := strings.Join(all, " ")
+	switch {
+	case len(paths) == 0:
+		return "nothing"
+	case len(all) == len(paths):
+		return text
+	case text == "":
+		return "parts whose names are not recorded"
+	}
+	return text + " and parts whose names are not recorded"
 }
 
 func at(line string) string {

@@ -62,12 +62,21 @@ func (a *app) init(dir string) error {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil { // less what the umask takes
-		return err
+		return unwritable(dir, err)
 	}
 	if err := writeStarter(dir, names); err != nil {
-		return err
+		return unwritable(dir, err)
 	}
-	return a.printInit(dir, names)
+	return satisfied(a.printInit(dir, names))
+}
+
+// unwritable says of a folder that it takes no files.
+func unwritable(dir string, err error) error {
+	where := dir
+	if filepath.Clean(dir) == "." {
+		where = "this folder"
+	}
+	return &fault{kind: kindIO, err: fmt.Errorf("%s: nothing can be written there: %w; name another folder", where, plainly(err))}
 }
 
 // starterFiles returns the names of the starter files.
@@ -92,7 +101,7 @@ func free(dir string, names []string) error {
 		case err == nil:
 			taken = append(taken, filepath.Join(dir, name))
 		case !errors.Is(err, fs.ErrNotExist):
-			return err
+			return unwritable(dir, err)
 		}
 	}
 	if len(taken) > 0 {

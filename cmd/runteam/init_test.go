@@ -71,7 +71,7 @@ func TestInitOfWhatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"file": "mine"})
 	for args, want := range map[string]string{
-		"init file": "file is a file, not a folder", "init file/below": "not a directory", "init -": "name a folder", "init a b": "one DIR, not 2",
+		"init file": "file is a file, not a folder", "init file/below": "file/below: nothing can be written there: not a directory; name another folder", "init -": "name a folder", "init a b": "one DIR, not 2",
 	} {
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
 		require.Equal(t, statusUsage, got.status, "%+v", got)
@@ -91,6 +91,25 @@ func TestInitThatCannotWriteLeavesNothing(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A folder that takes no files is named, and not the file that was tried first.
+func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("nothing is read-only for root")
+	}
+	dir := folder(t, map[string]string{"own/x": ""})
+	own := filepath.Join(dir, "own")
+	require.NoError(t, os.Chmod(own, 0o500))
+	defer func() { _ = os.Chmod(own, 0o700) }()
+	for args, c := range map[string]call{
+		"this folder: ": {dir: own, args: []string{"init"}}, "own: ": {dir: dir, args: []string{"init", "own"}}, "own/sub: ": {dir: dir, args: []string{"init", "own/sub"}},
+	} {
+		got := c.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, "runteam: "+args+"nothing can be written there: permission denied; name another folder\n", got.stderr)
+	}
 }
 
 func TestInitForPrograms(t *testing.T) {

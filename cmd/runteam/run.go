@@ -234,7 +234,7 @@ func (a *app) report(j *job, res finished, rec *recording, kept *keeper) error {
 	if rec != nil && res.kept == nil && (j.progress != "none" || rec.empty()) {
 		a.say("%s", rec.summary(res.Result))
 	}
-	if kept != nil && res.kept == nil && (j.progress != "none" || kept.anchor == nil) {
+	if kept.chained() != "" && (j.progress != "none" || kept.anchor == nil) {
 		a.say("%s", kept.summary(j.progress != "none"))
 	}
 	if status == statusOK {

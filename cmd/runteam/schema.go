@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +25,19 @@ and in the first line of a spec:
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(func(w io.Writer) error {
+			return satisfied(a.print(func(w io.Writer) error {
 				_, err := w.Write(spec.JSONSchema())
 				return err
-			})
+			}))
 		},
 	}
+}
+
+// satisfied is what becomes of printing something that can be printed again: a
+// reader that went away, as head does, has read enough.
+func satisfied(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }

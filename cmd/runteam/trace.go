@@ -154,7 +154,10 @@ func (k *keeper) end(result any) error {
 		return &fault{kind: kindIO, err: err}
 	}
 	if k.head = head; k.anchor != nil {
-		return k.anchor.write([]byte(head.String() + "\n"))
+		if err := k.anchor.write([]byte(head.String() + "\n")); err != nil {
+			k.anchor = nil // so the head is said
+			return err
+		}
 	}
 	return nil
 }
