@@ -33,11 +33,10 @@ type Picked struct {
 // value is never changed, and what comes back shares nothing with it that can
 // change; only [Everything] hands back v itself.
 func (s Selection) Apply(v any) Picked {
-	r := s.get()
-	if len(r.lists) == 0 && len(r.blocks) == 0 {
+	if s.IsEverything() {
 		return Picked{Value: v, Any: true, Kept: []task.Path{task.Whole}}
 	}
-	w := newWalker(r)
+	w := newWalker(s.get().flat())
 	out, got := w.walk(v, at{live: w.live, bans: w.bans})
 	w.reportRoot(v, got)
 	p := Picked{Dropped: w.dropped.paths, Kept: w.kept.paths}

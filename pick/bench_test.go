@@ -3,8 +3,10 @@ package pick_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/pick"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,4 +43,41 @@ func BenchmarkApply(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAnd composes what a policy of 1,000 rules for everybody says, and
+// asks of it what is asked before a run.
+func BenchmarkAnd(b *testing.B) {
+	rules := make([]pick.Selection, 1000)
+	for i := range rules {
+		rules[i] = only(b, strings.Join(wildcards(i), " "), fmt.Sprintf("secret%d", i))
+	}
+	compose := func() pick.Selection {
+		all := pick.Everything()
+		for _, one := range rules {
+			all = all.And(one)
+		}
+		return all
+	}
+	b.Run("Compose", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			compose()
+		}
+	})
+	b.Run("ComposeAndAsk", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			compose().Empty()
+		}
+	})
+}
+
+// wildcards are 17 paths, of which some overlap with those of every other number.
+func wildcards(i int) []string {
+	out := []string{"/name/**"}
+	for k := range 8 {
+		out = append(out, fmt.Sprintf("/%s*/*/x%d", strings.Repeat("*/", (i+k)%5), k), fmt.Sprintf("/a%d/v%d/**", (i+k)%16, (i*7+k)%23))
+	}
+	return out
 }

@@ -142,7 +142,9 @@ func split(p task.Path, pointer string) ([]string, error) {
 		if badEscape(s) {
 			return nil, refuse(p, `"~" in %q stands alone: write ~0 for "~" and ~1 for "/"`, s)
 		}
-		segments[i] = unescapes.Replace(s)
+		if strings.Contains(s, "~") {
+			segments[i] = unescapes.Replace(s)
+		}
 	}
 	return segments, nil
 }

@@ -16,9 +16,7 @@
 package pick
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 
 	"github.com/runteam/runteam/task"
 )
@@ -28,15 +26,6 @@ import (
 //
 // It is immutable and safe for concurrent use. The zero value selects nothing.
 type Selection struct{ rules *rules }
-
-// rules is a Selection made ready: lists, blocks, and what follows from them.
-type rules struct {
-	lists  [][]pattern // each sorted, without doubles; the lists too
-	blocks []pattern   // likewise
-	allow  []pattern   // all of lists in one row, each with its list's number
-	meet   []pattern   // what all lists cover, or a little more (see [intersection])
-	whole  bool        // every list has the whole, nothing is blocked
-}
 
 var (
 	everything = newRules(nil, nil)
@@ -63,8 +52,7 @@ func (s Selection) Only(paths ...task.Path) (Selection, error) {
 	if err != nil {
 		return Selection{}, err
 	}
-	r := s.get()
-	return Selection{newRules(append(slices.Clone(r.lists), list), r.blocks)}, nil
+	return s.And(Selection{newRules([][]pattern{ordered(list)}, nil)}), nil
 }
 
 // Except takes what the paths name out of s, whatever any list says.
@@ -76,20 +64,15 @@ func (s Selection) Except(paths ...task.Path) (Selection, error) {
 	if err != nil {
 		return Selection{}, err
 	}
-	r := s.get()
-	return Selection{newRules(r.lists, slices.Concat(r.blocks, blocks))}, nil
+	if len(blocks) == 0 {
+		return Selection{s.get()}, nil
+	}
+	return s.And(Selection{newRules(nil, [][]pattern{ordered(blocks)})}), nil
 }
 
 // And selects what both select: all lists of both, less all blocks of both.
 func (s Selection) And(t Selection) Selection {
-	a, b := s.get(), t.get()
-	switch {
-	case a == b || b == everything:
-		return Selection{a}
-	case a == everything:
-		return Selection{b}
-	}
-	return Selection{newRules(slices.Concat(a.lists, b.lists), slices.Concat(a.blocks, b.blocks))}
+	return Selection{s.get().and(t.get())}
 }
 
 func parseAll(paths []task.Path, parse func(task.Path) (pattern, error)) ([]pattern, error) {
@@ -106,38 +89,10 @@ func parseAll(paths []task.Path, parse func(task.Path) (pattern, error)) ([]patt
 	return out, errors.Join(errs...)
 }
 
-// newRules brings lists and blocks into one order, so that the order in which
-// they were said makes no difference to anything.
-func newRules(lists [][]pattern, blocks []pattern) *rules {
-	r := &rules{blocks: ordered(blocks), whole: len(blocks) == 0}
-	for _, list := range lists {
-		r.lists = append(r.lists, ordered(list))
-	}
-	slices.SortFunc(r.lists, compareLists)
-	r.lists = slices.CompactFunc(r.lists, func(a, b []pattern) bool { return compareLists(a, b) == 0 })
-	for i, list := range r.lists {
-		for _, p := range list {
-			p.list = i
-			r.allow = append(r.allow, p)
-		}
-		r.whole = r.whole && hasWhole(list)
-	}
-	r.meet = intersection(r.lists)
-	return r
-}
-
-func ordered(patterns []pattern) []pattern {
-	out := slices.SortedFunc(slices.Values(patterns), comparePatterns)
-	return slices.CompactFunc(out, func(a, b pattern) bool { return a.text == b.text })
-}
-
-func comparePatterns(a, b pattern) int { return cmp.Compare(a.text, b.text) }
-func compareLists(a, b []pattern) int  { return slices.CompareFunc(a, b, comparePatterns) }
-
 // IsEverything reports that no list narrows and no block takes away: s is [Everything].
 func (s Selection) IsEverything() bool {
 	r := s.get()
-	return len(r.lists) == 0 && len(r.blocks) == 0
+	return len(r.lists) == 0 && len(r.excepts) == 0
 }
 
 // Whole reports that an opaque text may cross: the whole is in every list and
@@ -145,7 +100,7 @@ func (s Selection) IsEverything() bool {
 func (s Selection) Whole() bool { return s.get().whole }
 
 // Blocks reports that s has a block.
-func (s Selection) Blocks() bool { return len(s.get().blocks) > 0 }
+func (s Selection) Blocks() bool { return len(s.get().excepts) > 0 }
 
 // Paths returns the lists and the blocks as they were written, sorted and
 // without doubles. No lists mean all of the value; an empty list, nothing.
@@ -154,8 +109,8 @@ func (s Selection) Paths() (lists [][]task.Path, blocks []task.Path) {
 	for _, list := range r.lists {
 		lists = append(lists, texts(list))
 	}
-	if len(r.blocks) > 0 {
-		blocks = texts(r.blocks)
+	if len(r.excepts) > 0 {
+		blocks = texts(r.flat().blocks)
 	}
 	return lists, blocks
 }
@@ -167,5 +122,3 @@ func texts(patterns []pattern) []task.Path {
 	}
 	return out
 }
-
-func hasWhole(list []pattern) bool { return slices.ContainsFunc(list, pattern.isWhole) }

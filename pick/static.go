@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/task"
@@ -25,18 +26,46 @@ func meetOf(a, b []pattern) []pattern {
 	var out []pattern
 	seen := map[string]bool{}
 	for _, p := range a {
-		for _, q := range b {
-			both, ok := meetPatterns(p, q)
-			if key := both.key(); ok && !seen[key] {
+		for _, both := range narrowings(p, b) {
+			if key := both.key(); !seen[key] {
 				seen[key] = true
 				out = append(out, both)
 			}
-			if len(out) > maxMeet {
-				return out
-			}
+		}
+		if len(out) > maxMeet {
+			break
 		}
 	}
 	return out
+}
+
+// narrowings covers what p and one of the list cover; that is p alone if one covers all of it.
+func narrowings(p pattern, list []pattern) []pattern {
+	if slices.ContainsFunc(list, func(q pattern) bool { return q.covers(p) }) {
+		return []pattern{p}
+	}
+	var out []pattern
+	for _, q := range list {
+		if p.covers(q) {
+			out = append(out, q)
+		} else if both, ok := meetPatterns(p, q); ok {
+			out = append(out, both)
+		}
+	}
+	return out
+}
+
+// covers reports that p covers whatever q covers.
+func (p pattern) covers(q pattern) bool {
+	if len(p.steps) > len(q.steps) || !p.deep && (q.deep || len(p.steps) < len(q.steps)) {
+		return false
+	}
+	for i, s := range p.steps {
+		if !s.any && (q.steps[i].any || s.name != q.steps[i].name) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p pattern) key() string {
@@ -117,7 +146,7 @@ func (p pattern) names(way []step) bool {
 // Empty reports that s is certain to select nothing of any value: its lists
 // have no place in common, or blocks name all that they have.
 func (s Selection) Empty() bool {
-	r := s.get()
+	r := s.get().static()
 	for _, p := range r.meet {
 		if !r.blocked(p.steps) {
 			return false
@@ -133,7 +162,7 @@ func (s Selection) Empty() bool {
 //
 // The answer is never false when some value has such a part that is delivered.
 func (s Selection) MayPass(path []string) bool {
-	r := s.get()
+	r := s.get().static()
 	asked := steps(path)
 	if r.blocked(asked) {
 		return false
@@ -150,7 +179,7 @@ func (s Selection) MayPass(path []string) bool {
 // or a part of one, at any depth. It is never false when some value has one
 // that is delivered.
 func (s Selection) MayPassName(name string) bool {
-	r := s.get()
+	r := s.get().static()
 	member := step{name: Exact(name), loose: Loose(name), index: -1}
 	for _, p := range r.meet {
 		if r.passesName(p, member) {

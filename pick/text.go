@@ -25,8 +25,8 @@ func (s Selection) String() string {
 	if len(lists) > 0 {
 		out = strings.Join(lists, " and ")
 	}
-	if len(r.blocks) > 0 {
-		out += " except " + listed(r.blocks)
+	if len(r.excepts) > 0 {
+		out += " except " + listed(r.flat().blocks)
 	}
 	return out
 }
