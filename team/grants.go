@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
@@ -109,7 +110,7 @@ func standsIn(in *Input) stands {
 // can stand there, or what does is an object or a list, which takes a path of
 // its own.
 func (s *stands) excludes(p task.Path) string {
-	tokens := tokensOf(p)
+	tokens := pick.Tokens(p)
 	has := func(path []string) bool { return true }
 	inside := func() bool { return false }
 	switch {
@@ -127,19 +128,6 @@ func (s *stands) excludes(p task.Path) string {
 		return fmt.Sprintf("an object or a list stands there, which %s/** grants", p)
 	}
 	return ""
-}
-
-// tokensOf splits an allow path, without what is below it.
-func tokensOf(p task.Path) []string {
-	text := strings.TrimSuffix(string(p), "/**")
-	if text == "" {
-		return nil
-	}
-	tokens := strings.Split(text[1:], "/")
-	for i := range tokens {
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i])
-	}
-	return tokens
 }
 
 // checkPaths reports grants of which nothing can stand in the value, and warns

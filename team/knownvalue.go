@@ -7,7 +7,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/pick"
-	"github.com/runteam/runteam/task"
 )
 
 // A knownValue is the structured value of an input, which is known before a run.
@@ -40,17 +39,13 @@ func standsAt(v any, path []string) bool {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		if path[0] != "*" {
-			member, ok := v[path[0]]
-			return ok && standsAt(member, path[1:])
-		}
-		for _, member := range v {
-			if standsAt(member, path[1:]) {
+		for key, member := range v {
+			if (path[0] == "*" || pick.Exact(key) == pick.Exact(path[0])) && standsAt(member, path[1:]) {
 				return true
 			}
 		}
 	case []any:
-		if i, err := strconv.Atoi(path[0]); err == nil {
+		if i, err := strconv.Atoi(path[0]); err == nil && strconv.Itoa(i) == path[0] {
 			return i >= 0 && i < len(v) && standsAt(v[i], path[1:])
 		}
 		return path[0] == "*" && slices.ContainsFunc(v, func(item any) bool { return standsAt(item, path[1:]) })
@@ -60,14 +55,25 @@ func standsAt(v any, path []string) bool {
 
 // names says whether a member has this name, at any depth, as blocks compare names.
 func (k knownValue) names(name string) flow.Answer {
-	s, err := pick.Everything().Except(task.Path("/**/" + name))
-	if err != nil {
-		return flow.Maybe
-	}
-	if len(s.Apply(k.value).Dropped) > 0 {
+	if namedIn(k.value, pick.Loose(name)) {
 		return flow.Yes
 	}
 	return flow.No
+}
+
+// namedIn reports whether a member, at any depth, has this name in its loose form.
+func namedIn(v any, name string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if pick.Loose(key) == name || namedIn(member, name) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return namedIn(item, name) })
+	}
+	return false
 }
 
 // members returns the names of the outermost members, for hints.

@@ -59,3 +59,14 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	o.Inputs[0].Text = "a text"
 	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
 }
+
+// Names are compared as grants and blocks compare them.
+func TestG10PathsOfAnInputInAnotherForm(t *testing.T) {
+	t.Parallel()
+	tm := newTeam(t, member("a", never(t)))
+	use := by("a", spec("use"))
+	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/caf\u00e9"}}}
+	p, err := tm.Plan([]task.Spec{use}, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: `{"cafe\u0301":1,"list":[{"ＳＳＮ":2}]}`}}})
+	require.NoError(t, err)
+	require.Empty(t, p.Warnings)
+}
