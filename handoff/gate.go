@@ -78,8 +78,9 @@ func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 
 // Decide rules on an offer at the given time. It changes nothing, and the same
 // arguments give the same decision. The checks run in this order: contract
-// alive, a result there, genuine, fresh, granted, label within the contract and
-// the policy, mode, translation, parts; then what is left is redacted and cut.
+// alive, a result there, genuine, fresh, granted, minimal, label within policy
+// and contract, parts, retelling, recast; what is left must be small enough to
+// be checked, is redacted, its control tokens are broken, and it is cut.
 func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
 	d := Ruling{
 		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full},
