@@ -32,11 +32,17 @@ func (f *fake) Fatalf(format string, args ...any) {
 // told runs a test of a spec in its own goroutine and returns what it failed with.
 func told(t *testing.T, text string, test func(f *flowtest.Flow)) string {
 	t.Helper()
+	return toldOf(t, spec.Options{Path: "-", Stdin: strings.NewReader(text)}, test)
+}
+
+// toldOf does as told does with a spec of a file.
+func toldOf(t *testing.T, o spec.Options, test func(f *flowtest.Flow)) string {
+	t.Helper()
 	tb := &fake{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f := flowtest.LoadOptions(tb, spec.Options{Path: "-", Stdin: strings.NewReader(text)})
+		f := flowtest.LoadOptions(tb, o)
 		test(f)
 		f.Run(tb)
 	}()

@@ -38,8 +38,8 @@ func (r *run) judge() (faults []string) {
 		faults = append(faults, r.kept(p, seen)...)
 	}
 	for _, x := range r.canaries {
-		if len(r.readers(x, seen)) == 0 && !x.quiet && !r.nowhere(x) {
-			faults = append(faults, fmt.Sprintf("%v was planted where nothing reads: it came to nobody; plant it where something is granted, or promise Never(…, flowtest.Everybody)", x))
+		if why := r.idle(x, seen); why != "" {
+			faults = append(faults, fmt.Sprintf("%v %s", x, why))
 		}
 	}
 	return faults
@@ -108,72 +108,38 @@ func (r *run) writes(x *planted, t int) bool {
 	return t >= 0 && (r.grants[x].tasks[t] || r.chart.g.Sources[r.grants[x].source].Task == t)
 }
 
-// story tells what the flow table says about a canary and the agent of a task,
-// and where that is written.
-func (r *run) story(x *planted, t int) string {
-	if t < 0 {
+// idle says why a canary shows nothing, or nothing if it does: somebody was
+// given it, or it is kept from those whom a promise names.
+func (r *run) idle(x *planted, seen []sighting) string {
+	about := slices.ContainsFunc(r.promises, func(p promise) bool { return p.canary == x })
+	switch {
+	case x.quiet || slices.ContainsFunc(r.chart.names(), func(name string) bool { return r.saw(x, name, seen) >= 0 }):
 		return ""
+	case x.made() && !r.cast.written[x]:
+		return "was not written: no agent answered with it"
+	case r.nowhere(x):
+		return ""
+	case !r.chart.leads(r.grants[x].source):
+		return "was planted where nothing reads: no edge of the spec leads from there; grant it to somebody, or promise Never(…, flowtest.Everybody)"
+	case !about:
+		return "came to nobody, and nothing is promised about it: promise with Never whom it is kept from, or with Reaches whom it comes to"
 	}
-	c := r.chart
-	source, reader := r.grants[x].source, c.g.Tasks[t].Agent
-	var b strings.Builder
-	fmt.Fprintf(&b, "; the flow table says of %s and %s: %v", c.g.Sources[source].Name, c.g.Readers[reader].Name, c.table.Reach(source, reader))
-	if way := c.table.Via(source, reader); way != nil {
-		fmt.Fprintf(&b, ", on the way %s", c.way(way))
-	}
-	if line := c.line(t); line != "" {
-		fmt.Fprintf(&b, "; the task is written at %s", line)
-	}
-	return b.String()
+	return ""
 }
 
-// way writes a way with the lines of the spec that make it.
-func (c *chart) way(way flow.Path) string {
-	stops := make([]string, len(way))
-	for i, s := range way {
-		stops[i] = s.String()
-		line := s.Line
-		if line == "" && s.Kind == "task" {
-			line = c.line(s.Index)
-		}
-		if line != "" {
-			stops[i] += " [" + line + "]"
-		}
-	}
-	return strings.Join(stops, " → ")
-}
-
-// readers returns who was given a canary: whoever read a prompt or a result
-// with it, but not whoever wrote it there.
-func (r *run) readers(x *planted, seen []sighting) (names []string) {
-	for _, name := range r.chart.names() {
-		if r.saw(x, name, seen) != nil {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// saw returns where a reader was given a canary, or nil.
-func (r *run) saw(x *planted, reader string, seen []sighting) *sighting {
+// saw returns the first sighting at which a reader was given a canary, or -1:
+// whoever read a prompt or a result with it, but not whoever wrote it there.
+func (r *run) saw(x *planted, reader string, seen []sighting) int {
 	at := r.chart.reader(reader)
-	for i := range seen {
-		s := &seen[i]
-		if s.canary != x {
-			continue
+	return slices.IndexFunc(seen, func(s sighting) bool {
+		switch {
+		case s.canary != x:
+			return false
+		case s.place.kind == aPrompt:
+			return s.place.task >= 0 && r.chart.reads(s.place.task, reader)
 		}
-		switch s.place.kind {
-		case aPrompt:
-			if s.place.task >= 0 && r.chart.reads(s.place.task, reader) {
-				return s
-			}
-		case aResult, anAnswer:
-			if at == r.chart.user {
-				return s
-			}
-		}
-	}
-	return nil
+		return at == r.chart.user && (s.place.kind == aResult || s.place.kind == anAnswer)
+	})
 }
 
 // kept says of a promise in which way it was not kept.
@@ -183,71 +149,15 @@ func (r *run) kept(p promise, seen []sighting) (faults []string) {
 		readers = r.chart.names()
 	}
 	for _, reader := range readers {
-		s := r.saw(p.canary, reader, seen)
+		at := r.saw(p.canary, reader, seen)
 		switch {
-		case p.never && s != nil:
-			faults = append(faults, fmt.Sprintf("promised that %v never reaches %s, and it stands in %s%s", p.canary, reader, s.place.name, r.remedy(p.canary, reader, s)))
-		case !p.never && s == nil:
+		case p.never && at >= 0:
+			faults = append(faults, fmt.Sprintf("promised that %v never reaches %s, and it stands in %s%s", p.canary, reader, seen[at].place.name, r.remedy(p.canary, reader, seen[:at+1])))
+		case !p.never && at < 0:
 			faults = append(faults, fmt.Sprintf("promised that %v reaches %s, and it stands in nothing that %s was given%s", p.canary, reader, reader, r.absence(p.canary, reader)))
 		}
 	}
 	return faults
-}
-
-// remedy says on which way a canary came to a reader, and which line to change.
-func (r *run) remedy(x *planted, reader string, s *sighting) string {
-	c := r.chart
-	source, at := r.grants[x].source, c.reader(reader)
-	way := c.table.Via(source, at)
-	if way == nil {
-		return "; the flow table knows no way: the spec does not ask for it"
-	}
-	line := ""
-	for _, step := range way {
-		if step.Line != "" {
-			line = step.Line
-		} else if step.Kind == "task" && c.line(step.Index) != "" {
-			line = c.line(step.Index)
-		}
-	}
-	text := fmt.Sprintf("\n  the flow table says %v: %s", c.table.Reach(source, at), c.way(way))
-	if line != "" {
-		text += "\n  to keep it back, narrow or cut what " + line + " grants, or block it by a rule of the policy"
-	}
-	return text
-}
-
-// absence says what the flow table knows about a canary that did not come.
-func (r *run) absence(x *planted, reader string) string {
-	c := r.chart
-	source, at := r.grants[x].source, c.reader(reader)
-	reach := c.table.Reach(source, at)
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n  the flow table says of all of %s: %v", c.g.Sources[source].Name, reach)
-	if way := c.table.Via(source, at); way != nil {
-		fmt.Fprintf(&b, ", on the way %s", c.way(way))
-	}
-	for i := range c.g.Edges {
-		e := &c.g.Edges[i]
-		if e.Source != source || !c.reads(e.Task, reader) {
-			continue
-		}
-		fmt.Fprintf(&b, "\n  %q is delivered %s", c.g.Tasks[e.Task].Title, delivery(e))
-		if e.Line != "" {
-			fmt.Fprintf(&b, " (%s)", e.Line)
-		}
-	}
-	return b.String()
-}
-
-func delivery(e *flow.Edge) string {
-	switch {
-	case e.Held:
-		return "nothing of it: it is held"
-	case e.Minimal:
-		return "its heading and status"
-	}
-	return e.Delivers.String()
 }
 
 // nowhere reports whether a canary was promised to come to nobody: to no agent,

@@ -70,6 +70,7 @@ func (c *chart) taskOf(s sent) int {
 
 // A grant is where a canary may stand, by what the plan says.
 type grant struct {
+	canary *planted
 	source int
 	tasks  []bool               // whose prompts may have it
 	user   bool                 // a result that is shown to the user may have it
@@ -79,42 +80,38 @@ type grant struct {
 // grant follows a canary through the plan: from its source over the edges that
 // let its path pass, and then, retold, over every edge that lets anything pass.
 func (c *chart) grant(x *planted) *grant {
-	g := &grant{source: c.source(x), tasks: make([]bool, len(c.g.Tasks))}
+	g := &grant{canary: x, source: c.source(x), tasks: make([]bool, len(c.g.Tasks))}
 	g.least = c.g.Sources[g.source].Label
-	var queue []int
-	reach := func(t int) {
-		if !g.tasks[t] {
-			g.tasks[t] = true
-			queue = append(queue, t)
-		}
-	}
-	for _, e := range c.delivered[g.source] {
-		if edge := &c.g.Edges[e]; edge.Reach() != flow.Never && passes(x, edge.Delivers.Whole() && !edge.Structured, edge.Delivers.MayPass) {
-			g.least = min(g.least, c.arrives(edge))
-			reach(edge.Task)
-		}
-	}
-	for i := range c.g.Sights {
-		s := &c.g.Sights[i]
-		if s.Source == g.source && s.Reader == c.user && s.Reach() != flow.Never && passes(x, s.Delivers.Whole(), s.Delivers.MayPass) {
-			g.user = true
-		}
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		for _, s := range c.writes[queue[0]] {
-			g.least = min(g.least, c.g.Sources[s].Label)
-			for _, e := range c.delivered[s] {
-				if c.g.Edges[e].Reach() != flow.Never {
-					g.least = min(g.least, c.arrives(&c.g.Edges[e]))
-					reach(c.g.Edges[e].Task)
-				}
+	for queue := []int{g.source}; len(queue) > 0; queue = queue[1:] {
+		g.least = min(g.least, c.g.Sources[queue[0]].Label)
+		for _, i := range c.delivered[queue[0]] {
+			e := &c.g.Edges[i]
+			if !g.carries(e) {
+				continue
 			}
-			for i := range c.g.Sights {
-				g.user = g.user || c.g.Sights[i].Source == s && c.g.Sights[i].Reader == c.user && c.g.Sights[i].Reach() != flow.Never
+			g.least = min(g.least, c.arrives(e))
+			if !g.tasks[e.Task] {
+				g.tasks[e.Task] = true
+				queue = append(queue, c.writes[e.Task]...)
 			}
+		}
+		for i := range c.g.Sights {
+			s := &c.g.Sights[i]
+			g.user = g.user || s.Source == queue[0] && s.Reader == c.user && g.shows(s)
 		}
 	}
 	return g
+}
+
+// carries reports whether an edge may have the canary in what it delivers: of
+// its own source its place, and of anything else, which may retell it, any part.
+func (g *grant) carries(e *flow.Edge) bool {
+	return e.Reach() != flow.Never && (e.Source != g.source || passes(g.canary, e.Delivers.Whole() && !e.Structured, e.Delivers.MayPass))
+}
+
+// shows reports the same of what a reader sees outside any task.
+func (g *grant) shows(s *flow.Sight) bool {
+	return s.Reach() != flow.Never && (s.Source != g.source || passes(g.canary, s.Delivers.Whole(), s.Delivers.MayPass))
 }
 
 // passes reports whether a delivery may have the canary in it.
@@ -138,6 +135,12 @@ func (c *chart) arrives(e *flow.Edge) label.Classification {
 		}
 	}
 	return least
+}
+
+// leads reports whether anything of a source is granted to anybody, whatever
+// a rule, a need or a label then withholds.
+func (c *chart) leads(source int) bool {
+	return len(c.delivered[source]) > 0 || slices.ContainsFunc(c.g.Sights, func(s flow.Sight) bool { return s.Source == source })
 }
 
 // clearance returns the clearance of the caller.

@@ -17,6 +17,10 @@ const Everybody = "*"
 // agent is a reader of its prompts, an endpoint of the prompts sent to it, and the
 // user of the results, their errors and the events of the run. What an agent
 // writes itself does not come to it by that.
+//
+// That the canary comes to nobody at all keeps the promise too, as long as its
+// source is granted to somebody and withheld by a rule, a need or a label. Where
+// nothing is granted, only [Everybody] says that this is meant: see [Flow.Run].
 func (f *Flow) Never(c Canary, readers ...string) { f.promise(c, readers, true) }
 
 // Reaches promises that a canary comes to each of the readers: so a test fails,

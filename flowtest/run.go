@@ -22,9 +22,12 @@ import (
 )
 
 // Run runs the team and fails the test for every canary that stands where it
-// must not, for every promise that was not kept, and for every canary that came
-// to nobody, since such a test shows nothing. A run in which a task failed is a
-// failure too.
+// must not and for every promise that was not kept. Since a test that looks at
+// nothing shows nothing, it fails also for a canary planted where no edge of the
+// spec leads from, for one that came to nobody and has no promise, for one that no
+// agent wrote, and for a run in which a task failed. A canary that was granted to
+// somebody, and that a rule, a need or a label then withheld from everybody, needs
+// no more than one promise.
 //
 // What a canary may do is decided by the flow of the plan (see
 // [github.com/runteam/runteam/flow]): a prompt may have it if an edge delivers
@@ -239,15 +242,16 @@ func (r *run) places() (out []place) {
 	}
 	add(aLog, -1, r.logs.String(), "the log")
 	add(aRecord, -1, r.trace.String(), "the trace")
-	r.files(r.dir, aFile, add)
+	r.files(add)
 	return out
 }
 
-func (r *run) files(dir string, k kind, add func(k kind, at int, text, format string, args ...any)) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// files adds what agents under test wrote, names of files included.
+func (r *run) files(add func(k kind, at int, text, format string, args ...any)) {
+	_ = filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			text, _ := os.ReadFile(path)
-			add(k, -1, path+"\n"+string(text), "the file %s", filepath.Base(path))
+			add(aFile, -1, path+"\n"+string(text), "the file %s", filepath.Base(path))
 		}
 		return nil
 	})

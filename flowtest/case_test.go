@@ -1,0 +1,188 @@
+package flowtest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
+)
+
+// sickness is an employee's file of which each agent is granted a part, by
+// a rule that blocks names, by needs, and whole.
+const sickness = `name: sickness
+model: none
+baseURL: http://127.0.0.1:9/v1
+inputs:
+  employee: {text: '{"name":"Jo","iban":"DE1","medical":"flu","salary":"40"}'}
+  unread: {text: nobody reads it}
+agents:
+  - {name: summarizer, systemPrompt: You sum up.}
+  - {name: payroll, systemPrompt: You pay.}
+  - {name: letters, systemPrompt: You write.}
+tasks:
+  - {title: Summarize the case, assignee: summarizer, uses: [employee], description: Sum up.}
+  - {title: Order the payment, assignee: payroll, uses: [{name: employee, need: [/iban]}], description: Pay.}
+  - {title: Write a letter, assignee: letters, dependsOn: [Summarize the case], description: Write.}
+policy:
+  rules:
+    - {from: user, to: summarizer, block: [iban, medical]}
+`
+
+// TestTheWayOfALeakIsTheCanarysOwn holds that a message names a way which
+// the canary came, and none that the rest of its source may go.
+func TestTheWayOfALeakIsTheCanarysOwn(t *testing.T) {
+	t.Parallel()
+	got := told(t, sickness, func(f *flowtest.Flow) {
+		iban := f.PlantInput("employee", "/iban")
+		f.Never(iban, "user", "letters")
+		f.Reaches(iban, "letters")
+	})
+	requireTold(t, got,
+		`never reaches user, and it stands in the result of "Order the payment" that the user is shown`,
+		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → user`,
+		`to keep it back, write a rule {from: payroll, to: user, mode: minimal}, or narrow or cut what -:13 grants, or block it`,
+		`reaches letters, and it stands in nothing that letters was given`+"\n  the flow table says: never",
+	)
+	require.NotContains(t, got, "Summarize the case")
+
+	got = told(t, sickness, func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/salary"), "letters") })
+	requireTold(t, got, `input "employee" → task "Summarize the case" [-:12] → task "Write a letter" [-:14] → letters`, "narrow or cut what -:14 grants")
+	require.NotContains(t, got, "mode: minimal")
+}
+
+// TestTheWayOfALeakIsOneThatWasSeen gives the user two ways, of which the
+// shorter is not taken.
+func TestTheWayOfALeakIsOneThatWasSeen(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer(
+		"need: [/iban]", "need: [/iban, /salary]",
+		"dependsOn: [Summarize the case]", "dependsOn: [Order the payment]",
+		"    - {from: user", "    - {from: payroll, to: user, mode: minimal}\n    - {from: user",
+	).Replace(sickness)
+	got := told(t, text, func(f *flowtest.Flow) {
+		f.Agent("summarizer", says("fine"))
+		f.Never(f.PlantInput("employee", "/salary"), "user")
+	})
+	requireTold(t, got,
+		`it stands in the result of "Write a letter" that the user is shown`,
+		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
+		"{from: letters, to: user, mode: minimal}",
+	)
+	require.NotContains(t, got, "Summarize the case")
+}
+
+// TestTheWayOfALeakEndsWhereItWasSeen has an agent read by another's words
+// what it is given itself later on.
+func TestTheWayOfALeakEndsWhereItWasSeen(t *testing.T) {
+	t.Parallel()
+	later := chains + "  - {title: Compare, assignee: writer, dependsOn: [Write about rules], uses: [rules], description: Compare.}\n"
+	requireTold(t, told(t, later, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") }),
+		`it stands in the prompt of "Write about rules" (writer)`,
+		`the way it came (retold): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
+	)
+}
+
+// TestTheWayOfALeakPassesTheCoordinator has its answer alone shown to the user.
+func TestTheWayOfALeakPassesTheCoordinator(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(`replies:
+  - {coordinator: plan, text: '[{"title": "Read", "assignee": "clerk", "uses": ["claim"], "description": "Read it."}]'}
+`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte(`name: council
+model: none
+offline: script.yaml
+goal: Judge the claim.
+coordinator: {mayGrant: [inputs]}
+inputs: {claim: {text: water in the kitchen}}
+agents: [{name: clerk, systemPrompt: You read.}]
+policy: {rules: [{from: clerk, to: user, mode: minimal}]}
+`), 0o600))
+	got := toldOf(t, spec.Options{Path: dir}, func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "user") })
+	requireTold(t, got, `it stands in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to keep it back, block it by a rule")
+}
+
+// TestTheWayOfALeakPassesALongMemory has so many tasks that read the memory that
+// the flow table treats it as one stop. All but the last begin before there is any.
+func TestTheWayOfALeakPassesALongMemory(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("name: many\nmodel: none\nmaxConcurrency: 500\nagents: [{name: clerk, systemPrompt: You read.}, {name: writer, systemPrompt: You write.}]\ntasks:\n  - {title: First, assignee: clerk, description: Read.}\n")
+	for i := range 450 {
+		fmt.Fprintf(&b, "  - {title: Task %d, assignee: writer, memoryScope: all, description: Write.}\n", i)
+	}
+	b.WriteString("  - {title: Next, assignee: clerk, dependsOn: [First], description: Read.}\n  - {title: Last, assignee: writer, dependsOn: [Next], memoryScope: all, description: Write.}\n")
+	got := told(t, b.String(), func(f *flowtest.Flow) { f.Never(f.PlantResult("First", ""), "writer") })
+	requireTold(t, got, `result of "First" → task "shared memory" → writer`)
+}
+
+// says is an agent that answers with this text.
+func says(text string) team.Agent {
+	return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
+}
+
+// TestWhatIsWithheldIsSaid holds that a promise of too much names what the
+// reader is given instead.
+func TestWhatIsWithheldIsSaid(t *testing.T) {
+	t.Parallel()
+	const text = `name: one
+model: none
+agents: [{name: clerk, systemPrompt: You read.}]
+tasks:
+  - {title: Read, assignee: clerk, description: Read., outputSchema: {type: object, properties: {a: {type: string}, b: {type: string}}}}
+policy: {rules: [{from: clerk, to: user, block: [b]}]}
+`
+	got := told(t, text, func(f *flowtest.Flow) {
+		f.Reaches(f.PlantResult("Read", "/a"), "user")
+		f.Reaches(f.PlantResult("Read", "/b"), "user")
+	})
+	require.NotContains(t, got, "/a of the result")
+	requireTold(t, got, `promised that /b of the result of "Read" (`, "the flow table says: never\n  user is shown everything except b")
+}
+
+func TestACanaryThatComesToNobody(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		test func(f *flowtest.Flow)
+		want []string
+	}{
+		{"blocked, and one promise says so", func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/medical"), "letters") }, nil},
+		{"blocked, and promises say so", func(f *flowtest.Flow) {
+			f.Never(f.PlantInput("employee", "/medical"), "summarizer", "payroll", "letters", "http://127.0.0.1:9/v1")
+		}, nil},
+		{"blocked, and nothing is promised", func(f *flowtest.Flow) { f.PlantInput("employee", "/medical") }, []string{
+			`/medical of input "employee" (`, "came to nobody, and nothing is promised about it: promise with Never",
+		}},
+		{"blocked, against a promise", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("employee", "/medical"), "summarizer") }, []string{
+			"reaches summarizer, and it stands in nothing that summarizer was given", `"Summarize the case" is delivered`,
+		}},
+		{"granted to nobody", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "letters") }, []string{
+			`input "unread" (`, "was planted where nothing reads: no edge of the spec leads from there",
+		}},
+		{"granted to nobody, as promised", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }, nil},
+		{"granted to nobody, as promised by name", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "summarizer", "payroll", "letters", "user") }, nil},
+		{"written by nobody", func(f *flowtest.Flow) {
+			f.Never(f.PlantResult("Order the payment", ""), flowtest.Everybody)
+			f.Agent("payroll", says("paid"))
+		}, []string{`the result of "Order the payment" (`, "was not written: no agent answered with it"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			requireTold(t, told(t, sickness, tt.test), tt.want...)
+		})
+	}
+	minimal := strings.Replace(sickness, "    - {from: user", "    - {from: payroll, to: user, mode: minimal}\n    - {from: user", 1)
+	require.Empty(t, told(t, minimal, func(f *flowtest.Flow) { f.Never(f.PlantResult("Order the payment", ""), "user") }))
+}
