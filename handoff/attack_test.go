@@ -1,7 +1,13 @@
 package handoff_test
 
 import (
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -228,4 +234,110 @@ func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The line that opens a code fence is text: only the short name of a language
+// stands there unread.
+func TestG23TheLineOfACodeFenceIsRedacted(t *testing.T) {
+	t.Parallel()
+	secret := "gh" + "p_" + strings.Repeat("aB3dE6", 6)
+	for _, tt := range []struct{ give, want string }{
+		{"```json " + secret + "\n{\"a\":1}\n```", "```json [REDACTED:token]\n{\"a\":1}\n```"},
+		{"```" + secret + "\n{\"a\":1}\n```", "```[REDACTED:token]\n{\"a\":1}\n```"},
+		{"```json jane.doe@example.com 4111 1111 1111 1111\n[1]\n```", "```json [REDACTED:email] [REDACTED:card]\n[1]\n```"},
+		{"```\tpassword=hunter2horse9\n{\"a\":1}\n```\n", "```\tpassword=[REDACTED:password]\n{\"a\":1}\n```\n"},
+		{"```json\n{\"password\":\"correct horse\"}\n```", "```json\n{\"password\":\"[REDACTED:password]\"}\n```"},
+	} {
+		for _, as := range []task.Payload{"", task.Output} {
+			o := offer(t, envelope.Text(tt.give))
+			o.As = as
+			require.Equal(t, tt.want, sealed(t, compartment(t), o).Payload().Text())
+		}
+	}
+}
+
+// A schema bounds the parts of a result, and nothing else: what only looks like
+// one is not lowered, however it was granted.
+func TestG14OnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
+	t.Parallel()
+	unsafe := func(d *handoff.Declassifier) { d.UnsafeText = true }
+	text, value := envelope.Text(`{"score":"CANARY"}`), structured(t, `{"score":"CANARY"}`)
+	for _, kind := range []handoff.SourceKind{handoff.Memory, handoff.Message, handoff.Fault, handoff.Input, handoff.Dependency} {
+		for _, p := range []envelope.Payload{text, value, value.WithText("CANARY")} {
+			_, structured := p.JSON()
+			s := handoff.Source{Kind: kind, Name: upstream.Name}
+			for _, trusted := range []bool{false, true} {
+				policy := lowering()
+				if trusted {
+					policy = lowering(unsafe)
+				}
+				g := handoff.WholeOf(s, "")
+				g.Terms = rulebook(t, policy).Between("analyst", "writer")
+				o := offer(t, p)
+				o.Source = s
+				gate := granted(t, []handoff.Grant{g}, cleared(label.Internal))
+				if !trusted && !(kind == handoff.Dependency && structured) {
+					r := requireHeld(t, gate, o, "score-only", handoff.ReasonRule, handoff.CodeHeld)
+					require.Contains(t, r.Detail, "only the validated parts of a result are lowered", kind)
+					require.Empty(t, r.Entries)
+					require.NotContains(t, r.Err().Error(), "CANARY")
+					continue
+				}
+				require.Equal(t, label.Internal, sealed(t, gate, o).Decision().After, kind)
+			}
+		}
+	}
+}
+
+// The names under which the gate itself decides are no names for rules or
+// entries: a record would say that the gate had ruled, and with which code.
+func TestG44NoRuleHasANameOfTheGates(t *testing.T) {
+	t.Parallel()
+	names := namesOfTheGate(t)
+	require.Contains(t, names, "structured size")
+	require.Greater(t, len(names), 20)
+	for _, name := range names {
+		rule := exactly(handoff.PairRule{ID: handoff.Rule(name), Mode: handoff.Full})
+		lower := lowering(func(d *handoff.Declassifier) { d.Name = name })
+		for pointer, p := range map[string]handoff.Policy{
+			"/policy/rules/0/name": rule, "/policy/declassify/0/name": lower,
+			"/policy/endorse/0/name": {Endorse: []handoff.Endorser{{Name: name, From: "analyst", To: "writer", Reason: "r"}}},
+			"/policy/renew/0/name":   {Renew: []handoff.Renewal{{Name: name, From: "analyst", To: "writer", TTL: 1, Reason: "r"}}},
+		} {
+			_, err := p.Compile(parties)
+			problems, ok := errors.AsType[task.Problems](err)
+			require.True(t, ok, name)
+			require.Len(t, problems, 1)
+			require.Equal(t, pointer, problems[0].Pointer)
+			require.Contains(t, problems[0].Error(), "the gate itself uses this name")
+		}
+	}
+	_, err := (&handoff.Policy{Rules: []handoff.PairRule{{ID: "clearance of analysts", From: "analyst", To: "writer", Mode: handoff.Full}}}).Compile(parties)
+	require.NoError(t, err)
+}
+
+// namesOfTheGate reads the constants of type Rule from the sources, so that a
+// new one is not forgotten.
+func namesOfTheGate(t *testing.T) (names []string) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			for _, s := range g.Specs {
+				v := s.(*ast.ValueSpec)
+				if kind, ok := v.Type.(*ast.Ident); ok && kind.Name == "Rule" {
+					value, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+					require.NoError(t, err)
+					names = append(names, value)
+				}
+			}
+		}
+	}
+	return names
 }

@@ -91,6 +91,9 @@ func (c *policyChecker) rule(i int) {
 	add := func(message, hint string, tokens ...any) {
 		c.add(subject, message, hint, append([]any{"rules", i}, tokens...)...)
 	}
+	if r.ID.own() {
+		add(fmt.Sprintf("%q: %s", r.ID, takenName), takenHint, "name")
+	}
 	everybody := r.From == Anyone && r.To == Anyone
 	exact := r.From != Anyone && r.To != Anyone
 	if r.Allow != nil && r.Mode == "" {
@@ -107,12 +110,13 @@ func (c *policyChecker) rule(i int) {
 	case r.Allow != nil && len(r.Allow) == 0:
 		add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
 	}
+	sound := len(c.found)
 	law := law{PairRule: *r, picked: pick.Everything(), blocks: pick.Everything()}
 	law.blocks = c.except(law.blocks, r.Block, subject, "rules", i, "block")
 	law.picked = law.blocks
 	if r.Mode == Scoped && r.Allow != nil {
 		law.picked = c.only(law.picked, r.Allow, subject, "rules", i, "allow")
-		if len(c.found) == known && law.picked.Empty() {
+		if len(c.found) == sound && law.picked.Empty() {
 			add("everything that it allows it also blocks", "let allow and block leave something, or write mode: minimal", "block")
 		}
 	}
@@ -429,6 +433,8 @@ func (c *policyChecker) entries() {
 		switch err := task.CheckName(name); {
 		case err != nil:
 			c.add("", "name: "+err.Error(), "give it a name, which decisions and events show", list, i, "name")
+		case Rule(name).own():
+			c.add(fmt.Sprintf("%q", name), takenName, takenHint, list, i, "name")
 		case names[name]:
 			c.add(fmt.Sprintf("%q", name), "another entry has this name", "give each a name of its own", list, i, "name")
 		}
