@@ -46,8 +46,8 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 	}
 	if way == nil {
 		f := Finding{Holds: true, Why: t.caveat(x, readers)}
-		if a.Subject.Kind == Property && a.Claim == Reaches && f.Why == "" {
-			f.Why = t.opaque(readers)
+		if a.Subject.Kind == Property && f.Why == "" {
+			f.Why = t.opaque(a.Claim, readers)
 		}
 		return f, nil
 	}

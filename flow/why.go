@@ -90,17 +90,22 @@ func (t *Table) caveat(x *theme, readers []int) string {
 	return ""
 }
 
-// opaque says that texts without a schema come to a reader whole: whether one
-// happens to be JSON with the property, nothing says before a run.
-func (t *Table) opaque(readers []int) string {
+// opaque says that texts without a schema come to a reader: whether one happens
+// to be JSON with the property, nothing says before a run. Those that are written
+// by whoever had read the property count as derived from it, and no others.
+func (t *Table) opaque(claim Claim, readers []int) string {
+	level, how, more := Part, " is delivered ", "; \"never derives into\" counts those whose writers had read it"
+	if claim == Derives {
+		level, how, more = Retold, " is told of ", ""
+	}
 	for i := range t.g.Sources {
 		s := &t.g.Sources[i]
 		if s.Structured() || s.Kind == handoff.Goal {
 			continue
 		}
 		for _, r := range readers {
-			if t.Reach(i, r) >= Part {
-				return "of texts without a schema nothing is known, and " + t.g.Readers[r].Name + " is delivered " + t.sourceStep(i).String() + "; \"never derives into\" counts them"
+			if t.Reach(i, r) >= level {
+				return "of texts without a schema nothing is known, and " + t.g.Readers[r].Name + how + t.sourceStep(i).String() + more
 			}
 		}
 	}
