@@ -35,9 +35,9 @@ type Options struct {
 // A Writer writes the record of one run as lines of JSON: what the run is,
 // then each decision and each prompt before it is sent, the events as they
 // come, and the result. The decisions are a chain, which covers the other
-// lines too and has the last line (see package audit). It is
-// safe for concurrent use. The first error is kept: nothing is written after
-// it, and every later call that returns an error returns that one.
+// lines too and has the last line (see package audit). It is safe for
+// concurrent use. The first error is kept: nothing is written after it, and
+// every later call that returns an error returns that one.
 type Writer struct {
 	mu     sync.Mutex // guards all below
 	w      io.Writer
@@ -101,9 +101,10 @@ func (t *Writer) Record(_ context.Context, r event.Record) error {
 }
 
 // Close writes the result, which may be nil, and ends the chain, which covers
-// it; it returns the head of the chain, or none with an error. The result is written as it marshals to
-// JSON, so it must be in the form for the caller. A second Close returns
-// [ErrClosed], or the error that was kept. What is below is not closed.
+// it; it returns the head of the chain, or none with an error. The result is
+// written as it marshals to JSON, so it must be in the form for the caller. A
+// second Close returns [ErrClosed], or the error that was kept. What is below
+// is not closed.
 func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

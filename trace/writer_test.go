@@ -127,6 +127,19 @@ func TestG44AfterAFailedWriteNothingIsSent(t *testing.T) {
 	}
 }
 
+func TestG45ATraceThatWasNotWrittenHasNoHead(t *testing.T) {
+	t.Parallel()
+	f := &full{writes: 1}
+	w := trace.NewWriter(f, given)
+	require.NoError(t, w.Record(t.Context(), record(t, &facts, "")))
+	head, err := w.Close(outcome(), noon)
+	require.ErrorIs(t, err, errFull)
+	require.Zero(t, head)
+	report, err := audit.Verify(&f.Buffer, audit.VerifyOptions{})
+	require.NoError(t, err)
+	require.Equal(t, audit.Open, report.Status)
+}
+
 func TestFailedEventIsNotLostSight(t *testing.T) {
 	t.Parallel()
 	f := &full{}
