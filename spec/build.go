@@ -16,8 +16,9 @@ import (
 // Build calls connect for each agent, and if there is a goal for the
 // coordinator, as an agent of that name, and makes the team. What [team.New] finds
 // wrong comes back as an [*Error], with places, and with it what is wrong with
-// names and references of the tasks. If agents cannot be connected the error
-// joins why, each reason once. connect must not be nil.
+// names and references of the tasks, and with whom and what assertions name: no
+// model is asked for a plan first. If agents cannot be connected the error joins
+// why, each reason once. connect must not be nil.
 func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
 	cfg := f.Config
 	cfg.Agents = make([]team.Member, len(f.Agents))
@@ -46,6 +47,9 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 		return nil, errors.Join(errs...)
 	}
 	t, err := team.New(cfg)
+	if found := f.strangers(endpoints(&cfg)); err == nil && len(found) > 0 {
+		err = found
+	}
 	if err == nil {
 		return t, nil
 	}
@@ -53,6 +57,23 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 		err = append(f.known(problems), f.graph(f.Tasks)...)
 	}
 	return nil, f.Locate(err)
+}
+
+// endpoints returns where the prompts of a team go, as far as its agents say.
+func endpoints(cfg *team.Config) []string {
+	known := []string{}
+	add := func(a team.Agent) {
+		if told, ok := a.(interface{ Endpoint() string }); ok && told.Endpoint() != "" && !slices.Contains(known, told.Endpoint()) {
+			known = append(known, told.Endpoint())
+		}
+	}
+	for i := range cfg.Agents {
+		add(cfg.Agents[i].Agent)
+	}
+	if cfg.Coordinator != nil {
+		add(cfg.Coordinator.Agent)
+	}
+	return known
 }
 
 // standIn takes an agent's place in a team that only checks. It cannot run.
@@ -180,6 +201,9 @@ func (f *File) follow(found []finding) []finding {
 		case !p.written(tokens(problem.Pointer)):
 			continue
 		}
+		out = append(out, p.find(problem))
+	}
+	for _, problem := range f.strangers(nil) {
 		out = append(out, p.find(problem))
 	}
 	return slices.DeleteFunc(out, func(one finding) bool {

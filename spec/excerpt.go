@@ -86,9 +86,14 @@ func (s *source) conceal() {
 	s.once.Do(func() {
 		s.secrets = s.secretsIn(0, len(s.text))
 		if s.tree != nil {
-			s.concealBelow(s.tree, false, make(map[keyed]bool))
+			s.concealBelow(s.tree, false, false, make(map[keyed]bool))
 		}
 	})
+}
+
+// isPath reports whether a value looks like a path, or has nothing to hide.
+func isPath(n *node) bool {
+	return n.is == isText && (n.text == "" || strings.HasPrefix(n.text, "/") || strings.Trim(n.text, "*") == "") || n.is == isList || n.is == isNull
 }
 
 // A keyed is a key, and whether its value is a number.
@@ -97,22 +102,25 @@ type keyed struct {
 	number bool
 }
 
-// concealBelow notes what must not be shown of the parts of a value. Few keys
-// are different, even among many, so it remembers in sounds which are secret.
-func (s *source) concealBelow(n *node, all bool, sounds map[keyed]bool) {
+// concealBelow notes what must not be shown of the parts of a value: all, or of
+// a reveal, whose keys are kinds, all but paths. Few keys are different, even
+// among many, so it remembers in sounds which are secret.
+func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
 	for i := 0; i < n.len(); i++ {
 		value, hide := &n.kids.nodes[i], all
+		inside := reveal
 		if n.is == isObject {
+			inside = inside || n.kids.keys[i] == "reveal" && !all
 			hide = hide || secretAt(n.kids.keys[i], value.is == isNumber, sounds)
 			s.veil(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
 		}
 		if value.is == isText {
 			s.veil(value.text, value.at, s.endOf(n, i))
 		}
-		if value.len() == 0 && hide {
+		if value.len() == 0 && hide && !(reveal && isPath(value)) {
 			s.hide(value, n, i)
 		}
-		s.concealBelow(value, hide, sounds)
+		s.concealBelow(value, hide, inside, sounds)
 	}
 }
 

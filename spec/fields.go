@@ -152,6 +152,9 @@ func (l *loader) needs(n *node, p *place, before string) {
 	for _, name := range p.needs {
 		if n.get(name) == nil && !misspelled(n, name, p) {
 			hint := "write " + name + ": …"
+			if one := p.keys[p.index[name]].kind.one; one != "" {
+				hint = "write " + name + ": " + one
+			}
 			if before != "" {
 				hint = "write {" + name + ": …}"
 			}

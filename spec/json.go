@@ -24,6 +24,7 @@ const (
 type fault struct {
 	at            int
 	message, hint string
+	refused       bool // it could be read, but is not taken
 }
 
 func (f *fault) Error() string { return f.message }

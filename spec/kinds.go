@@ -17,6 +17,8 @@ type kind struct {
 	want string // in messages, after "where" and before "belongs"
 	hint string // what to write instead
 	many string // what to write instead of a list, where that is something else
+	none string // what to write instead of nothing, where that is something else
+	one  string // of a word, which ones there are
 	json object // the same as a JSON Schema, as far as one can say it
 	// fits reports whether the value has the right type.
 	fits func(n *node) bool
@@ -33,6 +35,10 @@ func (k kind) instead(n *node) string {
 	switch f, number := n.float(); {
 	case n.is == isList && k.many != "":
 		return k.many
+	case n.is == isNull && k.none != "":
+		return k.none
+	case n.is == isNull && (k.hint == list.hint || k.hint == mapping.hint):
+		return k.hint + "; or leave the key out"
 	case k.hint == inQuotes && (n.is == isList || n.is == isObject):
 		return "write one text"
 	case k.hint == inQuotes && n.is == isNull:
@@ -123,9 +129,10 @@ func (k kind) named(pattern string, value object) kind {
 // words is the kind of one of several words.
 func words(known ...string) kind {
 	choice := strings.Join(known, ", ")
+	last := len(known) - 1
 	return kind{
 		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
-		json: oneOf(known), fits: is(isText),
+		one: strings.Join(known[:last], ", ") + " or " + known[last], json: oneOf(known), fits: is(isText),
 		parts: func(l *loader, key string, n *node) bool {
 			if slices.Contains(known, n.text) {
 				return true

@@ -33,7 +33,7 @@ type places struct {
 	files       map[*node]*source // what a {file: PATH} was read from
 	trees       map[*source]*node // of files that are JSON or YAML themselves
 	asserts     []*node           // of the run's assertions
-	spoiled     []string          // pointers to what of the policy has a problem of its own
+	spoiled     []string          // pointers to what of the policy could not be read
 }
 
 // An inputPlaceOf is where an input is written; it may be a name alone.
@@ -60,7 +60,7 @@ func (f *File) Locate(err error) error {
 		return err
 	}
 	if f.places.main.spec != nil {
-		problems = sound(problems, f.Tasks, f.Run.Inputs)
+		problems = f.joined(sound(problems, f.Tasks, f.Run.Inputs))
 	}
 	found := make([]finding, len(problems))
 	for i, p := range problems {

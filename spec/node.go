@@ -26,7 +26,7 @@ type kids struct {
 	keys  []string
 	keyAt []int
 	nodes []node
-	end   int // behind the last byte
+	end   int // behind the last byte, or in the last part
 }
 
 // shape is the type of a value.

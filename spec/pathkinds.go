@@ -20,7 +20,9 @@ var (
 	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
 	nameText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).ruleName}
 
-	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).reallyThere}
+	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, none: "write one", json: filled, fits: oneLine.fits, parts: (*loader).reallyThere}
+	ruleSide   = neededText.ofOne(`write one rule for each pair, or "*" for all`)
+	entrySide  = neededText.ofOne("write one entry for each pair")
 	summary    = kind{name: mapping.name, want: mapping.want, hint: "write {maxTokens: 200}", json: ref("summarize"), fits: mapping.fits}
 
 	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).allowPaths}
@@ -31,6 +33,12 @@ var (
 	filledList    = kind{name: list.name, want: list.want, hint: list.hint, fits: is(isList), parts: (*loader).notEmpty}
 	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: (*loader).assertions}
 )
+
+// ofOne is a kind with what to write instead of a list.
+func (k kind) ofOne(many string) kind {
+	k.many = many
+	return k
+}
 
 // kindNames returns the names of the personal kinds.
 func kindNames() []string {
@@ -79,6 +87,9 @@ func (l *loader) paths(key string, n *node, check func(task.Path) error) bool {
 		item := &n.kids.nodes[i]
 		if err := check(task.Path(item.text)); err != nil {
 			says, hint := advice(err, selection.ErrPath)
+			if strings.HasPrefix(key, "reveal") && strings.HasPrefix(item.text, "*") {
+				hint = `name the member: [/iban]; [""] is the whole value` // and nothing that would reveal more
+			}
 			l.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
 			ok = false
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -69,35 +68,18 @@ func (f *fields) origin() task.Position {
 	return origin(f.node.src, f.node.at)
 }
 
-// readAsserts reads the assertions of lists.
-func (r *reader) readAsserts(lists ...*node) {
-	for _, n := range lists {
-		for i := range n.len() {
-			item := &n.kids.nodes[i]
-			a, err := flow.ParseAssertion(item.text)
-			if err != nil {
-				continue // the kind of the list has said so
-			}
-			a.Line = origin(item.src, item.at).String()
-			r.file.Run.Assert = append(r.file.Run.Assert, a)
-			r.places.asserts = append(r.places.asserts, item)
-		}
-	}
-}
-
-// entries reads a list of a policy. What is wrong with an entry spoils it: what
-// only follows from that is not said. A value that is no object is nil.
+// entries reads a list of a policy. What only follows from what is wrong with
+// an entry is not said. A value that is no object is nil.
 func (r *reader) entries(policy *fields, list string, p *place) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
 	for i := range all {
 		item := &n.kids.nodes[i]
 		r.subject = func() string { return "policy: " + entryName(list, i, item) + ": " }
-		known := len(r.found)
 		if all[i] = r.fields(item, p, nil); all[i] != nil {
 			r.needs(item, p, "")
 		}
-		r.places.spoil(known < len(r.found), list, i)
+		r.places.spoil(all[i], list, i)
 	}
 	return all
 }
@@ -115,7 +97,8 @@ func entryName(list string, i int, n *node) string {
 	return fmt.Sprintf("%s %d", what, i+1)
 }
 
-// rule reads one rule.
+// rule reads one rule. For what could not be read of it the gate gets what it
+// has nothing to say of, so that it can speak of the rest.
 func (r *reader) rule(i int, f *fields) handoff.PairRule {
 	if f == nil {
 		return handoff.PairRule{}
@@ -129,15 +112,23 @@ func (r *reader) rule(i int, f *fields) handoff.PairRule {
 		Mode:   handoff.Mode(text(f.own("mode"))),
 		Allow:  pathList(f.own("allow")),
 		Block:  pathList(f.own("block")),
-		Redact: r.redaction(f.own("redact"), "rules", i),
+		Redact: r.redaction(f.own("redact"), "rules", i, "redact"),
 		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
 		Origin: f.origin(),
 	}
 	if n := f.own("maxClassification"); n != nil {
 		p.Ceiling = new(level(n))
 	}
-	p.Translate = r.translation(f.own("translate"))
-	r.places.spoil(known < len(r.found), "rules", i)
+	p.Translate = r.translation(f.own("translate"), "rules", i, "translate")
+	if f.unread("allow") {
+		p.Allow = []task.Path{task.Whole}
+	}
+	if f.unread("reveal") {
+		p.Reveal = map[redact.Kind][]task.Path{redact.IBAN: {task.Whole}}
+	}
+	if p.Ceiling == nil && (known < len(r.found) || f.partly()) {
+		p.Ceiling = new(label.Secret) // it may have said something
+	}
 	return p
 }
 
@@ -147,8 +138,8 @@ func (r *reader) redaction(n *node, where ...any) handoff.Redaction {
 	if n == nil {
 		return out
 	}
-	known := len(r.found)
 	f := r.fields(n, redactPlace, nil)
+	r.places.spoil(f, where...)
 	for _, word := range textList(f.own("kinds")) {
 		out.Kinds = append(out.Kinds, redact.Kind(word))
 	}
@@ -159,23 +150,30 @@ func (r *reader) redaction(n *node, where ...any) handoff.Redaction {
 		if p != nil {
 			r.needs(item, patternPlace, fmt.Sprintf("patterns[%d]: ", i))
 		}
+		if p.partly() {
+			r.places.spoilAll(append(slices.Clone(where), "patterns", i)...)
+		}
 		out.Patterns = append(out.Patterns, redact.Pattern{Name: text(p.own("name")), Regexp: text(p.own("regexp"))})
 	}
-	r.places.spoil(known < len(r.found), where...)
 	return out
 }
 
 // translation reads how what crosses is retold.
-func (r *reader) translation(n *node) *handoff.Translation {
+func (r *reader) translation(n *node, where ...any) *handoff.Translation {
 	if n == nil {
 		return nil
 	}
+	known := len(r.found)
 	f := r.fields(n, translatePlace, nil)
+	r.places.spoil(f, where...)
 	t := &handoff.Translation{Fields: pathList(f.own("fields")), Filter: pathList(f.own("filter")), Recast: handoff.Recast(text(f.own("recast")))}
 	if s := f.own("summarize"); s != nil {
 		by := r.fields(s, summarizePlace, nil)
 		r.needs(s, summarizePlace, "summarize: ")
 		t.MaxTokens, t.ByModel = integer(by.own("maxTokens")), text(by.own("by")) == "model"
+	}
+	if t.MaxTokens == 0 && known < len(r.found) {
+		t.MaxTokens = 1 // it may have said something
 	}
 	return t
 }

@@ -12,11 +12,40 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// spoil notes that an entry of the policy has a problem of its own.
-func (p *places) spoil(bad bool, where ...any) {
-	if bad {
-		p.spoiled = append(p.spoiled, task.Pointer(append([]any{"policy"}, where...)...))
+// spoil notes which values of an object of the policy could not be read, or are
+// missing: what the gate says of those only follows. Of an object that is none
+// it says nothing.
+func (p *places) spoil(f *fields, where ...any) {
+	if f == nil {
+		p.spoilAll(where...)
+		return
 	}
+	for i := range f.place.keys {
+		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // see rule
+			p.spoilAll(append(slices.Clone(where), name)...)
+		}
+	}
+}
+
+func (p *places) spoilAll(where ...any) {
+	p.spoiled = append(p.spoiled, task.Pointer(append([]any{"policy"}, where...)...))
+}
+
+// unread reports whether a key stands here whose value cannot be used.
+func (f *fields) unread(name string) bool { return f.own(name) == nil && f.node.get(name) != nil }
+
+// lacks reports whether a key is unread, or is missing where it must stand.
+func (f *fields) lacks(name string) bool {
+	return f.own(name) == nil && (f.node.get(name) != nil || slices.Contains(f.place.needs, name))
+}
+
+// partly reports whether something of an object could not be read or is missing.
+func (f *fields) partly() bool {
+	if f == nil {
+		return true
+	}
+	unknown := func(name string) bool { _, known := f.place.index[name]; return !known }
+	return slices.ContainsFunc(f.node.kids.keys, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
 }
 
 // soundEntry reports whether a pointer names nothing that is spoiled.
@@ -34,7 +63,7 @@ func (p *places) soundEntry(pointer string) bool {
 // schemas of results tell.
 func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
 	r.uniqueRules(p)
-	r.uniquePatterns(p, f)
+	clash := r.uniquePatterns(p, f)
 	if len(r.found) >= tooMany {
 		return
 	}
@@ -48,39 +77,26 @@ func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
 		if len(r.found) >= tooMany {
 			return
 		}
-		if r.places.soundEntry(problem.Pointer) {
+		if r.places.soundEntry(problem.Pointer) && !(clash && problem.Pointer == "/policy/redact") {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
-			if problem.Hint == "" {
-				problem.Message, problem.Hint = patternAdvice(problem.Message)
-			}
 			r.found = append(r.found, r.places.find(problem))
 		}
 	}
 }
 
-// patternAdvice splits what package redact says of a pattern into what is
-// wrong and what to write instead.
-func patternAdvice(message string) (says, hint string) {
-	says = strings.TrimPrefix(message, redact.ErrOptions.Error()+": ")
-	for _, verb := range [...]string{"ask", "choose", "write", "join"} {
-		if i := strings.LastIndex(says, ": "+verb+" "); i >= 0 {
-			return says[:i], says[i+2:]
-		}
-	}
-	if strings.Contains(says, "error parsing regexp") {
-		hint = "write it in RE2 syntax, and in quotes"
-	}
-	return says, hint
-}
-
 // known leaves out who is not known to the policy of a team that lacks the
 // name of an agent: it may be that one.
 func (f *File) known(problems task.Problems) task.Problems {
-	nameless := len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
+	nameless := f.nameless()
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
 		side := strings.HasSuffix(p.Pointer, "/from") || strings.HasSuffix(p.Pointer, "/to")
 		return nameless && side && errors.Is(p, handoff.ErrPolicy)
 	})
+}
+
+// nameless reports whether an agent lacks its name, or there is none.
+func (f *File) nameless() bool {
+	return len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
 }
 
 // policySubject says what of the policy a pointer is about.
@@ -106,7 +122,7 @@ func (r *reader) uniqueRules(p *handoff.Policy) {
 		if k, twice := first[name]; twice {
 			n, _, _ := r.places.resolve([]string{"policy", "rules", fmt.Sprint(i), "name"})
 			r.subject = nil
-			r.bad(n, ErrInvalid, "give each rule a name of its own, or none", "policy: rule %s: rule %d has this name too", quote(string(name)), k+1)
+			r.bad(n, ErrInvalid, "give each rule a name of its own, or none", "policy: rule %s: the rule in line %d has this name too", quote(string(name)), p.Rules[k].Origin.Line)
 			continue
 		}
 		first[name] = i
@@ -114,8 +130,8 @@ func (r *reader) uniqueRules(p *handoff.Policy) {
 }
 
 // uniquePatterns reports two patterns of one name that mean different things:
-// where both count, nobody could tell what was taken out.
-func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) {
+// where both count, nobody could tell what was taken out. It says whether there are.
+func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
 	known := make(map[string]string)
 	look := func(of handoff.Redaction, where ...string) {
 		r.subject = nil
@@ -127,10 +143,10 @@ func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) {
 			case pattern.Name == "" || n == nil:
 			case own[pattern.Name]:
 				r.bad(n, ErrInvalid, "join the two by |", "policy: pattern %s: named twice", quote(pattern.Name))
-				r.places.spoiled = append(r.places.spoiled, "/policy/"+strings.Join(append(where, "redact"), "/"))
+				clash = true
 			case twice && regexp != pattern.Regexp:
 				r.bad(n, ErrInvalid, "give each pattern a name of its own", "policy: pattern %s: another one has this name and another regexp", quote(pattern.Name))
-				r.places.spoiled = append(r.places.spoiled, "/policy/redact")
+				clash = true
 			}
 			known[pattern.Name], own[pattern.Name] = pattern.Regexp, true
 		}
@@ -139,6 +155,7 @@ func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) {
 	for i := range p.Rules {
 		look(p.Rules[i].Redact, "rules", fmt.Sprint(i))
 	}
+	return clash
 }
 
 // inPolicy finds a value of a policy, or what comes nearest to it: where a rule

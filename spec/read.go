@@ -52,7 +52,7 @@ func (l *loader) open(given, flag string) *node {
 	n, bad := parse(src)
 	for _, f := range bad {
 		err := ErrSyntax
-		if n != nil {
+		if n != nil && !f.refused {
 			err = ErrInvalid
 		}
 		l.badAt(src, f.at, err, f.hint, "%s", f.message)

@@ -22,17 +22,19 @@ const maxBlockKeys = 1000
 // parseYAML reads the text of a source. What YAML has beyond values (anchors,
 // aliases, merges, tags, directives, complex keys, several documents) is
 // refused while it is still a list of tokens: the parser sees nothing that
-// could make it expand, recurse without bound or take quadratic time.
+// could make it expand, recurse without bound or take quadratic time. A * that
+// stands alone is reported, and read as the text that was meant.
 func parseYAML(s *source) (*node, []fault, error) {
 	tokens := lexer.Tokenize(s.text)
 	c := &yamlConverter{src: s, line: 1, column: 1}
-	if bad := c.inspect(tokens); len(bad) > 0 {
+	stars := c.stars(tokens)
+	if bad := append(c.inspect(tokens), stars...); len(bad) > len(stars) {
 		return nil, bad, bad[0].err()
 	}
 	file, err := parseTokens(tokens)
 	if err != nil {
 		f := c.syntax(err)
-		return nil, []fault{*f}, f
+		return nil, append(stars, *f), f
 	}
 	var body ast.Node
 	for _, doc := range file.Docs {
@@ -45,9 +47,9 @@ func parseYAML(s *source) (*node, []fault, error) {
 		c.convert(body, n)
 	}
 	if c.fault != nil {
-		return nil, []fault{*c.fault}, c.fault
+		return nil, append(stars, *c.fault), c.fault
 	}
-	return n, c.twice, nil
+	return n, append(stars, c.twice...), nil
 }
 
 func (f fault) err() error { return &f }
@@ -72,6 +74,24 @@ type yamlConverter struct {
 	fault        *fault
 }
 
+// stars reports each * that stands alone, which YAML takes for an alias without
+// a name, and makes a text of it. More than a file can reasonably have stay aliases.
+func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
+	for _, t := range tokens {
+		if t.Type != token.AliasType || len(found) == maxProblems {
+			continue
+		}
+		at := c.at(t.Position)
+		rest := strings.TrimPrefix(c.src.text[at:], "*")
+		if rest != "" && !strings.ContainsRune(" \t\r\n,}]", rune(rest[0])) {
+			continue
+		}
+		found = append(found, fault{at: at, message: "a * without quotes begins an alias, which is not taken", hint: `put it in quotes: "*"`, refused: true})
+		t.Type, t.CharacterType, t.Indicator = token.StringType, token.CharacterTypeMiscellaneous, token.NotIndicator
+	}
+	return found
+}
+
 // inspect returns the tokens that are refused, and what is nested too deep or too wide.
 func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 	line := 0 // of the last one: a line with several of a kind is reported once
@@ -90,7 +110,7 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType:
-			add(t, "anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas")
+			add(t, "anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes")
 		case token.MergeKeyType:
 			add(t, "merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults")
 		case token.TagType:
@@ -223,7 +243,7 @@ func (c *yamlConverter) convert(from ast.Node, n *node) {
 		for i, value := range v.Values {
 			c.convert(value, &n.kids.nodes[i])
 		}
-		n.kids.end = c.offset
+		n.kids.end = c.shut(v.IsFlowStyle, v.End)
 	case *ast.LiteralNode:
 		n.is, n.at, n.text = isText, c.at(v.Start.Position), v.Value.Value
 		if v.Start.Type == token.LiteralType {
@@ -245,7 +265,8 @@ func (c *yamlConverter) convert(from ast.Node, n *node) {
 func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n *node) {
 	n.is = isObject
 	n.kids = &kids{keys: make([]string, len(values)), keyAt: make([]int, len(values)), nodes: make([]node, len(values))}
-	if m, ok := from.(*ast.MappingNode); ok && m.IsFlowStyle {
+	m, ok := from.(*ast.MappingNode)
+	if ok && m.IsFlowStyle {
 		n.at = c.at(m.Start.Position)
 	} else if len(values) > 0 {
 		n.at = c.at(values[0].Key.GetToken().Position)
@@ -260,7 +281,19 @@ func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n
 		c.convert(pair.Value, &n.kids.nodes[i])
 	}
 	n.kids.end = c.offset
+	if ok {
+		n.kids.end = c.shut(m.IsFlowStyle, m.End)
+	}
 	c.twice = append(c.twice, duplicates(c.src, n.kids)...)
+}
+
+// shut returns where the parts of a list or a mapping end: before the bracket
+// that closes it, or else somewhere in the last one.
+func (c *yamlConverter) shut(flow bool, end *token.Token) int {
+	if flow && end != nil {
+		return c.at(end.Position)
+	}
+	return c.offset
 }
 
 func isScalar(n ast.Node) bool {
