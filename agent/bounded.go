@@ -19,10 +19,12 @@ var ErrUnbounded = errors.New("not bounded")
 // a final /**, and as "", it takes containers too, and then all in them is bounded.
 //
 // A text is bounded by a "pattern" between ^ and $ that matches at most 64
-// characters ("maxLength" may see to that), of which at most 8 are chosen
-// freely: from a class of more than 32 characters or more than 6 letters.
-// Codes, dates and hexadecimal ids pass; words and sentences do not. "format"
-// bounds nothing, since the validator does not check it.
+// characters ("maxLength" may see to that) and spells at most 42 bits. Digits,
+// the letters A to F and the signs of ASCII spell nothing. Any other class is
+// counted by its size, and so is each choice, such as of alternatives, of how
+// often something is repeated, or of upper and lower case: eight letters of one
+// case pass, and so do codes, dates, UUIDs and hashes; sentences do not.
+// "format" bounds nothing, since the validator does not check it.
 //
 // The names of members that a path takes along, by * or /**, come from
 // "properties" alone, in an object that "additionalProperties": false closes.
@@ -30,9 +32,17 @@ var ErrUnbounded = errors.New("not bounded")
 // the path is enough; of "anyOf" and "oneOf", all must; what "if" and "not"
 // say, and what two schemas bound only together, does not count.
 //
-// What remains: a number carries what its digits carry (see [MaxNumber]), and a list
-// as much as its items together. An error wraps [ErrUnbounded]; it says why, and
-// what to write in the schema. Without a schema (nil), nothing is bounded.
+// All that the path takes along counts together, lists with all their items and
+// nested ones too: at most 42 bits that spell, and 2,560 characters, as many as
+// 64 numbers have. A value of an enum is one character; as an item or a member
+// among others it spells too if there are more than six values.
+//
+// What remains: digits, hexadecimal letters, signs, and choices among six spell
+// nothing by themselves, but carry a message between two that have a code for
+// it: 64 digits some 26 bytes, 64 numbers one kilobyte, and what may have 2,560
+// of any of these characters two. Each path is bounded by itself; several add up.
+// An error wraps [ErrUnbounded]; it says why, and what to write in the schema.
+// Without a schema (nil), nothing is bounded.
 func (s *Schema) Bounded(path task.Path) error {
 	if s == nil {
 		return fmt.Errorf("%s is %w: there is no schema; write one in outputSchema", shown(path), ErrUnbounded)
@@ -46,9 +56,12 @@ func (s *Schema) Bounded(path task.Path) error {
 	if s.Has(tokens) != Yes {
 		return fmt.Errorf("%s is %w: the schema has no %s; write it under \"properties\"", shown(path), ErrUnbounded, shown(path))
 	}
-	c, _ := q.at(s.root, 0).most()
+	there := q.at(s.root, 0)
+	c, _ := there.most()
 	if c.level != free {
-		return nil
+		if c.why = there.load().excess(); c.why == "" {
+			return nil
+		}
 	}
 	if c.why == "" {
 		c.why = `the schema lets anything stand there: write "type": "number", "integer" or "boolean", or an "enum"`

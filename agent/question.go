@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -64,12 +65,22 @@ func (q *question) own(n *node, i int) reach {
 
 // listed returns what stands at a path in one of the values.
 func listed(values []any, path []string) reach {
+	choices := len(values)
 	for _, token := range path {
 		values = parts(values, token)
 	}
-	var r reach
+	var found [kindCount]int
 	for _, v := range values {
-		r[kindOf(v)] = cell{level: held}
+		found[kindOf(v)]++
+	}
+	var r reach
+	for k, n := range found {
+		if n > 0 {
+			r[k] = cell{level: held, load: load{chars: 1}}
+		}
+		if n > 0 && kind(k) >= aString {
+			r[k].load.words = math.Log2(float64(min(n, choices)))
+		}
 	}
 	return r
 }
@@ -127,13 +138,13 @@ func (q *question) members(n *node, i int, such func(name string) bool) reach {
 	var r reach
 	for name, p := range n.props {
 		if such(name) {
-			r = r.or(q.at(p, i))
+			r = r.plus(q.at(p, i))
 		}
 	}
 	for _, p := range n.patterns {
-		r = r.or(q.unnamed(n, p.node, i))
+		r = r.plus(q.unnamed(n, p.node, i))
 	}
-	return r.or(q.unnamed(n, n.rest, i))
+	return r.plus(q.unnamed(n, n.rest, i))
 }
 
 // unnamed returns what can stand in members whose names the reply chooses.
@@ -170,18 +181,20 @@ func (q *question) anyElement(n *node, i int) reach {
 	var r reach
 	for k, p := range n.prefix {
 		if n.maxItems < 0 || k < n.maxItems {
-			r = r.or(q.at(p, i))
+			r = r.plus(q.at(p, i))
 		}
 	}
 	if n.maxItems >= 0 && n.maxItems <= len(n.prefix) {
 		return r
 	}
 	rest := q.at(n.items, i)
-	c, _ := rest.most()
-	if many := n.maxItems < 0 || n.maxItems > maxBoundedItems; q.strict && many && c.level == held {
+	if n.maxItems >= 0 && n.maxItems <= maxBoundedItems {
+		return r.plus(rest.times(n.maxItems - len(n.prefix)))
+	}
+	if c, _ := rest.most(); q.strict && c.level == held {
 		rest = freely(fmt.Sprintf(`%s leaves open how many items there are: write "maxItems" of at most %d`, place(n.at), maxBoundedItems))
 	}
-	return r.or(rest)
+	return r.plus(rest)
 }
 
 // index returns the number that a token writes as RFC 6901 does.
@@ -205,7 +218,7 @@ func (q *question) whole(n *node) reach {
 		case anArray:
 			r[k] = q.array(n)
 		default:
-			r[k] = cell{level: held}
+			r[k] = scalar(k)
 		}
 	}
 	return r
@@ -214,14 +227,14 @@ func (q *question) whole(n *node) reach {
 // object and array are what containers of these kinds are at the end of a path.
 func (q *question) object(n *node) cell {
 	if !q.deep {
-		return cell{free, container(n, "an object")}
+		return cell{level: free, why: container(n, "an object")}
 	}
 	return contained(q.members(n, len(q.path), anyName))
 }
 
 func (q *question) array(n *node) cell {
 	if !q.deep {
-		return cell{free, container(n, "an array")}
+		return cell{level: free, why: container(n, "an array")}
 	}
 	return contained(q.anyElement(n, len(q.path)))
 }
@@ -236,5 +249,5 @@ func container(n *node, what string) string {
 // contained returns how freely a container stands whose parts are those.
 func contained(parts reach) cell {
 	c, _ := parts.most()
-	return cell{max(c.level, held), c.why}
+	return cell{max(c.level, held), c.why, parts.load()}
 }

@@ -1,9 +1,15 @@
 package agent
 
+import (
+	"cmp"
+	"math"
+)
+
 // A cell says how freely values of one kind can stand somewhere.
 type cell struct {
 	level level
 	why   string // of a free one; empty if nothing was said about it
+	load  load   // of held ones: what values of this kind carry
 }
 
 type level uint8
@@ -18,13 +24,25 @@ const (
 type reach [kindCount]cell
 
 // everything is the reach of a place about which a schema says nothing.
-var everything = reach{{level: held}, {level: held}, {level: held}, {level: free}, {level: free}, {level: free}}
+var everything = reach{scalar(aNull), scalar(aBoolean), scalar(aNumeric), {level: free}, {level: free}, {level: free}}
+
+// scalar is the cell of null, booleans or numbers.
+func scalar(k kind) cell {
+	if k == aNumeric {
+		return cell{level: held, load: load{chars: MaxNumber}}
+	}
+	return cell{level: held, load: load{chars: 1}}
+}
 
 // and returns what can stand where both hold: a bound of either is a bound.
 func (r reach) and(o reach) reach {
 	for k, c := range o {
-		if c.level < r[k].level || c.level == r[k].level && r[k].why == "" {
+		both := r[k].load.and(c.load)
+		switch {
+		case c.level < r[k].level:
 			r[k] = c
+		case c.level == r[k].level:
+			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), both}
 		}
 	}
 	return r
@@ -33,11 +51,47 @@ func (r reach) and(o reach) reach {
 // or returns what can stand where one of them holds.
 func (r reach) or(o reach) reach {
 	for k, c := range o {
-		if c.level > r[k].level || c.level == r[k].level && r[k].why == "" {
+		one := r[k].load.or(c.load)
+		if kind(k) < aString {
+			one.words = 0
+		}
+		switch {
+		case c.level > r[k].level:
 			r[k] = c
+		case c.level == r[k].level && c.level != absent:
+			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), one}
 		}
 	}
 	return r
+}
+
+// plus returns what can stand in two places together.
+func (r reach) plus(o reach) reach {
+	return r.or(o).carrying(r.load().plus(o.load()))
+}
+
+// times returns what can stand in n such places together.
+func (r reach) times(n int) reach { return r.carrying(r.load().times(n)) }
+
+func (r reach) carrying(l load) reach {
+	for k := range r {
+		if r[k].level == held {
+			r[k].load = l
+		}
+	}
+	return r
+}
+
+// load returns what values carry that are held, of any kind; which kind it is
+// is one of few choices.
+func (r reach) load() load {
+	var most load
+	for _, c := range r {
+		if c.level == held {
+			most = load{max(most.words, c.load.words), max(most.chars, c.load.chars)}
+		}
+	}
+	return most
 }
 
 // most returns the highest level, and of which kind.
@@ -51,9 +105,9 @@ func (r reach) most() (cell, kind) {
 	return r[best], best
 }
 
-// freely is everything, with the reason why nothing holds it.
+// freely is everything, any number of times, with the reason why nothing holds it.
 func freely(why string) reach {
-	r := everything
+	r := everything.carrying(load{math.Inf(1), endless})
 	for k := range r {
 		if r[k].level == free {
 			r[k].why = why

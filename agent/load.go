@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+)
+
+// A load bounds what values carry: how many bits of them can spell, and how
+// many characters they have, a choice of any other kind being one.
+type load struct {
+	words float64
+	chars int
+}
+
+// maxChars is how many characters bounded values have together: 64 numbers.
+const maxChars = maxBoundedItems * MaxNumber
+
+// fewChoices are so few that they spell nothing without a code, like digits.
+const fewChoices = 6
+
+// joined is the load of a part of something larger, where few choices carry no words.
+func (l load) joined() load {
+	if l.words < math.Log2(fewChoices+0.5) {
+		l.words = 0
+	}
+	return l
+}
+
+// plus is the load of two parts together.
+func (l load) plus(o load) load {
+	l, o = l.joined(), o.joined()
+	return load{l.words + o.words, min(l.chars+o.chars, endless)}
+}
+
+// times is the load of as many parts as n, at most [endless].
+func (l load) times(n int) load {
+	l = l.joined()
+	return load{l.words * float64(n), min(l.chars*min(n, endless), endless)}
+}
+
+// or is the load of one of two.
+func (l load) or(o load) load { return load{either(l.words, o.words), max(l.chars, o.chars)} }
+
+// and is the load of what both bound.
+func (l load) and(o load) load { return load{min(l.words, o.words), min(l.chars, o.chars)} }
+
+// excess says in what a load is more than bounded values carry together, or nothing.
+func (l load) excess() string {
+	switch {
+	case l.words > maxWords:
+		return fmt.Sprintf(`its parts leave %.0f bits of letters and words to choose together, more than %d, which can spell anything: write a smaller "maxItems", or fewer values and letters`, l.words, maxWords)
+	case l.chars > maxChars:
+		return fmt.Sprintf(`its parts may have more than %d characters together: write a smaller "maxItems"`, maxChars)
+	}
+	return ""
+}
