@@ -54,7 +54,9 @@ func TestG02WhatIsWrongWithAPolicy(t *testing.T) {
 		{"a ceiling that is no label", "/policy/rules/0/maxClassification", "confidential", rule(handoff.PairRule{From: "analyst", To: "writer", Ceiling: new(label.Secret + 1)})},
 		{"a kind that does not exist", "/policy/rules/0/redact/kinds/0", `"mac"`, rule(handoff.PairRule{From: "analyst", To: "writer", Redact: handoff.Redaction{Kinds: []redact.Kind{"mak"}}})},
 		{"a kind that is always on", "/policy/redact/kinds/0", "leave it out", handoff.Policy{Redact: handoff.Redaction{Kinds: []redact.Kind{"token"}}}},
-		{"a pattern that is none", "/policy/redact/patterns/0", "", handoff.Policy{Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "case", Regexp: "("}}}}},
+		{"a pattern that is none", "/policy/redact/patterns/0", "RE2", handoff.Policy{Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "case", Regexp: "("}}}}},
+		{"a pattern without a name of one", "/policy/redact/patterns/0", `"Staff No": not a name of a pattern`, handoff.Policy{Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "Staff No", Regexp: "a"}}}}},
+		{"a star revealed", "/policy/rules/0/reveal/email/0", "name the member", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"email": {"*"}}})},
 		{"a secret revealed", "/policy/rules/0/reveal/token", "is a secret", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"token": scoped}})},
 		{"nothing revealed", "/policy/rules/0/reveal/email", "names no path", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"email": nil}})},
 		{"an unknown kind revealed", "/policy/rules/0/reveal/mail", "no personal kind", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"mail": scoped}})},
@@ -72,6 +74,9 @@ func TestG02WhatIsWrongWithAPolicy(t *testing.T) {
 		{"an unknown role", "/policy/rules/0/translate/recast", "user or system", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Recast: "tool"}})},
 		{"anyone into the system prompt", "/policy/rules/0/translate/recast", "both sides", rule(handoff.PairRule{From: handoff.Anyone, To: "writer", Translate: &handoff.Translation{Recast: handoff.RecastSystem}})},
 		{"two rules for a pair", "/policy/rules/1", "number 1", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full}, {From: "analyst", To: "writer", Block: scoped}}}},
+		{"two rules for a pair, of a file", "/policy/rules/1", "in line 3", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 4, Column: 7}}}}},
+		{"two rules for a pair, on one line", "/policy/rules/1", "in column 7 of this line", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 3, Column: 70}}}}},
+		{"two renewals for a pair", "/policy/renew/1", `"d" is for this pair too`, handoff.Policy{Renew: []handoff.Renewal{{Name: "d", From: "analyst", To: "writer", TTL: 1, Reason: "r"}, {Name: "e", From: "analyst", To: "writer", TTL: 1, Reason: "r"}}}},
 		{"a declassifier for everybody", "/policy/declassify/0/to", "an entry of its own", lower(handoff.Declassifier{Name: "d", From: "analyst", To: handoff.Anyone, Paths: scoped, Reason: "r"})},
 		{"a declassifier without a name", "/policy/declassify/0/name", "give it a name", lower(handoff.Declassifier{From: "analyst", To: "writer", Paths: scoped, Reason: "r"})},
 		{"a declassifier without a reason", "/policy/declassify/0/reason", "why it is safe", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: scoped, Reason: " "})},
@@ -114,6 +119,29 @@ func TestG02WhatIsWrongWithAPolicy(t *testing.T) {
 			require.Fail(t, "no such problem", "%s in %v", tt.pointer, problems)
 		})
 	}
+}
+
+// TestG02NoFaultHidesAnother holds that what is independent is said at once.
+func TestG02NoFaultHidesAnother(t *testing.T) {
+	t.Parallel()
+	p := handoff.Policy{
+		Rules: []handoff.PairRule{
+			{From: "analyst", To: "writer", Mode: handoff.Full, Allow: []task.Path{"a"}},
+			{From: "analyst", To: "writer", Mode: "fulll"},
+			{From: "nobody", To: "writer", Allow: []task.Path{"/a"}, Block: []task.Path{"a"}, Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "zz", Regexp: "z9"}}}},
+		},
+		Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "yy", Regexp: "D:zz"}}}, // which would match [REDACTED:zz]
+	}
+	_, err := p.Compile(parties)
+	problems, ok := errors.AsType[task.Problems](err)
+	require.True(t, ok, "%v", err)
+	var at []string
+	for _, p := range problems {
+		at = append(at, p.Pointer)
+	}
+	require.ElementsMatch(t, []string{
+		"/policy/rules/0/allow", "/policy/rules/1/mode", "/policy/rules/1", "/policy/rules/2/from", "/policy/rules/2/block", "/policy/redact",
+	}, at)
 }
 
 func TestG02AnAgentsDefaultIsAMode(t *testing.T) {

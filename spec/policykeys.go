@@ -21,7 +21,7 @@ var rulePlace = newPlace("rule", "a rule",
 	key{"block", blockPaths, Works, nil, "what must not cross in any mode; a bare name counts at any depth"},
 	key{"maxClassification", classification, Works, nil, "nothing above this label crosses; no bound unless set"},
 	key{"redact", mapping.of("redact"), Works, nil, "what is taken out beside what always is: see redact"},
-	key{"reveal", revealed, Works, nil, "personal data that crosses in clear, by kind, and where: `{iban: [/iban]}`; only in a rule with an agent on both sides"},
+	key{"reveal", revealed, Works, nil, "personal data that crosses in clear, by kind, and where: `{iban: [/iban]}`; only in a rule with a name on both sides, for an agent to read"},
 	key{"translate", mapping.of("translate"), Works, nil, "how what crosses is retold: see translate"},
 ).needing("from", "to").like("from", "to", "mode")
 
@@ -38,7 +38,7 @@ var summarizePlace = newPlace("summarize", "summarize",
 ).needing("maxTokens")
 
 var redactPlace = newPlace("redact", "redact",
-	key{"kinds", personalKinds, Works, nil, "built-in kinds beside those that are always taken out between agents"},
+	key{"kinds", personalKinds, Works, nil, "built-in kinds beside those that are always taken out on the way to an agent"},
 	key{"patterns", filledList.of("pattern"), Works, nil, "kinds of your own: see pattern"},
 )
 

@@ -19,8 +19,10 @@ import (
 // every run; a run is told apart by its own id.
 type ID string
 
-// A Path points into a structured value, as RFC 6901 writes it. Whole, the
-// empty path, is the value itself.
+// A Path names parts of a structured value: a pointer as RFC 6901 writes it, in
+// the forms that package pick reads. There "*" stands for any one element or
+// member, "/**" at the end takes along what is beneath, and a block may be a
+// bare name, which counts at any depth. Whole, the empty path, is the value itself.
 type Path string
 
 // Whole is the path of a value as a whole.
