@@ -84,7 +84,11 @@ func receipt(res *team.Result) string {
 	if c.Prompts == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s sent · %s if everything were shared · %s redacted · %s withheld", size(c.Sent), size(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
+	done := "sent"
+	if !res.Answered {
+		done = "offered to endpoints that did not answer"
+	}
+	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", size(c.Sent), done, size(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
 	if c.Revealed > 0 {
 		text += fmt.Sprintf(" · %s revealed", plural(c.Revealed, "value"))
 	}
