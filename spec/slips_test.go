@@ -94,6 +94,15 @@ assert: [input nope never reaches fraud]`, []string{
 	}
 }
 
+// TestAStarIsASlipOfSyntax holds its condition, and that a file may be full of it.
+func TestAStarIsASlipOfSyntax(t *testing.T) {
+	t.Parallel()
+	_, err := spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader("agents: [{name: *}]\n")})
+	require.ErrorIs(t, err, spec.ErrSyntax)
+	_, err = spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader("agents: [" + strings.Repeat("*, ", 5000) + "]\n")})
+	require.ErrorContains(t, err, "and 1 more")
+}
+
 // TestARevealIsShownAsItIs holds that excerpts show the paths of a reveal, whose
 // keys are kinds, with the caret where the problem is, and nothing else behind a
 // key that sounds like a credential.
