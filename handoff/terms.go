@@ -314,10 +314,19 @@ func (t *Terms) Reveals() []redact.Kind {
 // reader like theirs.
 func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standardRedactor(t.to) }
 
-// Recasts reports whether what crosses is to stand in the system prompt, and
-// whether an entry of the policy endorses it for that.
-func (t *Terms) Recasts() (system, endorsed bool) {
-	return t != nil && t.recast == RecastSystem, t != nil && t.endorse != nil
+// Unendorsed says why what crosses would be held where it is to stand in the
+// system prompt: nobody endorses it. It is nil if somebody does, and if it is to
+// stand elsewhere.
+func (t *Terms) Unendorsed() *Refusal {
+	switch {
+	case t == nil || t.recast != RecastSystem:
+		return nil
+	case t.endorse == nil:
+		return &Refusal{RuleGrant, "it is to stand in the system prompt, and no entry endorses it", "endorse it in the policy, or leave recast out"}
+	case t.byModel: // an endorser speaks for what it has seen
+		return &Refusal{RuleGrant, "it is to stand in the system prompt as a model retells it, which nobody endorses", "summarize it by: excerpt, or leave recast out"}
+	}
+	return nil
 }
 
 // Retells describes how what crosses is retold, such as "excerpt of 500

@@ -36,10 +36,9 @@ func (c *checker) checkGrants(i int) {
 			at().say(err.Error(), "", err)
 		} else {
 			c.checkOpaque(i, j, up, &grant)
-			if system, endorsed := grant.Terms.Recasts(); system && !endorsed {
+			if r := grant.Terms.Unendorsed(); r != nil {
 				c.advice = append(c.advice, task.Problem{
-					Pointer: at().pointer, Subject: at().subject, Hint: "endorse it in the policy, or leave recast out",
-					Message: fmt.Sprintf("the result of %q is to stand in the system prompt, and no entry endorses it: it is held unless all that it is made from is endorsed", g.Task(up).Title),
+					Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
 				})
 			}
 			c.checkPaths(at, &grant, d.Need, func() stands {
@@ -62,8 +61,8 @@ func (c *checker) checkGrants(i int) {
 			} else {
 				c.checkPaths(at, &grant, u.Need, func() stands { return standsIn(p.input(*u)) })
 			}
-			if system, endorsed := grant.Terms.Recasts(); system && !endorsed {
-				at().say("it is to stand in the system prompt, and no entry endorses it", "endorse it in the policy, or leave recast out", task.ErrInvalid)
+			if r := grant.Terms.Unendorsed(); r != nil {
+				at().say(r.Reason, r.Hint, task.ErrInvalid)
 			}
 		}
 		for _, r := range handoff.CheckReveal(grant.Reveal) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -15,28 +16,81 @@ func (c *checker) checkIdle() {
 		return
 	}
 	used := c.pairs()
-	idle := func(subject, from, to string, tokens ...any) {
+	warn := func(subject, why string, tokens ...any) {
+		c.advice = append(c.advice, task.Problem{Pointer: task.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: "no effect here: " + why})
+	}
+	idle := func(subject, from, to string, tokens ...any) bool {
 		if from == handoff.Anyone || to == handoff.Anyone || used[[2]string{from, to}] {
-			return
+			return false
 		}
-		c.advice = append(c.advice, task.Problem{
-			Pointer: task.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject,
-			Message: fmt.Sprintf("no effect here: %q is given nothing that %q makes", to, from),
-		})
+		warn(subject, fmt.Sprintf("%q is given nothing that %q makes", to, from), tokens...)
+		return true
 	}
 	for i := range policy.Rules {
 		r := &policy.Rules[i]
 		idle(fmt.Sprintf("rule %s→%s", r.From, r.To), r.From, r.To, "rules", i)
 	}
 	for i, d := range policy.Declassify {
-		idle(fmt.Sprintf("%q", d.Name), d.From, d.To, "declassify", i)
+		if idle(fmt.Sprintf("%q", d.Name), d.From, d.To, "declassify", i) {
+			continue
+		}
+		if why := c.lowersNothing(&d); why != "" {
+			warn(fmt.Sprintf("%q", d.Name), why, "declassify", i, "lowerTo")
+		}
 	}
 	for i, e := range policy.Endorse {
-		idle(fmt.Sprintf("%q", e.Name), e.From, e.To, "endorse", i)
+		if !idle(fmt.Sprintf("%q", e.Name), e.From, e.To, "endorse", i) && e.To == handoff.User {
+			warn(fmt.Sprintf("%q", e.Name), "nothing stands in a system prompt of the caller's", "endorse", i, "to")
+		}
 	}
 	for i, n := range policy.Renew {
 		idle(fmt.Sprintf("%q", n.Name), n.From, n.To, "renew", i)
 	}
+}
+
+// lowersNothing says why a declassifier lowers nothing of what its pair may
+// exchange in a run of the plan, as far as that is certain; "" if it may. What
+// a bus or a memory of the caller's brings has any label.
+func (c *checker) lowersNothing(d *handoff.Declassifier) string {
+	reader := *c.options.UserAccepts
+	if i, ok := c.team.member(d.To); ok {
+		reader = c.team.caps[i].Clearance()
+	} else if d.To == handoff.Coordinator && c.team.config.Coordinator != nil {
+		caps := c.team.coordinator(&c.options)
+		reader = caps.Clearance()
+	}
+	highest, brought := c.highest(d.From, d.To), c.options.Bus != nil || c.options.Memory != nil
+	switch {
+	case d.LowerTo > reader:
+		return fmt.Sprintf("%q may see %v, and lowerTo is above that", d.To, reader)
+	case d.From != handoff.Coordinator && !brought && highest <= d.LowerTo:
+		return fmt.Sprintf("what %q makes is %v at most, and lowerTo is not below that", d.From, highest)
+	}
+	return ""
+}
+
+// highest returns the highest label that what somebody makes for a reader may
+// have in a run of the plan.
+func (c *checker) highest(from, to string) label.Classification {
+	level := label.Public
+	if from == handoff.User && c.options.Answer != nil {
+		level = c.options.Answer.Classification
+	}
+	for i := range c.plan.graph.Len() {
+		if t := c.plan.graph.Task(i); t.Assignee == from {
+			level = level.Join(c.plan.labels[i])
+		} else if from == handoff.User {
+			for _, u := range t.Uses {
+				level = level.Join(c.plan.input(u).Classification)
+			}
+		}
+	}
+	for i := range c.options.Messages {
+		if m := &c.options.Messages[i]; m.From == from && m.reads(to) {
+			level = level.Join(m.Classification)
+		}
+	}
+	return level
 }
 
 // pairs returns of whom what may cross to whom in a run of the plan.

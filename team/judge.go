@@ -45,7 +45,7 @@ func (c *checker) checkReaders() {
 			if !m.reads(caps.Agent) {
 				continue
 			}
-			if x := c.team.edges.between(m.From, caps.Agent).Crossing(m.Classification, caps.Clearance(), caps.Agent); x.Held() {
+			if x := c.team.mailed(m.From, m.Classification, caps); x.Held() {
 				c.add(task.Problem{
 					Pointer: task.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
 					Hint: fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent),

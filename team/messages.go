@@ -71,7 +71,7 @@ func (a *attempt) deliver() {
 	if _, given := r.mail.given[a.index]; !given {
 		now := time.Now()
 		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
-			x := r.team.edges.between(m.Envelope.Producer(), a.caps.Agent).Crossing(m.Envelope.Classification(), a.caps.Clearance(), a.caps.Agent)
+			x := r.team.mailed(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		r.must(err) // the bus is one of this roster
@@ -84,6 +84,17 @@ func (a *attempt) deliver() {
 		})
 		a.messages++
 	}
+}
+
+// mailed is what becomes of a message of some label on its way to a reader. Its
+// text was held to no schema, so only an entry with unsafeText lowers it.
+func (t *Team) mailed(from string, level label.Classification, to *handoff.Capabilities) handoff.Crossing {
+	x := t.edges.between(from, to.Agent).Crossing(level, to.Clearance(), to.Agent)
+	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
+		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), handoff.ReasonRule
+		x.Detail = fmt.Sprintf("it is %v, %q may see %v, and %q lowers only the validated parts of a result", level, to.Agent, to.Clearance(), d.Name)
+	}
+	return x
 }
 
 // begun tells subscribers of the messages that stand in the prompt.
