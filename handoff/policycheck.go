@@ -92,7 +92,7 @@ func (c *policyChecker) rule(i int) {
 		c.add(subject, message, hint, append([]any{"rules", i}, tokens...)...)
 	}
 	if r.ID.own() {
-		add(fmt.Sprintf("%q: %s", r.ID, takenName), takenHint, "name")
+		add(takenName, takenHint, "name")
 	}
 	everybody := r.From == Anyone && r.To == Anyone
 	exact := r.From != Anyone && r.To != Anyone
