@@ -27,6 +27,7 @@ race:
 bench:
 	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./assign ./synth -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
+	$(GO) test ./handoff ./redact ./flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Table)$$' -benchtime 1s
 
 # What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
 corpora:
