@@ -24,7 +24,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		return envelope.Payload{}, Held
 	}
 	value, ok := decoded(p)
-	if _, text := value.(string); !ok || text { // a text in quotes is a text
+	if _, text := value.(string); !ok || text || g.Source.Kind == Fault { // a text in quotes is a text, and so is what an agent said when it failed
 		d.Dropped = []task.Path{task.Whole}
 		return hold("a text crosses whole or not at all, and only parts are granted: " + s.String())
 	}

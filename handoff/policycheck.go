@@ -88,6 +88,9 @@ func (c *policyChecker) rule(i int) {
 	if r.ID == "" {
 		r.ID = Rule(r.From + "→" + r.To)
 	}
+	if err := task.CheckLine(string(r.ID)); err != nil {
+		c.add(subject, "its name: "+err.Error(), "write one clean line", "rules", i, "name")
+	}
 	add := func(message, hint string, tokens ...any) {
 		c.add(subject, message, hint, append([]any{"rules", i}, tokens...)...)
 	}

@@ -1,0 +1,29 @@
+package handoff_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+func TestG53NamesOfRulesAreOneCleanLine(t *testing.T) {
+	t.Parallel()
+	p := exactly(handoff.PairRule{ID: "x\ny\x1b[2J", Mode: handoff.Full})
+	_, err := p.Compile([]handoff.Party{{Name: "analyst"}, {Name: "writer"}})
+	require.ErrorContains(t, err, "its name: not one clean line")
+}
+
+// What an agent said when it failed is a text, though it be JSON.
+func TestG06AnErrorTextHasNoParts(t *testing.T) {
+	t.Parallel()
+	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
+	g := handoff.WholeOf(source, "")
+	g.Terms = rulebook(t, exactly(handoff.PairRule{Allow: []task.Path{"/notes"}})).Between("analyst", "writer")
+	o := offer(t, envelope.Text(`{"notes":"CANARY"}`))
+	o.Source = source
+	requireHeld(t, granted(t, []handoff.Grant{g}), o, "analyst→writer", handoff.ReasonRule, handoff.CodeHeld)
+}
