@@ -451,7 +451,7 @@ func TestG18EachRetryIsANewContract(t *testing.T) {
 
 		tries = 0
 		maker := spec("maker")
-		maker.TTL = 1100 * time.Millisecond
+		maker.TTL = 900 * time.Millisecond // two waits take at least a second, of which half is chance
 		again.RetryBackoff = 1
 		res = run(t, governed(t, nil, member("maker", says("x")), reader), nil, maker, again)
 		require.Equal(t, handoff.CodeHeld, of(t, res, "reader").Error.Code, "expired between two attempts")
