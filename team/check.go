@@ -233,11 +233,20 @@ func (c *checker) checkOutput() {
 		if c.options.Output == "" {
 			pointer = task.Pointer("tasks", p.outputs[0])
 		}
-		c.add(task.Problem{
+		problem := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
 			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.labels[p.outputs[0]], *c.options.UserAccepts),
 			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "the answer would be withheld"},
-		})
+		}
+		if terms := c.team.edges.between(first.Assignee, handoff.User); p.labels[p.outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
+			cited := terms.Cited()[0]
+			problem.Message = fmt.Sprintf("its result, the only answer of the run, would be withheld from you by rule %s", cited.Rule)
+			if cited.Line != "" {
+				problem.Message += " (" + cited.Line + ")"
+			}
+			problem.Hint = "let another task make an answer that you may see, or change the rule"
+		}
+		c.add(problem)
 	}
 }
 

@@ -243,7 +243,10 @@ func (b *flowBuilder) recalled(from, to, member int) {
 	p := b.plan
 	caps := &b.team.caps[member]
 	grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(from).Assignee, caps.Agent)}
-	a := arriving(grant.Terms, label.Public, p.labels[from], true, caps)
+	a := arriving(grant.Terms, p.least[from], p.labels[from], true, caps)
+	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // of an entry nothing is lowered
+		a.Held = true
+	}
 	b.edge(b.results+from, to, &grant, nil, a, false)
 	if e := &b.graph.Edges[len(b.graph.Edges)-1]; e.Rule == "" {
 		e.Rule = handoff.RuleMemory

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/pick"
@@ -94,13 +95,20 @@ type stands struct {
 	what   string
 	schema *agent.Schema // of a result; nil for free text
 	value  *knownValue   // of an input; nil for a text
+	text   bool          // it is an input that is a text
+	why    string        // why it counts as one, if it looks like something else
 }
 
 // standsIn is what is known of an input.
 func standsIn(in *Input) stands {
 	s := stands{what: fmt.Sprintf("input %q", in.Name)}
-	if v, ok := known(in.Text); ok {
+	v, ok := known(in.Text)
+	if s.text = !ok && in.Text != ""; ok {
 		s.value = &v
+	} else if _, body, _ := envelope.Unfence(in.Text); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		if _, err := envelope.DecodeJSON(body); err != nil {
+			s.why = " (" + err.Error() + ")"
+		}
 	}
 	return s
 }
@@ -137,6 +145,10 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 		return
 	}
 	in := what()
+	if in.text && !s.Whole() {
+		at().say(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", task.ErrInvalid)
+		return
+	}
 	lists, _ := s.Paths()
 	for _, list := range lists {
 		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" }) {

@@ -46,10 +46,13 @@ func (c *checker) checkReaders() {
 				continue
 			}
 			if x := c.team.mailed(m.From, m.Classification, caps); x.Held() {
+				hint := fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent)
+				if x.Rule == handoff.RuleSecret {
+					hint = "write a rule for the pair that states a mode, or lower the message's label"
+				}
 				c.add(task.Problem{
 					Pointer: task.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
-					Hint: fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent),
-					Err:  &handoff.Refusal{Rule: x.Rule, Reason: x.Detail},
+					Hint: hint, Err: &handoff.Refusal{Rule: x.Rule, Reason: x.Detail},
 				})
 				break
 			}

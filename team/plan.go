@@ -218,7 +218,12 @@ func (r *Reading) govern(g *handoff.Grant, need []task.Path, a arrival) {
 		r.Delivers = s.String()
 	}
 	if a.crossing.Lowers != nil {
-		r.Lowered, r.Delivers = a.crossing.Lowers.Name, handoff.PathsString(a.crossing.Lowers.Paths)
+		r.Lowered = a.crossing.Lowers.Name
+		if s, err := t.Delivers(need); err == nil && !s.Whole() {
+			r.Delivers = only(s, a.crossing.Lowers.Paths).String()
+		} else {
+			r.Delivers = handoff.PathsString(a.crossing.Lowers.Paths)
+		}
 	}
 	switch {
 	case r.Mode == handoff.Minimal:

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, st
 		return "[withheld: " + string(d.Reason) + "]", "", nil
 	}
 	structured, _ = s.Payload().JSON()
-	return s.Payload().Text(), structured, nil
+	return cmp.Or(s.Payload().Text(), structured), structured, nil // where a rule lets only parts through, they are all there is to read
 }
 
 // form asks for everything that there is.
