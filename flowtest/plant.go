@@ -61,7 +61,8 @@ func (f *Flow) PlantResult(name string, path task.Path) Canary {
 // PlantText does as PlantResult does with a text of yours in the place of a
 // word: real data, which an agent of yours writes, or redaction looks at. It
 // should stand nowhere else, in no prompt of the spec and in no other value, or
-// it will be found there. It is at least 6 bytes long.
+// it will be found there: a few digits stand in many a time and id. It is at least 6
+// bytes long.
 func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 	if len(text) < 6 {
 		f.fault("the result of %q: a text of %d bytes stands everywhere: plant one of 6 or more", name, len(text))
