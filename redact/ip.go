@@ -46,9 +46,7 @@ func startsIPv4(text string, i int) bool {
 	switch {
 	case i == 0:
 		return true
-	case is(text[i-1], letterChar):
-		return has(text, i-2, `\`) && escape(text[i-1])
-	case is(text[i-1], wordChar):
+	case insideWord(text, i):
 		return false
 	case text[i-1] == '.':
 		return !at(text, i-2, wordChar)
@@ -119,12 +117,19 @@ func startsIPv6(text string, i int) bool {
 	switch {
 	case i == 0:
 		return true
-	case is(text[i-1], letterChar):
-		return has(text, i-2, `\`) && escape(text[i-1])
 	case text[i-1] == ':' || text[i-1] == '.':
 		return !hexGroupBefore(text, i-1)
 	}
-	return !is(text[i-1], wordChar)
+	return !insideWord(text, i)
+}
+
+// insideWord reports whether what stands before i > 0 is of a word that would go on at i. The letter of an escape such as
+// \n is not.
+func insideWord(text string, i int) bool {
+	if is(text[i-1], letterChar) {
+		return !has(text, i-2, `\`) || !escape(text[i-1])
+	}
+	return is(text[i-1], wordChar)
 }
 
 // ipv6End returns the end of the address that begins at start, or start.

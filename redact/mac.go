@@ -71,9 +71,7 @@ func startsHex(text string, i int) bool {
 	switch {
 	case i == 0:
 		return true
-	case is(text[i-1], letterChar):
-		return has(text, i-2, `\`) && escape(text[i-1])
-	case is(text[i-1], wordChar):
+	case insideWord(text, i):
 		return false
 	case text[i-1] == '-':
 		return !at(text, i-2, wordChar)

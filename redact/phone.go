@@ -152,7 +152,7 @@ func (s *scan) extensionEnd(i int) int {
 // international returns the end of the number whose country's code begins at code, or i. Groups are taken as long as the
 // country has numbers of that length.
 func (s *scan) international(i, code int) int {
-	if i > 0 && (is(s.text[i-1], wordChar) && !(has(s.text, i-2, `\`) && escape(s.text[i-1])) || has(s.text, i-1, "+") || has(s.text, i-1, ".")) {
+	if i > 0 && (insideWord(s.text, i) || has(s.text, i-1, "+") || has(s.text, i-1, ".")) {
 		return i
 	}
 	if has(s.text, code, "(") { // (+44) is another way round: this is +(44)
