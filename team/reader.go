@@ -14,13 +14,17 @@ import (
 // forUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
 func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
+	return r.toUser(e, handoff.Source{Kind: handoff.Dependency, Name: string(id)}, now)
+}
+
+// toUser does so for any source of a task.
+func (r *run) toUser(e *envelope.Envelope, source handoff.Source, now time.Time) (text, structured string, err error) {
 	if e.Empty() {
 		return "", "", nil
 	}
-	source := handoff.Source{Kind: handoff.Dependency, Name: string(id)}
 	accepts := *r.options.UserAccepts
 	contract, err := handoff.Negotiate(handoff.Request{
-		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: id,
+		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
 		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},
 	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
 	if err != nil {
@@ -75,7 +79,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 	if err != nil {
 		return code, nil
 	}
-	text, _, err := r.forUser(e, x.task.ID, now)
+	text, _, err := r.toUser(e, handoff.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
 	if err != nil || text == "" {
 		return code, nil
 	}

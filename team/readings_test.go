@@ -1,6 +1,7 @@
 package team_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,4 +59,15 @@ func TestG06ATextInputHasNoParts(t *testing.T) {
 		_, err := tm.Plan([]task.Spec{use}, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: text}}})
 		requireFaults(t, err, fault{"/tasks/0/uses/0", why, task.ErrInvalid})
 	}
+}
+
+// What an agent said when it failed is a text for the caller too, though it be JSON.
+func TestG06AnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
+	t.Parallel()
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: handoff.User, Allow: []task.Path{"/k"}}}}
+	made := by("a", spec("made"))
+	made.OutputSchema = []byte(`{"type":"object"}`)
+	tm := governed(t, policy, member("a", fails(errors.New(`{"k":"CANARY"}`))))
+	res := run(t, tm, nil, made)
+	require.NotContains(t, res.Tasks[0].Error.Message, "CANARY")
 }
