@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -110,7 +111,7 @@ type Decision struct {
 
 	Before      label.Classification `json:"labelBefore"`
 	After       label.Classification `json:"labelAfter"`
-	BytesBefore int                  `json:"bytesBefore"`
+	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [SizeClass]
 	BytesAfter  int                  `json:"bytesAfter"`
 	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 }
@@ -155,6 +156,16 @@ const (
 	EntryEndorsed EntryUse = "endorsed" // an endorser vouched for it
 	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
 )
+
+// SizeClass rounds a number of bytes up to a power of two, of at least 64: what
+// may be told of the size of a value that is kept from somebody. Nothing stays
+// nothing.
+func SizeClass(bytes int) int {
+	if bytes <= 0 {
+		return 0
+	}
+	return max(64, 1<<bits.Len(uint(bytes-1)))
+}
 
 // Crosses reports whether anything of the value may be sealed.
 func (d *Decision) Crosses() bool { return d.Verdict == Passed }

@@ -330,6 +330,7 @@ const (
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.BytesAfter, d.Translated = nil, nil, 0, 0, 0, false
+	d.BytesBefore = SizeClass(d.BytesBefore)
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }
 

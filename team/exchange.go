@@ -115,7 +115,7 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	}
 	x.asked, x.sent = true, len(text.System())+len(text.Text())
 	if bus := x.run.bus; bus.live() {
-		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: len(text.Text()), Receipt: x.receipt})
+		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: x.sizeTold(len(text.Text())), Receipt: x.receipt})
 	}
 	if !x.contract.ExpiresAt.IsZero() {
 		limit := x.contract.ExpiresAt.Sub(x.start)
@@ -321,6 +321,15 @@ func (x *exchange) close(now time.Time) error {
 	return nil
 }
 
+// sizeTold is what events say of the size of a prompt or a reply: its class, where
+// that is above the caller.
+func (x *exchange) sizeTold(bytes int) int {
+	if x.contract.MaxInput > *x.run.options.UserAccepts {
+		return handoff.SizeClass(bytes)
+	}
+	return bytes
+}
+
 // report tells subscribers how the agent's work ended, if it began.
 func (x *exchange) report() {
 	bus := x.run.bus
@@ -328,7 +337,7 @@ func (x *exchange) report() {
 		return
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.start), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: len(x.reply.Text)}
+		Status: task.Completed, Duration: x.end.Sub(x.start), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: x.sizeTold(len(x.reply.Text))}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

@@ -2,10 +2,12 @@ package team_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
@@ -70,4 +72,30 @@ func TestG06AnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 	tm := governed(t, policy, member("a", fails(errors.New(`{"k":"CANARY"}`))))
 	res := run(t, tm, nil, made)
 	require.NotContains(t, res.Tasks[0].Error.Message, "CANARY")
+}
+
+// What events tell of the size of a value above the caller is its class.
+func TestG50EventsTellAClassOfSizes(t *testing.T) {
+	t.Parallel()
+	sizes := func(answer string) (list []int) {
+		var a audience
+		o := a.options()
+		o.UserAccepts = new(label.Internal)
+		one, two := by("a", spec("one")), by("b", spec("two", "one"))
+		one.Classification = label.Confidential
+		three := by("c", spec("three")) // an answer that the caller may see
+		tm := newTeam(t, cleared("a", label.Confidential, says(answer)), cleared("b", label.Confidential, says(answer)), member("c", says("z")))
+		require.NoError(t, run(t, tm, o, one, two, three).Err())
+		for _, e := range a.events {
+			if e.Type == event.Handed {
+				list = append(list, e.Handoff.Before.Bytes, e.Handoff.After.Bytes)
+			}
+			if e.Type == event.AgentComplete || e.Type == event.AgentStart {
+				list = append(list, e.Bytes)
+			}
+		}
+		slices.Sort(list) // tasks run side by side
+		return list
+	}
+	require.Equal(t, sizes("true"), sizes("false"))
 }

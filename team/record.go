@@ -59,7 +59,7 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 	if rec == nil && !r.bus.live() {
 		return nil
 	}
-	h := handed(d, session, r.team.edges.digest(), now)
+	h := r.handed(d, session, now)
 	if rec != nil {
 		if err := record(context.Background(), rec, event.Record{Handoffs: []event.Handoff{h}}); err != nil {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
@@ -115,19 +115,24 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 	}
 	list := make([]event.Handoff, len(x.rulings))
 	for i := range x.rulings {
-		list[i] = handed(&x.rulings[i], x.contract.Session, x.run.team.edges.digest(), now)
+		list[i] = x.run.handed(&x.rulings[i], x.contract.Session, now)
 	}
 	return list
 }
 
-// handed is a decision as records have it.
-func handed(d *handoff.Decision, session, policy string, now time.Time) event.Handoff {
+// handed is a decision as records have it. Of what is above the caller, who
+// reads them, they tell the size by its class.
+func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.Handoff {
+	before, after := d.BytesBefore, d.BytesAfter
+	if d.Before > *r.options.UserAccepts {
+		before, after = handoff.SizeClass(before), handoff.SizeClass(after)
+	}
 	h := event.Handoff{
 		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Detail: d.Detail,
-		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: policy, Label: d.Before, Delivered: d.After,
-		Before: extent(d.BytesBefore, d.Envelope != ""), Redacted: d.Redacted, Revealed: d.Revealed, Translated: d.Translated, Time: now,
+		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: r.team.edges.digest(), Label: d.Before, Delivered: d.After,
+		Before: extent(before, d.Envelope != ""), Redacted: d.Redacted, Revealed: d.Revealed, Translated: d.Translated, Time: now,
 	}
-	h.After = extent(d.BytesAfter, d.Crosses())
+	h.After = extent(after, d.Crosses())
 	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
 	if d.Crosses() && !d.Narrowed {
 		h.After.Included = []task.Path{task.Whole}
