@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,14 +125,14 @@ func TestLimitsOfPlanning(t *testing.T) {
 // What was planned once is run again without asking for a plan.
 func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	t.Parallel()
-	plans := 0
+	var plans atomic.Int32 // a handler may return after its client
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		body, _ := io.ReadAll(r.Body)
 		switch text := string(body); {
 		case strings.Contains(text, "# Original Goal"):
 			reply(w, "the answer")
 		case strings.Contains(text, "# Goal"):
-			plans++
+			plans.Add(1)
 			reply(w, twoTasks)
 		default:
 			reply(w, "a fact")
@@ -150,15 +151,15 @@ func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	got = call{dir: dir, args: []string{"run", "planned.yaml", "--progress", "none"}, env: env}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Equal(t, "the answer\n", got.stdout)
-	require.Equal(t, 1, plans)
+	require.EqualValues(t, 1, plans.Load())
 
 	got = call{dir: dir, args: args, env: env}.run(t)
 	require.Equal(t, statusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "--save planned.yaml: it exists: add --force")
-	require.Equal(t, 1, plans, "before anything was asked")
+	require.EqualValues(t, 1, plans.Load(), "before anything was asked")
 	got = call{dir: dir, args: append(args, "--force"), env: env}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	require.Equal(t, 2, plans)
+	require.EqualValues(t, 2, plans.Load())
 }
 
 func TestPlansThatCannotBeSaved(t *testing.T) {
