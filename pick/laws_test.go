@@ -19,7 +19,7 @@ func drawValue(t *rapid.T, depth int) any {
 	case depth > 0 && kind < 4:
 		out := map[string]any{}
 		for range rapid.IntRange(0, 4).Draw(t, "members") {
-			out[anyName.Draw(t, "name")] = drawValue(t, depth-1)
+			out[anyName().Draw(t, "name")] = drawValue(t, depth-1)
 		}
 		return out
 	case depth > 0 && kind < 7:
@@ -45,7 +45,7 @@ func drawPath(t *rapid.T, names *rapid.Generator[string]) string {
 }
 
 func drawAllow(t *rapid.T) task.Path {
-	p := drawPath(t, pathName.Filter(func(s string) bool { return s != "1" }))
+	p := drawPath(t, pathName().Filter(func(s string) bool { return s != "1" }))
 	if rapid.Bool().Draw(t, "deep") {
 		p += "/**"
 	}
@@ -53,7 +53,7 @@ func drawAllow(t *rapid.T) task.Path {
 }
 
 func drawBlock(t *rapid.T, numbers bool) task.Path {
-	usable := pathName.Filter(func(s string) bool { return numbers || s != "1" })
+	usable := pathName().Filter(func(s string) bool { return numbers || s != "1" })
 	name := task.Pointer(usable.Filter(func(s string) bool { return s != "" }).Draw(t, "name"))[1:]
 	switch rapid.IntRange(0, 3).Draw(t, "form") {
 	case 0:

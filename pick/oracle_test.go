@@ -31,10 +31,14 @@ var names = map[string]struct{ exact, loose string }{
 	"":          {"", ""},
 }
 
-var (
-	anyName  = rapid.SampledFrom(slices.Sorted(maps.Keys(names)))
-	pathName = anyName.Filter(func(s string) bool { return s != "*" })
-)
+// A generator is made for each property: rapid's are not safe for parallel tests to share.
+func anyName() *rapid.Generator[string] {
+	return rapid.SampledFrom(slices.Sorted(maps.Keys(names)))
+}
+
+func pathName() *rapid.Generator[string] {
+	return anyName().Filter(func(s string) bool { return s != "*" })
+}
 
 // A token is one step of the way to a leaf.
 type token struct {

@@ -53,7 +53,7 @@ func TestStaticAnswersDoNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawSaid(t, true).build(t), drawSaid(t, true).build(t)
-		path := rapid.SliceOfN(anyName, 0, 4).Draw(t, "path")
+		path := rapid.SliceOfN(anyName(), 0, 4).Draw(t, "path")
 		ab, ba := a.And(b), b.And(a)
 		require.Equal(t, ab.Empty(), ba.Empty())
 		require.Equal(t, ab.Whole(), a.Whole() && b.Whole())
