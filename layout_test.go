@@ -41,6 +41,8 @@ var arrows = []struct {
 	{"assign", "label task"},
 	{"audit", "event"},
 	{"trace", "label task handoff prompt event audit"},
+	{"journal", "label task envelope handoff prompt event audit trace"},
+	{"journal/journaltest", "label task envelope handoff prompt event audit trace journal"},
 	{"flow", "label task pick handoff"},
 	{"messagebus", "label task envelope"},
 	{"sharedmem", "task envelope"},

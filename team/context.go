@@ -1,20 +1,15 @@
 package team
 
-import "github.com/runteam/runteam/handoff"
+import (
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+)
 
-// Context measures what of all the context of a run was sent. Sizes are in
-// bytes of UTF-8.
-type Context struct {
-	Prompts  int `json:"prompts"`       // that were sent
-	Sent     int `json:"bytesSent"`     // of both texts of all of them
-	Shared   int `json:"bytesIfShared"` // the same if each prompt had held every input and every result that there was
-	Redacted int `json:"redacted"`      // values that a placeholder took the place of
-	Revealed int `json:"revealed"`      // personal values that crossed in clear by a rule
-	Withheld int `json:"withheld"`      // parts of values, and whole ones, that were granted or asked for and stayed behind
-}
+// Context measures what of all the context of a run was sent.
+type Context = event.Context
 
-// add counts an exchange, with what was retold for it.
-func (c *Context) add(x *exchange) {
+// measured counts an exchange, with what was retold for it.
+func (x *exchange) measured() (c Context) {
 	delivered := 0
 	for i := range x.rulings {
 		d := &x.rulings[i]
@@ -39,9 +34,10 @@ func (c *Context) add(x *exchange) {
 		c.Shared += s.sent
 	}
 	if !x.asked {
-		return
+		return c
 	}
 	c.Prompts++
 	c.Sent += x.sent
 	c.Shared += max(x.sent-delivered, 0) + max(x.existed, delivered)
+	return c
 }

@@ -243,7 +243,7 @@ func (r *run) record(s *step) {
 		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
-	r.context.add(&s.exchange)
+	r.context = r.context.Add(s.measured())
 	r.count(&s.exchange)
 }
 

@@ -13,7 +13,7 @@ import (
 func (r *run) settle(ctx context.Context, a *attempt) {
 	t := &r.tasks[a.index]
 	t.Metrics.Usage = t.Metrics.Usage.Add(a.usage())
-	r.context.add(&a.exchange)
+	r.context = r.context.Add(a.measured())
 	t.Metrics.End = a.end
 	r.count(&a.exchange)
 	r.overdrawn = r.overdrawn || a.broke

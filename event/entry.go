@@ -1,0 +1,157 @@
+package event
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// An Entry is one thing that a journal keeps of a run. Exactly one field is
+// set. An Event and a Record are in the form for the caller; an Exchange holds
+// what an agent answered as it came, so that a journal is data to keep and not
+// a log.
+type Entry struct {
+	Begin    *Begin    // a process took the run up; the first entry of each
+	Event    *Event    // what subscribers are told; never of the type Handed, whose decisions are in records
+	Record   *Record   // decisions and, if there is one, the prompt; before it is sent
+	Asked    *Asked    // an agent is given the prompt
+	Exchange *Exchange // what came of it
+	End      *End      // the last entry, if the process came to its end
+}
+
+// A Key is a digest of everything that decides on an agent's answer: who it
+// is, and both texts of its prompt. It is over context of any label, so a
+// journal keeps it only under a key of its own.
+type Key [sha256.Size]byte
+
+// A Begin says what a run is of when a process takes it up.
+type Begin struct {
+	Run    string       `json:"run"`
+	Name   string       `json:"name,omitempty"` // of the team
+	Time   time.Time    `json:"time"`
+	Tasks  []Planned    `json:"tasks,omitempty"` // none for a goal that is not planned yet
+	Inputs []GivenInput `json:"inputs,omitempty"`
+	Goal   bool         `json:"goal,omitempty"` // a coordinator answers it
+}
+
+// A GivenInput is an input by its name; the text stands where the caller keeps it.
+type GivenInput struct {
+	Name           string               `json:"name"`
+	Classification label.Classification `json:"classification"`
+	Bytes          int                  `json:"bytes"`
+	Key            Key                  `json:"-"` // of the text
+	Line           string               `json:"line,omitempty"`
+}
+
+// Asked says that an agent is given a prompt. If no Exchange of the same
+// session follows, the work was interrupted.
+type Asked struct {
+	Session string    `json:"session"`
+	Task    task.ID   `json:"task"` // or the coordinator's step
+	Agent   string    `json:"agent"`
+	Model   string    `json:"model,omitempty"`
+	Attempt int       `json:"attempt"` // from 1 in the whole run, whoever made the others
+	Time    time.Time `json:"time"`
+	Bytes   int       `json:"bytes"` // of the prompt
+}
+
+// An Exchange is one prompt to an agent and what came of it: of a task, of a
+// step of the coordinator, or of a retelling for one of them.
+type Exchange struct {
+	Session string  `json:"session"` // unique in its run
+	Task    task.ID `json:"task"`
+	Title   string  `json:"title"`
+	Agent   string  `json:"agent"`
+	Model   string  `json:"model,omitempty"`
+	Attempt int     `json:"attempt"`
+	Part    string  `json:"part,omitempty"` // of a retelling or a part of the synthesis, what tells it from the other exchanges of its task
+
+	Key      Key  `json:"-"`                  // zero if no prompt could be built
+	Core     Key  `json:"-"`                  // the same without what the prompt had of the shared memory and of messages
+	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
+
+	Start    time.Time `json:"start"`
+	End      time.Time `json:"end"`
+	Input    int       `json:"inputTokens,omitempty"`  // that were paid for it
+	Output   int       `json:"outputTokens,omitempty"` //
+	Turns    int       `json:"turns,omitempty"`        // model calls that answered
+	Context  Context   `json:"context,omitzero"`
+	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
+	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
+
+	Result *envelope.Record `json:"-"`               // nil if it failed
+	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
+	Code   string           `json:"code,omitempty"`  // of the error, if it failed
+	Error  string           `json:"error,omitempty"` // as the caller may see it
+	Final  bool             `json:"final,omitempty"` // its task failed with it
+
+	// Missing says why a result that there was cannot be had any more, such as
+	// that it is encrypted under a key that was not given; empty if it can.
+	Missing string `json:"-"`
+}
+
+// Completed reports whether the agent's answer was taken.
+func (x *Exchange) Completed() bool { return x.Code == "" }
+
+// A ShownResult is a result as the caller may see it.
+type ShownResult struct {
+	Text       string `json:"text,omitempty"`
+	Structured string `json:"structured,omitempty"` // canonical JSON
+}
+
+// An End says how a run ended.
+type End struct {
+	Time     time.Time `json:"time"`
+	Status   string    `json:"status"`
+	Tasks    []Ended   `json:"tasks,omitempty"`  // of each task of the run, in the order written
+	Output   []task.ID `json:"output,omitempty"` // whose results make the answer; none if the coordinator makes it
+	Answer   string    `json:"answer,omitempty"` // of the coordinator, as the caller may see it
+	Errors   []Failure `json:"errors,omitempty"` // of the coordinator's work
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// An Ended is what became of a task.
+type Ended struct {
+	Task   task.ID     `json:"task"`
+	Title  string      `json:"title"`
+	Agent  string      `json:"agent"`
+	Status task.Status `json:"status"`
+	Reason string      `json:"reason,omitempty"` // why it failed or was skipped, as the caller may see it
+	Code   string      `json:"code,omitempty"`
+	Root   task.ID     `json:"root,omitempty"` // the task whose end caused this one's
+}
+
+// A Failure is an error of the coordinator's work.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Context measures what of all the context of a run was sent. Sizes are in
+// bytes of UTF-8.
+type Context struct {
+	Prompts  int `json:"prompts"`       // that were sent
+	Sent     int `json:"bytesSent"`     // of both texts of all of them
+	Shared   int `json:"bytesIfShared"` // the same if each prompt had held every input and every result that there was
+	Redacted int `json:"redacted"`      // values that a placeholder took the place of
+	Revealed int `json:"revealed"`      // personal values that crossed in clear by a rule
+	Withheld int `json:"withheld"`      // parts of values, and whole ones, that were granted or asked for and stayed behind
+}
+
+// Add returns the sum of both.
+func (c Context) Add(d Context) Context {
+	return Context{
+		Prompts: c.Prompts + d.Prompts, Sent: c.Sent + d.Sent, Shared: c.Shared + d.Shared,
+		Redacted: c.Redacted + d.Redacted, Revealed: c.Revealed + d.Revealed, Withheld: c.Withheld + d.Withheld,
+	}
+}
+
+// A History is what a journal has of one run.
+type History struct {
+	Begins []Begin // one for each process that took the run up, in order
+	Log    []Entry // each Asked and each Exchange, in the order in which they became durable
+	End    *End    // of the last process; nil if that did not come to its end
+}
