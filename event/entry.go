@@ -80,6 +80,7 @@ type Exchange struct {
 	Turns    int       `json:"turns,omitempty"`        // model calls that answered
 	Context  Context   `json:"context,omitzero"`
 	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
+	Memory   []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
 	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
 	Result *envelope.Record `json:"-"`               // nil if it failed
@@ -154,4 +155,8 @@ type History struct {
 	Begins []Begin // one for each process that took the run up, in order
 	Log    []Entry // each Asked and each Exchange, in the order in which they became durable
 	End    *End    // of the last process; nil if that did not come to its end
+
+	// Mask makes of a key what the history has in its place: a journal keeps no
+	// key as it is. Nil means that keys stand as they are.
+	Mask func(Key) Key
 }

@@ -65,6 +65,7 @@ type Event struct {
 	Message string      `json:"message,omitempty"` // the error or warning, gated for the user
 	From    string      `json:"from,omitempty"`    // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
 
+	Reused   string          `json:"reused,omitempty"`        // TaskComplete: the run that the result was taken from; that of the event for one from before the run was resumed
 	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning: until the next attempt or call; waitMs in JSON
 	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
 	Input    int             `json:"input_tokens,omitempty"`  // AgentComplete, TaskComplete, RunComplete

@@ -25,7 +25,7 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	t.MemoryScope, t.Classification, t.RequiredTags = s.MemoryScope, s.Classification, s.RequiredTags
 	t.OutputSchema, t.TTL = s.OutputSchema, s.TTL
 	t.MaxRetries, t.RetryDelay, t.RetryBackoff, t.Timeout = max(s.MaxRetries, 0), s.RetryDelay, s.RetryBackoff, s.Timeout
-	t.Role, t.Priority, t.Metadata = s.Role, s.Priority, s.Metadata
+	t.Reuse, t.Role, t.Priority, t.Metadata = s.Reuse, s.Role, s.Priority, s.Metadata
 	t.Status, t.CreatedAt, t.UpdatedAt, t.Origin = Pending, at, at, s.Origin
 	c := checker{t: t, i: i, found: found}
 	c.texts()
@@ -127,6 +127,9 @@ func (c *checker) words() {
 		t.Priority = Normal
 	} else if !t.Priority.Valid() {
 		c.word("priority", string(t.Priority), string(Low), string(Normal), string(High), string(Critical))
+	}
+	if !t.Reuse.Valid() {
+		c.word("reuse", string(t.Reuse), string(ReuseNever))
 	}
 	if !t.Classification.Valid() {
 		c.bad(nil, fmt.Sprintf("classification: there is no level %v", t.Classification),

@@ -41,6 +41,7 @@ type wire struct {
 	OutputSchema   json.RawMessage      `json:"outputSchema,omitempty"`
 	TTL            millis               `json:"ttlMs,omitzero"`
 	Timeout        millis               `json:"timeoutMs,omitzero"`
+	Reuse          Reuse                `json:"reuse,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
 }
 
@@ -154,7 +155,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags,
-		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout),
+		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse,
 	}
 	if !t.Requires.Empty() {
 		w.Requires = t.Requires
@@ -218,7 +219,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: DefaultRetryDelay, RetryBackoff: DefaultRetryBackoff,
-		Timeout: time.Duration(w.Timeout), Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
+		Timeout: time.Duration(w.Timeout), Reuse: w.Reuse, Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
 		Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
 	}
 	if w.RetryDelay != nil {

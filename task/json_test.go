@@ -93,6 +93,7 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 			TTL:            duration.Draw(t, "ttl"), Timeout: duration.Draw(t, "timeout"), MaxRetries: rapid.IntRange(0, 5).Draw(t, "retries"),
 			RetryDelay:   rapid.OneOf(duration, rapid.SampledFrom([]time.Duration{0, time.Second})).Draw(t, "delay"),
 			RetryBackoff: rapid.SampledFrom([]float64{1, 2, 1.25}).Draw(t, "backoff"),
+			Reuse:        rapid.SampledFrom([]task.Reuse{"", task.ReuseNever}).Draw(t, "reuse"),
 			Priority:     rapid.SampledFrom([]task.Priority{task.Low, task.Normal, task.Critical}).Draw(t, "priority"),
 			Status:       rapid.SampledFrom(task.Statuses()).Draw(t, "status"),
 			CreatedAt:    moment.Draw(t, "created"), UpdatedAt: moment.Draw(t, "updated"),

@@ -39,6 +39,8 @@ type Spec struct {
 	RetryBackoff float64       // factor between two delays; zero means 2
 	Timeout      time.Duration // bound on one attempt; zero means none
 
+	Reuse Reuse // whether its result may be one of an earlier run
+
 	Role     string         // shown in results; decides nothing
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers and booleans

@@ -53,6 +53,9 @@ func (p Payload) Valid() bool { return p == "" || p == Output || p == Structured
 // Valid reports whether m is a scope, or empty.
 func (m MemoryScope) Valid() bool { return m == "" || m == ScopeDependencies || m == ScopeAll }
 
+// Valid reports whether r is ReuseNever, or empty.
+func (r Reuse) Valid() bool { return r == "" || r == ReuseNever }
+
 // Valid reports whether p is a priority, or empty.
 func (p Priority) Valid() bool { return p == "" || p.Rank() != 0 || p == Normal }
 

@@ -52,6 +52,8 @@ type Task struct {
 	RetryBackoff float64       // factor between two delays, at least 1
 	Timeout      time.Duration // bound on one attempt, and the session that it asks for; zero means none
 
+	Reuse Reuse // whether the result may be one of an earlier run
+
 	Role     string // shown in plans, events and results; decides nothing
 	Priority Priority
 	Metadata map[string]any // strings, numbers and booleans of the caller; decides nothing
@@ -129,6 +131,13 @@ const (
 	ScopeDependencies MemoryScope = "dependencies" // nothing but the results of its dependencies
 	ScopeAll          MemoryScope = "all"          // a digest of everything that had completed
 )
+
+// Reuse says whether a run that takes results of earlier runs may do so here.
+// The zero value means that it may.
+type Reuse string
+
+// ReuseNever is for what has effects, or must be made anew each time.
+const ReuseNever Reuse = "never"
 
 // Priority breaks ties among tasks that are ready at the same time. The zero value means Normal.
 type Priority string

@@ -54,7 +54,9 @@ type Coordinator struct {
 	// makes a digest each before it answers the goal from the digests.
 	MaxPromptBytes int
 
-	Endpoint string // as of a [Member]
+	Endpoint string     // as of a [Member]
+	Version  string     // as of a [Member]
+	Reuse    task.Reuse // as of a [Member]
 	Model    string // shown in plans
 	Origin   task.Position
 }

@@ -91,6 +91,27 @@ type RunOptions struct {
 	// Nil keeps none; see [Recorder].
 	Recorder Recorder
 
+	// Journal keeps the run, so that it can go on after a crash. Nil keeps
+	// nothing. A prompt is not sent before what the gate ruled about it is
+	// durable, and no event or result is told before what it tells of is. If the
+	// journal fails, nothing more is begun, and the Result has what was done.
+	Journal Journal
+
+	// Past is what the journal has of the run that RunID names, which then goes
+	// on: what completed is not asked for again, as long as its agent would be
+	// asked the same, and what was spent counts. Nil means a run from the start.
+	Past *event.History
+
+	// Reuse lets answers of other runs in the Journal take the place of calls: an
+	// answer to the very same prompt, by an agent of the same Version, that has
+	// not expired. Fresh are tasks, by title, key or id, whose agents are asked
+	// whatever there is.
+	Reuse bool
+	Fresh []string
+
+	// Replay repeats a run from its journal; see [Replay]. Nil runs as usual.
+	Replay *Replay
+
 	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
 	// math/rand/v2.
 	Random func() float64
@@ -115,6 +136,6 @@ func (o *RunOptions) withDefaults() RunOptions {
 		accepts = *out.UserAccepts
 	}
 	out.UserAccepts = &accepts // what the caller changes later changes nothing here
-	out.Inputs, out.Subscribers, out.Messages, out.Assert = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert)
+	out.Inputs, out.Subscribers, out.Messages, out.Assert, out.Fresh = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert), slices.Clone(out.Fresh)
 	return out
 }

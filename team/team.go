@@ -72,6 +72,13 @@ type Member struct {
 	// prompts nowhere.
 	Endpoint string
 
+	// Version names everything beside the prompt that the answers depend on: the
+	// model, its endpoint, the parameters of a call, the program. Empty means what
+	// the Agent's own method Version() string says. Without one, what it answers is
+	// taken by no other run; see [RunOptions].Reuse.
+	Version string
+	Reuse   task.Reuse // whether its answers may be those of earlier runs
+
 	// What an agent is known by: to people, to whoever picks an agent for a task
 	// without an assignee (see [RunOptions].Strategy), and to the coordinator.
 	Model        string
