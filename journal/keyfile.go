@@ -1,0 +1,139 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// ParseKey reads a journal key as people give it: 64 hex digits, or the base64
+// of 32 bytes in 44 characters. One line feed may stand at its end. The error
+// says how to make a key, and nothing of the text.
+func ParseKey(text []byte) ([]byte, error) {
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	var key []byte
+	var err error
+	switch len(text) {
+	case hex.EncodedLen(KeyBytes):
+		key, err = hex.AppendDecode(nil, text)
+	case base64.StdEncoding.EncodedLen(KeyBytes):
+		key, err = base64.StdEncoding.Strict().AppendDecode(nil, text)
+	}
+	if err != nil || len(key) != KeyBytes {
+		return nil, fmt.Errorf("a journal key is 64 hex digits, or the base64 of 32 bytes in 44 characters; this is neither, with %d bytes: make one with `openssl rand -hex 32`", len(text))
+	}
+	return key, nil
+}
+
+// A digester makes digests that only who has its key can compute, so that a
+// short text cannot be guessed from its digest. It is safe for concurrent use.
+type digester struct{ key []byte }
+
+// newDigester returns a digester under a key of 32 random bytes.
+func newDigester(key []byte) *digester { return &digester{bytes.Clone(key)} }
+
+// mac returns the digest of data. The same data has another digest for each
+// kind, so that digests of different things are never taken for one another.
+func (d *digester) mac(kind string, data []byte) [32]byte {
+	h := hmac.New(sha256.New, d.key)
+	io.WriteString(h, bound("runteam/journal/1 digest", kind)) // a hash returns no error
+	h.Write(data)
+	return [32]byte(h.Sum(nil))
+}
+
+// loadDigestKey reads the key file of a journal. If it is not there and create
+// is set it is made: of any number of processes that begin at once, one makes
+// it and all use it.
+func loadDigestKey(path string, random io.Reader, create bool) (*digester, error) {
+	key, err := readKeyFile(path)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if err = makeKeyFile(path, random); err == nil || errors.Is(err, fs.ErrExist) {
+			key, err = readKeyFile(path)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Put the file back from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newDigester(key), nil
+}
+
+// readKeyFile returns the key in a file that nobody but its owner can read.
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the key file %s is no file: move away what stands there", path)
+	}
+	if mode := info.Mode().Perm(); mode&^0o600 != 0 && runtime.GOOS != "windows" { // which has no modes
+		return nil, fmt.Errorf("the key file %s has mode %04o, so that others may have read it: `chmod 600` it if nobody else could", path, mode)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	digits, whole := bytes.CutSuffix(text, []byte("\n"))
+	key, err := hex.AppendDecode(nil, digits)
+	if err != nil || !whole || len(key) != sha256.Size {
+		return nil, fmt.Errorf("the key file %s is not as it was made, 64 hex digits and a line feed: put it back from a backup; if the journal has no runs yet, remove both", path)
+	}
+	return key, nil
+}
+
+// makeKeyFile makes the file whole and durable under another name, and gives it
+// its own if nothing has that yet: nobody sees it empty, and nothing is replaced.
+func makeKeyFile(path string, random io.Reader) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("make the key file %s: %w", path, err)
+		}
+	}()
+	key := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return fmt.Errorf("read randomness: %w", err)
+	}
+	draft, err := writeDraft(path, append(hex.AppendEncode(nil, key), '\n'))
+	if draft != "" {
+		defer os.Remove(draft)
+	}
+	if err != nil {
+		return err
+	}
+	linked := os.Link(draft, path)
+	return errors.Join(linked, syncFolder(filepath.Dir(path))) // whoever came first may not have got that far
+}
+
+// writeDraft writes a durable file of mode 0600 beside path and returns its name.
+func writeDraft(path string, text []byte) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600, and O_EXCL
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	return f.Name(), errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncFolder makes durable which names a folder has.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" { // where a folder cannot be opened for it
+		return nil
+	}
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

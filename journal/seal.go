@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// KeyBytes is how many bytes a journal key has.
+const KeyBytes = 32
+
+// ErrNoKey reports that something is encrypted under a key that was not given.
+// A [*KeyError] wraps it.
+var ErrNoKey = errors.New("encrypted under another key")
+
+// ErrDamaged reports that what was encrypted is not what stands there now, or
+// that it was written for another place.
+var ErrDamaged = errors.New("damaged: what is encrypted here was altered, or belongs elsewhere")
+
+// A KeyError says under which key something is encrypted, and which was given.
+// Both are ids, which tell keys apart and say nothing of them.
+type KeyError struct {
+	Want string
+	Have string // empty if no key was given
+}
+
+func (e *KeyError) Error() string {
+	have := "no key was given"
+	if e.Have != "" {
+		have = "the key given is " + e.Have
+	}
+	return fmt.Sprintf("encrypted under the key %s, and %s: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY", e.Want, have)
+}
+
+func (e *KeyError) Unwrap() error { return ErrNoKey }
+
+// sealedText is a text that is encrypted, as a line of the journal has it.
+type sealedText struct {
+	Key   string `json:"key"` // the id of the key
+	Nonce []byte `json:"nonce"`
+	Data  []byte `json:"data"` // the ciphertext, with the tag at its end
+}
+
+// A sealer encrypts under one key, with AES-256-GCM and a nonce of its own for
+// each text. It is safe for concurrent use if its source of randomness is. A
+// nil sealer has no key: it opens nothing, and says so.
+type sealer struct {
+	aead   cipher.AEAD
+	id     string
+	random io.Reader
+}
+
+// newSealer returns a sealer under a key of [KeyBytes] bytes; a nil key gives
+// nil. Nonces are read from random, which is crypto/rand's but in tests: a
+// nonce that comes twice under one key gives both texts away.
+func newSealer(key []byte, random io.Reader) (*sealer, error) {
+	if key == nil {
+		return nil, nil
+	}
+	if len(key) != KeyBytes {
+		return nil, fmt.Errorf("a journal key has %d bytes and this one %d: make one with `openssl rand -hex 32`", KeyBytes, len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	return &sealer{aead: aead, id: keyID(key), random: random}, nil
+}
+
+// keyID is what stands beside a ciphertext to find its key by.
+func keyID(key []byte) string {
+	sum := sha256.Sum256(append([]byte(bound("runteam/journal/1 id of a key")), key...))
+	return hex.EncodeToString(sum[:8])
+}
+
+// bound writes parts one behind the other so that no other parts give the same
+// text. Its result is what a ciphertext is bound to: the run, the session and
+// the kind of what is encrypted.
+func bound(parts ...string) string {
+	var b []byte
+	for _, part := range parts {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	return string(b)
+}
+
+// seal encrypts plain. Only who names the same aad opens it again.
+func (s *sealer) seal(plain []byte, aad string) (sealedText, error) {
+	if s == nil {
+		return sealedText{}, errors.New("encrypt: there is no journal key")
+	}
+	nonce := make([]byte, s.aead.NonceSize())
+	if _, err := io.ReadFull(s.random, nonce); err != nil {
+		return sealedText{}, fmt.Errorf("encrypt: read randomness: %w", err)
+	}
+	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, s.additional(aad))}, nil
+}
+
+// open returns what was sealed with the same aad, or a [*KeyError], or [ErrDamaged].
+func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
+	if s == nil {
+		return nil, &KeyError{Want: t.Key}
+	}
+	if t.Key != s.id {
+		return nil, &KeyError{Want: t.Key, Have: s.id}
+	}
+	if len(t.Nonce) != s.aead.NonceSize() { // which Open panics at
+		return nil, ErrDamaged
+	}
+	plain, err := s.aead.Open(nil, t.Nonce, t.Data, s.additional(aad))
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	return plain, nil
+}
+
+// additional is what the tag covers beside the ciphertext.
+func (s *sealer) additional(aad string) []byte {
+	return []byte(bound("runteam/journal/1 sealed", s.id, aad))
+}
