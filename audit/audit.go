@@ -53,6 +53,7 @@ type Chain struct {
 	mu     sync.Mutex // guards all below
 	w      io.Writer  // nil keeps no lines
 	hash   digester
+	run    string
 	head   Head
 	beside stretch // what the next line covers
 	counts counts
@@ -75,11 +76,11 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	if o.Previous != (Head{}) && o.Previous.Lines < 1 {
 		return nil, fmt.Errorf("the previous head has %d lines: give one that a chain returned", o.Previous.Lines)
 	}
-	c := &Chain{w: w, hash: newDigester(o.Key), beside: newStretch()}
+	c := &Chain{w: w, hash: newDigester(o.Key), run: valid(o.Run), beside: newStretch()}
 	if err := c.beside.add(o.Before); err != nil {
 		return nil, err
 	}
-	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Beside: c.beside.take(), Run: valid(o.Run), Keyed: len(o.Key) > 0, Time: utc(o.Time)})
+	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Beside: c.beside.take(), Run: c.run, Keyed: len(o.Key) > 0, Time: utc(o.Time)})
 	if err == nil {
 		err = c.write(text)
 	}

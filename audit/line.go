@@ -110,9 +110,13 @@ func newDigester(key []byte) digester {
 
 // of is the digest of an entry, whose exact bytes are text: over the version,
 // the digest before it and the text, each behind its length.
-func (d digester) of(previous Head, text []byte) (sum [sha256.Size]byte) {
+func (d digester) of(previous Head, text []byte) [sha256.Size]byte {
+	return d.over([]byte(Version), previous.Digest[:], text)
+}
+
+func (d digester) over(parts ...[]byte) (sum [sha256.Size]byte) {
 	d.hash.Reset()
-	for _, part := range [][]byte{[]byte(Version), previous.Digest[:], text} {
+	for _, part := range parts {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		d.hash.Write(n[:])

@@ -9,7 +9,7 @@ import "github.com/runteam/runteam/handoff"
 func (t *Trace) Absent(p *Prompt) (results []Task, inputs []Input) {
 	for _, tk := range t.Tasks {
 		end, done := t.ends[tk.ID]
-		if done && end < t.order[p] && p.Agent != handoff.Coordinator && tk.ID != p.Receipt.Task && !p.has(handoff.Dependency, string(tk.ID)) {
+		if done && end.first < t.order[p] && p.Agent != handoff.Coordinator && tk.ID != p.Receipt.Task && !p.has(handoff.Dependency, string(tk.ID)) {
 			results = append(results, tk)
 		}
 	}
@@ -32,10 +32,8 @@ func (p *Prompt) has(kind handoff.SourceKind, name string) bool {
 		if d.Source.Kind == kind && d.Source.Name == name {
 			return true
 		}
-		if d.Source.Kind == handoff.Memory && kind == handoff.Dependency {
-			if id, ok := resultIn(d.Source.Name); ok && string(id) == name {
-				return true
-			}
+		if id, ok := resultOf(d); ok && kind == handoff.Dependency && string(id) == name {
+			return true
 		}
 	}
 	return false

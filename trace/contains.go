@@ -62,7 +62,7 @@ func (t *Trace) Contains(text string) Search {
 
 // A station is a prompt or a result, in the order of the run.
 type station struct {
-	seq    int
+	at     int
 	prompt *Prompt
 	result *TaskResult
 }
@@ -70,26 +70,22 @@ type station struct {
 func (t *Trace) stations() (list []station) {
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
-		list = append(list, station{seq: t.order[p], prompt: p})
+		list = append(list, station{at: t.order[p], prompt: p})
 	}
 	if t.Result != nil {
-		last := len(t.Events)
-		for i := range t.Events {
-			last = max(last, t.Events[i].Seq)
-		}
 		for i := range t.Result.Tasks {
 			res := &t.Result.Tasks[i]
 			if res.Status != task.Completed {
 				continue
 			}
-			seq, ok := t.ends[res.ID]
-			if !ok {
-				seq = last + 1
+			at := 2 * len(t.Events) // nobody was told when
+			if of, ok := t.ends[res.ID]; ok {
+				at = of.last
 			}
-			list = append(list, station{seq: seq, result: res})
+			list = append(list, station{at: at, result: res})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b station) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortStableFunc(list, func(a, b station) int { return cmp.Compare(a.at, b.at) })
 	return list
 }
 

@@ -2,39 +2,94 @@ package trace
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/task"
 )
 
+// Times are places among the lines, since the numbers of events begin anew with
+// each process of a run: the i-th event, from 0, is at 2i, and what stands
+// between it and the next, at 2i+1.
+
+// A period is from when a task first completed to when it last did: it may run
+// again in a later process of its run.
+type period struct{ first, last int }
+
+// A start is an attempt that began.
+type start struct {
+	task    task.ID
+	attempt int
+}
+
 // finish completes what only the whole tells.
 func (r *reader) finish() *Trace {
 	t := r.trace
-	t.index, t.order, t.ends = r.known, map[*Prompt]int{}, map[task.ID]int{}
-	starts := map[start]int{}
+	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
+	starts := map[start][]int{}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case event.TaskComplete:
-			t.ends[e.Task] = e.Seq
+			t.ended(e.Task, 2*i)
 		case event.AgentStart:
-			starts[start{e.Task, e.Attempt}] = e.Seq
+			of := start{e.Task, e.Attempt}
+			starts[of] = append(starts[of], 2*i)
 		}
 	}
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
 		if p.Title == "" {
-			p.Title = t.Tasks[r.known[p.Receipt.Task]].Title
+			p.Title = t.Tasks[t.index[p.Receipt.Task]].Title
 		}
-		seq, ok := starts[start{p.Receipt.Task, p.Attempt}]
-		if !ok {
-			seq = r.after[i] // it was never sent, or nobody was told
-		}
-		t.order[p] = seq
+		t.order[p] = sent(2*r.after[i]-1, starts[start{p.Receipt.Task, p.Attempt}])
 	}
+	t.untold()
 	r.rulings()
 	t.held = heldOf(t)
 	return t
+}
+
+// ended notes that a task completed.
+func (t *Trace) ended(id task.ID, at int) {
+	of, again := t.ends[id]
+	if of.last = at; !again {
+		of.first = at
+	}
+	t.ends[id] = of
+}
+
+// sent returns when a prompt was sent that stands at a place: when its attempt
+// began, of which the event comes later as a rule. An attempt without one was
+// never sent, or nobody was told.
+func sent(at int, starts []int) int {
+	for _, began := range starts {
+		if began > at {
+			return began
+		}
+	}
+	if n := len(starts); n > 0 {
+		return starts[n-1]
+	}
+	return at
+}
+
+// untold finds when a task completed that no event tells of, as after a crash:
+// before its result was first in a prompt.
+func (t *Trace) untold() {
+	told := maps.Clone(t.ends)
+	for i := range t.Prompts {
+		p := &t.Prompts[i]
+		for j := range p.Receipt.Sources {
+			id, ok := resultOf(p.Receipt.Sources[j].Decision)
+			if _, known := told[id]; !ok || known {
+				continue
+			}
+			if of, found := t.ends[id]; !found || t.order[p] <= of.first {
+				t.ends[id] = period{t.order[p] - 1, t.order[p] - 1}
+			}
+		}
+	}
 }
 
 // heldOf lists what was held under sessions of which there is no prompt.
@@ -50,12 +105,6 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 		}
 	}
 	return held
-}
-
-// A start is an attempt that began.
-type start struct {
-	task    task.ID
-	attempt int
 }
 
 // rulings adds the decisions that only events tell.

@@ -10,14 +10,12 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// A line is one line of a trace, of one kind. The lines of the chain of
-// decisions are package audit's.
+// A line is one line of a trace, of one kind: of which there are "part" and
+// "result" too. The lines of the chain of decisions are package audit's.
 type line struct {
-	Trace  *header         `json:"trace,omitempty"`
-	Event  *wireEvent      `json:"event,omitempty"`
-	Prompt *Prompt         `json:"prompt,omitempty"`
-	Part   string          `json:"part,omitempty"` // of the text of a result that is too large for a line
-	Result json.RawMessage `json:"result,omitempty"`
+	Trace  *header    `json:"trace,omitempty"`
+	Event  *wireEvent `json:"event,omitempty"`
+	Prompt *Prompt    `json:"prompt,omitempty"`
 }
 
 // maxPart is how much of a result stands in one line, in bytes: it fits

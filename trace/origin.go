@@ -111,6 +111,19 @@ func (s *search) said(kind Kind, by, name string) {
 	}
 }
 
+// resultOf returns the task whose result a piece of context is; it may come as
+// an entry of the shared memory.
+func resultOf(d *handoff.Decision) (id task.ID, ok bool) {
+	switch {
+	case d == nil:
+	case d.Source.Kind == handoff.Dependency:
+		return task.ID(d.Source.Name), true
+	case d.Source.Kind == handoff.Memory:
+		return resultIn(d.Source.Name)
+	}
+	return "", false
+}
+
 // resultIn returns the task whose result is an entry of the shared memory with
 // this full key, such as "intake/task:<id>:result".
 func resultIn(key string) (task.ID, bool) {

@@ -28,12 +28,29 @@ func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // Unwrap returns [ErrFormat].
 func (e *FormatError) Unwrap() error { return ErrFormat }
 
+// ErrKind is what [ReadOptions].Other returns for a kind that it does not know either.
+var ErrKind = errors.New("unknown kind of line")
+
+// ReadOptions say what else the lines of a trace may be. The zero value is
+// that nothing else is.
+type ReadOptions struct {
+	// Other takes each line of a kind that no trace has (see [Encoder.Line]), in
+	// the order of the lines; it may keep the value. Its error ends the reading
+	// and is wrapped in what ReadWith returns, with the number of the line;
+	// ErrKind makes that a [*FormatError]. Nil takes none.
+	Other func(kind string, value json.RawMessage) error
+}
+
 // Read reads a trace. It is strict: what it does not know is an error, a
 // [*FormatError], since a record that is read in part tells a wrong story.
 // Only a last line that was cut off, as by a crash, is left out and said. It
 // does not verify the chain of decisions, which package audit does.
-func Read(r io.Reader) (*Trace, error) {
-	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), trace: &Trace{}, known: map[task.ID]int{}}
+func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
+
+// ReadWith reads a trace among whose lines may be others. Several processes may
+// have written it, each going on where the one before came to.
+func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
+	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), o: o, trace: &Trace{index: map[task.ID]int{}}}
 	for {
 		more, err := in.next()
 		if err != nil {
@@ -52,12 +69,11 @@ func Read(r io.Reader) (*Trace, error) {
 // A reader is a trace that is being read.
 type reader struct {
 	lines *bufio.Reader
+	o     ReadOptions
 	at    int // the line
 	read  int // lines that were whole
-	seq   int // of the last event
 	trace *Trace
-	known map[task.ID]int // the place of each task in Tasks
-	after []int           // for each prompt, the event after which it stands
+	after []int           // for each prompt, how many events stand before it
 	ruled []event.Handoff // as events tell it
 	parts bytes.Buffer    // of the result
 }
@@ -78,6 +94,9 @@ func (r *reader) next() (more bool, err error) {
 		return false, nil
 	}
 	if err := r.line(text); err != nil {
+		if other, ok := errors.AsType[*otherError](err); ok {
+			return false, fmt.Errorf("line %d: %w", r.at, other.err)
+		}
 		return false, &FormatError{r.at, err.Error()}
 	}
 	r.read++
@@ -128,7 +147,7 @@ func (r *reader) head(text json.RawMessage, members int) error {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
 	for _, tk := range h.Tasks {
-		*r.task(tk.ID) = tk
+		*t.task(tk.ID) = tk
 	}
 	return nil
 }
@@ -149,8 +168,28 @@ func (r *reader) member(kind string, value json.RawMessage) error {
 	case kind == "result":
 		return r.result(value)
 	}
-	return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", kind)
+	return r.other(kind, value)
 }
+
+// other takes a line of a kind that no trace has.
+func (r *reader) other(kind string, value json.RawMessage) error {
+	err := ErrKind
+	if r.o.Other != nil {
+		err = r.o.Other(kind, value)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrKind):
+		return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", kind)
+	}
+	return &otherError{err}
+}
+
+// An otherError is what [ReadOptions].Other returned.
+type otherError struct{ err error }
+
+func (e *otherError) Error() string { return e.err.Error() }
 
 func (r *reader) event(text json.RawMessage) error {
 	var w wireEvent
@@ -158,12 +197,11 @@ func (r *reader) event(text json.RawMessage) error {
 		return fmt.Errorf("its event cannot be read: %w", err)
 	}
 	e := w.event()
-	r.seq = max(r.seq, e.Seq)
 	for _, p := range e.Plan {
-		r.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
+		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
 	}
 	if e.Task != "" {
-		r.learn(Task{ID: e.Task, Title: e.Title, Assignee: e.Agent, Status: ended(e.Type)})
+		r.trace.learn(Task{ID: e.Task, Title: e.Title, Assignee: e.Agent, Status: ended(e.Type)})
 	}
 	if e.Handoff != nil {
 		r.ruled = append(r.ruled, *e.Handoff)
@@ -193,9 +231,9 @@ func (r *reader) prompt(text json.RawMessage) error {
 	if err := check(&p); err != nil {
 		return err
 	}
-	r.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
+	r.trace.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
 	r.trace.Prompts = append(r.trace.Prompts, p)
-	r.after = append(r.after, r.seq)
+	r.after = append(r.after, len(r.trace.Events))
 	return nil
 }
 
@@ -232,10 +270,7 @@ func (r *reader) result(text json.RawMessage) error {
 	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more than is needed here
 		return errors.New("its result cannot be read")
 	}
-	for i := range res.Tasks {
-		r.learn(res.Tasks[i].Task)
-	}
-	r.trace.Result = res
+	r.trace.SetResult(res)
 	return nil
 }
 
@@ -244,28 +279,4 @@ func strict(text json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
-}
-
-// task returns the place of a task, which it makes if it is new.
-func (r *reader) task(id task.ID) *Task {
-	i, ok := r.known[id]
-	if !ok {
-		i = len(r.trace.Tasks)
-		r.known[id] = i
-		r.trace.Tasks = append(r.trace.Tasks, Task{ID: id})
-	}
-	return &r.trace.Tasks[i]
-}
-
-// learn adds what is known of a task by now.
-func (r *reader) learn(of Task) {
-	tk := r.task(of.ID)
-	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Assignee, &of.Assignee}} {
-		if *known.now != "" {
-			*known.old = *known.now
-		}
-	}
-	if of.Status != "" {
-		tk.Status = of.Status
-	}
 }

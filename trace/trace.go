@@ -9,7 +9,7 @@
 package trace
 
 import (
-	"cmp"
+	"encoding/json"
 	"time"
 
 	"github.com/runteam/runteam/event"
@@ -36,8 +36,8 @@ type Trace struct {
 	Torn     bool            // the last line was cut off, and is left out
 
 	index map[task.ID]int             // of Tasks
-	order map[*Prompt]int             // the number of the event before which each prompt was sent
-	ends  map[task.ID]int             // the number of the event with which a task completed
+	order map[*Prompt]int             // when each prompt was sent
+	ends  map[task.ID]period          // when a task completed
 	held  map[task.ID][]event.Handoff // what kept an attempt from having a prompt
 }
 
@@ -82,25 +82,13 @@ type TaskResult struct {
 	Description string               `json:"description,omitempty"`
 	Label       label.Classification `json:"label"`
 	Text        string               `json:"result,omitempty"`
-	Structured  jsonText             `json:"structured,omitempty"` // canonical JSON
+	Structured  json.RawMessage      `json:"structured,omitempty"` // canonical JSON
 }
 
 // A Step is a step of the coordinator.
 type Step struct {
 	Kind string `json:"step"`
 }
-
-// jsonText is a JSON value as its text.
-type jsonText string
-
-// UnmarshalJSON keeps the text of the value.
-func (t *jsonText) UnmarshalJSON(data []byte) error {
-	*t = jsonText(data)
-	return nil
-}
-
-// MarshalJSON returns the text of the value.
-func (t jsonText) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(string(t), "null")), nil }
 
 // Bytes returns the length of both texts of the prompt.
 func (p *Prompt) Bytes() int { return length(p.System) + length(p.Text) }
@@ -129,6 +117,43 @@ func (p *Prompt) Withheld() (n int) {
 // Held returns the decisions that kept an attempt of a task from having a
 // prompt at all: those held under a session of which no prompt was recorded.
 func (t *Trace) Held(id task.ID) []event.Handoff { return t.held[id] }
+
+// SetResult makes r the result of the run, and its tasks known. It completes
+// what [ReadWith] returned of a run whose result stands elsewhere than in a
+// line of its own, before anything is asked of the trace; r is kept.
+func (t *Trace) SetResult(r *Result) {
+	t.Result = r
+	if r == nil {
+		return
+	}
+	for i := range r.Tasks {
+		t.learn(r.Tasks[i].Task)
+	}
+}
+
+// task returns the place of a task, which it makes if it is new.
+func (t *Trace) task(id task.ID) *Task {
+	i, ok := t.index[id]
+	if !ok {
+		i = len(t.Tasks)
+		t.index[id] = i
+		t.Tasks = append(t.Tasks, Task{ID: id})
+	}
+	return &t.Tasks[i]
+}
+
+// learn adds what is known of a task by now.
+func (t *Trace) learn(of Task) {
+	tk := t.task(of.ID)
+	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Assignee, &of.Assignee}, {&tk.Line, &of.Line}} {
+		if *known.now != "" {
+			*known.old = *known.now
+		}
+	}
+	if of.Status != "" {
+		tk.Status = of.Status
+	}
+}
 
 // Title returns what a task is called; of one that the trace does not know, its id.
 func (t *Trace) Title(id task.ID) string {
