@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -85,6 +86,7 @@ func (r *reader) agent(f *fields) Agent {
 		Accepts:      level(f.get("accepts")),
 		Handoff:      handoff.Mode(text(f.get("handoff"))),
 		OutputTags:   textList(f.get("outputTags")),
+		Reuse:        task.Reuse(text(f.get("reuse"))),
 		MaxSession:   duration(f.get("maxSessionMs")),
 		MaxParallel:  integer(f.get("maxParallel")),
 		Description:  description,

@@ -36,7 +36,7 @@ func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.Strin
 func (c *Coordinator) agent() Agent {
 	m := team.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Endpoint: c.Endpoint, Model: c.Connection.Model, Provider: openAI, Origin: c.Origin,
+		Endpoint: c.Endpoint, Version: c.Version, Reuse: c.Reuse, Model: c.Connection.Model, Provider: openAI, Origin: c.Origin,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }
@@ -78,6 +78,7 @@ func (r *reader) coordinator(f *fields) *Coordinator {
 		c.MayGrant.Memory = c.MayGrant.Memory || word == "memory"
 		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
 	}
+	c.Reuse = task.Reuse(text(f.own("reuse")))
 	c.MaxPromptBytes = integer(f.own("maxPromptBytes"))
 	c.Coordinator.Model = c.Connection.Model
 	c.Origin = origin(f.node.src, f.node.at)

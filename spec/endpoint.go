@@ -112,8 +112,10 @@ func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
 		for i, name := range n.kids.keys {
 			value, _ := r.expand("headers", &n.kids.nodes[i])
 			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
-			all[name] = value
 			l.headers.replace(name, &n.kids.nodes[i])
+			if !n.src.taken[&n.kids.nodes[i]] { // what was taken out of a stored copy is not sent, and not replaced by another's
+				all[name] = value
+			}
 		}
 	}
 	return all

@@ -32,6 +32,7 @@ func (r *reader) goal(n *node) *team.Goal {
 	g := &team.Goal{Origin: origin(n.src, n.at)}
 	if n.is == isText {
 		g.Text, g.Params = r.fill("goal", n)
+		r.holds(n, g.Classification)
 		return g
 	}
 	r.subject = func() string { return "goal: " }
@@ -48,6 +49,7 @@ func (r *reader) goal(n *node) *team.Goal {
 	case n.get("text") == nil && n.get("file") == nil:
 		r.bad(n, ErrInvalid, "write {text: …} or {file: PATH}", "it has no text")
 	}
+	r.holds(n, g.Classification)
 	return g
 }
 
@@ -59,6 +61,7 @@ func (r *reader) goalOfFlag(n *node) *team.Goal {
 		r.subject = func() string { return "goal: " }
 		g.Classification = level(r.fields(n, goalPlace, nil).own("classification"))
 		r.subject = nil
+		r.holds(n.get("text"), g.Classification) // it stands in the file all the same
 	}
 	if strings.TrimSpace(r.o.Goal) == "" {
 		r.badFlag(ErrInvalid, "say what the team is to find out or to make", "--goal: it is empty")

@@ -3,9 +3,11 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
 )
 
@@ -70,7 +72,7 @@ func (r *reader) input(name string, parent *node, i int) {
 func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 	file, inline := f.own("file"), f.own("text")
 	if path, given := r.o.Inputs[name]; given {
-		text, err := r.readInput(path)
+		text, err := r.readInput(name, path, level(f.own("classification")))
 		if err != nil {
 			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("--input %s: %v", name, err), Err: err}})
 		}
@@ -81,6 +83,7 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 		r.bad(inline, ErrInvalid, "keep one of them", "text: file says it too")
 	case file != nil:
 		if from := r.readFile(file, maxInput); from != nil {
+			from.kept.label = from.kept.label.Join(level(f.own("classification")))
 			return from.text
 		}
 	case inline != nil:
@@ -90,6 +93,7 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 		if len(inline.text) > maxInput {
 			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", size(maxInput))
 		}
+		r.holds(inline, level(f.own("classification")))
 		return inline.text
 	case f.node.get("file") == nil && f.node.get("text") == nil:
 		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH} or {text: …}", "it has no text")
@@ -98,8 +102,28 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 }
 
 // readInput reads a file of the user's choice: it may be anywhere, also a pipe,
-// and "-" is standard input.
-func (l *loader) readInput(path string) (string, error) {
+// and "-" is standard input. Its stored copy is taken if it is gone.
+func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
+	copied := l.standIn(path)
+	text, err := "", error(nil)
+	if copied == nil || path != "-" {
+		text, err = l.inputFile(path)
+	}
+	if copied != nil && (path == "-" || errors.Is(err, fs.ErrNotExist)) {
+		text, err = copyText(copied, maxInput)
+	} else {
+		copied = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	k := l.keep(path, path, "input "+name, text, copied)
+	k.label = k.label.Join(level)
+	return text, nil
+}
+
+// inputFile reads a file that may be anywhere.
+func (l *loader) inputFile(path string) (string, error) {
 	if path == "-" {
 		if l.o.Stdin == nil {
 			return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)

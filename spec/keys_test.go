@@ -45,6 +45,8 @@ var samples = map[string]string{
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
+	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6",
+	"agent.reuse": "never", "task.reuse": "never", "coordinator.reuse": "never",
 	"spec.team": "{agents: [{name: a}]}", "spec.orchestrator": "{defaultModel: o}",
 	"team.name": "other", "team.agents": "[{name: a}, {name: b}]", "team.sharedMemory": "true", "team.maxConcurrency": "2",
 	"orchestrator.defaultModel": "m", "orchestrator.defaultProvider": "openai", "orchestrator.defaultBaseURL": "http://localhost:1/v1",
@@ -123,6 +125,9 @@ func specWith(place, key, value string) string {
 	if slices.Contains(ofPolicy, place) {
 		top["policy"] = policyWith(place, key, value)
 	}
+	if place == "price" {
+		top["prices"] = "prices: {m: {" + with("price", place, key, value, "input: 1", "output: 2") + "}}\n"
+	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"
 	}
@@ -150,7 +155,7 @@ func specWith(place, key, value string) string {
 	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "endpoints", "defaults", "policy"} {
+	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "prices", "endpoints", "defaults", "policy"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
@@ -187,7 +192,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		if c.Accepts != nil {
 			accepts = c.Accepts.String()
 		}
-		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxPromptBytes)
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxPromptBytes, c.Reuse)
 		agents = append(slices.Clone(agents), spec.Agent{Connection: c.Connection})
 	}
 	for _, g := range []*team.Goal{f.Goal, f.Run.Answer} {
@@ -223,6 +228,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL)
 	}
 	fmt.Fprintf(&b, "%v %+v %s %s %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints)
+	fmt.Fprintln(&b, f.Run.Reuse, f.Prices)
 	return b.String()
 }
 
@@ -273,7 +279,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked|unsafeText", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked|unsafeText|no agent has the model", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))

@@ -32,6 +32,11 @@ func Load(o Options) (*File, error) {
 		f.reads = append(f.reads, filepath.Join(id.dir, id.path))
 	}
 	slices.Sort(f.reads)
+	l.places.kept = l.kept
+	l.places.flags = append([]string{o.Goal}, o.Models...)
+	for _, name := range sortedKeys(o.Params) {
+		l.places.flags = append(l.places.flags, name, o.Params[name])
+	}
 	return f, nil
 }
 
@@ -50,6 +55,7 @@ type loader struct {
 	params  map[string]*param
 	schemas map[string]*schemaText
 	files   map[fileID]*source
+	kept    []*kept
 	places  *places
 }
 
@@ -157,7 +163,7 @@ var settings = []struct{ spec, orch string }{
 
 // onlyRoster refuses in a file of --team what belongs to a run.
 func (l *loader) onlyRoster(y *layer) {
-	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs"} {
+	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
 			l.bad(n, ErrInvalid, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
 		}
@@ -218,8 +224,11 @@ func (r *reader) read() {
 	r.readPolicy()
 	r.readRun()
 	r.readModels()
+	r.readVersions()
+	r.readPrices()
 	r.checkMemory()
 	r.checkIdle()
+	r.checkPrices()
 	r.checkUnused()
 }
 

@@ -33,6 +33,8 @@ type places struct {
 	files       map[*node]*source // what a {file: PATH} was read from
 	trees       map[*source]*node // of files that are JSON or YAML themselves
 	asserts     []*node           // of the run's assertions
+	kept        []*kept           // every file that was read
+	flags       []string          // what flags said, for the fingerprint
 	spoiled     []string          // pointers to what of the policy could not be read
 }
 

@@ -23,9 +23,11 @@ func (r *reader) readMessages() {
 			continue
 		}
 		r.needs(item, messagePlace, "")
-		r.file.Run.Messages = append(r.file.Run.Messages, team.Message{
+		m := team.Message{
 			From: text(f.own("from")), To: text(f.own("to")), Text: r.plainText("text", f.own("text")),
 			Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
-		})
+		}
+		r.holds(f.own("text"), m.Classification)
+		r.file.Run.Messages = append(r.file.Run.Messages, m)
 	}
 }

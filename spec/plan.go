@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/label"
@@ -118,6 +119,10 @@ func (s *saver) limits(n *node) {
 	if run.Strategy != "" {
 		n.set("schedulingStrategy", textNode(string(run.Strategy)))
 	}
+	if run.Reuse {
+		n.set("reuse", boolNode(true))
+	}
+	n.set("prices", s.prices())
 	if off := s.p.sharedMemory(); off != nil {
 		n.set("sharedMemory", off)
 	}
@@ -288,6 +293,22 @@ func (s *saver) endpoints() *node {
 		n := objectNode()
 		n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
 		all.set(base, n)
+	}
+	return all
+}
+
+// prices writes what models cost.
+func (s *saver) prices() *node {
+	if len(s.f.Prices) == 0 {
+		return nil
+	}
+	amount := func(usd float64) *node { return numberNode(strconv.FormatFloat(usd, 'f', -1, 64)) }
+	all := objectNode()
+	for _, model := range sortedKeys(s.f.Prices) {
+		n := objectNode()
+		n.set("input", amount(s.f.Prices[model].Input))
+		n.set("output", amount(s.f.Prices[model].Output))
+		all.set(model, n)
 	}
 	return all
 }

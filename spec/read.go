@@ -27,6 +27,13 @@ var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 // "" for the spec itself.
 func (l *loader) open(given, flag string) *node {
 	text, path, dir, err := l.fetch(given, flag)
+	copied := l.standIn(given)
+	if copied != nil && (given == "-" || errors.Is(err, ErrNotFound)) {
+		path, dir = copied.Found, filepath.Dir(copied.Found)
+		text, err = copyText(copied, limitFor(path))
+	} else {
+		copied = nil
+	}
 	if err != nil {
 		p := Problem{File: path, Message: err.Error(), Err: err}
 		if flag != "" {
@@ -49,7 +56,12 @@ func (l *loader) open(given, flag string) *node {
 		return nil
 	}
 	src := l.add(path, dir, text)
+	src.kept = l.keep(given, path, cmp.Or(flag, "spec"), text, copied)
+	src.kept.src, src.kept.keyed = src, true
 	n, bad := parse(src)
+	if n != nil && copied != nil {
+		src.taken = takenOut(n, copied.Without)
+	}
 	for _, f := range bad {
 		err := ErrSyntax
 		if n != nil && !f.refused {
@@ -118,6 +130,9 @@ func (s *source) opens(with string) bool {
 // fetch reads a file that the user named: the text, the path to show, and the
 // folder that its paths start from. Only a spec and a team may be named by their folder.
 func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
+	if given == "-" && l.standIn(given) != nil {
+		return "", "-", ".", nil // nobody writes it again
+	}
 	if given == "-" {
 		var r io.Reader = strings.NewReader("")
 		if l.o.Stdin != nil {
@@ -250,14 +265,23 @@ func (l *loader) readFile(at *node, limit int) *source {
 		return src
 	}
 	text, err := l.inside(at.src.dir, path, limit)
+	whole := filepath.Join(at.src.dir, path)
+	copied := l.standIn(whole)
+	if copied != nil && errors.Is(err, errMissing) {
+		text, err = copyText(copied, limit)
+	} else {
+		copied = nil
+	}
 	if err != nil {
 		// The path as written: what the environment put into it is not shown.
 		l.bad(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
 		l.files[id] = nil
 		return nil
 	}
-	src := l.add(filepath.Join(at.src.dir, path), filepath.Join(at.src.dir, filepath.Dir(path)), text)
+	src := l.add(whole, filepath.Join(at.src.dir, filepath.Dir(path)), text)
 	src.prose = true
+	src.kept = l.keep(whole, whole, "file "+path, text, copied)
+	src.kept.src = src
 	l.files[id] = src
 	return src
 }
@@ -296,6 +320,9 @@ func openInside(dir, path string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
 	}
 	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrRead, errMissing)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
 	}

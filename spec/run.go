@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -21,6 +22,7 @@ func (r *reader) readRun() {
 	f.Config.Name = f.Name
 	f.Run.Output = text(main.spec.own("output"))
 	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
+	f.Run.Reuse = text(main.spec.own("reuse")) == "true"
 	f.Run.MaxTokenBudget = integer(r.setting("maxTokenBudget"))
 	f.Run.Strategy = assign.Strategy(text(r.setting("schedulingStrategy")))
 	if text(main.spec.own("mode")) == "auto" {
@@ -83,6 +85,10 @@ func (r *reader) readOffline(n *node) {
 		return
 	}
 	script, err := openInside(n.src.dir, path)
+	if n.src.kept.copied != nil && errors.Is(err, errMissing) {
+		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; who runs offline is told
+		return
+	}
 	if err != nil {
 		r.bad(n, err, fileHint(err), "offline: %s: %v", quote(n.text), err)
 		return

@@ -18,8 +18,10 @@ type source struct {
 	marks   []mark // every markEvery bytes
 	tree    *node  // what the text says, if it could be parsed
 	once    sync.Once
-	secrets []span // values that no excerpt may show; known after conceal
-	prose   bool   // a prompt or an input, which has no keys whose values might be credentials
+	secrets []span         // values that no excerpt may show; known after conceal
+	kept    *kept          // the copy that is kept of it, or nil
+	taken   map[*node]bool // of a stored copy: values that are credentials and were taken out
+	prose   bool           // a prompt or an input, which has no keys whose values might be credentials
 }
 
 // A mark is a line and a column that were counted up to a byte.

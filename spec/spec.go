@@ -52,6 +52,11 @@ type Options struct {
 	Params map[string]string // K: value of the parameter K that the spec declares
 	Models []string          // MODEL for all agents and the coordinator, or AGENT=MODEL for one; later ones win
 
+	// Stored are copies of files, of [File.Stored]: each stands in for the file
+	// of its path if that does not exist, and for standard input. What exists is
+	// read anew.
+	Stored []StoredFile
+
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
 	// model and paths. Nil means that no variable is set.
 	Lookup func(name string) (string, bool)
@@ -82,8 +87,17 @@ type File struct {
 	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
 	Warnings []Problem       // what is accepted but worth a look, in the order of the text
 
+	// Prices are what models cost, by the name of the model; nil if the file says nothing.
+	Prices map[string]Price
+
 	reads  []string // the files that it names and that were read
 	places *places
+}
+
+// A Price is what a model costs, in US dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
 }
 
 // An Agent is one member of the roster and how its model is reached. The

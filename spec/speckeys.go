@@ -29,6 +29,8 @@ var specPlace = newPlace("spec", "the file",
 	key{"sharedMemory", boolean, Works, nil, "`false` makes a task of `memoryScope: all`, and `mayGrant: [memory]`, an error; without either it changes nothing"},
 	key{"schedulingStrategy", strategy, Works, nil, "who gets a task without an assignee; `dependency-first` unless set"},
 	key{"strictAssignees", boolean, Works, nil, "an unknown assignee is an error in any case; `false` is a warning"},
+	key{"reuse", boolean, Works, nil, "whether results of earlier runs are taken where nothing that they depend on has changed; `--reuse` says the same"},
+	key{"prices", mapping.each(ref("price")), Works, nil, "what models cost, by the name of the model, as it is sent: see price"},
 	key{"team", mapping.of("team"), Works, nil, "the roster as the original writes it: see team"},
 	key{"orchestrator", mapping.of("orchestrator"), Works, nil, "settings as the original writes them: see orchestrator"},
 	key{"policy", mapping.of("policy"), Works, nil, "what may cross between the members of the team: see policy"},
@@ -79,6 +81,11 @@ var inputPlace = newPlace("input", "an input",
 	key{"classification", classification, Works, nil, "label; `internal` unless set; it stays when `--input` brings the text"},
 	key{"ttlMs", millis, Works, nil, "life from the start of the run; 0 means unlimited"},
 )
+
+var pricePlace = newPlace("price", "a price",
+	key{"input", price, Works, nil, "required; US dollars for a million tokens that a model is sent"},
+	key{"output", price, Works, nil, "required; US dollars for a million tokens that it answers with"},
+).needing("input", "output")
 
 var endpointPlace = newPlace("endpoint", "an endpoint",
 	key{"accepts", classification, Works, nil, "the most sensitive label that may be sent there; without it `confidential`, on this machine `secret`"},

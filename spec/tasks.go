@@ -61,12 +61,15 @@ func (r *reader) task(f *fields) task.Spec {
 		TTL:            duration(f.get("ttlMs")),
 		MaxRetries:     max(integer(f.get("maxRetries")), 0),
 		Timeout:        duration(f.get("timeoutMs")),
+		Reuse:          task.Reuse(text(f.get("reuse"))),
 		Role:           text(f.get("role")),
 		Priority:       task.Priority(text(f.get("priority"))),
 		Metadata:       r.metadata(r.pick(f, "metadata")),
 		Origin:         origin(f.node.src, f.node.at),
 	}
 	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
+	r.holds(f.node, s.Classification)
+	r.holds(f.get("description"), s.Classification)
 	if n := f.get("retryDelayMs"); n != nil {
 		if s.RetryDelay = duration(n); s.RetryDelay == 0 {
 			s.RetryDelay = task.NoDelay

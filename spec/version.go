@@ -1,0 +1,38 @@
+package spec
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+)
+
+// version names everything beside the prompt that the answers at a connection
+// depend on, as far as a file says it: a digest, so that it tells nothing of a
+// base URL. Keys and headers say who asks, and bounds on time how long; they do
+// not count.
+func (c *Connection) version() string {
+	number := func(f *float64) string {
+		if f == nil {
+			return "default"
+		}
+		return fmt.Sprint(*f)
+	}
+	h := sha256.New()
+	for _, word := range []string{
+		openAI, c.Model, cmp.Or(c.BaseURL, "default"), number(c.Temperature), number(c.TopP), fmt.Sprint(c.MaxTokens), fmt.Sprint(c.MaxTurns),
+	} {
+		fmt.Fprintf(h, "%d:%s", len(word), word)
+	}
+	return fmt.Sprintf("spec1-%x", h.Sum(nil)[:16])
+}
+
+// readVersions gives the agents and the coordinator their versions, when flags have been applied.
+func (r *reader) readVersions() {
+	for i := range r.file.Agents {
+		a := &r.file.Agents[i]
+		a.Member.Version = a.version()
+	}
+	if c := r.file.Coordinator; c != nil {
+		c.Version = c.Connection.version()
+	}
+}
