@@ -8,6 +8,9 @@
 // there, and whoever cuts its end off is found by the head that was kept
 // elsewhere.
 //
+// A chain may outlive its process: a [State], kept with what is written, is all
+// that [Continue] needs.
+//
 // Without a key anybody can compute a whole new chain, so that it is worth as
 // much as the place where its head is kept. With a key only who has it can.
 package audit

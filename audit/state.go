@@ -22,8 +22,8 @@ import (
 type State struct {
 	head   Head
 	counts counts
-	beside Head   // its digest is not set: the number of lines since the head
-	middle []byte // of the digest of these; nil if there are none
+	lines  int    // other lines since the head
+	middle []byte // the digest of these, unfinished; nil if there are none
 	closed bool
 	seal   [sha256.Size]byte
 }
@@ -51,7 +51,7 @@ func (c *Chain) State() State {
 	}
 	s := State{head: c.head, counts: c.counts, closed: c.closed}
 	s.counts.Held = maps.Clone(c.counts.Held)
-	if s.beside.Lines = c.beside.lines; s.beside.Lines > 0 {
+	if s.lines = c.beside.lines; s.lines > 0 {
 		s.middle = c.beside.middle()
 	}
 	s.seal = c.hash.seal(c.run, s.body())
@@ -70,13 +70,13 @@ func Continue(w io.Writer, s State, o Options) (*Chain, error) {
 	}
 	c := &Chain{w: w, hash: newDigester(o.Key), run: valid(o.Run), head: s.head, counts: s.counts, beside: newStretch()}
 	c.counts.Held = maps.Clone(s.counts.Held)
-	if want := c.hash.seal(c.run, s.body()); !hmac.Equal(want[:], s.seal[:]) {
+	if !s.sealed(c.hash, c.run) {
 		return nil, errState
 	}
 	if s.closed {
 		return nil, ErrClosed
 	}
-	if err := c.beside.resume(s.beside.Lines, s.middle); err != nil {
+	if err := c.beside.resume(s.lines, s.middle); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -105,6 +105,12 @@ func (d digester) seal(run string, body []byte) [sha256.Size]byte {
 	return d.over([]byte(Version+" state"), []byte(run), body)
 }
 
+// sealed reports whether a state is of a chain of this run.
+func (s *State) sealed(d digester, run string) bool {
+	want := d.seal(run, s.body())
+	return hmac.Equal(want[:], s.seal[:])
+}
+
 // body is all of a state but its seal.
 func (s *State) body() []byte {
 	b := append(make([]byte, 0, 256), 0)
@@ -112,10 +118,10 @@ func (s *State) body() []byte {
 		b[0] = 1
 	}
 	b = append(b, s.head.Digest[:]...)
-	for _, n := range [...]int{s.head.Lines, s.beside.Lines, s.counts.Decisions, s.counts.Passed} {
+	for _, n := range [...]int{s.head.Lines, s.lines, s.counts.Decisions, s.counts.Passed} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
-	if s.beside.Lines > 0 {
+	if s.lines > 0 {
 		b = text(b, s.middle)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(s.counts.Held)) {
@@ -159,8 +165,8 @@ func (s *State) parse(form []byte) bool {
 	copy(s.seal[:], r.take(sha256.Size))
 	flag := r.take(1)
 	copy(s.head.Digest[:], r.take(sha256.Size))
-	s.head.Lines, s.beside.Lines, s.counts.Decisions, s.counts.Passed = r.number(), r.number(), r.number(), r.number()
-	if s.beside.Lines > 0 {
+	s.head.Lines, s.lines, s.counts.Decisions, s.counts.Passed = r.number(), r.number(), r.number(), r.number()
+	if s.lines > 0 {
 		s.middle = slices.Clone(r.take(r.number()))
 	}
 	for !r.bad && len(r.rest) > 0 {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"errors"
 	"fmt"
@@ -9,8 +10,9 @@ import (
 
 // VerifyOptions say what is known of a record from elsewhere.
 type VerifyOptions struct {
-	Key  []byte // with which the record was written; each chain in it must have been
-	Head Head   // what the record must have come to; zero if that is not known
+	Key   []byte // with which the record was written; each chain in it must have been
+	Head  Head   // what the record must have come to; zero if that is not known
+	State State  // the same, of a record that is to be continued: it covers the lines after the last one of the record; zero if it is not known
 }
 
 // A Status is the answer of [Verify].
@@ -216,16 +218,23 @@ func (v *verifier) end() Report {
 	if anchored && (v.last == 0 || v.anchor != v.last) {
 		return v.broken(v.last, v.unanchored())
 	}
+	if at, why := v.stands(&v.o.State); why != "" {
+		return v.broken(at, why)
+	}
 	if v.report.Runs > 0 && !v.within && v.beside.lines > 0 {
 		return v.broken(v.last+1, "it stands after the closing line and nothing covers it: it was added, or a record that follows was cut off")
 	}
 	switch {
 	case v.report.Runs == 0:
 		v.leftOpen(0, "there is no record of decisions in it")
+	case v.within && !v.o.State.IsZero():
+		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end")
 	case v.within:
 		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end, or lines were removed; nothing covers what stands after this line")
 	}
-	v.report.Covered = v.last
+	if v.report.Covered = v.last; !v.o.State.IsZero() {
+		v.report.Covered += v.beside.lines
+	}
 	switch {
 	case v.why != "":
 		v.report.Status, v.report.Line, v.report.Why = Open, v.gap, v.why
@@ -235,6 +244,26 @@ func (v *verifier) end() Report {
 		v.report.Status = Consistent
 	}
 	return v.report
+}
+
+// stands checks the end of the record against a state, unless that is zero.
+func (v *verifier) stands(s *State) (at int, why string) {
+	lines := v.beside.lines
+	switch {
+	case s.IsZero():
+		return 0, ""
+	case v.last > 0 && !s.sealed(v.hash, v.report.Run):
+		return v.last, errState.Error()
+	case s.head != v.report.Head:
+		return v.last, "it does not end with the state given: lines were removed or added at its end, or it is another record"
+	case s.closed: // what follows is found without it
+		return 0, ""
+	case lines != s.lines:
+		return v.last + 1, fmt.Sprintf("the number of other lines after line %d is %d and was %d: lines were added or removed", v.last, lines, s.lines)
+	case lines > 0 && !bytes.Equal(v.beside.middle(), s.middle):
+		return v.last + 1, fmt.Sprintf("one of the lines %d to %d is not what the state given says: it was altered, or they were moved", v.last+1, v.last+lines)
+	}
+	return 0, ""
 }
 
 // unanchored says how the head that was given is missed.
