@@ -19,6 +19,14 @@ type Reply struct {
 	Tags    []string              // tags that the agent claims
 	Claim   *label.Classification // level that the agent claims; nil claims nothing
 	TTL     time.Duration         // own life of the result; zero means unlimited
+	Earlier *Earlier              // of an answer that was given before; nil for one to this contract's prompt
+}
+
+// Earlier is what a result was when it was first given. Issued anew, it is at
+// least as sensitive, were it above what the contract let in, and lives no longer.
+type Earlier struct {
+	Classification label.Classification
+	ExpiresAt      time.Time // zero means never
 }
 
 // A Validator holds a structured result to the schema that its task declares.
@@ -54,6 +62,10 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if r.Claim != nil && *r.Claim > k.MaxOutput {
 		return refuse(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
 	}
+	level, until := k.MaxInput, time.Time{}
+	if e := r.Earlier; e != nil {
+		level, until = level.Join(e.Classification), e.ExpiresAt
+	}
 	payload, err := r.payload(schema)
 	if err != nil {
 		return refuse(RuleSchema, err.Error())
@@ -65,9 +77,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
 		return refuse(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
 	}
-	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: k.MaxInput, CreatedAt: now, Tags: tags}
+	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: level, CreatedAt: now, ExpiresAt: until, Tags: tags}
 	if r.TTL > 0 {
-		h.ExpiresAt = now.Add(r.TTL)
+		h.ExpiresAt = envelope.Earliest(until, now.Add(r.TTL))
 	}
 	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
 	for i := range parts {
@@ -91,7 +103,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
-	d.Verdict, d.BytesAfter = Passed, payload.Size()
+	d.Verdict, d.After, d.BytesAfter = Passed, level, payload.Size()
 	return e, d, nil
 }
 

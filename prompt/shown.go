@@ -50,6 +50,17 @@ func (s *Source) level() label.Classification {
 	return s.Classification.Join(s.Decision.Before)
 }
 
+// Bytes returns the length of both texts of the prompt, also of what is kept
+// from the reader.
+func (s *Shown) Bytes() int { return length(s.System) + length(s.Text) }
+
+func length(pieces []Piece) int {
+	if len(pieces) == 0 {
+		return 0
+	}
+	return int(pieces[len(pieces)-1].End)
+}
+
 func withheld(p Piece) bool { return p.Withheld }
 
 // fenceLine finds the fence in a line of the builder's.

@@ -31,14 +31,16 @@ func (r *run) attempt(i int) *attempt {
 	t := p.graph.Task(i)
 	out := &r.tasks[i]
 	out.Metrics.Attempts++
-	a.index, a.number, a.member, a.task, a.start = i, out.Metrics.Attempts, int(p.members[i]), t, now
+	a.index, a.number, a.member, a.task, a.start = i, r.past.counted(t.ID).number+r.tries(i), int(p.members[i]), t, now
 	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
 	r.must(r.queue.StartIndex(i, now))
-	if a.number == 1 {
-		out.Metrics.Start = now
+	if r.tries(i) == 1 {
+		if out.Metrics.Start.IsZero() {
+			out.Metrics.Start = now
+		}
 		out.Status = task.InProgress
 		if r.bus.live() {
-			r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: 1})
+			r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number})
 		}
 	}
 	a.existed = r.made
@@ -66,6 +68,8 @@ func (r *run) attempt(i int) *attempt {
 	}
 	if t.MemoryScope == task.ScopeAll {
 		a.known = r.completed(i)
+	} else { // whoever asks the store takes as long as that takes, and nobody waits
+		a.batch = r.ledger.join(r.batch)
 	}
 	if r.mail != nil {
 		a.deliver()

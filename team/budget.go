@@ -45,11 +45,12 @@ type budget struct {
 	freed    chan struct{} // closed and made anew whenever a reservation ends
 }
 
-func newBudget(limit int, b *bus) *budget {
+// newBudget returns a budget of which some is spent already.
+func newBudget(limit, spent int, b *bus) *budget {
 	if limit == 0 {
 		return nil
 	}
-	return &budget{limit: limit, bus: b, freed: make(chan struct{})}
+	return &budget{limit: limit, spent: spent, bus: b, freed: make(chan struct{})}
 }
 
 // take sets tokens aside for a call. While it is not enough only because of

@@ -18,9 +18,10 @@ const drainTime = 5 * time.Second
 // A bus hands events to subscribers. Each has a goroutine and a queue without
 // bound, so none can hold up the run or another one.
 type bus struct {
-	run   string
-	words *redact.Redactor // of messages
-	subs  []*subscriber
+	run    string
+	words  *redact.Redactor // of messages
+	subs   []*subscriber
+	ledger *ledger // what is told waits until it is durable; nil if nothing is kept
 
 	mu  sync.Mutex // guards seq, and the order of events in all queues
 	seq int
@@ -37,8 +38,8 @@ func newBus(fns []func(event.Event), run string, words *redact.Redactor, log *sl
 	return b
 }
 
-// live reports whether anybody listens; without, nobody need make an event.
-func (b *bus) live() bool { return b != nil && len(b.subs) > 0 }
+// live reports whether anybody listens, were it the journal; without, nobody need make an event.
+func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
 
 // emit numbers and stamps an event and queues it for everybody.
 //
@@ -59,6 +60,15 @@ func (b *bus) emit(e event.Event) {
 	defer b.mu.Unlock()
 	b.seq++
 	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
+	if b.ledger != nil {
+		b.ledger.tell(e)
+		return
+	}
+	b.publish(e)
+}
+
+// publish queues an event for everybody.
+func (b *bus) publish(e event.Event) {
 	for _, s := range b.subs {
 		s.push(e)
 	}
@@ -66,9 +76,6 @@ func (b *bus) emit(e event.Event) {
 
 // close lets the subscribers finish what is queued, for as long as drainTime.
 func (b *bus) close() {
-	if !b.live() {
-		return
-	}
 	for _, s := range b.subs {
 		s.end()
 	}

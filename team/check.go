@@ -42,8 +42,15 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 
 // plan is Plan without what only people read.
 func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error) {
+	specs, unknown := o.Replay.without(specs, o.Inputs)
+	if len(unknown) > 0 {
+		return nil, unknown
+	}
 	c := checker{team: t, options: o, specs: specs, inputs: make(map[string]int, len(o.Inputs))}
 	c.checkOptions()
+	if !o.planned {
+		c.checkFresh()
+	}
 	c.checkMessages()
 	g, err := task.Resolve(specs, at)
 	if err != nil {
@@ -133,6 +140,9 @@ func (c *checker) checkOptions() {
 	}
 	if err := task.CheckLine(o.RunID); o.RunID != "" && err != nil {
 		c.add(task.Problem{Pointer: "/runId", Message: "the run's id: " + err.Error(), Err: err})
+	}
+	if o.Past != nil && o.RunID == "" {
+		c.add(task.Problem{Pointer: "/runId", Message: "a run that goes on keeps its id", Hint: "set RunID to that of the run", Err: task.ErrInvalid})
 	}
 	if o.Timeout < 0 {
 		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})

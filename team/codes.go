@@ -7,6 +7,8 @@ const (
 	CodeDependency     = "DEPENDENCY_FAILED"     // a dependency failed
 	CodeMemory         = "MEMORY_UNAVAILABLE"    // the shared memory could not be read
 	CodeRecord         = "RECORD_FAILED"         // the record could not be kept, so the prompt was not sent
+	CodeJournal        = "JOURNAL_FAILED"        // the journal failed, so nothing more was begun
+	CodeReplay         = "NOT_IN_JOURNAL"        // a run that is replayed has no answer to this prompt
 	CodeBudget         = "BUDGET_EXCEEDED"       // the budget of the run had not enough left for a call
 	CodeTimeout        = "TIMEOUT"               // the attempt, or the reply, came too late
 	CodeCanceled       = "CANCELED"              // the run ended first

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -159,8 +160,9 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	s := &step{kind: kind, layout: layout, compose: compose}
 	r.asked[kind]++
 	s.existed = r.made
-	s.run, s.number, s.does, s.caps, s.bound = r, r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
-	s.task = &task.Task{ID: task.ID(handoff.Coordinator + "/" + string(kind)), Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
+	id := task.ID(handoff.Coordinator + "/" + string(kind))
+	s.run, s.number, s.does, s.caps, s.bound = r, r.past.counted(id).number+r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
+	s.task = &task.Task{ID: id, Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
 	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),
 		handoff.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
 		handoff.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: k.roster, As: task.Structured})
@@ -226,7 +228,7 @@ func (r *run) consult(ctx context.Context, steps ...*step) {
 			}
 			return
 		case ask := <-r.watch.asks():
-			ask <- r.snapshot()
+			r.answerWith(ask)
 		}
 	}
 }
@@ -237,13 +239,21 @@ func (r *run) record(s *step) {
 	if s.split() {
 		return
 	}
+	r.ledger.add(nil, s.entry())
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
+	if out.Reused, out.Saved = s.saved(); s.own {
+		e := s.recalled
+		out.before = true
+		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, Attempts: 1}
+	}
 	if s.err != nil {
 		out.Error = r.stepError(s, s.code)
 		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
-	r.context = r.context.Add(s.measured())
+	if !s.own {
+		r.context = r.context.Add(s.measured())
+	}
 	r.count(&s.exchange)
 }
 

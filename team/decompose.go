@@ -126,6 +126,12 @@ func (r *run) adopt(p *Plan, from *envelope.Envelope) error {
 
 // announced is the event that says what was planned.
 func (r *run) announced() event.Event {
+	list := r.outline()
+	return event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list}
+}
+
+// outline lists the tasks of the plan.
+func (r *run) outline() []event.Planned {
 	list := make([]event.Planned, r.plan.graph.Len())
 	for i := range list {
 		t := r.plan.graph.Task(i)
@@ -134,7 +140,7 @@ func (r *run) announced() event.Event {
 			list[i].DependsOn = append(list[i].DependsOn, d.Task)
 		}
 	}
-	return event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list}
+	return list
 }
 
 // shortcut gives a goal of one simple step to the agent that fits it best, if

@@ -22,10 +22,11 @@ func (r *run) dispatch(ctx context.Context) {
 		_ = workers.Wait() // attempts report through done; a worker returns no error
 		r.timers.stop()
 	}()
-	ended := ctx.Done()
+	ended, failed := ctx.Done(), r.ledger.failed()
+	r.batch = r.ledger.hold()
 	for running, hired := 0, 0; ; {
-		for running < r.options.MaxConcurrency && ctx.Err() == nil && !r.overdrawn { // nothing starts after a cancel
-			i, ok := r.queue.NextReady()
+		for running < r.options.MaxConcurrency && ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
+			i, ok := r.next(running)
 			if !ok {
 				break
 			}
@@ -40,7 +41,9 @@ func (r *run) dispatch(ctx context.Context) {
 			}
 			jobs <- r.attempt(i)
 		}
-		if running == 0 && (ctx.Err() != nil || r.overdrawn || r.timers.empty()) {
+		r.ledger.release(r.batch) // with what just ended, and the rulings about what it made ready
+		r.batch = nil
+		if running == 0 && (ctx.Err() != nil || r.stopped() || r.timers.empty()) {
 			return
 		}
 		select {
@@ -49,15 +52,37 @@ func (r *run) dispatch(ctx context.Context) {
 			if a.gone {
 				hired--
 			}
+			r.batch = r.ledger.hold()
 			r.settle(ctx, a)
 		case <-r.timers.next():
 			for _, i := range r.timers.due(time.Now()) {
 				r.must(r.queue.RequeueIndex(i, time.Now()))
 			}
 		case ask := <-r.watch.asks():
-			ask <- r.snapshot()
+			r.answerWith(ask)
+		case <-failed:
+			failed, r.unkept = nil, ErrJournal // which error it was is told at the end
 		case <-ended:
 			ended = nil // attempts see it themselves; now only they are waited for
 		}
 	}
+}
+
+// stopped reports whether nothing more is to be begun.
+func (r *run) stopped() bool { return r.overdrawn || r.unkept != nil }
+
+// answerWith tells somebody outside how the run stands, once that is durable.
+func (r *run) answerWith(ask chan Snapshot) {
+	s := r.snapshot()
+	if r.ledger == nil {
+		ask <- s
+		return
+	}
+	b := r.ledger.latest()
+	r.asides.Go(func() {
+		if b != nil {
+			<-b.done
+		}
+		ask <- s
+	})
 }

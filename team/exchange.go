@@ -1,13 +1,11 @@
 package team
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -50,6 +48,12 @@ type exchange struct {
 	sent     int         // bytes of the prompt that the agent was given
 	existed  int         // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
+
+	batch    *batch          // what becomes durable together with the rulings; nil once it was let go
+	key      event.Key       // of the prompt; zero if nobody needs it
+	core     event.Key       // of the same without messages and memory
+	recalled *event.Exchange // the answer, if it was given before
+	own      bool            // by this run, so that what it took counts
 
 	end        time.Time
 	envelope   *envelope.Envelope
@@ -95,6 +99,7 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 			x.judge(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
 		}
 		x.end = time.Now()
+		x.letGo()
 		x.report()
 		o.over(ctx)
 	}()
@@ -105,6 +110,11 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 // try does everything that can fail.
 func (x *exchange) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
+	if err == nil {
+		if done, err := x.recall(ctx, text); done || err != nil {
+			return err
+		}
+	}
 	if err := x.keep(ctx, text, err); err != nil {
 		return err
 	}
@@ -144,7 +154,7 @@ func (x *exchange) seal(ctx context.Context) error {
 		x.weigh(i)
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
-		Session: r.id + "/" + string(t.ID) + "/" + strconv.Itoa(x.number) + x.apart,
+		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: handoff.Label(t.Classification, x.parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
@@ -157,6 +167,7 @@ func (x *exchange) seal(ctx context.Context) error {
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
+	x.letGo() // retelling takes its time
 	failed := x.retellAll(ctx, wanted)
 	_, err = x.rule(time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
@@ -223,8 +234,16 @@ func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
 		b.Schema = x.schema.String()
 	}
 	text, receipt, err := prompt.Build(*b)
-	x.receipt = receipt
+	if x.receipt = receipt; err == nil {
+		err = x.identify(b, text)
+	}
 	return text, err
+}
+
+// letGo lets go of what becomes durable together with the rulings.
+func (x *exchange) letGo() {
+	x.run.ledger.release(x.batch)
+	x.batch = nil
 }
 
 // ask lets the agent work. Its model calls are paid from the run's budget, and
@@ -280,15 +299,17 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	if x.err = err; err == nil {
 		return
 	}
-	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
 	_, held := errors.AsType[*handoff.HeldError](err)
 	switch s := x.unretold; {
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
 		x.message, x.fault = s.message, s.fault
-	case errors.Is(err, ErrRecord): // the caller's own code says why, to the caller alone
-		_, x.fault = x.run.ours(x, x.code, ErrRecord.Error(), time.Now())
+	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
+		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
 		x.message = err.Error()
+	case errors.Is(err, ErrReplay):
+		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
 	case held && !x.asked && s == nil: // the gate names rules and labels
 		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
 	default:
@@ -299,26 +320,11 @@ func (x *exchange) judge(ctx context.Context, err error) {
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
 func (x *exchange) close(now time.Time) error {
-	gate := handoff.Compartment{Contract: x.contract}
-	reply := handoff.Reply{
-		Session: x.contract.Session, ID: envelope.ID(string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart),
-		Text: cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), JSON: x.reply.JSON, Tags: x.reply.Tags, Claim: x.reply.Claim, TTL: x.task.TTL,
-	}
-	var schema handoff.Validator
-	if x.schema != nil {
-		schema = x.schema
-	}
-	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
+	e, err := x.admit(x.reply, nil, now)
 	if err != nil {
 		return err
 	}
-	if x.envelope = e; x.apart != "" {
-		return nil // the caller reads what is made from it
-	}
-	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
-		return fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	return nil
+	return x.accept(e, now)
 }
 
 // sizeTold is what events say of the size of a prompt or a reply: its class, where

@@ -39,6 +39,9 @@ func code(err error) string {
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
 		return handoff.CodeHeld
 	}
+	if again, ok := errors.AsType[*repeatedError](err); ok {
+		return again.code
+	}
 	switch {
 	case errors.Is(err, ErrBudget):
 		return CodeBudget
@@ -46,6 +49,10 @@ func code(err error) string {
 		return CodeMemory
 	case errors.Is(err, ErrRecord):
 		return CodeRecord
+	case errors.Is(err, ErrJournal):
+		return CodeJournal
+	case errors.Is(err, ErrReplay):
+		return CodeReplay
 	case errors.Is(err, agent.ErrSchema):
 		return CodeSchema
 	case errors.Is(err, agent.ErrMaxTurns):
@@ -82,10 +89,13 @@ func terminal(err error) bool {
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*repeatedError](err); ok {
+		return true
+	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, ErrRecord, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -57,7 +57,7 @@ type Coordinator struct {
 	Endpoint string     // as of a [Member]
 	Version  string     // as of a [Member]
 	Reuse    task.Reuse // as of a [Member]
-	Model    string // shown in plans
+	Model    string     // shown in plans
 	Origin   task.Position
 }
 
@@ -142,7 +142,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
-	if len(c.found) > 0 {
+	if c.found = append(c.found, options.unkept()...); len(c.found) > 0 {
 		return nil, c.found
 	}
 	r, err := t.newRun(options, start)

@@ -2,8 +2,10 @@ package team
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
 )
 
 // A Journal makes one run durable. It is safe for concurrent use.
@@ -11,12 +13,63 @@ type Journal interface {
 	// Append takes entries that belong together: after a crash all of them are
 	// there or none, and behind what earlier calls brought. It keeps the slice
 	// and does not wait. done is called once, in the order of the calls: with nil
-	// when the entries are as durable as the journal can make them. After an
-	// error nothing more is taken, and every later done is given that error.
+	// when the entries are as durable as the journal can make them, and never
+	// within Append. After an error nothing more is taken, and every later done
+	// is given that error.
 	Append(entries []event.Entry, done func(error))
 
 	// Recall returns what other runs were answered to the prompt with this key,
 	// the newest first, as far as it may be taken: reusable and kept. None is no
 	// error.
 	Recall(ctx context.Context, key event.Key) ([]event.Exchange, error)
+}
+
+// begin tells the journal what the run is of.
+func (r *run) begin() {
+	if r.ledger == nil {
+		return
+	}
+	b := &event.Begin{Run: r.id, Name: r.team.config.Name, Time: r.start, Goal: r.answers}
+	if r.plan != nil {
+		b.Tasks = r.outline()
+	}
+	for i := range r.options.Inputs {
+		in := &r.options.Inputs[i]
+		b.Inputs = append(b.Inputs, event.GivenInput{
+			Name: in.Name, Classification: in.Classification, Bytes: len(in.Text), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
+		})
+	}
+	r.ledger.add(nil, event.Entry{Begin: b})
+}
+
+// ending is what the journal keeps of how the run ended.
+func (r *run) ending(res *Result) event.Entry {
+	if r.ledger == nil {
+		return event.Entry{}
+	}
+	end := &event.End{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings}
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		e := event.Ended{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status}
+		if t.Status == task.Failed || t.Status == task.Skipped {
+			e.Reason = t.Result
+		}
+		if t.Error != nil {
+			e.Reason, e.Code, e.Root = t.Error.Message, t.Error.Code, t.Error.Root
+		}
+		end.Tasks = append(end.Tasks, e)
+	}
+	for i := range res.Errors {
+		if e := &res.Errors[i]; e.Task == "" {
+			end.Errors = append(end.Errors, event.Failure{Code: e.Code, Message: e.Message})
+		}
+	}
+	if r.answers {
+		end.Answer = res.Output
+	} else if r.plan != nil {
+		for _, i := range r.plan.outputs {
+			end.Output = append(end.Output, r.tasks[i].ID)
+		}
+	}
+	return event.Entry{End: end}
 }

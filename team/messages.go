@@ -51,6 +51,7 @@ func (r *run) post() {
 			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
 		}
 	}
+	r.redeliver()
 }
 
 func (m *Message) send(b *messagebus.Bus) error {

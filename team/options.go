@@ -119,6 +119,15 @@ type RunOptions struct {
 	planned bool // the coordinator planned the tasks
 }
 
+// unkept reports what a run is to take from a journal that it has not. A plan
+// needs none.
+func (o *RunOptions) unkept() task.Problems {
+	if !o.Reuse || o.Journal != nil || o.Replay != nil {
+		return nil
+	}
+	return task.Problems{{Pointer: "/reuse", Message: "answers of earlier runs are taken from a journal, and there is none", Hint: "set Journal, or take reuse back", Err: task.ErrInvalid}}
+}
+
 // DefaultConcurrency is how many attempts run at the same time unless told otherwise.
 const DefaultConcurrency = 5
 

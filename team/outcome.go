@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -13,17 +14,19 @@ import (
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
 		RunID: r.id, Name: r.team.config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
-		StartedAt: r.start, EndedAt: time.Now(),
+		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.unkept,
 		Context:  r.context,
 		Answered: r.answered || r.agentGo || !r.called,
 	}
+	now := time.Now()
+	res.Usage = r.elsewhere()
 	for i := range r.steps {
-		r.steps[i].Error.expire(res.EndedAt)
+		r.steps[i].Error.expire(now)
 		res.Usage = res.Usage.Add(r.steps[i].Metrics.Usage)
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		t.expire(res.EndedAt)
+		t.expire(now)
 		res.Usage = res.Usage.Add(t.Metrics.Usage)
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
@@ -33,7 +36,7 @@ func (r *run) result(ctx context.Context) *Result {
 		}
 	}
 	for _, failed := range []*TaskError{r.unplanned, r.unanswered} {
-		if failed.expire(res.EndedAt); failed != nil {
+		if failed.expire(now); failed != nil {
 			res.Errors, res.Status = append(res.Errors, *failed), StatusError
 		}
 	}
@@ -42,6 +45,9 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	if r.overdrawn {
 		res.Status = StatusBudget
+	}
+	if r.unkept != nil {
+		res.Status = StatusError
 	}
 	if res.Status != StatusOK && ctx.Err() != nil {
 		res.Cause = context.Cause(ctx)
@@ -61,6 +67,25 @@ func (r *run) result(ctx context.Context) *Result {
 		res.Output = r.joined()
 	}
 	return res
+}
+
+// elsewhere is what the run took before for what is no part of it any more:
+// tasks that were renamed or left out since, and steps that were taken anew.
+func (r *run) elsewhere() llm.Usage {
+	left, _ := r.past.spent()
+	for i := range r.tasks {
+		left = less(left, r.past.counted(r.tasks[i].ID).usage)
+	}
+	for i := range r.steps {
+		if r.steps[i].before {
+			left = less(left, r.steps[i].Metrics.Usage)
+		}
+	}
+	return left
+}
+
+func less(u, v llm.Usage) llm.Usage {
+	return llm.Usage{InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens}
 }
 
 // expire takes back a result, or the words of an error, that may no longer be

@@ -30,27 +30,51 @@ func (f RecorderFunc) Record(ctx context.Context, r event.Record) error { return
 // keep records the rulings of an exchange and its prompt, if there is one, and
 // tells subscribers. The error is the one that keeps the prompt from being sent.
 func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) error {
-	rec, bus := x.run.options.Recorder, x.run.bus
+	rec, bus, l := x.run.options.Recorder, x.run.bus, x.run.ledger
 	if rec == nil && !bus.live() {
 		return failed
 	}
 	handed := x.handoffs(time.Now())
+	r := event.Record{Handoffs: handed}
+	if failed == nil && (rec != nil || l != nil) {
+		shown := x.run.shown(p)
+		r.Prompt = &shown
+	}
 	if rec != nil && (len(handed) > 0 || failed == nil) {
-		r := event.Record{Handoffs: handed}
-		if failed == nil {
-			shown := x.run.shown(p)
-			r.Prompt = &shown
+		if err := record(ctx, rec, r); err != nil && failed == nil {
+			failed = fmt.Errorf("%w: %w", ErrRecord, err)
 		}
-		if err := record(ctx, rec, r); failed == nil {
-			if failed = x.timely(time.Now()); err != nil {
-				failed = fmt.Errorf("%w: %w", ErrRecord, err)
-			}
+	}
+	if l != nil && (len(handed) > 0 || failed == nil) {
+		if err := x.enter(ctx, r, failed == nil); failed == nil {
+			failed = err
 		}
+	}
+	if failed == nil && (rec != nil || l != nil) {
+		failed = x.timely(time.Now())
 	}
 	if bus.live() {
 		x.tell(handed)
 	}
 	return failed
+}
+
+// enter brings a record to the journal. If the prompt is to be sent it says so,
+// and returns when that is durable.
+func (x *exchange) enter(ctx context.Context, r event.Record, sent bool) error {
+	entries := []event.Entry{{Record: &r}}
+	if sent {
+		entries = append(entries, event.Entry{Asked: &event.Asked{
+			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
+			Attempt: x.number, Time: time.Now(), Bytes: r.Prompt.Bytes(),
+		}})
+	}
+	b := x.run.ledger.add(x.batch, entries...)
+	x.letGo()
+	if !sent {
+		return nil
+	}
+	return x.run.ledger.wait(ctx, b)
 }
 
 // delivered records what the gate ruled for the caller.
@@ -65,6 +89,7 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
+	r.ledger.add(nil, event.Entry{Record: &event.Record{Handoffs: []event.Handoff{h}}})
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
 		for _, e := range d.Entries {

@@ -64,6 +64,10 @@ type Result struct {
 	// endpoint that knows the model. A run of which none was could not run at all.
 	Answered bool
 
+	// Unkept is why the journal of the run failed; nil if it did not. What was done
+	// by then is here, and not all of it is in the journal.
+	Unkept error
+
 	// Audit is the head of the chain of decisions, for whoever kept one beside
 	// the run; a run does not set it. See package audit.
 	Audit string
@@ -86,6 +90,8 @@ type TaskResult struct {
 	Structured  string               // canonical JSON, gated for the caller; empty without a schema
 	Error       *TaskError           // nil unless the task failed
 	Metrics     Metrics
+	Reused      string             // the run that the result was taken from; empty for one that this run made
+	Saved       llm.Usage          // what it had taken there
 	Envelope    *envelope.Envelope // nil unless the task completed
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 }
@@ -95,7 +101,10 @@ type Step struct {
 	Kind    StepKind
 	Error   *TaskError // nil if the coordinator answered
 	Metrics Metrics
+	Reused  string          // as of a TaskResult
+	Saved   llm.Usage       // as of a TaskResult
 	Receipt *prompt.Receipt // what it saw; nil if no prompt could be built
+	before  bool            // it was taken before the run was interrupted
 }
 
 // StepKind says what the coordinator was asked for.
@@ -113,8 +122,10 @@ const (
 type Metrics struct {
 	Start    time.Time
 	End      time.Time
-	Usage    llm.Usage // of all attempts
+	Usage    llm.Usage // of all attempts; of those that were interrupted what their prompts had, a fourth of the bytes
 	Attempts int
+
+	Interrupted int // attempts that a crash ended, which count in the usage and as no retry
 }
 
 // A TaskError is why a task failed, or the coordinator's work, in the form
@@ -186,6 +197,9 @@ func (r *Result) Err() error {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrTimeout, r.Cause))
 	case r.Cause != nil:
 		errs = append(errs, r.Cause)
+	}
+	if r.Unkept != nil {
+		errs = append(errs, r.Unkept)
 	}
 	for i := range r.Errors {
 		if r.Errors[i].Root == "" {

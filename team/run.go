@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,6 +50,9 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 	if broken := p.broken(); len(broken) > 0 {
 		return nil, broken
 	}
+	if found := options.unkept(); len(found) > 0 {
+		return nil, found
+	}
 	r, err := t.newRun(options, start)
 	if err != nil {
 		return nil, err
@@ -75,17 +79,24 @@ func usesOf(inputs []Input) []task.Use {
 // goroutine that called run owns every field; attempts and steps get what they
 // need and send back what they made.
 type run struct {
-	team    *Team
-	options RunOptions
-	id      string
-	start   time.Time
-	bus     *bus
-	budget  *budget
-	inputs  []*envelope.Envelope // parallel to options.Inputs
-	mail    *mail                // nil without messages
-	memory  sharedmem.Writer
-	recall  *recall // who may read what was written; nil if nobody may
-	watch   *watch  // who looks at the run from outside; nil if nobody does
+	team     *Team
+	options  RunOptions
+	id       string
+	start    time.Time
+	ledger   *ledger          // what becomes durable; nil without a journal
+	past     *past            // what there was before; nil if nothing was
+	fresh    map[task.ID]bool // the tasks that are run anew whatever there was
+	batch    *batch           // what becomes durable with what just ended
+	asides   sync.WaitGroup   // those who wait for the journal to tell somebody
+	unkept   error            // why the journal failed
+	schedule *schedule        // in which order tasks are repeated; nil for the usual one
+	bus      *bus
+	budget   *budget
+	inputs   []*envelope.Envelope // parallel to options.Inputs
+	mail     *mail                // nil without messages
+	memory   sharedmem.Writer
+	recall   *recall // who may read what was written; nil if nobody may
+	watch    *watch  // who looks at the run from outside; nil if nobody does
 
 	// Of a plan; nil until there is one.
 	plan   *Plan
@@ -120,7 +131,7 @@ type run struct {
 }
 
 func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
-	r := &run{team: t, options: o, id: o.RunID, start: start}
+	r := &run{team: t, options: o, id: o.RunID, start: start, past: pastOf(&o)}
 	if r.id == "" {
 		r.id = uuid.NewString()
 	}
@@ -156,6 +167,9 @@ func (r *run) follow(p *Plan) {
 		}
 	}
 	r.remembering()
+	r.refresh()
+	r.repeat()
+	r.redeliver()
 }
 
 // slots returns how many attempts can be under way at once, whatever number was asked for.
@@ -163,8 +177,7 @@ func slots(o RunOptions, p *Plan) int { return min(o.MaxConcurrency, p.graph.Len
 
 // run takes a goal or a plan to its end, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
-	r.bus = newBus(r.options.Subscribers, r.id, r.team.edges.words(), r.team.log)
-	r.budget = newBudget(r.options.MaxTokenBudget, r.bus)
+	r.open()
 	if r.options.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
@@ -183,13 +196,37 @@ func (r *run) run(ctx context.Context) *Result {
 		r.phase = PhaseRunning
 		r.work(ctx)
 	}
-	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && !r.overdrawn {
+	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && !r.overdrawn && r.unkept == nil {
 		r.phase = PhaseSynthesis
 		r.synthesize(ctx)
 	}
 	r.phase = PhaseEnded
+	return r.close(ctx)
+}
+
+// open opens what a run needs while it goes on.
+func (r *run) open() {
+	r.bus = newBus(r.options.Subscribers, r.id, r.team.edges.words(), r.team.log)
+	r.ledger = newLedger(r.options.Journal, r.bus.publish)
+	r.bus.ledger = r.ledger
+	r.begin()
+	before, sent := r.past.spent()
+	r.context = sent
+	r.budget = newBudget(r.options.MaxTokenBudget, total(before), r.bus)
+}
+
+// close sums the run up, and waits until all of it is durable and told.
+func (r *run) close(ctx context.Context) *Result {
+	if err := r.ledger.flush(); err != nil {
+		r.unkept = err
+	}
 	res := r.result(ctx)
+	r.ledger.add(nil, r.ending(res))
 	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
+	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
+		res.Unkept, res.Status = err, StatusError
+	}
+	r.asides.Wait()
 	r.watch.end(r)
 	r.bus.close()
 	return res
@@ -224,6 +261,10 @@ func (r *run) work(ctx context.Context) {
 		r.queue.SkipRemaining(skippedByAbort, time.Now())
 	case r.overdrawn:
 		r.queue.SkipRemaining(skippedByBudget, time.Now())
+	case r.unkept != nil:
+		r.queue.SkipRemaining(skippedByJournal, time.Now())
+	default:
+		r.skipUnrepeated()
 	}
 	for i := range r.tasks {
 		r.returnMail(i) // of what ended between two attempts
@@ -239,8 +280,9 @@ func (r *run) warn(text string) {
 
 // Why what had not ended did not run.
 const (
-	skippedByAbort  = "Skipped: run aborted."
-	skippedByBudget = "Skipped: token budget spent."
+	skippedByAbort   = "Skipped: run aborted."
+	skippedByBudget  = "Skipped: token budget spent."
+	skippedByJournal = "Skipped: the journal failed."
 )
 
 // prepare fills in what is known of each task before it runs, and follows the
@@ -262,6 +304,7 @@ func (r *run) prepare() {
 		r.tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
+			Metrics: r.past.counted(t.ID).metrics(),
 		}
 	}
 	if r.bus.live() {

@@ -6,17 +6,14 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
 // settle takes an attempt's outcome into the queue.
 func (r *run) settle(ctx context.Context, a *attempt) {
 	t := &r.tasks[a.index]
-	t.Metrics.Usage = t.Metrics.Usage.Add(a.usage())
-	r.context = r.context.Add(a.measured())
-	t.Metrics.End = a.end
-	r.count(&a.exchange)
-	r.overdrawn = r.overdrawn || a.broke
+	r.account(t, a)
 	if r.mail != nil && a.asked {
 		r.mail.read[a.index] = true
 	}
@@ -31,11 +28,40 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text)})
+			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text), Reused: a.reusedFrom()})
 	}
 	r.made += a.envelope.Size()
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.release(a)
+}
+
+// account adds what an attempt took, and brings it to the journal.
+func (r *run) account(t *TaskResult, a *attempt) {
+	t.Reused, t.Saved = a.saved()
+	r.count(&a.exchange)
+	r.overdrawn = r.overdrawn || a.broke
+	if a.own { // it was counted when it was made
+		t.Metrics.Attempts--
+		if t.Metrics.End.IsZero() {
+			t.Metrics.End = a.end
+		}
+		return
+	}
+	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
+	r.context = r.context.Add(a.measured())
+	if r.ledger != nil && !(a.aborted && a.usage() == (llm.Usage{})) { // of which nothing is known but that it was asked
+		r.ledger.add(r.batch, a.entry())
+	}
+}
+
+// reusedFrom is the run that an answer was taken from, were it this one before
+// it was interrupted; empty for one that was just made.
+func (a *attempt) reusedFrom() string {
+	if a.own {
+		return a.run.id
+	}
+	from, _ := a.saved()
+	return from
 }
 
 // failed decides what a failed attempt means: abort, another attempt, or the end of its task.
@@ -44,19 +70,24 @@ func (r *run) failed(ctx context.Context, a *attempt) {
 	if a.aborted {
 		return // still in progress: it is skipped with the rest once everything is drained
 	}
-	if a.number > t.MaxRetries || a.terminal {
+	if r.tries(a.index) > t.MaxRetries || a.terminal {
 		r.fail(a)
 		return
 	}
-	if ctx.Err() != nil || r.overdrawn {
+	if ctx.Err() != nil || r.stopped() {
 		return // there will be no other attempt: skipped as well
 	}
-	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, a.number, r.options.Random())
+	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
 	r.must(r.queue.RetryIndex(a.index, a.end))
 	r.timers.add(a.index, a.end.Add(wait))
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
 	}
+}
+
+// tries is how many attempts this process made at a task.
+func (r *run) tries(i int) int {
+	return r.tasks[i].Metrics.Attempts - r.past.counted(r.tasks[i].ID).attempts
 }
 
 // fail ends a task, and through the queue's cascade what depends on it.

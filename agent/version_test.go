@@ -1,0 +1,40 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/llm"
+)
+
+type namedModel struct{ name, endpoint string }
+
+func (m namedModel) Name() string     { return m.name }
+func (m namedModel) Endpoint() string { return m.endpoint }
+func (m namedModel) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+	return llm.Response{}, nil
+}
+
+func TestVersionTellsWhateverAnAnswerDependsOn(t *testing.T) {
+	t.Parallel()
+	m := namedModel{"small", "http://localhost/v1"}
+	versions := map[string]bool{}
+	for _, a := range []*agent.LLM{
+		agent.New(m, agent.Options{}),
+		agent.New(namedModel{"large", m.endpoint}, agent.Options{}),
+		agent.New(namedModel{m.name, "https://elsewhere.example/v1"}, agent.Options{}),
+		agent.New(m, agent.Options{MaxTurns: 1}),
+		agent.New(m, agent.Options{MaxTokens: 5}),
+		agent.New(m, agent.Options{Temperature: new(0.0)}),
+		agent.New(m, agent.Options{TopP: new(0.5)}),
+	} {
+		require.NotEmpty(t, a.Version())
+		require.NotContains(t, versions, a.Version())
+		versions[a.Version()] = true
+	}
+	require.Equal(t, agent.New(m, agent.Options{}).Version(), agent.New(m, agent.Options{MaxTurns: agent.DefaultMaxTurns}).Version())
+	require.Empty(t, agent.New(llm.ModelFunc(nil), agent.Options{}).Version(), "nobody knows what a function asks")
+}

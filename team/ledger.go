@@ -1,0 +1,202 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/runteam/runteam/event"
+)
+
+// ErrJournal reports a journal that failed. What was not durable by then is
+// not told, and nothing more is begun.
+var ErrJournal = errors.New("the journal of the run failed")
+
+// A ledger brings a run to its journal, and tells subscribers only of what is
+// durable. All that happens has one order: that of the batches, and within one
+// that of its entries. A nil *ledger keeps nothing.
+//
+// What belongs together is one batch: whoever holds it adds to it until the
+// last holder lets go. So the decisions about the tasks that a result makes
+// ready become durable with that result, and their calls wait once.
+type ledger struct {
+	journal Journal
+	publish func(event.Event)
+	broken  chan struct{} // closed with the first error
+
+	mu      sync.Mutex // guards the rest, and what is said of batches
+	waiting []*batch   // not given to the journal yet, in order; the last one takes what comes
+	given   *batch     // the last that was given
+	err     error      // the first
+}
+
+// A batch is what becomes durable at once.
+type batch struct {
+	entries []event.Entry
+	news    []event.Event // for subscribers, once the batch is durable
+	holds   int
+	done    chan struct{} // closed when it is durable, or never will be
+	err     error         // why it never will; set before done is closed
+}
+
+func newLedger(j Journal, publish func(event.Event)) *ledger {
+	if j == nil {
+		return nil
+	}
+	return &ledger{journal: j, publish: publish, broken: make(chan struct{})}
+}
+
+// hold opens a batch that waits for its holder, behind all others. What is
+// added meanwhile goes there as well.
+func (l *ledger) hold() *batch {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &batch{holds: 1, done: make(chan struct{})}
+	l.waiting = append(l.waiting, b)
+	return b
+}
+
+// join makes one more holder of a batch that is held.
+func (l *ledger) join(b *batch) *batch {
+	if b != nil {
+		l.mu.Lock()
+		b.holds++
+		l.mu.Unlock()
+	}
+	return b
+}
+
+// release lets a batch go.
+func (l *ledger) release(b *batch) {
+	if b == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.holds--
+	l.give()
+}
+
+// add adds entries to a batch that is held, or to the last one if b is nil,
+// and returns the batch to wait for.
+func (l *ledger) add(b *batch, entries ...event.Entry) *batch {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b == nil {
+		b = l.last()
+	}
+	b.entries = append(b.entries, entries...)
+	l.give()
+	return b
+}
+
+// tell adds an event: to the journal, but for decisions, which the records
+// have, and for subscribers once it is durable.
+func (l *ledger) tell(e event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.last()
+	b.news = append(b.news, e)
+	if e.Type != event.Handed {
+		kept := e
+		kept.Receipt = nil // the record of the prompt has it
+		b.entries = append(b.entries, event.Entry{Event: &kept})
+	}
+	l.give()
+}
+
+// last returns the batch that takes what comes.
+func (l *ledger) last() *batch {
+	if n := len(l.waiting); n > 0 {
+		return l.waiting[n-1]
+	}
+	b := &batch{done: make(chan struct{})}
+	l.waiting = append(l.waiting, b)
+	return b
+}
+
+// give gives the journal, in order, the batches that nobody holds.
+func (l *ledger) give() {
+	for len(l.waiting) > 0 && l.waiting[0].holds == 0 {
+		b := l.waiting[0]
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		if len(b.entries)+len(b.news) == 0 {
+			close(b.done) // nobody waits for nothing
+			continue
+		}
+		l.given = b
+		l.journal.Append(b.entries, func(err error) { l.kept(b, err) })
+	}
+}
+
+// kept takes in that a batch is durable, or why it is not. Batches come in
+// their order.
+func (l *ledger) kept(b *batch, err error) {
+	if err != nil {
+		l.mu.Lock()
+		if l.err == nil {
+			l.err = fmt.Errorf("%w: %w", ErrJournal, err)
+			close(l.broken)
+		}
+		b.err = l.err
+		l.mu.Unlock()
+	}
+	for _, e := range b.news { // also if it could not be kept: the run is told to its end
+		l.publish(e)
+	}
+	b.entries, b.news = nil, nil
+	close(b.done)
+}
+
+// wait returns when a batch is durable.
+func (l *ledger) wait(ctx context.Context, b *batch) error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return because(ctx, ctx.Err())
+	}
+}
+
+// latest returns the batch with which all is durable that was added by now; nil
+// if there is none.
+func (l *ledger) latest() *batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.waiting); n > 0 {
+		return l.waiting[n-1]
+	}
+	return l.given
+}
+
+// flush returns when all that was added is durable, and why it is not.
+func (l *ledger) flush() error {
+	if l == nil {
+		return nil
+	}
+	if b := l.latest(); b != nil {
+		<-b.done
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// failed delivers once the journal has failed; it never does without one.
+func (l *ledger) failed() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.broken
+}

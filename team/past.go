@@ -1,0 +1,183 @@
+package team
+
+import (
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A past is what a run knows of the answers that there were before: its own,
+// if it goes on after an interruption, or those of the run that it repeats. A
+// nil *past knows nothing.
+type past struct {
+	history *event.History
+	own     bool // the answers are this run's: they stand as they are, and what they took counts
+	whole   bool // a prompt is the same only with its messages and its memory
+	strict  bool // nobody is asked; what failed fails again
+
+	answers map[event.Key]*event.Exchange // the newest for each prompt
+	tasks   map[task.ID]*before           // also the coordinator's steps
+	usage   llm.Usage                     // of all of it
+	context Context
+}
+
+// before is what there was of one task, or of one step.
+type before struct {
+	usage       llm.Usage
+	attempts    int
+	interrupted int
+	number      int // the highest of an attempt
+	start, end  time.Time
+	messages    []string
+	memory      []task.ID
+	place       int // of its last attempt in the log
+}
+
+// pastOf returns what the options have of a past, or nil.
+func pastOf(o *RunOptions) *past {
+	var p *past
+	switch {
+	case o.Replay != nil && o.Replay.Past != nil:
+		p = &past{history: o.Replay.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
+	case o.Past != nil:
+		p = &past{history: o.Past, own: true}
+	default:
+		return nil
+	}
+	p.answers, p.tasks = map[event.Key]*event.Exchange{}, map[task.ID]*before{}
+	asked := map[string]*event.Asked{} // by session: those of which no exchange came yet
+	for i := range p.history.Log {
+		switch e := &p.history.Log[i]; {
+		case e.Asked != nil:
+			asked[e.Asked.Session] = e.Asked
+			b := p.of(e.Asked.Task)
+			b.place, b.number = i, max(b.number, e.Asked.Attempt)
+			if b.start.IsZero() {
+				b.start = e.Asked.Time
+			}
+		case e.Exchange != nil:
+			if asked[e.Exchange.Session] == nil {
+				p.of(e.Exchange.Task).place = i // it was answered, or failed, without being asked
+			}
+			delete(asked, e.Exchange.Session)
+			p.take(e.Exchange)
+		}
+	}
+	for _, a := range asked {
+		b, took := p.of(a.Task), llm.Usage{InputTokens: tokensOf(a.Bytes)}
+		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+	}
+	return p
+}
+
+// tokensOf estimates the tokens of a text.
+func tokensOf(bytes int) int { return (bytes + 3) / 4 }
+
+// of returns what there was of a task, which it makes if it is the first.
+func (p *past) of(id task.ID) *before {
+	b := p.tasks[id]
+	if b == nil {
+		b = &before{}
+		p.tasks[id] = b
+	}
+	return b
+}
+
+// take takes an exchange in.
+func (p *past) take(x *event.Exchange) {
+	key := x.Core
+	if p.whole {
+		key = x.Key
+	}
+	if key != (event.Key{}) && (p.strict || x.Completed()) {
+		p.answers[key] = x
+	}
+	b, took := p.of(x.Task), llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}
+	b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+	p.context = p.context.Add(x.Context)
+	b.number = max(b.number, x.Attempt)
+	if x.Part != "" {
+		return // of an attempt that has an exchange of its own
+	}
+	b.attempts++
+	if b.end = x.End; b.start.IsZero() {
+		b.start = x.Start
+	}
+	if x.Completed() {
+		b.messages, b.memory = x.Messages, x.Memory
+	}
+}
+
+// answer returns what an agent answered to the same prompt before, or nil.
+func (p *past) answer(x *exchange) *event.Exchange {
+	if p == nil {
+		return nil
+	}
+	key := x.core
+	if p.whole {
+		key = x.key
+	}
+	if mask := p.history.Mask; mask != nil {
+		key = mask(key)
+	}
+	return p.answers[key]
+}
+
+// before returns what there was of a task; nil if there was nothing.
+func (p *past) before(id task.ID) *before {
+	if p == nil {
+		return nil
+	}
+	return p.tasks[id]
+}
+
+// counted returns what there was of a task that counts as this run's work.
+func (p *past) counted(id task.ID) (b before) {
+	if p != nil && p.own && p.tasks[id] != nil {
+		b = *p.tasks[id]
+	}
+	return b
+}
+
+// spent returns what the run had taken before.
+func (p *past) spent() (llm.Usage, Context) {
+	if p == nil || !p.own {
+		return llm.Usage{}, Context{}
+	}
+	return p.usage, p.context
+}
+
+// began returns when the run began, if that was before now.
+func (p *past) began(now time.Time) time.Time {
+	if p == nil || !p.own || len(p.history.Begins) == 0 {
+		return now
+	}
+	return p.history.Begins[0].Time
+}
+
+// remembered reports whether a task of a run that is repeated found the result
+// of another one in the shared memory. In any other run it may.
+func (p *past) remembered(reader, id task.ID) bool {
+	if p == nil || !p.whole {
+		return true
+	}
+	b := p.tasks[reader]
+	return b == nil || slices.Contains(b.memory, id)
+}
+
+// ended returns when the run ended that is replayed, and now of any other.
+func (p *past) ended(now time.Time) time.Time {
+	if p == nil || !p.strict || p.history.End == nil {
+		return now
+	}
+	return p.history.End.Time
+}
+
+// metrics are what the work on a task took so far.
+func (b before) metrics() Metrics {
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted}
+}

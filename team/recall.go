@@ -1,0 +1,272 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrReplay reports a prompt to which the run that is replayed has no answer.
+var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
+
+// keyVersion opens what is hashed, so that another layout has other keys.
+const keyVersion = "runteam/key/1"
+
+// keyOf returns the digest of all that decides on an agent's answer: who it
+// is, in which version, and both texts of the prompt, of which the schema is a
+// part. Neither run, time nor address is in it.
+func keyOf(agent, version string, p prompt.Prompt) event.Key {
+	h := sha256.New()
+	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return event.Key(h.Sum(nil))
+}
+
+// keyed reports whether prompts need keys: somebody keeps answers, or has some.
+func (r *run) keyed() bool { return r.ledger != nil || r.past != nil }
+
+// identify gives a prompt its keys.
+func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
+	if !x.run.keyed() {
+		return nil
+	}
+	version := x.run.team.versionOf(x.caps.Agent)
+	x.key = keyOf(x.caps.Agent, version, p)
+	if x.core = x.key; len(b.Memory)+len(b.Messages) == 0 {
+		return nil
+	}
+	lean := *b
+	lean.Memory, lean.Messages = nil, nil
+	q, _, err := prompt.Build(lean)
+	if err == nil {
+		x.core = keyOf(x.caps.Agent, version, q)
+	}
+	return err
+}
+
+// versionOf returns the version of an agent, the coordinator's too; empty for
+// one of which no version is known.
+func (t *Team) versionOf(name string) string {
+	version, does := "", Agent(nil)
+	if i, ok := t.member(name); ok {
+		version, does = t.config.Agents[i].Version, t.config.Agents[i].Agent
+	} else if c := t.config.Coordinator; c != nil {
+		version, does = c.Version, c.Agent
+	}
+	if told, ok := does.(interface{ Version() string }); ok && version == "" {
+		return told.Version()
+	}
+	return version
+}
+
+// modelOf returns the model of an agent, as its settings name it.
+func (t *Team) modelOf(name string) string {
+	if i, ok := t.member(name); ok {
+		return t.config.Agents[i].Model
+	} else if c := t.config.Coordinator; c != nil {
+		return c.Model
+	}
+	return ""
+}
+
+// reusable reports whether answers of an agent about a task may serve other
+// runs, and those of others this one.
+func (x *exchange) reusable() bool {
+	t := x.run.team
+	allowed := task.Reuse("")
+	if i, ok := t.member(x.caps.Agent); ok {
+		allowed = t.config.Agents[i].Reuse
+	} else if c := t.config.Coordinator; c != nil {
+		allowed = c.Reuse
+	}
+	return t.versionOf(x.caps.Agent) != "" && allowed != task.ReuseNever && x.task.Reuse != task.ReuseNever
+}
+
+// recall looks for an answer to the same prompt that there is already: of this
+// run before it was interrupted, of the run that it repeats, or of another one
+// if the options allow that. It reports whether the exchange has ended with it.
+func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+	r := x.run
+	if !r.keyed() {
+		return false, nil
+	}
+	fresh := r.fresh[x.task.ID]
+	if e := r.past.answer(x); e != nil && !fresh {
+		if !e.Completed() {
+			return true, &repeatedError{e.Code, e.Error}
+		}
+		if taken, err := x.reissue(e, r.past.own); taken || err != nil {
+			return true, err
+		}
+	}
+	if r.past != nil && r.past.strict {
+		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
+	}
+	if !r.options.Reuse || r.options.Journal == nil || fresh || !x.reusable() {
+		return false, nil
+	}
+	list, err := r.options.Journal.Recall(ctx, x.key)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	for i := range list {
+		taken, err := x.reissue(&list[i], false)
+		if taken {
+			shown := r.shown(p)
+			r.ledger.add(x.batch, event.Entry{Record: &event.Record{Handoffs: x.handoffs(time.Now()), Prompt: &shown}})
+		}
+		if taken || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// reissue takes an answer that was given before through the gate, as a reply
+// to this prompt. It is at least as sensitive as it was and lives no longer.
+// One that has expired, does not verify, cannot be had any more, or is more
+// sensitive than the task may be is not taken: then the agent is asked.
+func (x *exchange) reissue(e *event.Exchange, own bool) (taken bool, err error) {
+	now := time.Now()
+	if e.Result == nil || e.Missing != "" {
+		return false, nil
+	}
+	old, err := e.Result.Envelope()
+	if err != nil || old.Genuine() != nil || !x.run.repeats() && old.Fresh(now) != nil {
+		return false, nil
+	}
+	h := old.Header()
+	if x.contract.MaxInput.Join(h.Classification) > x.bound {
+		return false, nil
+	}
+	reply := agent.Reply{Text: e.Result.Text, Tags: e.Result.Tags}
+	if e.Result.JSON != nil {
+		if reply.JSON, err = envelope.ParseJSON(string(e.Result.JSON)); err != nil {
+			return false, nil
+		}
+	}
+	earlier := &handoff.Earlier{Classification: h.Classification, ExpiresAt: h.ExpiresAt}
+	if x.run.repeats() {
+		earlier.ExpiresAt = time.Time{} // what had not expired then has not in the replay
+	}
+	made, err := x.admit(reply, earlier, now)
+	if err != nil {
+		return false, nil // the gate does not take it any more
+	}
+	if own && !x.run.repeats() && made.Classification() == h.Classification {
+		made = old // it is this run's own, and is what it was
+	}
+	x.reply, x.recalled, x.own = reply, e, own
+	return true, x.accept(made, now)
+}
+
+// admit takes a reply through the gate; earlier says what it was if it was
+// given before.
+func (x *exchange) admit(reply agent.Reply, earlier *handoff.Earlier, now time.Time) (*envelope.Envelope, error) {
+	gate := handoff.Compartment{Contract: x.contract}
+	var schema handoff.Validator
+	if x.schema != nil {
+		schema = x.schema
+	}
+	e, _, err := gate.GateInbound(handoff.Reply{
+		Session: x.contract.Session, ID: envelope.ID(x.identity()),
+		Text: cmp.Or(reply.Text, reply.JSON.Canonical()), JSON: reply.JSON, Tags: reply.Tags, Claim: reply.Claim, TTL: x.task.TTL, Earlier: earlier,
+	}, x.sealed, schema, now)
+	return e, err
+}
+
+// accept makes an envelope the exchange's result, and takes it to the caller.
+func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
+	if x.envelope = e; x.apart != "" {
+		return nil // the caller reads what is made from it
+	}
+	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return nil
+}
+
+// repeats reports whether the run repeats another one.
+func (r *run) repeats() bool { return r.options.Replay != nil }
+
+// identity tells an exchange from all others of its run, and session from all
+// of any run.
+func (x *exchange) identity() string {
+	return string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
+}
+func (x *exchange) session() string { return x.run.id + "/" + x.identity() }
+
+// saved returns what the answer took when it was made, if it was not made by
+// this run, and by which it was.
+func (x *exchange) saved() (from string, took llm.Usage) {
+	if x.recalled == nil || x.own {
+		return "", llm.Usage{}
+	}
+	from = cmp.Or(x.recalled.From, x.recalledRun())
+	return from, llm.Usage{InputTokens: x.recalled.Input, OutputTokens: x.recalled.Output}
+}
+
+// recalledRun is the run whose answer it is: its session says so.
+func (x *exchange) recalledRun() string {
+	run, _, _ := strings.Cut(x.recalled.Session, "/"+string(x.recalled.Task)+"/")
+	return run
+}
+
+// A repeatedError is a failure of the run that is replayed, which its replay
+// has again.
+type repeatedError struct{ code, message string }
+
+// Error says what the failure said, in the form for the caller.
+func (e *repeatedError) Error() string { return e.message }
+
+// entry returns what a journal keeps of an exchange that has ended.
+func (x *exchange) entry() event.Entry {
+	e := &event.Exchange{
+		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
+		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.start, End: x.end,
+		Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Turns: x.reply.Turns,
+	}
+	if e.Session == "" {
+		e.Session = x.session() // it was refused before there was a contract
+	}
+	if x.apart == "" {
+		e.Context = x.measured()
+	}
+	e.From, _ = x.saved()
+	for i := range x.offers {
+		o := &x.offers[i]
+		if o.Source.Kind == handoff.Message {
+			e.Messages = append(e.Messages, o.Source.Name)
+		} else if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
+			e.Memory = append(e.Memory, o.Envelope.Task())
+		}
+	}
+	if x.err != nil {
+		e.Code, e.Error = x.code, x.message
+		return event.Entry{Exchange: e}
+	}
+	rec := x.envelope.Record()
+	e.Result, e.Reusable = &rec, x.reusable()
+	if x.apart == "" && (x.text != cmp.Or(rec.Text, string(rec.JSON)) || x.structured != string(rec.JSON)) {
+		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
+	}
+	return event.Entry{Exchange: e}
+}
