@@ -38,7 +38,7 @@ func (e *LeaseError) who() string {
 	case e.Me.near(e.Holder):
 		return fmt.Sprintf("process %d on this host (%s)", e.Holder.PID, e.Holder.Host)
 	case e.Holder.Host == e.Me.Host:
-		return e.Holder.String() + ", in another container or namespace"
+		return e.Holder.String() + " (in another container)"
 	}
 	return e.Holder.String()
 }
@@ -130,7 +130,7 @@ func (w watch) rule(l *lease, of life, since time.Duration) (ruling, time.Durati
 		return taken, 0
 	case w.first == nil || !l.same(w.first):
 		return taken, 0
-	case l.Holder != w.me && l.stale(w.at), since >= leaseTime:
+	case l.Holder != w.me && w.first.stale(w.at), since >= leaseTime:
 		return free, 0
 	}
 	return watched, min(lookEvery, leaseTime-since)

@@ -16,7 +16,7 @@ const KeyBytes = 32
 
 // ErrNoKey reports that something is encrypted under a key that was not given.
 // A [*KeyError] wraps it.
-var ErrNoKey = errors.New("encrypted under another key")
+var ErrNoKey = errors.New("encrypted under a key that was not given")
 
 // ErrDamaged reports that what was encrypted is not what stands there now, or
 // that it was written for another place.

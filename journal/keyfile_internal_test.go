@@ -1,0 +1,202 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func names(t *testing.T, folder string) []string {
+	t.Helper()
+	list := []string{}
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	d := newDigester(someKey(1))
+	require.Equal(t, d.mac("result", []byte("text")), newDigester(someKey(1)).mac("result", []byte("text")))
+	for name, other := range map[string][32]byte{
+		"another text":  d.mac("result", []byte("texts")),
+		"another kind":  d.mac("prompt", []byte("text")),
+		"moved letters": d.mac("resultt", []byte("ext")),
+		"another key":   newDigester(someKey(2)).mac("result", []byte("text")),
+		"no key":        sha256.Sum256([]byte("text")),
+	} {
+		require.NotEqual(t, d.mac("result", []byte("text")), other, name)
+	}
+	plain := hmac.New(sha256.New, someKey(1))
+	plain.Write([]byte("text"))
+	require.NotEqual(t, [32]byte(plain.Sum(nil)), d.mac("", []byte("text")), "a digest says that it is the journal's")
+}
+
+func TestADigesterKeepsItsKey(t *testing.T) {
+	t.Parallel()
+	key := someKey(1)
+	d := newDigester(key)
+	clear(key)
+	require.Equal(t, newDigester(someKey(1)).mac("k", nil), d.mac("k", nil))
+}
+
+func TestTheKeyFileIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db.key")
+	made, err := loadDigestKey(path, bytes.NewReader(someKey(7)), true)
+	require.NoError(t, err)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, hex.EncodeToString(someKey(7))+"\n", string(text))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode())
+	require.Equal(t, []string{"runs.db.key"}, names(t, filepath.Dir(path)))
+
+	for _, create := range []bool{true, false} {
+		again, err := loadDigestKey(path, nil, create)
+		require.NoError(t, err)
+		require.Equal(t, made.mac("k", []byte("x")), again.mac("k", []byte("x")))
+	}
+}
+
+func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db.key")
+	_, err := loadDigestKey(path, rand.Reader, false)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "the key file "+path+" is missing: ")
+	require.ErrorContains(t, err, "Put the file back from a backup")
+	require.Empty(t, names(t, filepath.Dir(path)))
+}
+
+func TestAKeyFileThatIsNotOneIsRefused(t *testing.T) {
+	t.Parallel()
+	good := strings.Repeat("ab", 32) + "\n"
+	for name, tt := range map[string]struct {
+		text string
+		mode fs.FileMode
+		want string
+	}{
+		"others can read it": {good, 0o644, "has mode 0644"},
+		"its group can":      {good, 0o640, "`chmod 600`"},
+		"it can be run":      {good, 0o700, "has mode 0700"},
+		"empty":              {"", 0o600, "64 hex digits and a line feed"},
+		"a line feed":        {"\n", 0o600, "64 hex digits and a line feed"},
+		"cut":                {good[:40], 0o600, "put it back from a backup"},
+		"no line feed":       {good[:64], 0o600, "64 hex digits and a line feed"},
+		"longer":             {good + "\n", 0o600, "64 hex digits and a line feed"},
+		"no hex":             {"x" + good[1:], 0o600, "64 hex digits and a line feed"},
+	} {
+		path := filepath.Join(t.TempDir(), "runs.db.key")
+		require.NoError(t, os.WriteFile(path, []byte(tt.text), tt.mode))
+		require.NoError(t, os.Chmod(path, tt.mode))
+		_, err := loadDigestKey(path, rand.Reader, true)
+		require.ErrorContains(t, err, tt.want, name)
+		require.ErrorContains(t, err, path, name)
+		require.NotContains(t, err.Error(), "abab", name)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, tt.text, string(text), "%s: it stays as it is", name)
+	}
+	folder := t.TempDir()
+	_, err := loadDigestKey(folder, rand.Reader, true)
+	require.ErrorContains(t, err, "is no file")
+}
+
+func TestAKeyFileMayBeReadOnly(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db.key")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("ab", 32)+"\n"), 0o400))
+	d, err := loadDigestKey(path, nil, false)
+	require.NoError(t, err)
+	require.Equal(t, newDigester(bytes.Repeat([]byte{0xab}, 32)).mac("k", nil), d.mac("k", nil))
+}
+
+func TestAKeyFileThatCannotBeMadeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	_, err := loadDigestKey(filepath.Join(folder, "runs.db.key"), strings.NewReader("short"), true)
+	require.ErrorContains(t, err, "read randomness")
+	require.Empty(t, names(t, folder))
+
+	_, err = loadDigestKey(filepath.Join(folder, "absent", "runs.db.key"), rand.Reader, true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Empty(t, names(t, folder))
+
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(folder, "link")))
+	_, err = loadDigestKey(filepath.Join(folder, "link"), rand.Reader, true)
+	require.Error(t, err)
+	require.Equal(t, []string{"link"}, names(t, folder))
+}
+
+// TestProcessesThatBeginAtOnceGetOneKey starts processes of this test that all
+// make the key file as soon as they are let go, and some goroutines beside them.
+func TestProcessesThatBeginAtOnceGetOneKey(t *testing.T) {
+	t.Parallel()
+	const variable = "RUNTEAM_TEST_KEY_FILE"
+	if path := os.Getenv(variable); path != "" {
+		_, err := os.Stdin.Read(make([]byte, 1)) // until it is closed
+		require.Error(t, err)
+		printMac(t, path)
+		return
+	}
+	path := filepath.Join(t.TempDir(), "runs.db.key")
+	var children sync.WaitGroup
+	outputs := make([]bytes.Buffer, 6)
+	wait, start, err := os.Pipe()
+	require.NoError(t, err)
+	for i := range outputs {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		child.Env = append(os.Environ(), variable+"="+path)
+		child.Stdin, child.Stdout = wait, &outputs[i]
+		require.NoError(t, child.Start())
+		children.Go(func() { _ = child.Wait() })
+	}
+	require.NoError(t, wait.Close())
+	require.NoError(t, start.Close())
+	macs := make([]string, 6)
+	for i := range macs {
+		children.Go(func() {
+			if d, err := loadDigestKey(path, rand.Reader, true); err == nil {
+				macs[i] = macLine(d)
+			}
+		})
+	}
+	children.Wait()
+	d, err := loadDigestKey(path, nil, false)
+	require.NoError(t, err)
+	for i := range macs {
+		require.Equal(t, macLine(d), macs[i])
+		require.Contains(t, outputs[i].String(), macLine(d))
+	}
+	require.Equal(t, []string{"runs.db.key"}, names(t, filepath.Dir(path)))
+}
+
+func printMac(t *testing.T, path string) {
+	t.Helper()
+	d, err := loadDigestKey(path, rand.Reader, true)
+	require.NoError(t, err)
+	_, err = os.Stdout.WriteString(macLine(d) + "\n")
+	require.NoError(t, err)
+}
+
+// macLine is what tells one key from another.
+func macLine(d *digester) string {
+	sum := d.mac("test", []byte("text"))
+	return "mac " + hex.EncodeToString(sum[:])
+}

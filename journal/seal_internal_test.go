@@ -1,0 +1,173 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// someKey returns a key that a test can name.
+func someKey(c byte) []byte { return bytes.Repeat([]byte{c}, KeyBytes) }
+
+func newTestSealer(t require.TestingT, c byte) *sealer {
+	s, err := newSealer(someKey(c), rand.Reader)
+	require.NoError(t, err)
+	return s
+}
+
+// stored returns a sealed text as it comes back from a line of the journal.
+func stored(t require.TestingT, s sealedText) sealedText {
+	line, err := json.Marshal(s)
+	require.NoError(t, err)
+	var back sealedText
+	require.NoError(t, json.Unmarshal(line, &back))
+	return back
+}
+
+func TestSealedTextOpensInItsPlaceOnly(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := newTestSealer(t, 1)
+		plain := rapid.SliceOf(rapid.Byte()).Draw(t, "plain")
+		place := rapid.SliceOfN(rapid.SampledFrom([]string{"", "r", "r1", "1", "\x01", "\x02r1"}), 3, 3)
+		here, there := place.Draw(t, "here"), place.Draw(t, "there")
+		sealed, err := s.seal(plain, bound(here...))
+		require.NoError(t, err)
+		sealed = stored(t, sealed)
+		got, err := s.open(sealed, bound(here...))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(plain, got))
+		if strings.Join(here, "|") != strings.Join(there, "|") {
+			_, err = s.open(sealed, bound(there...))
+			require.ErrorIs(t, err, ErrDamaged)
+		}
+	})
+}
+
+func TestSealedTextSaysNothing(t *testing.T) {
+	t.Parallel()
+	s := newTestSealer(t, 1)
+	first, err := s.seal([]byte("CANARY-7f3a"), "place")
+	require.NoError(t, err)
+	again, err := s.seal([]byte("CANARY-7f3a"), "place")
+	require.NoError(t, err)
+	require.NotEqual(t, first.Nonce, again.Nonce)
+	require.NotEqual(t, first.Data, again.Data, "equal texts cannot be told to be equal")
+	line, err := json.Marshal(first)
+	require.NoError(t, err)
+	require.NotContains(t, string(line), "CANARY")
+	require.NotContains(t, string(first.Data), "CANARY")
+	require.Regexp(t, `^\{"key":"[0-9a-f]{16}","nonce":"[A-Za-z0-9+/]{16}","data":"[A-Za-z0-9+/=]+"\}$`, string(line))
+}
+
+func TestEveryBitOfASealedTextCounts(t *testing.T) {
+	t.Parallel()
+	s := newTestSealer(t, 1)
+	sealed, err := s.seal([]byte("text"), "place")
+	require.NoError(t, err)
+	for _, field := range []func(*sealedText) *[]byte{
+		func(s *sealedText) *[]byte { return &s.Nonce },
+		func(s *sealedText) *[]byte { return &s.Data },
+	} {
+		whole := *field(&sealed)
+		for bit := range 8 * len(whole) {
+			changed := stored(t, sealed)
+			(*field(&changed))[bit/8] ^= 1 << (bit % 8)
+			_, err := s.open(changed, "place")
+			require.ErrorIs(t, err, ErrDamaged)
+		}
+		for n := range len(whole) {
+			changed := stored(t, sealed)
+			*field(&changed) = whole[:n]
+			_, err := s.open(changed, "place")
+			require.ErrorIs(t, err, ErrDamaged, "cut after %d bytes", n)
+		}
+	}
+}
+
+func TestTheWrongKeyIsNamed(t *testing.T) {
+	t.Parallel()
+	one, two := newTestSealer(t, 1), newTestSealer(t, 2)
+	require.NotEqual(t, one.id, two.id)
+	require.Equal(t, one.id, newTestSealer(t, 1).id, "the same key has the same id in every process")
+	sealed, err := one.seal([]byte("text"), "place")
+	require.NoError(t, err)
+
+	_, err = two.open(sealed, "place")
+	require.ErrorIs(t, err, ErrNoKey)
+	require.EqualError(t, err, "encrypted under the key "+one.id+", and the key given is "+two.id+": give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY")
+
+	_, err = (*sealer)(nil).open(sealed, "place")
+	require.EqualError(t, err, "encrypted under the key "+one.id+", and no key was given: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY")
+
+	sealed.Key = two.id // whoever renames it does not make it another key's
+	_, err = two.open(sealed, "place")
+	require.ErrorIs(t, err, ErrDamaged)
+}
+
+func TestNewSealer(t *testing.T) {
+	t.Parallel()
+	s, err := newSealer(nil, rand.Reader)
+	require.NoError(t, err)
+	require.Nil(t, s)
+	_, err = s.seal([]byte("text"), "place")
+	require.ErrorContains(t, err, "there is no journal key")
+	for _, n := range []int{0, 16, 31, 33} {
+		_, err := newSealer(make([]byte, n), rand.Reader)
+		require.ErrorContains(t, err, "openssl rand -hex 32", "%d bytes", n)
+	}
+}
+
+// TestNothingIsSealedWithoutRandomness holds that a source that fails never
+// leads to a nonce of zeroes.
+func TestNothingIsSealedWithoutRandomness(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no entropy")
+	s, err := newSealer(someKey(1), io.MultiReader(strings.NewReader("short"), errReader{broken}))
+	require.NoError(t, err)
+	sealed, err := s.seal([]byte("text"), "place")
+	require.ErrorIs(t, err, broken)
+	require.Zero(t, sealed)
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// FuzzOpenSealed holds that nothing but what was sealed opens, and that nothing panics.
+func FuzzOpenSealed(f *testing.F) {
+	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes")) // the same in each process that fuzzes
+	require.NoError(f, err)
+	sealed, err := s.seal([]byte("text"), "place")
+	require.NoError(f, err)
+	line, err := json.Marshal(sealed)
+	require.NoError(f, err)
+	f.Add(string(line), "place")
+	f.Add(string(line), "elsewhere")
+	f.Add(`{"key":"`+s.id+`"}`, "place")
+	f.Add(`{"key":"`+s.id+`","nonce":"AAAA","data":""}`, "")
+	f.Add(`{}`, "")
+	f.Fuzz(func(t *testing.T, line, place string) {
+		var read sealedText
+		if json.Unmarshal([]byte(line), &read) != nil {
+			return
+		}
+		plain, err := s.open(read, place)
+		same := read.Key == sealed.Key && bytes.Equal(read.Nonce, sealed.Nonce) && bytes.Equal(read.Data, sealed.Data) && place == "place"
+		require.Equal(t, same, err == nil)
+		if same {
+			require.Equal(t, "text", string(plain))
+		} else if read.Key == s.id {
+			require.ErrorIs(t, err, ErrDamaged)
+		} else {
+			require.ErrorIs(t, err, ErrNoKey)
+		}
+	})
+}
