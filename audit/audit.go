@@ -21,8 +21,6 @@ import (
 	"io"
 	"sync"
 	"time"
-
-	"github.com/runteam/runteam/event"
 )
 
 // Version is the form of the record. It is part of each digest.
@@ -55,7 +53,7 @@ type Options struct {
 type Chain struct {
 	mu     sync.Mutex // guards all below
 	w      io.Writer  // nil keeps no lines
-	hash   digester
+	hash   *digester
 	run    string
 	head   Head
 	beside stretch // what the next line covers
@@ -83,7 +81,7 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	if err := c.beside.add(o.Before); err != nil {
 		return nil, err
 	}
-	text, head, err := encode(c.hash, entry{Seq: 1, Kind: opening, Previous: o.Previous, Beside: c.beside.take(), Run: c.run, Keyed: len(o.Key) > 0, Time: utc(o.Time)})
+	text, head, err := c.hash.encode(entry{Seq: 1, Kind: opening, Previous: o.Previous, Beside: c.beside.take(), Run: c.run, Keyed: len(o.Key) > 0, Time: utc(o.Time)})
 	if err == nil {
 		err = c.write(text)
 	}
@@ -92,52 +90,6 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	}
 	c.head = head
 	return c, nil
-}
-
-// Append writes one line for each decision, all in one write, and returns when
-// they are as durable as the writer can make them. After an error the chain is
-// broken, since half of a line may stand there: each later Append returns the
-// same error and writes nothing.
-func (c *Chain) Append(list ...event.Handoff) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.err != nil:
-		return c.err
-	case c.closed:
-		return ErrClosed
-	case len(list) == 0:
-		return nil
-	}
-	c.err = errUnfinished
-	if c.err = c.append(list); c.err != nil {
-		c.err = fmt.Errorf("record decisions: %w", c.err)
-	}
-	return c.err
-}
-
-// append writes decisions and, only when that is done, moves the head. What it
-// counts before an error is never written.
-func (c *Chain) append(list []event.Handoff) error {
-	var text []byte
-	head := c.head
-	for i := range list {
-		e, err := decisionEntry(head, c.beside.take(), &list[i])
-		if err != nil {
-			return err
-		}
-		line, next, err := encode(c.hash, e)
-		if err != nil {
-			return err
-		}
-		text, head = append(text, line...), next
-		c.counts.add(list[i].Verdict.String(), string(list[i].Rule))
-	}
-	if err := c.write(text); err != nil {
-		return err
-	}
-	c.head = head
-	return nil
 }
 
 // write passes lines on, all of them or with an error.
@@ -173,7 +125,7 @@ func (c *Chain) Close(at time.Time) (Head, error) {
 		return c.head, c.err
 	}
 	c.err = errUnfinished
-	text, head, err := encode(c.hash, entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Beside: c.beside.take(), Time: utc(at), Counts: &c.counts})
+	text, head, err := c.hash.encode(entry{Seq: c.head.Lines + 1, Kind: closing, Previous: c.head, Beside: c.beside.take(), Time: utc(at), Counts: &c.counts})
 	if err == nil {
 		err = c.write(text)
 	}

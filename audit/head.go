@@ -20,7 +20,12 @@ func (h Head) String() string {
 	if h == (Head{}) {
 		return ""
 	}
-	return hex.EncodeToString(h.Digest[:]) + ":" + strconv.Itoa(h.Lines)
+	return string(h.append(nil))
+}
+
+// append adds the text of a head that is not zero.
+func (h *Head) append(b []byte) []byte {
+	return strconv.AppendInt(append(hex.AppendEncode(b, h.Digest[:]), ':'), int64(h.Lines), 10)
 }
 
 // MarshalText writes the head as text.

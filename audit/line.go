@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,9 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"strconv"
 	"time"
-
-	"github.com/runteam/runteam/event"
 )
 
 // The kinds of lines.
@@ -33,17 +31,6 @@ type entry struct {
 	Time     time.Time       `json:"time,omitzero"`     // of an opening and a closing; a decision has its own
 	Handoff  json.RawMessage `json:"handoff,omitempty"` // of a decision: an event.Handoff
 	Counts   *counts         `json:"counts,omitempty"`  // of a closing
-}
-
-// decisionEntry is the line of one decision.
-func decisionEntry(head, beside Head, h *event.Handoff) (entry, error) {
-	text, err := json.Marshal(h)
-	if bytes.Contains(text, []byte(`\ufffd`)) { // names that are not UTF-8 may have become equal
-		if name, twice := duplicate(text); twice {
-			return entry{}, fmt.Errorf("%q stands twice in a decision: write names in UTF-8", name)
-		}
-	}
-	return entry{Seq: head.Lines + 1, Kind: decision, Previous: head, Beside: beside, Handoff: text}, err
 }
 
 // counts are what the closing line says of the decisions before it. What did
@@ -83,45 +70,69 @@ const (
 )
 
 // encode returns the line of an entry, with its line feed, and the head after it.
-func encode(d digester, e entry) ([]byte, Head, error) {
+func (d *digester) encode(e entry) ([]byte, Head, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, Head{}, err
 	}
+	return d.end(append([]byte(before), text...), 0, e.Previous, e.Seq)
+}
+
+// decision adds the line of a decision to b, in the bytes that encode writes.
+func (d *digester) decision(b []byte, previous, beside Head, handoff []byte) ([]byte, Head, error) {
+	from := len(b)
+	b = append(b, before+`{"seq":`...)
+	b = strconv.AppendInt(b, int64(previous.Lines+1), 10)
+	b = previous.append(append(b, `,"kind":"`+decision+`","previous":"`...))
+	if beside != (Head{}) {
+		b = beside.append(append(b, `","beside":"`...))
+	}
+	b = append(append(append(b, `","handoff":`...), handoff...), '}')
+	return d.end(b, from, previous, previous.Lines+1)
+}
+
+// end adds the digest to a line that begins at from, and returns the head after it.
+func (d *digester) end(b []byte, from int, previous Head, seq int) ([]byte, Head, error) {
+	text := b[from+len(before):]
 	if n := len(text) + frame; n > MaxLine {
 		return nil, Head{}, fmt.Errorf("a decision takes %d bytes, more than the %d of a line", n, MaxLine)
 	}
-	head := Head{Digest: d.of(e.Previous, text), Lines: e.Seq}
-	line := make([]byte, 0, len(text)+frame+1)
-	line = append(append(append(line, before...), text...), between...)
-	line = append(append(hex.AppendEncode(line, head.Digest[:]), after...), '\n')
-	return line, head, nil
+	head := Head{Digest: d.of(previous, text), Lines: seq}
+	b = hex.AppendEncode(append(b, between...), head.Digest[:])
+	return append(append(b, after...), '\n'), head, nil
 }
 
 // A digester computes the digests of a chain. One goroutine uses it at a time.
-type digester struct{ hash hash.Hash }
+type digester struct {
+	hash hash.Hash
+	size [8]byte           // scratch
+	sum  [sha256.Size]byte // scratch
+}
 
-func newDigester(key []byte) digester {
+func newDigester(key []byte) *digester {
 	if len(key) == 0 {
-		return digester{hash: sha256.New()}
+		return &digester{hash: sha256.New()}
 	}
-	return digester{hash: hmac.New(sha256.New, key)}
+	return &digester{hash: hmac.New(sha256.New, key)}
 }
 
 // of is the digest of an entry, whose exact bytes are text: over the version,
-// the digest before it and the text, each behind its length.
-func (d digester) of(previous Head, text []byte) [sha256.Size]byte {
-	return d.over([]byte(Version), previous.Digest[:], text)
+// the digest before it and the text.
+func (d *digester) of(previous Head, text []byte) [sha256.Size]byte {
+	return d.over(version, previous.Digest[:], text)
 }
 
-func (d digester) over(parts ...[]byte) (sum [sha256.Size]byte) {
+// version is Version.
+var version = []byte(Version)
+
+// over is the digest of parts, each behind its length.
+func (d *digester) over(parts ...[]byte) [sha256.Size]byte {
 	d.hash.Reset()
 	for _, part := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		d.hash.Write(n[:])
+		binary.BigEndian.PutUint64(d.size[:], uint64(len(part)))
+		d.hash.Write(d.size[:])
 		d.hash.Write(part)
 	}
-	d.hash.Sum(sum[:0])
-	return sum
+	d.hash.Sum(d.sum[:0])
+	return d.sum
 }

@@ -101,12 +101,12 @@ func (s *stretch) resume(lines int, middle []byte) error {
 }
 
 // seal is the digest of a state of a run.
-func (d digester) seal(run string, body []byte) [sha256.Size]byte {
+func (d *digester) seal(run string, body []byte) [sha256.Size]byte {
 	return d.over([]byte(Version+" state"), []byte(run), body)
 }
 
 // sealed reports whether a state is of a chain of this run.
-func (s *State) sealed(d digester, run string) bool {
+func (s *State) sealed(d *digester, run string) bool {
 	want := d.seal(run, s.body())
 	return hmac.Equal(want[:], s.seal[:])
 }

@@ -78,7 +78,7 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 // verifier is what is known of a record up to a line.
 type verifier struct {
 	o      VerifyOptions
-	hash   digester
+	hash   *digester
 	report Report
 	counts counts  // of the chain that is open
 	beside stretch // the other lines after the last line of the record

@@ -41,6 +41,11 @@ func (e *Encoder) Event(ev event.Event) ([]byte, error) {
 	return encode(line{Event: &wireEvent{plainEvent: plainEvent(ev), WaitMs: ev.Wait.Milliseconds(), DurationMs: ev.Duration.Milliseconds()}})
 }
 
+// Decisions returns decisions as the chain holds them, for [Lines.Decisions].
+func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
+	return audit.Encode(list...)
+}
+
 // Prompt returns the line of a prompt. The error is of one that is not valid
 // UTF-8, or is too long for a line, and must not be sent.
 func (e *Encoder) Prompt(s *prompt.Shown) ([]byte, error) {

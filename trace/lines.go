@@ -63,7 +63,8 @@ func (t *Lines) Event(e event.Event) error {
 
 // Record adds the decisions about a prompt, and the prompt.
 func (t *Lines) Record(r event.Record) error {
-	err := t.decisions(runOf(r), r.Handoffs)
+	list, bad := t.encoder.Decisions(r.Handoffs...)
+	err := t.decisions(runOf(r), list, bad)
 	if err == nil && r.Prompt != nil {
 		text, bad := t.encoder.Prompt(r.Prompt)
 		err = t.add(r.Prompt.Receipt.Run, text, bad)
@@ -71,15 +72,18 @@ func (t *Lines) Record(r event.Record) error {
 	return err
 }
 
-// Decisions adds a line of the chain for each decision: a Record whose prompt
-// an [Encoder] has encoded is these and then that line.
-func (t *Lines) Decisions(list ...event.Handoff) error { return t.decisions(t.o.Run, list) }
+// Decisions adds a line of the chain for each decision. A Record of which all
+// is encoded is its Decisions and then the line of its prompt.
+func (t *Lines) Decisions(list audit.Decisions) error { return t.decisions(t.o.Run, list, nil) }
 
-func (t *Lines) decisions(run string, list []event.Handoff) error {
-	if err := t.begin(run); err != nil || len(list) == 0 {
+func (t *Lines) decisions(run string, list audit.Decisions, bad error) error {
+	if err := t.begin(run); err != nil {
 		return err
 	}
-	return t.keep(t.chain.Append(list...))
+	if t.keep(bad) != nil {
+		return t.err
+	}
+	return t.keep(t.chain.AppendEncoded(list))
 }
 
 // Add adds a line of a kind of its own (see [Encoder.Line]).
@@ -170,7 +174,10 @@ func (t *Lines) begin(run string) error {
 		return t.err
 	case t.closed:
 		return ErrClosed
-	case t.chain != nil:
+	case t.buf.Cap() == 0:
+		t.buf.Grow(min(t.last, maxPart)) // as much as was needed last time
+	}
+	if t.chain != nil {
 		return nil
 	}
 	if t.o.Run == "" {
@@ -203,7 +210,6 @@ func (t *Lines) add(run string, text []byte, bad error) error {
 		return err
 	}
 	if t.keep(bad) == nil && t.keep(t.chain.Beside(text)) == nil {
-		t.buf.Grow(max(len(text), min(t.last, maxPart))) // as much as was needed last time
 		t.buf.Write(text)
 	}
 	return t.err

@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/runteam/runteam/event"
+)
+
+// Decisions are decisions in the form in which a chain holds them, for
+// [Chain.AppendEncoded].
+type Decisions []encoded
+
+// encoded is one of them.
+type encoded struct {
+	text          []byte // of an event.Handoff
+	verdict, rule string
+}
+
+// Encode brings decisions into their form. Of no chain it knows anything, so
+// that another goroutine than the one that appends them can do it.
+func Encode(list ...event.Handoff) (Decisions, error) {
+	out := make(Decisions, len(list))
+	for i := range list {
+		h := &list[i]
+		text, err := json.Marshal(h)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(text, []byte(`\ufffd`)) { // names that are not UTF-8 may have become equal
+			if name, twice := duplicate(text); twice {
+				return nil, fmt.Errorf("%q stands twice in a decision: write names in UTF-8", name)
+			}
+		}
+		out[i] = encoded{text, h.Verdict.String(), string(h.Rule)}
+	}
+	return out, nil
+}
+
+// Append writes one line for each decision, all in one write, and returns when
+// they are as durable as the writer can make them. After an error the chain is
+// broken, since half of a line may stand there: each later Append returns the
+// same error and writes nothing.
+func (c *Chain) Append(list ...event.Handoff) error {
+	d, err := Encode(list...)
+	return c.add(d, err)
+}
+
+// AppendEncoded does what Append does with decisions that are encoded.
+func (c *Chain) AppendEncoded(list Decisions) error { return c.add(list, nil) }
+
+// add appends decisions, unless they could not be encoded.
+func (c *Chain) add(list Decisions, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.closed:
+		return ErrClosed
+	case len(list) == 0 && err == nil:
+		return nil
+	}
+	c.err = errUnfinished
+	if err == nil {
+		err = c.append(list)
+	}
+	if c.err = err; err != nil {
+		c.err = fmt.Errorf("record decisions: %w", err)
+	}
+	return c.err
+}
+
+// append writes decisions and, only when that is done, moves the head. What it
+// counts before an error is never written.
+func (c *Chain) append(list Decisions) (err error) {
+	size := 0
+	for i := range list {
+		size += len(list[i].text) + 2*frame
+	}
+	text, head := make([]byte, 0, size), c.head
+	for i := range list {
+		d := &list[i]
+		if text, head, err = c.hash.decision(text, head, c.beside.take(), d.text); err != nil {
+			return err
+		}
+		c.counts.add(d.verdict, d.rule)
+	}
+	if err := c.write(text); err != nil {
+		return err
+	}
+	c.head = head
+	return nil
+}
