@@ -109,6 +109,7 @@ func TestProcessesAreFound(t *testing.T) {
 		{"a zombie", parent + " (runteam) Z" + statRest, process{gone: true, started: "2315600"}},
 		{"dying", parent + " (runteam) X" + statRest, process{gone: true, started: "2315600"}},
 		{"not as Linux writes it", "unreadable", process{}},
+		{"no name in it", parent + statRest + statRest, process{}},
 		{"cut", parent + " (runteam) S 1 1", process{}},
 		{"hidden from us", "", process{}},
 	}
@@ -135,6 +136,13 @@ func TestFilesOfAnotherNamespace(t *testing.T) {
 	h := root.holder()
 	require.Empty(t, h.Started)
 	require.Equal(t, "b1", h.Boot)
+	require.Empty(t, h.Space)
+
+	require.NoError(t, os.Mkdir(filepath.Join(string(root), other, "ns"), 0o700))
+	for _, of := range []struct{ file, names, want string }{{"pid", "pid:[4026531836]", "pid:[4026531836]"}, {"time", "time:[4026531834]", "pid:[4026531836]time:[4026531834]"}} {
+		require.NoError(t, os.Symlink(of.names, filepath.Join(string(root), other, "ns", of.file)))
+		require.Equal(t, of.want, root.holder().Space)
+	}
 }
 
 func TestWithoutFilesOfProcesses(t *testing.T) {

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,9 +40,6 @@ func TestDigests(t *testing.T) {
 	} {
 		require.NotEqual(t, d.mac("result", []byte("text")), other, name)
 	}
-	plain := hmac.New(sha256.New, someKey(1))
-	plain.Write([]byte("text"))
-	require.NotEqual(t, [32]byte(plain.Sum(nil)), d.mac("", []byte("text")), "a digest says that it is the journal's")
 }
 
 func TestADigesterKeepsItsKey(t *testing.T) {
@@ -73,6 +69,27 @@ func TestTheKeyFileIsMadeOnce(t *testing.T) {
 		require.Equal(t, made.mac("k", []byte("x")), again.mac("k", []byte("x")))
 	}
 }
+
+// TestWhoComesSecondTakesTheKeyThatIsThere makes another process's file appear
+// after this one found none.
+func TestWhoComesSecondTakesTheKeyThatIsThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db.key")
+	var first *digester
+	second, err := loadDigestKey(path, readerFunc(func(p []byte) (int, error) {
+		var err error
+		first, err = loadDigestKey(path, bytes.NewReader(someKey(1)), true)
+		return copy(p, someKey(2)), err
+	}), true)
+	require.NoError(t, err)
+	require.Equal(t, macLine(newDigester(someKey(1))), macLine(first))
+	require.Equal(t, macLine(first), macLine(second))
+	require.Equal(t, []string{"runs.db.key"}, names(t, filepath.Dir(path)))
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
 	t.Parallel()

@@ -63,6 +63,8 @@ func TestRulingAtALaterLook(t *testing.T) {
 	changed := first.next(third, noon)
 	renewedOnly := *first
 	renewedOnly.Renewed = noon.Add(-time.Hour)
+	copied := *first
+	copied.Holder = third
 	tests := []struct {
 		name  string
 		now   *lease
@@ -80,6 +82,7 @@ func TestRulingAtALaterLook(t *testing.T) {
 		{"given up", nil, unknown, 4 * time.Second, free, 0},
 		{"somebody else was first", &changed, unknown, leaseTime, taken, 0},
 		{"somebody else was first, and died", &changed, dead, 4 * time.Second, free, 0},
+		{"another holder at the same beat", &copied, unknown, leaseTime, taken, 0},
 		{"its time alone says nothing later", &renewedOnly, unknown, 4 * time.Second, watched, time.Second},
 	}
 	for _, tt := range tests {

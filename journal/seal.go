@@ -103,7 +103,7 @@ func (s *sealer) seal(plain []byte, aad string) (sealedText, error) {
 	if _, err := io.ReadFull(s.random, nonce); err != nil {
 		return sealedText{}, fmt.Errorf("encrypt: read randomness: %w", err)
 	}
-	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, s.additional(aad))}, nil
+	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, additional(aad))}, nil
 }
 
 // open returns what was sealed with the same aad, or a [*KeyError], or [ErrDamaged].
@@ -117,7 +117,7 @@ func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
 	if len(t.Nonce) != s.aead.NonceSize() { // which Open panics at
 		return nil, ErrDamaged
 	}
-	plain, err := s.aead.Open(nil, t.Nonce, t.Data, s.additional(aad))
+	plain, err := s.aead.Open(nil, t.Nonce, t.Data, additional(aad))
 	if err != nil {
 		return nil, ErrDamaged
 	}
@@ -125,6 +125,4 @@ func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
 }
 
 // additional is what the tag covers beside the ciphertext.
-func (s *sealer) additional(aad string) []byte {
-	return []byte(bound("runteam/journal/1 sealed", s.id, aad))
-}
+func additional(aad string) []byte { return []byte(bound("runteam/journal/1 sealed", aad)) }

@@ -112,6 +112,19 @@ func TestTheWrongKeyIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
+// TestStoredFormsStay holds what journals on disk were written with.
+func TestStoredFormsStay(t *testing.T) {
+	t.Parallel()
+	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes"))
+	require.NoError(t, err)
+	sealed, err := s.seal([]byte("text"), bound("run", "session", "kind"))
+	require.NoError(t, err)
+	line, err := json.Marshal(sealed)
+	require.NoError(t, err)
+	require.Equal(t, `{"key":"c864f7c20db88c74","nonce":"dHdlbHZlIGJ5dGVz","data":"2+WdrR3EoLFmVvZI5jq25qsmFfE="}`, string(line))
+	require.Equal(t, "mac 9c619d99f30e46484c780638b705aa90e40933c3fc7757a711df07f7e6327a57", macLine(newDigester(someKey(1))))
+}
+
 func TestNewSealer(t *testing.T) {
 	t.Parallel()
 	s, err := newSealer(nil, rand.Reader)
