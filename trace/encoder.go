@@ -43,7 +43,11 @@ func (e *Encoder) Event(ev event.Event) ([]byte, error) {
 
 // Decisions returns decisions as the chain holds them, for [Lines.Decisions].
 func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
-	return audit.Encode(list...)
+	encoded, err := audit.Encode(list...)
+	if err != nil {
+		return nil, fmt.Errorf("record decisions: %w", err)
+	}
+	return encoded, nil
 }
 
 // Prompt returns the line of a prompt. The error is of one that is not valid
