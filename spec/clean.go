@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+
 	"github.com/runteam/runteam/redact"
 )
 
@@ -54,11 +57,13 @@ func (k *kept) cleanTree() cleaned {
 	w := &cleaner{src: k.src, keys: make(map[*node]string)}
 	if k.keyed {
 		credentials(k.src.tree, "", w.credential)
+		w.comments()
 	}
 	want := w.tree(k.src.tree, "")
-	if len(w.without) == 0 && len(secrets.Find(k.text, nil)) == 0 {
+	if len(w.cuts) == 0 && len(w.without) == 0 && len(secrets.Find(k.text, nil)) == 0 {
 		return cleaned{text: k.text, ok: true}
 	}
+	slices.Sort(w.without)
 	if text := w.cut(); len(secrets.Find(text, nil)) == 0 && says(text, k.found, want) {
 		return cleaned{text, w.without, true}
 	}
@@ -109,6 +114,26 @@ func (w *cleaner) credential(at string, parent *node, i int) {
 	p := w.src.valueOf(parent, i)
 	lines := strings.Count(w.src.text[p.start:p.end], "\n")
 	w.cuts = append(w.cuts, splice{p, string(appendText(nil, variables(n.text))) + strings.Repeat("\n", lines)})
+}
+
+// comments notes what seems to be a credential in a comment, such as a key that
+// was commented out.
+func (w *cleaner) comments() {
+	if !strings.Contains(w.src.text, "#") || json.Valid([]byte(w.src.text)) {
+		return
+	}
+	c := &yamlConverter{src: w.src, line: 1, column: 1}
+	for _, t := range lexer.Tokenize(w.src.text) {
+		if t.Type != token.CommentType {
+			continue
+		}
+		at, end := w.src.extent(c.at(t.Position))
+		at += max(0, strings.LastIndexByte(w.src.text[at:c.offset+1], '#'))
+		line := w.src.text[at:end]
+		if value, is := credentialIn(line); is && strings.TrimSpace(line[value:]) != "" && !variable.MatchString(line[value:]) {
+			w.cuts = append(w.cuts, splice{span{at, end}, "#"})
+		}
+	}
 }
 
 // tree returns a value without credentials; what stands under a key is looked at with it.

@@ -105,6 +105,9 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 // and "-" is standard input. Its stored copy is taken if it is gone.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
 	copied := l.standIn(path)
+	if path == "" {
+		copied = nil // that of the working directory's spec
+	}
 	text, err := "", error(nil)
 	if copied == nil || path != "-" {
 		text, err = l.inputFile(path)

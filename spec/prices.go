@@ -1,7 +1,5 @@
 package spec
 
-import "math"
-
 // readPrices reads what models cost: of the first file that says it of a model.
 func (r *reader) readPrices() {
 	for _, y := range r.layers {
@@ -15,6 +13,7 @@ func (r *reader) readPrices() {
 			}
 			r.needs(item, pricePlace, "")
 			if _, twice := r.file.Prices[model]; twice {
+				r.warnAt(n.src, n.kids.keyAt[i], "keep one of them", "not used: another file has a price for it too")
 				continue
 			}
 			if r.file.Prices == nil {
@@ -37,15 +36,15 @@ func priceOf(n *node) float64 {
 
 // price is the kind of an amount of money for a million tokens.
 var price = kind{
-	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, for a million tokens, without quotes and currency",
+	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, without quotes and currency",
 	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", maxPrice}}, fits: func(n *node) bool {
 		f, ok := n.float()
-		return ok && f >= 0 && f <= maxPrice && !math.Signbit(f)
+		return ok && f >= 0 && f <= maxPrice
 	},
 }
 
 // maxPrice is far above what any model costs: who writes more has another unit in mind.
-const maxPrice = 1e6
+const maxPrice = 1_000_000
 
 // checkPrices warns of the prices of models that nobody asks.
 func (r *reader) checkPrices() {

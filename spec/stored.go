@@ -50,7 +50,7 @@ func (f *File) Stored() []StoredFile {
 			out[i].Label = out[i].Label.Join(k.label)
 			continue
 		}
-		clean := k.clean()
+		clean := f.cleanOf(k)
 		if !clean.ok {
 			continue
 		}
@@ -58,6 +58,17 @@ func (f *File) Stored() []StoredFile {
 		out = append(out, StoredFile{Path: k.asked, Found: k.found, Text: clean.text, Label: k.label, Without: slices.Clone(clean.without)})
 	}
 	return out
+}
+
+// cleanOf returns what may be kept of a file: of one that is named as a text and
+// is a file of keys too, what may be kept of that.
+func (f *File) cleanOf(k *kept) cleaned {
+	for _, other := range f.places.kept {
+		if other.keyed && other.text == k.text {
+			return other.clean()
+		}
+	}
+	return k.clean()
 }
 
 // Restored returns the paths of the files for which a stored copy was taken, in
@@ -121,10 +132,11 @@ func (l *loader) standIn(path string) *StoredFile {
 	return nil
 }
 
-// copyText returns the text of a stored copy, which is held to the same bounds
-// as the file was.
+// copyText returns the text of a stored copy. Placeholders may have made it
+// longer than the file was.
 func copyText(s *StoredFile, limit int) (string, error) {
-	return readText(strings.NewReader(s.Text), limit, int64(len(s.Text)))
+	const growth = 5
+	return readText(strings.NewReader(s.Text), growth*limit, int64(len(s.Text)))
 }
 
 // Fingerprint returns a digest, in hexadecimal digits, of what f means for a
@@ -148,10 +160,10 @@ func (f *File) Fingerprint() string {
 	}
 	add(f.places.flags...)
 	for i := range f.Agents {
-		add(f.Agents[i].Member.Version)
+		add(f.Agents[i].version())
 	}
 	if f.Coordinator != nil {
-		add(f.Coordinator.Version)
+		add(f.Coordinator.version())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -160,14 +172,19 @@ func (f *File) Fingerprint() string {
 // else its text.
 func (k *kept) meaning() string {
 	clean := k.clean()
-	if !k.keyed || !clean.ok {
+	switch {
+	case !clean.ok && !k.keyed:
+		return k.text
+	case !k.keyed:
 		return clean.text
 	}
-	if clean.text == k.text {
-		text, _ := k.src.tree.appendJSON(nil)
-		return string(text)
+	n := k.src.tree
+	if clean.ok && clean.text != k.text {
+		n, _ = parse(newSource(k.found, "", clean.text))
 	}
-	n, _ := parse(newSource(k.found, "", clean.text))
-	text, _ := n.appendJSON(nil)
+	text, err := n.appendJSON(nil)
+	if err != nil {
+		return clean.text // a number that JSON has none for, such as .inf, in a value that is not looked at
+	}
 	return string(text)
 }
