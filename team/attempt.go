@@ -31,6 +31,7 @@ func (r *run) attempt(i int) *attempt {
 	t := p.graph.Task(i)
 	out := &r.tasks[i]
 	out.Metrics.Attempts++
+	a.began = now
 	a.index, a.number, a.member, a.task, a.start = i, r.past.counted(t.ID).number+r.tries(i), int(p.members[i]), t, now
 	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
 	r.must(r.queue.StartIndex(i, now))

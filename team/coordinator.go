@@ -214,6 +214,7 @@ func (r *run) consult(ctx context.Context, steps ...*step) {
 		for _, s := range steps {
 			g.Go(func() error {
 				s.start = time.Now()
+				s.began = s.start
 				perform(ctx, &s.exchange, s)
 				return nil
 			})
@@ -240,7 +241,7 @@ func (r *run) record(s *step) {
 		return
 	}
 	r.ledger.add(nil, s.entry())
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.start, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled
 		out.before = true

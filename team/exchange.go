@@ -34,8 +34,9 @@ type exchange struct {
 	bound  label.Classification // of the prompt and the result, as the static check has it
 	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
 
-	declassified bool // whatever leaves the task is lowered by the policy
-	start        time.Time
+	declassified bool      // whatever leaves the task is lowered by the policy
+	began        time.Time // when it was dispatched
+	start        time.Time // from when on its contract counts: what was sent or stored by then is part of it
 	offers       []handoff.Offer
 
 	grants   []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross

@@ -166,17 +166,20 @@ type wireMetrics struct {
 	TokenUsage llm.Usage `json:"tokenUsage"`
 	ToolCalls  []string  `json:"toolCalls"`
 	Retries    int       `json:"retries"`
+
+	Interrupted int `json:"interrupted,omitempty"` // attempts that a crash ended
 }
 
 // wireStep is a step of the coordinator.
 type wireStep struct {
 	Step    StepKind     `json:"step"`
 	Metrics *wireMetrics `json:"metrics,omitempty"`
+	Reused  *wireReuse   `json:"reused,omitempty"`
 	Error   *TaskError   `json:"error,omitempty"`
 }
 
 func (s *Step) wire() wireStep {
-	return wireStep{Step: s.Kind, Metrics: s.Metrics.wire(), Error: s.Error}
+	return wireStep{Step: s.Kind, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error}
 }
 
 // wire returns nil for work that never began.
@@ -184,7 +187,10 @@ func (m *Metrics) wire() *wireMetrics {
 	if m.Attempts == 0 {
 		return nil
 	}
-	return &wireMetrics{StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(), TokenUsage: m.Usage, ToolCalls: []string{}, Retries: m.Attempts - 1}
+	return &wireMetrics{
+		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(),
+		TokenUsage: m.Usage, ToolCalls: []string{}, Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted,
+	}
 }
 
 func (t *TaskResult) wire() wireTask {
@@ -200,10 +206,24 @@ type wireAnswer struct {
 	TokenUsage llm.Usage       `json:"tokenUsage"`
 	ToolCalls  []string        `json:"toolCalls"`
 	Structured json.RawMessage `json:"structured,omitempty"`
+	Reused     *wireReuse      `json:"reused,omitempty"`
+}
+
+// wireReuse says where a result was taken from, and what it had taken there.
+type wireReuse struct {
+	Run   string    `json:"runId"`
+	Saved llm.Usage `json:"tokenUsage"`
+}
+
+func reuseOf(run string, saved llm.Usage) *wireReuse {
+	if run == "" {
+		return nil
+	}
+	return &wireReuse{run, saved}
 }
 
 func (t *TaskResult) answer() wireAnswer {
-	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured)}
+	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured), Reused: reuseOf(t.Reused, t.Saved)}
 }
 
 func orEmpty[T any](list []T) []T {

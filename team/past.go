@@ -33,7 +33,7 @@ type before struct {
 	start, end  time.Time
 	messages    []string
 	memory      []task.ID
-	place       int // of its last attempt in the log
+	place       int // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
 // pastOf returns what the options have of a past, or nil.
@@ -54,14 +54,12 @@ func pastOf(o *RunOptions) *past {
 		case e.Asked != nil:
 			asked[e.Asked.Session] = e.Asked
 			b := p.of(e.Asked.Task)
-			b.place, b.number = i, max(b.number, e.Asked.Attempt)
+			b.number = max(b.number, e.Asked.Attempt)
 			if b.start.IsZero() {
 				b.start = e.Asked.Time
 			}
 		case e.Exchange != nil:
-			if asked[e.Exchange.Session] == nil {
-				p.of(e.Exchange.Task).place = i // it was answered, or failed, without being asked
-			}
+			p.of(e.Exchange.Task).place = i + 1
 			delete(asked, e.Exchange.Session)
 			p.take(e.Exchange)
 		}
@@ -107,7 +105,7 @@ func (p *past) take(x *event.Exchange) {
 	if b.end = x.End; b.start.IsZero() {
 		b.start = x.Start
 	}
-	if x.Completed() {
+	if x.Completed() || p.whole {
 		b.messages, b.memory = x.Messages, x.Memory
 	}
 }
@@ -150,6 +148,9 @@ func (p *past) spent() (llm.Usage, Context) {
 	}
 	return p.usage, p.context
 }
+
+// again reports whether all that happens has happened before.
+func (p *past) again() bool { return p != nil && p.strict }
 
 // began returns when the run began, if that was before now.
 func (p *past) began(now time.Time) time.Time {

@@ -111,6 +111,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	fresh := r.fresh[x.task.ID]
 	if e := r.past.answer(x); e != nil && !fresh {
 		if !e.Completed() {
+			x.recalled, x.own = e, r.past.own
 			return true, &repeatedError{e.Code, e.Error}
 		}
 		if taken, err := x.reissue(e, r.past.own); taken || err != nil {
@@ -241,7 +242,7 @@ func (e *repeatedError) Error() string { return e.message }
 func (x *exchange) entry() event.Entry {
 	e := &event.Exchange{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
-		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.start, End: x.end,
+		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
 		Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Turns: x.reply.Turns,
 	}
 	if e.Session == "" {

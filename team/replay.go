@@ -30,10 +30,11 @@ type Replay struct {
 	WithoutInputs []string
 }
 
-// schedule is the order in which the tasks of a run are repeated: what a task
-// found in the shared memory, and which messages it got, depends on it.
+// schedule is the order in which the tasks of a run are repeated, one after
+// another: that in which they ended. What a task found in the shared memory
+// stood there by then, and of two failures the first is the reason for a third.
 type schedule struct {
-	order []int // tasks, by the last time that they were asked
+	order []int
 	at    int
 }
 
@@ -44,7 +45,7 @@ func (r *run) repeat() {
 	}
 	r.schedule = &schedule{}
 	for i := range r.tasks {
-		if r.past.before(r.plan.graph.Task(i).ID) != nil {
+		if b := r.past.before(r.plan.graph.Task(i).ID); b != nil && b.place > 0 {
 			r.schedule.order = append(r.schedule.order, i)
 		}
 	}

@@ -67,6 +67,7 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	s := &translator{}
 	s.run, s.number, s.does, s.caps, s.bound = x.run, x.number, x.does, x.caps, x.bound
 	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
+	s.began = s.start
 	s.declassified = true // what it makes leaves it for nobody but itself
 	s.task = &task.Task{
 		ID: x.task.ID, Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public,

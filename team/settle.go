@@ -14,7 +14,7 @@ import (
 func (r *run) settle(ctx context.Context, a *attempt) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
-	if r.mail != nil && a.asked {
+	if r.mail != nil && (a.asked || a.recalled != nil) {
 		r.mail.read[a.index] = true
 	}
 	if a.unnoted != nil && ctx.Err() == nil {
@@ -40,7 +40,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	t.Reused, t.Saved = a.saved()
 	r.count(&a.exchange)
 	r.overdrawn = r.overdrawn || a.broke
-	if a.own { // it was counted when it was made
+	if a.own || r.past.again() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
