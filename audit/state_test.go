@@ -268,7 +268,8 @@ func TestG45AClosedChainIsFollowedByAnother(t *testing.T) {
 	require.False(t, r.chain.State().Closed())
 	require.NoError(t, r.chain.Append(list(0, 3)...))
 	head := r.close()
-	state := r.chain.State()
+	var state audit.State
+	require.NoError(t, state.UnmarshalBinary(r.form()))
 	require.True(t, state.Closed())
 	require.Equal(t, head, state.Head())
 	_, err := audit.Continue(r.file, state, r.o)

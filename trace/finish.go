@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
@@ -37,12 +38,17 @@ func (r *reader) finish() *Trace {
 			starts[of] = append(starts[of], 2*i)
 		}
 	}
-	for i := range t.Prompts {
-		p := &t.Prompts[i]
+	again := map[string]int{} // where the next prompt of each session stands
+	for i := range slices.Backward(t.Prompts) {
+		p, at := &t.Prompts[i], 2*r.after[i]-1
 		if p.Title == "" {
 			p.Title = t.Tasks[t.index[p.Receipt.Task]].Title
 		}
-		t.order[p] = sent(2*r.after[i]-1, starts[start{p.Receipt.Task, p.Attempt}])
+		until, ok := again[p.Receipt.Session]
+		if !ok {
+			until = 2 * len(t.Events)
+		}
+		t.order[p], again[p.Receipt.Session] = sent(at, until, starts[start{p.Receipt.Task, p.Attempt}]), at
 	}
 	t.untold()
 	r.rulings()
@@ -59,17 +65,14 @@ func (t *Trace) ended(id task.ID, at int) {
 	t.ends[id] = of
 }
 
-// sent returns when a prompt was sent that stands at a place: when its attempt
-// began, of which the event comes later as a rule. An attempt without one was
-// never sent, or nobody was told.
-func sent(at int, starts []int) int {
+// sent returns when a prompt was sent that stands at a place, and another of
+// the same session not before until: when its attempt began, of which the event
+// comes later. An attempt without one was never sent, or nobody was told.
+func sent(at, until int, starts []int) int {
 	for _, began := range starts {
-		if began > at {
+		if at < began && began < until {
 			return began
 		}
-	}
-	if n := len(starts); n > 0 {
-		return starts[n-1]
 	}
 	return at
 }

@@ -91,39 +91,33 @@ func TestOrderIsThatOfTheLinesAcrossProcesses(t *testing.T) {
 	require.Equal(t, []trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}, {By: "security", Kind: trace.FromTask, Name: "Check the blacklist", Task: check.ID}}, s.Origins)
 }
 
-// An attempt that a crash interrupted is one of its own, also if it was never
+// A prompt that a crash interrupted is one of its own, also if it was never
 // sent and the next process gives its number again.
 func TestAnInterruptedPromptStandsWhereItWasWritten(t *testing.T) {
 	t.Parallel()
 	for _, began := range []bool{false, true} {
-		c := crash(t)
-		c.next()
-		require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "first")))
-		if began {
-			c.tell(&score, 1, event.AgentStart)
-		}
-		c.next()
-		c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
-		attempt := 1
-		if began {
-			attempt = 2
-		}
-		c.send(told(&score, attempt, handoff.Input, "claim", "user", "second"), &score, attempt)
-		tr := c.read()
-		require.Equal(t, attempt, tr.Prompts[2].Attempt)
-		require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[2]))
-		if began {
-			require.Empty(t, titles(tr, &tr.Prompts[0]))
+		for _, attempt := range []int{1, 2} {
+			c := crash(t)
+			c.next()
+			require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "first")))
+			if began {
+				c.tell(&score, 1, event.AgentStart)
+			}
+			c.next()
+			c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
+			c.send(told(&score, attempt, handoff.Input, "claim", "user", "second"), &score, attempt)
+			tr := c.read()
+			require.Equal(t, attempt, tr.Prompts[2].Attempt)
+			require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[2]))
+			require.Empty(t, titles(tr, &tr.Prompts[0]), "began: %t, then attempt %d", began, attempt)
 		}
 	}
 	c := crash(t)
 	c.next()
-	require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "first")))
-	c.next()
 	c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
-	c.send(told(&score, 2, handoff.Input, "claim", "user", "second"), &score, 2)
+	require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "x")))
 	tr := c.read()
-	require.Empty(t, titles(tr, &tr.Prompts[0]), "it was never sent")
+	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]), "what was done by then")
 }
 
 // A task that ran again has its last result at its end, and had one before.
