@@ -54,13 +54,13 @@ func cleanProse(text string) cleaned {
 // out of the text, the rest stays as it was written, comments and lines too;
 // else the same is written anew.
 func (k *kept) cleanTree() cleaned {
-	w := &cleaner{src: k.src, keys: make(map[*node]string)}
+	w := &cleaner{src: k.src, found: secrets.Find(k.text, nil), keys: make(map[*node]string)}
 	if k.keyed {
 		credentials(k.src.tree, "", w.credential)
 		w.comments()
 	}
 	want := w.tree(k.src.tree, "")
-	if len(w.cuts) == 0 && len(w.without) == 0 && len(secrets.Find(k.text, nil)) == 0 {
+	if len(w.cuts) == 0 && len(w.without) == 0 && len(w.found) == 0 {
 		return cleaned{text: k.text, ok: true}
 	}
 	slices.Sort(w.without)
@@ -93,6 +93,7 @@ func anew(want *node, src *source) (string, error) {
 // A cleaner takes credentials out of one file.
 type cleaner struct {
 	src     *source
+	found   []redact.Span    // what a run would take out of the text as it stands
 	keys    map[*node]string // the values of keys that are credentials, by where they stand
 	cuts    []splice
 	without []string
@@ -128,7 +129,7 @@ func (w *cleaner) comments() {
 			continue
 		}
 		at, end := w.src.extent(c.at(t.Position))
-		at += max(0, strings.LastIndexByte(w.src.text[at:c.offset+1], '#'))
+		at += max(0, strings.LastIndexByte(w.src.text[at:min(c.offset+1, end)], '#'))
 		line := w.src.text[at:end]
 		if value, is := credentialIn(line); is && strings.TrimSpace(line[value:]) != "" && !variable.MatchString(line[value:]) {
 			w.cuts = append(w.cuts, splice{span{at, end}, "#"})
@@ -143,7 +144,7 @@ func (w *cleaner) tree(n *node, key string) *node {
 		return &node{is: isText, text: variables(n.text)}
 	}
 	switch {
-	case n.is == isText, n.is == isNumber:
+	case (n.is == isText || n.is == isNumber) && !w.seen(n):
 		if text := w.scalar(n.text, key); text != n.text {
 			return &node{is: isText, text: text}
 		}
@@ -161,6 +162,13 @@ func (w *cleaner) tree(n *node, key string) *node {
 		made.kids.nodes = append(made.kids.nodes, *w.tree(&n.kids.nodes[i], key))
 	}
 	return made
+}
+
+// seen reports whether a value stands in the file letter by letter, and so was
+// looked at with all of it, and nothing found there.
+func (w *cleaner) seen(n *node) bool {
+	rest := w.src.text[n.at:]
+	return len(w.found) == 0 && (strings.HasPrefix(rest, n.text) || len(rest) > 0 && strings.HasPrefix(rest[1:], n.text))
 }
 
 // scalar returns a text with placeholders for secrets: for those that are known
@@ -189,7 +197,7 @@ func (w *cleaner) scalar(text, key string) string {
 // are credentials.
 func (w *cleaner) cut() string {
 	cuts := slices.Clone(w.cuts)
-	for _, found := range secrets.Find(w.src.text, nil) {
+	for _, found := range w.found {
 		p := span{found.Start, found.End}
 		if !slices.ContainsFunc(w.cuts, func(c splice) bool { return c.start < p.end && p.start < c.end }) {
 			cuts = append(cuts, splice{p, found.Kind.Placeholder()})

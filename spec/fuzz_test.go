@@ -29,14 +29,14 @@ func seed(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, text := range []string{fullPolicy, fmt.Sprintf(governed, "dependsOn: [A]") + "policy: {rules: [{from: a, to: \"*\", reveal: {iban: []}}]}", "", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
+	for _, text := range []string{"# apiKey: abc\napiKey: abc #\nheaders: {A: |-\n  b}\nagents: [{name: a, apiKey: >-\n  c }]", fullPolicy, fmt.Sprintf(governed, "dependsOn: [A]") + "policy: {rules: [{from: a, to: \"*\", reveal: {iban: []}}]}", "", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
 		f.Add([]byte(text))
 	}
 }
 
 // FuzzLoad holds that any file is either read or refused with problems that
 // all have a place in it, the same ones each time, and that nothing panics.
-// What is read can be saved, and is read as the same then.
+// What is read can be saved, and is read as the same then; so is what is kept of it.
 func FuzzLoad(f *testing.F) {
 	seed(f)
 	lines := regexp.MustCompile("\r\n|\r|\n")
@@ -53,6 +53,7 @@ func FuzzLoad(f *testing.F) {
 			require.NoError(t, again)
 			require.NotNil(t, file)
 			requireReloads(t, file, spec.Options{Lookup: env(map[string]string{"KEY": "k"})})
+			requireCopies(t, file, spec.Options{Path: "-", Lookup: env(map[string]string{"KEY": "k"})})
 			return
 		}
 		require.EqualError(t, again, err.Error())
@@ -80,6 +81,27 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// requireCopies holds that a file is read from its copies as the same, but for
+// what was taken out, and that they hold no secrets.
+func requireCopies(t *testing.T, file *spec.File, o spec.Options) {
+	o.Stored = copies(t, file)
+	var without []string
+	for _, s := range o.Stored {
+		require.Empty(t, redact.Secrets().Find(s.Text, nil))
+		without = append(without, s.Without...)
+	}
+	if len(o.Stored) == 0 || strings.Contains(strings.Join(without, ""), "[REDACTED:") {
+		return // names that are secrets become equal
+	}
+	got, err := spec.Load(o)
+	require.NoError(t, err)
+	require.Equal(t, file.Fingerprint(), got.Fingerprint())
+	require.Equal(t, o.Stored, got.Stored())
+	if len(without) == 0 {
+		requireEqualFiles(t, file, got)
+	}
 }
 
 // FuzzJSON holds the scanner to encoding/json: what that one refuses is
