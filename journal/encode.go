@@ -1,0 +1,326 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
+)
+
+// The kinds of lines that only a journal has.
+const (
+	kindInfo     = "info"
+	kindBegin    = "begin"
+	kindAsked    = "asked"
+	kindExchange = "exchange"
+	kindEnd      = "end"
+	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
+)
+
+// infoLine is an Info as it is kept.
+type infoLine struct {
+	Info
+	Files []fileLine `json:"files,omitempty"`
+}
+
+type fileLine struct {
+	File
+	Hidden *hidden `json:"hidden,omitempty"` // the text, if it is above the ceiling
+}
+
+// beginLine is an event.Begin as it is kept.
+type beginLine struct {
+	event.Begin
+	Inputs []inputLine `json:"inputs,omitempty"`
+}
+
+type inputLine struct {
+	event.GivenInput
+	Key *envelope.Digest `json:"key,omitempty"`
+}
+
+// exchangeLine is an event.Exchange as it is kept.
+type exchangeLine struct {
+	event.Exchange
+	Key    *envelope.Digest `json:"key,omitempty"`
+	Core   *envelope.Digest `json:"core,omitempty"`
+	Result *resultLine      `json:"result,omitempty"`
+	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the ceiling
+}
+
+// resultLine is an envelope as it is kept, with its words or without them.
+type resultLine struct {
+	envelope.Header
+	words
+	Digest envelope.Digest `json:"digest"`
+}
+
+// words are a payload.
+type words struct {
+	Text string          `json:"text,omitempty"`
+	Raw  []byte          `json:"raw,omitempty"` // the text, if JSON cannot hold it
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// secrets are the words of an exchange above the ceiling.
+type secrets struct {
+	words
+	Shown *event.ShownResult `json:"shown,omitempty"`
+	Error string             `json:"error,omitempty"`
+}
+
+// endLine is an event.End as it is kept.
+type endLine struct {
+	event.End
+	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the ceiling
+}
+
+// sealedLine is a prompt of which the line before it has no words above the ceiling.
+type sealedLine struct {
+	Session string `json:"session"`
+	Hidden  hidden `json:"hidden"`
+}
+
+// A part is what an entry adds to the lines of its run: decisions or a line.
+type part struct {
+	line      []byte
+	decisions audit.Decisions
+}
+
+// An encoder makes lines of entries. It is safe for concurrent use.
+type encoder struct {
+	run   string
+	lines *trace.Encoder
+	vault *vault
+	above *aboves
+}
+
+// entry returns what an entry adds.
+func (e *encoder) entry(of *event.Entry) ([]part, error) {
+	switch {
+	case of.Begin != nil:
+		return e.one(kindBegin, e.begin(of.Begin))
+	case of.Event != nil:
+		line, err := e.lines.Event(e.event(*of.Event))
+		return []part{{line: line}}, err
+	case of.Record != nil:
+		return e.record(of.Record)
+	case of.Asked != nil:
+		return e.one(kindAsked, of.Asked)
+	case of.Exchange != nil:
+		x, err := e.exchange(of.Exchange)
+		if err != nil {
+			return nil, err
+		}
+		return e.one(kindExchange, x)
+	case of.End != nil:
+		x, err := e.end(of.End)
+		if err != nil {
+			return nil, err
+		}
+		return e.one(kindEnd, x)
+	}
+	return nil, fmt.Errorf("an entry of nothing cannot be kept: set one of its fields")
+}
+
+// one returns a line of its own.
+func (e *encoder) one(kind string, value any) ([]part, error) {
+	line, err := e.lines.Line(kind, value)
+	return []part{{line: line}}, err
+}
+
+func (e *encoder) begin(b *event.Begin) *beginLine {
+	x := &beginLine{Begin: *b}
+	for _, in := range b.Inputs {
+		x.Inputs = append(x.Inputs, inputLine{GivenInput: in, Key: e.key(in.Key)})
+	}
+	return x
+}
+
+// key returns what is kept of a key; nil if there is none.
+func (e *encoder) key(k event.Key) *envelope.Digest {
+	if k == (event.Key{}) {
+		return nil
+	}
+	return new(envelope.Digest(e.vault.mask(k)))
+}
+
+// event returns an event without a message that is above the ceiling, whose
+// words stand with the exchange.
+func (e *encoder) event(ev event.Event) event.Event {
+	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {
+		ev.Message = withheld
+	}
+	return ev
+}
+
+// record returns the decisions and the prompt, and apart from it what of its
+// words is above the ceiling.
+func (e *encoder) record(r *event.Record) ([]part, error) {
+	var parts []part
+	if len(r.Handoffs) > 0 {
+		list, err := e.lines.Decisions(r.Handoffs...)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{decisions: list})
+	}
+	if r.Prompt == nil {
+		return parts, nil
+	}
+	shown, cut := lower(r.Prompt)
+	line, err := e.lines.Prompt(shown)
+	if err != nil {
+		return nil, err
+	}
+	if parts = append(parts, part{line: line}); !cut {
+		return parts, nil
+	}
+	session := r.Prompt.Receipt.Session
+	text, err := json.Marshal([2][]prompt.Piece{r.Prompt.System, r.Prompt.Text})
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.vault.hide(text, kindSealed, e.run, session)
+	if err != nil {
+		return nil, err
+	}
+	more, err := e.one(kindSealed, sealedLine{session, *h})
+	return append(parts, more...), err
+}
+
+// lower returns a prompt without the words that are above the ceiling, and
+// whether there were any.
+func lower(s *prompt.Shown) (*prompt.Shown, bool) {
+	over := func(p prompt.Piece) bool {
+		return p.Words != "" && p.Source >= 0 && int(p.Source) < len(s.Receipt.Sources) && level(&s.Receipt.Sources[p.Source]) > ceiling
+	}
+	if !slices.ContainsFunc(s.System, over) && !slices.ContainsFunc(s.Text, over) {
+		return s, false
+	}
+	low := &prompt.Shown{Receipt: s.Receipt, System: slices.Clone(s.System), Text: slices.Clone(s.Text)}
+	for _, pieces := range [...][]prompt.Piece{low.System, low.Text} {
+		for i := range pieces {
+			switch p := &pieces[i]; {
+			case over(*p):
+				p.Words, p.Withheld = "", true
+			case p.Part == prompt.PartFrame:
+				p.Words = fenced.ReplaceAllStringFunc(p.Words, blot)
+			}
+		}
+	}
+	return low, true
+}
+
+// level is how sensitive a source is, also where it was lowered for its reader.
+func level(s *prompt.Source) label.Classification {
+	if s.Decision == nil {
+		return s.Classification
+	}
+	return s.Classification.Join(s.Decision.Before)
+}
+
+// fenced finds the fence in a line of the builder's, which is a digest of all
+// payloads.
+var fenced = regexp.MustCompile(`\[/?envelope [0-9a-f]+`)
+
+func blot(line string) string {
+	opener, fence, _ := strings.Cut(line, " ")
+	return opener + " " + strings.Repeat("*", len(fence))
+}
+
+func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
+	out := &exchangeLine{Exchange: *x, Key: e.key(x.Key), Core: e.key(x.Core)}
+	s := secrets{Shown: x.Shown, Error: x.Error}
+	if x.Result != nil {
+		s.words = wordsOf(x.Result)
+		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", x.Result.Digest[:])}
+	}
+	if !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) {
+		if out.Result != nil {
+			out.Result.words = s.words
+		}
+		return out, nil
+	}
+	out.Shown, out.Error = nil, ""
+	text, err := json.Marshal(s)
+	if err == nil {
+		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
+	}
+	return out, err
+}
+
+// wordsOf returns the payload of a record in a form that JSON can hold.
+func wordsOf(r *envelope.Record) words {
+	w := words{Text: r.Text, JSON: r.JSON}
+	if !utf8.ValidString(r.Text) {
+		w.Text, w.Raw = "", []byte(r.Text)
+	}
+	return w
+}
+
+// end returns an End without the words that may be above the ceiling, and these
+// apart.
+func (e *encoder) end(of *event.End) (*endLine, error) {
+	low := *of
+	low.Tasks = slices.Clone(of.Tasks)
+	hides := false
+	hide := func(words *string, above bool) {
+		if above && *words != "" {
+			*words, hides = withheld, true
+		}
+	}
+	for i := range low.Tasks {
+		t := &low.Tasks[i]
+		hide(&t.Reason, e.above.has(t.Task) || e.above.has(t.Root))
+	}
+	coordinated := e.above.coordinator()
+	hide(&low.Answer, coordinated)
+	low.Errors, low.Warnings = slices.Clone(of.Errors), slices.Clone(of.Warnings)
+	for i := range low.Errors {
+		hide(&low.Errors[i].Message, coordinated)
+	}
+	for i := range low.Warnings {
+		hide(&low.Warnings[i], e.above.any())
+	}
+	if !hides {
+		return &endLine{End: *of}, nil
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.vault.hide(text, kindEnd, e.run)
+	return &endLine{End: low, Hidden: h}, err
+}
+
+// info returns an Info as it is kept.
+func (e *encoder) info(of *Info) (*infoLine, error) {
+	x := &infoLine{Info: *of}
+	for _, f := range of.Files {
+		line := fileLine{File: f}
+		if f.Label > ceiling {
+			h, err := e.vault.hide([]byte(f.Text), kindInfo, e.run, f.Path)
+			if err != nil {
+				return nil, err
+			}
+			line.Text, line.Hidden = "", h
+		}
+		x.Files = append(x.Files, line)
+	}
+	return x, nil
+}
+
+// isStep reports whether a task is a step of the coordinator.
+func isStep(id task.ID) bool { return strings.HasPrefix(string(id), handoff.Coordinator+"/") }

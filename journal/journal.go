@@ -1,0 +1,144 @@
+// Package journal decides what of a run has been made durable, and what a
+// later process finds of it.
+//
+// A [Journal] is one file with many runs. A [Run] takes entries while the run
+// goes on and says when they are on the disk; many entries of many runs become
+// durable in one commit. What it keeps of a run reads as lines of JSON, in the
+// form of a trace: the decisions of the gate are a chain that covers all of
+// them. Nothing that was written is ever changed; only [Journal.Remove] takes
+// whole runs away.
+//
+// A journal is data to keep, not a log: a result stands in it as it came. What
+// is above confidential is encrypted under [Options.Key], and without a key
+// only a keyed digest of it is kept.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// ErrClosed reports that a journal, or a run of it, takes nothing any more.
+var ErrClosed = errors.New("the journal is closed")
+
+// ErrReadOnly reports that something was to be written to a journal that was
+// opened to be read.
+var ErrReadOnly = errors.New("the journal was opened to be read only")
+
+// Options say how a journal is kept. The zero value keeps only keyed digests of
+// what is above confidential, and has a chain of decisions without a key.
+type Options struct {
+	Key      []byte           // 32 bytes: what is above confidential is encrypted with it; nil keeps only keyed digests of that
+	AuditKey []byte           // of the chain of decisions, 16 bytes at least; nil means none
+	ReadOnly bool             // changes nothing, and works in a folder that cannot be written
+	Now      func() time.Time // nil means time.Now
+	Holder   *Holder          // who takes up runs; nil means this process
+	Logger   *slog.Logger     // nil discards
+
+	busy  time.Duration // how long a file may be locked by others; zero means 5 s
+	pages int           // how many pages the file may have; zero means any number
+}
+
+// A Journal keeps runs. It is safe for concurrent use. [Open] and [InMemory]
+// make one; whoever made it closes it.
+type Journal struct {
+	path  string // empty in memory
+	o     Options
+	me    Holder
+	vault *vault
+	store store
+	pen   *pen // nil if it is read only
+
+	closing sync.Once
+	closed  error // of Close
+}
+
+// InMemory returns an empty journal that is gone when the process is. It keeps
+// what a file would keep, in the same form.
+func InMemory(o Options) *Journal {
+	o = o.withDefaults()
+	j := &Journal{o: o, me: *o.Holder, vault: memoryVault(o.Key), store: newMemory()}
+	if !o.ReadOnly {
+		j.pen = newPen(j)
+	}
+	return j
+}
+
+// withDefaults returns a copy with every default filled in.
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Holder == nil {
+		o.Holder = new(ThisHolder())
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.busy == 0 {
+		o.busy = 5 * time.Second
+	}
+	return o
+}
+
+// Close waits for what was appended, gives up the runs that were not closed, and
+// closes the file. It may be called again.
+func (j *Journal) Close() error {
+	j.closing.Do(func() {
+		var lost error
+		if j.pen != nil {
+			lost = j.pen.stop()
+		}
+		j.closed = errors.Join(lost, j.fail("close", j.store.close()))
+	})
+	return j.closed
+}
+
+// fail returns an error with what was being done and where; nil stays nil.
+func (j *Journal) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ours, ok := errors.AsType[*Error](err); ok && ours.Path == j.path {
+		return err
+	}
+	return &Error{Op: op, Path: j.path, Err: err}
+}
+
+// writable returns the error of whoever would write to a journal that cannot be.
+func (j *Journal) writable() error {
+	if j.pen == nil {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// An Error says what could not be done with a journal, and why.
+type Error struct {
+	Op   string // such as "open", "write", "read"
+	Path string // of the file; empty in memory
+	Err  error
+}
+
+func (e *Error) Error() string {
+	where := "the journal"
+	if e.Path != "" {
+		where += " " + e.Path
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, where, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ended returns why a context ended, if it did.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,148 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/trace"
+)
+
+// slack is how far the clock may stand before what a run has: it is waited for.
+const slack = 2 * time.Second
+
+// ErrClock reports that the clock stands before what a run already has.
+var ErrClock = errors.New("the clock was set back")
+
+// Resume takes up a run, which is named as for [Journal.Find], and returns what
+// the journal has of it. Its error is a [*LeaseError] if somebody else works on
+// it; where that cannot be seen, it watches for up to 15 s, or until the context
+// ends. It wraps [ErrClock] if the clock stands more than 2 s before what the
+// run has; if it is less, it is waited for.
+func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error) {
+	if err := errors.Join(j.writable(), j.vault.err); err != nil {
+		return nil, nil, j.fail("write", err)
+	}
+	row, err := j.find(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := j.lend(ctx, row.runRow)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, s, err := j.takeUp(ctx, row.runRow, l)
+	if err != nil {
+		_, left := j.store.lend(context.WithoutCancel(ctx), row.n, &l, nil)
+		return nil, nil, errors.Join(err, j.fail("write", left))
+	}
+	return r, s, nil
+}
+
+// takeUp makes a run of one that is this process's already.
+func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
+	s, err := j.load(ctx, row.n, row.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := j.catchUp(ctx, s.Newest); err != nil {
+		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
+	}
+	r := j.run(s.Info, row)
+	r.lease = l
+	for i := range s.History.Log {
+		r.encoder.above.learn(&s.History.Log[i])
+		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {
+			r.encoder.above.add(x.Task)
+		}
+	}
+	if r.lines, err = j.goOn(ctx, r); err != nil {
+		return nil, nil, j.fail("read", fmt.Errorf("run %s: %w", row.id, err))
+	}
+	r.encoder.lines, r.head = r.lines.Encoder(), r.lines.State().Head()
+	now := j.o.Now()
+	b := &batch{run: row.n, lease: l, at: now, turns: []turn{{at: now}}}
+	if err := j.store.commit(ctx, []*batch{b}); err != nil {
+		return nil, nil, j.fail("write", err)
+	}
+	if b.lost {
+		return nil, nil, j.fail("write", ErrLost)
+	}
+	return r, s, j.pen.admit(r)
+}
+
+// goOn returns the lines of a run where they came to.
+func (j *Journal) goOn(ctx context.Context, r *Run) (*trace.Lines, error) {
+	_, form, err := j.store.last(ctx, r.row.n)
+	if err != nil {
+		return nil, err
+	}
+	var s audit.State
+	if err := s.UnmarshalBinary(form); err != nil {
+		return nil, err
+	}
+	return trace.ContinueLines(trace.Options{Run: r.row.id, Key: j.o.AuditKey, Time: j.o.Now(), Tasks: r.info.Tasks}, s)
+}
+
+// catchUp waits until the clock stands behind what a run has.
+func (j *Journal) catchUp(ctx context.Context, newest time.Time) error {
+	for {
+		behind := newest.Sub(j.o.Now())
+		switch {
+		case behind <= 0:
+			return nil
+		case behind > slack:
+			return fmt.Errorf("%w: it is %s, and the run has something of %s: set it right, or wait", ErrClock, j.o.Now().Format(time.RFC3339), newest.Format(time.RFC3339))
+		}
+		if err := wait(ctx, behind); err != nil {
+			return err
+		}
+	}
+}
+
+// lend takes the lease of a run, or says who has it.
+func (j *Journal) lend(ctx context.Context, row runRow) (lease, error) {
+	began := time.Now() // it measures, whatever the clock does
+	w := watch{me: j.me, at: j.o.Now()}
+	for looks := 0; ; looks++ {
+		l, err := j.store.lease(ctx, row.n)
+		if err != nil {
+			return lease{}, j.fail("read", err)
+		}
+		if looks == 0 {
+			w.first = l
+		}
+		of := unknown
+		if l != nil {
+			of = j.me.life(l.Holder, findProcess)
+		}
+		verdict, pause := w.rule(l, of, time.Since(began))
+		switch verdict {
+		case free:
+			next := l.next(j.me, j.o.Now())
+			if ok, err := j.store.lend(ctx, row.n, l, &next); err != nil || ok {
+				return next, j.fail("write", err)
+			}
+		case taken:
+			return lease{}, &LeaseError{Run: row.id, Holder: l.Holder, Me: j.me, Since: l.Taken}
+		default:
+			if err := wait(ctx, pause); err != nil {
+				return lease{}, fmt.Errorf("resume run %s, which %v may still work on: %w", row.id, l.Holder, err)
+			}
+		}
+	}
+}
+
+// wait waits, or returns why the context ended.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}

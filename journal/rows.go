@@ -1,0 +1,290 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// stamp returns a time as a row has it.
+func stamp(t time.Time) int64 { return t.UnixNano() }
+
+// moment returns the time that a row has.
+func moment(n int64) time.Time { return time.Unix(0, n).UTC() }
+
+// update makes one transaction.
+func (f *file) update(ctx context.Context, do func(tx *sql.Tx) error) error {
+	if f.write == nil {
+		return ErrReadOnly
+	}
+	tx, err := f.write.BeginTx(ctx, nil)
+	if err != nil {
+		return explain(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // of what is not committed
+	if err := do(tx); err != nil {
+		return explain(err)
+	}
+	return explain(tx.Commit())
+}
+
+func (f *file) head(ctx context.Context) (state []byte, err error) {
+	err = f.read.QueryRowContext(ctx, "select state from batches where run = (select max(n) from runs) order by n desc limit 1").Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return state, explain(err)
+}
+
+func (f *file) begin(ctx context.Context, r *runRow, b *batch) error {
+	return f.update(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "insert into runs (id, name, command, started) values (?, ?, ?, ?)", r.id, r.name, r.command, stamp(r.started))
+		if code(err) == sqlite3.SQLITE_CONSTRAINT {
+			return errTaken
+		}
+		if err != nil {
+			return err
+		}
+		if r.n, err = done.LastInsertId(); err != nil {
+			return err
+		}
+		b.run = r.n
+		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
+			return err
+		}
+		return addBatch(ctx, tx, b)
+	})
+}
+
+func putLease(ctx context.Context, tx *sql.Tx, run int64, l *lease) error {
+	holder, err := json.Marshal(l.Holder)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "insert or replace into leases (run, holder, beat, taken, renewed) values (?, ?, ?, ?, ?)", run, string(holder), l.Beat, stamp(l.Taken), stamp(l.Renewed))
+	return err
+}
+
+func (f *file) commit(ctx context.Context, list []*batch) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return f.update(ctx, func(tx *sql.Tx) error {
+		for _, b := range list {
+			is, err := leaseOf(ctx, tx, b.run)
+			if err != nil {
+				return err
+			}
+			if b.lost = is == nil || !is.same(&b.lease); b.lost {
+				continue
+			}
+			if err := addBatch(ctx, tx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addBatch adds what a commit brings for a run.
+func addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
+	if len(b.lines) > 0 {
+		done, err := tx.ExecContext(ctx, "insert into batches (run, at, state, lines) values (?, ?, ?, ?)", b.run, stamp(b.at), b.state, b.lines)
+		if err != nil {
+			return err
+		}
+		n, err := done.LastInsertId()
+		if err != nil {
+			return err
+		}
+		for _, key := range b.answers {
+			if _, err := tx.ExecContext(ctx, "insert or ignore into answers (key, batch, run) values (?, ?, ?)", key[:], n, b.run); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range b.turns {
+		if _, err := tx.ExecContext(ctx, "insert into turns (run, at, status, tasks) values (?, ?, ?, ?)", b.run, stamp(t.at), t.status, t.tasks); err != nil {
+			return err
+		}
+	}
+	if !b.release {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "delete from leases where run = ?", b.run)
+	return err
+}
+
+// leaseOf returns the lease of a run; nil if nobody has it.
+func leaseOf(ctx context.Context, q querier, run int64) (*lease, error) {
+	var holder string
+	var beat, taken, renewed int64
+	err := q.QueryRowContext(ctx, "select holder, beat, taken, renewed from leases where run = ?", run).Scan(&holder, &beat, &taken, &renewed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseLease(holder, beat, taken, renewed)
+}
+
+func parseLease(holder string, beat, taken, renewed int64) (*lease, error) {
+	l := &lease{Beat: beat, Taken: moment(taken), Renewed: moment(renewed)}
+	return l, json.Unmarshal([]byte(holder), &l.Holder)
+}
+
+func (f *file) lease(ctx context.Context, run int64) (*lease, error) {
+	l, err := leaseOf(ctx, f.read, run)
+	return l, explain(err)
+}
+
+func (f *file) lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
+	err = f.update(ctx, func(tx *sql.Tx) error {
+		is, err := leaseOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		if ok = (is == nil) == (old == nil) && (is == nil || is.same(old)); !ok {
+			return nil
+		}
+		if now != nil {
+			return putLease(ctx, tx, run, now)
+		}
+		_, err = tx.ExecContext(ctx, "delete from leases where run = ?", run)
+		return err
+	})
+	return ok && err == nil, err
+}
+
+func (f *file) runs(ctx context.Context, prefix string) (list []row, err error) {
+	rows, err := f.read.QueryContext(ctx, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
+from runs r left join leases l on l.run = r.n
+left join turns t on t.n = (select max(n) from turns where run = r.n)
+where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var r row
+		var started int64
+		var holder, status, tasks sql.NullString
+		var beat, taken, renewed, at sql.NullInt64
+		if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
+			return nil, explain(err)
+		}
+		r.started, r.turn = moment(started), turn{at: moment(at.Int64), status: status.String, tasks: tasks.String}
+		if holder.Valid {
+			if r.held, err = parseLease(holder.String, beat.Int64, taken.Int64, renewed.Int64); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, r)
+	}
+	return list, explain(rows.Err())
+}
+
+func (f *file) page(ctx context.Context, run, after int64) ([]leaf, error) {
+	return f.leaves(ctx, "select b.n, b.run, '', b.lines from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+}
+
+func (f *file) answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error) {
+	return f.leaves(ctx, `select b.n, b.run, r.id, b.lines from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
+where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, pageSize)
+}
+
+func (f *file) leaves(ctx context.Context, query string, args ...any) (list []leaf, err error) {
+	rows, err := f.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var l leaf
+		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines); err != nil {
+			return nil, explain(err)
+		}
+		list = append(list, l)
+	}
+	return list, explain(rows.Err())
+}
+
+func (f *file) last(ctx context.Context, run int64) (at time.Time, state []byte, err error) {
+	var n sql.NullInt64
+	err = f.read.QueryRowContext(ctx, "select (select max(at) from batches where run = ?1), (select state from batches where run = ?1 order by n desc limit 1)", run).Scan(&n, &state)
+	return moment(n.Int64), state, explain(err)
+}
+
+// remove removes the rows of runs, one run after the other so that others come
+// to write meanwhile, overwrites them, and cuts the file.
+func (f *file) remove(ctx context.Context, runs []int64) (bytes int64, err error) {
+	before, err := f.size(ctx)
+	if err != nil {
+		return 0, explain(err)
+	}
+	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = on"); err != nil {
+		return 0, explain(err)
+	}
+	for _, run := range runs {
+		if err := f.update(ctx, func(tx *sql.Tx) error { return removeRun(ctx, tx, run) }); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.shrink(ctx); err != nil {
+		return 0, explain(err)
+	}
+	after, err := f.size(ctx)
+	return before - after, explain(err)
+}
+
+func removeRun(ctx context.Context, tx *sql.Tx, run int64) error {
+	for _, statement := range []string{
+		"delete from answers where run = ?", "delete from batches where run = ?", "delete from turns where run = ?",
+		"delete from leases where run = ?", "delete from runs where n = ?",
+	} {
+		if _, err := tx.ExecContext(ctx, statement, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrink cuts the free pages off.
+func (f *file) shrink(ctx context.Context) error {
+	for {
+		var free int64
+		if err := f.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free); err != nil {
+			return err
+		}
+		if free == 0 {
+			_, err := f.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)")
+			return err
+		}
+		if err := f.cut(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// cut cuts some pages off: one with each row that is read.
+func (f *file) cut(ctx context.Context) error {
+	rows, err := f.write.QueryContext(ctx, "pragma incremental_vacuum(1000)")
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+	}
+	return rows.Err()
+}
+
+// size returns how many bytes the rows take.
+func (f *file) size(ctx context.Context) (n int64, err error) {
+	err = f.write.QueryRowContext(ctx, "select page_count * page_size from pragma_page_count, pragma_page_size").Scan(&n)
+	return n, err
+}

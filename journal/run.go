@@ -1,0 +1,258 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/trace"
+)
+
+// A Run is a run that is being written. It is what a team needs of a journal,
+// and safe for concurrent use. [Journal.Begin] and [Journal.Resume] make one.
+type Run struct {
+	j       *Journal
+	row     runRow
+	encoder *encoder
+
+	mu     sync.Mutex // guards the next ones
+	info   Info
+	head   audit.Head // of what is durable
+	closed bool
+
+	// These belong to the pen.
+	lines *trace.Lines
+	lease lease
+	err   error // the first: nothing is written after it
+}
+
+// Begin begins a run, which is this process's until it is closed. The chain of
+// its decisions names the head of the run before it.
+func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
+	if err := errors.Join(j.writable(), j.vault.err); err != nil {
+		return nil, j.fail("write", err)
+	}
+	if info.Run == "" {
+		return nil, j.fail("write", errors.New("a run needs an id"))
+	}
+	if info.Time.IsZero() {
+		info.Time = j.o.Now()
+	}
+	previous, err := j.newest(ctx)
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	r := j.run(info, runRow{id: info.Run, name: info.Name, command: info.Command, started: info.Time})
+	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Tasks: info.Tasks, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
+	r.encoder.lines = r.lines.Encoder()
+	now := j.o.Now()
+	r.lease = (*lease)(nil).next(j.me, now)
+	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}}
+	if err = r.open(b); err == nil {
+		err = j.store.begin(ctx, &r.row, b)
+	}
+	if errors.Is(err, errTaken) {
+		err = fmt.Errorf("begin run %s: %w", info.Run, err)
+	}
+	if err != nil {
+		return nil, j.fail("write", err)
+	}
+	r.head = r.lines.State().Head()
+	return r, j.pen.admit(r)
+}
+
+// run returns a run that is not open yet.
+func (j *Journal) run(info Info, row runRow) *Run {
+	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &aboves{}}}
+}
+
+// newest returns the head of the run that began last.
+func (j *Journal) newest(ctx context.Context) (audit.Head, error) {
+	form, err := j.store.head(ctx)
+	if err != nil {
+		return audit.Head{}, err
+	}
+	var s audit.State
+	err = s.UnmarshalBinary(form)
+	return s.Head(), err
+}
+
+// open writes the first lines of a run to a batch.
+func (r *Run) open(b *batch) error {
+	x, err := r.encoder.info(&r.info)
+	if err != nil {
+		return err
+	}
+	if err := r.lines.Add(kindInfo, x); err != nil {
+		return err
+	}
+	return r.fill(b)
+}
+
+// fill moves the lines that were added to a batch.
+func (r *Run) fill(b *batch) (err error) {
+	if text := r.lines.Take(); len(text) > 0 {
+		b.lines = pack(text)
+	}
+	b.state, err = r.lines.State().MarshalBinary()
+	return err
+}
+
+// Append takes entries, which become durable together; see team.Journal.
+func (r *Run) Append(entries []event.Entry, done func(error)) {
+	o := &order{run: r, done: done}
+	for i := range entries {
+		r.encoder.above.learn(&entries[i])
+		if o.err = o.add(&entries[i]); o.err != nil {
+			break
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed && o.err == nil {
+		o.err = ErrClosed
+	}
+	r.j.pen.put(o)
+}
+
+// Recall returns what other runs were answered to the same prompt, the newest
+// first: of what can be reused that which is whole, not expired, and can be
+// read with the keys of the journal. Its keys are masked.
+func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange, err error) {
+	masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
+	for {
+		leaves, err := r.j.store.answers(ctx, masked, before)
+		if err != nil {
+			return nil, r.j.fail("read", err)
+		}
+		for _, l := range leaves {
+			before = l.n
+			if l.run == r.row.n {
+				continue
+			}
+			found, err := r.j.answersIn(l, masked)
+			if err != nil {
+				return nil, r.j.fail("read", err)
+			}
+			for _, x := range slices.Backward(found) {
+				if fresh(&x, now) {
+					list = append(list, x)
+				}
+			}
+		}
+		if len(leaves) < pageSize {
+			return list, nil
+		}
+	}
+}
+
+// Update keeps another Info for the run from now on, as when the spec changed
+// before it was resumed. It returns when that is durable.
+func (r *Run) Update(ctx context.Context, info Info) error {
+	info.Run = r.row.id
+	x, err := r.encoder.info(&info)
+	if err != nil {
+		return r.j.fail("write", err)
+	}
+	o := &order{run: r}
+	if o.parts, err = r.encoder.one(kindInfo, x); err != nil {
+		return r.j.fail("write", err)
+	}
+	if err := r.await(ctx, o); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info = info
+	return nil
+}
+
+// Close writes the closing line of the chain, gives the run up, and returns the
+// head of the chain. It returns when that is durable, or the context ends. A
+// second Close returns ErrClosed.
+func (r *Run) Close(ctx context.Context) (audit.Head, error) {
+	o := &order{run: r, close: true}
+	if err := r.await(ctx, o); err != nil {
+		return audit.Head{}, err
+	}
+	return r.Head(), nil
+}
+
+// await puts an order and waits for it.
+func (r *Run) await(ctx context.Context, o *order) error {
+	done := make(chan error, 1)
+	o.done = func(err error) { done <- err }
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return r.j.fail("write", ErrClosed)
+	}
+	r.closed = o.close
+	r.j.pen.put(o)
+	r.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return r.j.fail("write", ended(ctx))
+	}
+}
+
+// Head returns the head of the chain as far as it is durable.
+func (r *Run) Head() audit.Head {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.head
+}
+
+// Info returns what is kept of the run beside what it tells.
+func (r *Run) Info() Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}
+
+// An order is what is to become durable at once.
+type order struct {
+	run     *Run
+	parts   []part
+	answers [][32]byte
+	turns   []turn
+	close   bool // the run ends with it
+	err     error
+	done    func(error) // called once, unless it is nil
+}
+
+// add encodes an entry.
+func (o *order) add(e *event.Entry) error {
+	parts, err := o.run.encoder.entry(e)
+	if err != nil {
+		return err
+	}
+	o.parts = append(o.parts, parts...)
+	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Key != (event.Key{}) {
+		o.answers = append(o.answers, o.run.j.vault.mask(x.Key))
+	}
+	switch {
+	case e.Begin != nil:
+		o.turns = append(o.turns, turn{at: e.Begin.Time})
+	case e.End != nil:
+		o.turns = append(o.turns, turn{at: e.End.Time, status: e.End.Status, tasks: tally(e.End)})
+	}
+	return nil
+}
+
+// tally says how many tasks came to which status.
+func tally(e *event.End) string {
+	n := Counts{}
+	for i := range e.Tasks {
+		n[e.Tasks[i].Status]++
+	}
+	text, _ := json.Marshal(n) // of a map of numbers
+	return string(text)
+}

@@ -1,0 +1,125 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// application tells a journal from other SQLite files: "rtj1".
+const application = 0x72746a31
+
+// migrations bring a file from one version of the schema to the next: the first
+// makes an empty file one of version 1. There is no way back.
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first}
+
+// version is the version of the schema that this package writes.
+var version = len(migrations)
+
+// first makes the tables. Times are nanoseconds since 1970. What is large comes
+// last in its row, so that the rest is read without it.
+func first(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `
+create table runs (
+	n       integer primary key,
+	id      text not null unique,
+	name    text not null,
+	command text not null,
+	started integer not null
+) strict;
+create table batches (
+	n     integer primary key,
+	run   integer not null,
+	at    integer not null,
+	state blob not null, -- of the chain behind the lines
+	lines blob not null  -- compressed
+) strict;
+create index batches_of on batches (run);
+create table answers ( -- that other runs may take
+	key   blob not null, -- a keyed digest
+	batch integer not null,
+	run   integer not null,
+	primary key (key, batch)
+) strict, without rowid;
+create table turns ( -- who took a run up, and how it ended
+	n      integer primary key,
+	run    integer not null,
+	at     integer not null,
+	status text not null, -- empty: it was taken up
+	tasks  text not null  -- JSON: how many have which status
+) strict;
+create index turns_of on turns (run);
+create table leases (
+	run     integer primary key,
+	holder  text not null, -- JSON
+	beat    integer not null,
+	taken   integer not null,
+	renewed integer not null
+) strict;`)
+	return err
+}
+
+// A VersionError says that a journal was written by a newer program.
+type VersionError struct{ Have, Know int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
+}
+
+// migrate brings a file to the newest version, at once or not at all.
+func migrate(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // of what is not committed
+	is, err := identity(ctx, tx)
+	if err != nil || is.version == version {
+		return err
+	}
+	if err := is.check(); err != nil {
+		return err
+	}
+	for _, step := range migrations[is.version:] {
+		if err := step(ctx, tx); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d; pragma user_version = %d", application, version))
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// An ident is what a file says that it is.
+type ident struct {
+	application int
+	version     int
+	tables      int
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func identity(ctx context.Context, q querier) (is ident, err error) {
+	err = q.QueryRowContext(ctx, "select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version").Scan(&is.application, &is.version, &is.tables)
+	return is, err
+}
+
+// check returns why a file cannot be used as a journal.
+func (is ident) check() error {
+	switch {
+	case is == ident{}:
+		return nil
+	case is.application != application:
+		return errForeign
+	case is.version > version:
+		return &VersionError{is.version, version}
+	case is.version < 1:
+		return errForeign
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/runteam/runteam/audit"
+)
+
+// What can be wrong with the file of a journal. An [*Error] wraps these.
+var (
+	ErrFull      = errors.New("the disk is full: make room; what was written before is safe")
+	ErrLocked    = errors.New("another process has kept the file locked for too long")
+	ErrReadFile  = errors.New("the file or its folder cannot be written")
+	ErrCorrupt   = errors.New("the file is damaged: restore it from a backup, or move it away to begin a new one")
+	errForeign   = errors.New("the file is no journal of runteam: give another path")
+	errNoJournal = errors.New("there is no journal yet; a run makes one")
+)
+
+// Open opens the journal in a file. Unless it is to be read only, a file that is
+// not there is made, with mode 0600, and beside it the file of the key of its
+// digests; the folder must exist. A file that is no journal, or one of a newer
+// form, is refused and stays as it is.
+func Open(path string, o Options) (*Journal, error) {
+	j := &Journal{path: path, o: o.withDefaults()}
+	j.me = *j.o.Holder
+	if err := j.open(); err != nil {
+		return nil, j.fail("open", err)
+	}
+	return j, nil
+}
+
+func (j *Journal) open() error {
+	if n := len(j.o.AuditKey); n > 0 && n < audit.MinKey {
+		return fmt.Errorf("a key of the chain of %d bytes can be guessed: give one of %d or more", n, audit.MinKey)
+	}
+	s, err := newSealer(j.o.Key, rand.Reader)
+	if err != nil {
+		return err
+	}
+	f := &file{o: j.o}
+	if f.path, err = filepath.Abs(j.path); err != nil {
+		return err
+	}
+	used, err := f.open(context.Background())
+	if err != nil {
+		return errors.Join(explain(err), f.close())
+	}
+	d, err := loadDigestKey(j.path+".key", rand.Reader, !used && !j.o.ReadOnly)
+	if err != nil {
+		return errors.Join(err, f.close())
+	}
+	j.store, j.vault = f, &vault{sealer: s, digests: d}
+	if !j.o.ReadOnly {
+		j.pen = newPen(j)
+	}
+	return nil
+}
+
+// A file is a store in a file of SQLite.
+type file struct {
+	path  string
+	o     Options
+	write *sql.DB // one connection; nil if it is read only
+	read  *sql.DB
+}
+
+// open opens the file, and reports whether there are runs in it.
+func (f *file) open(ctx context.Context) (used bool, err error) {
+	if err := f.look(ctx); err != nil {
+		return false, err
+	}
+	if !f.o.ReadOnly {
+		if err := f.prepare(ctx); err != nil {
+			return false, err
+		}
+	}
+	if f.read, err = f.connect(f.reading()); err != nil {
+		return false, err
+	}
+	f.read.SetMaxOpenConns(4)
+	is, err := identity(ctx, f.read)
+	if err == nil {
+		err = is.check()
+	}
+	if err == nil && is == (ident{}) {
+		err = errNoJournal // it is empty
+	}
+	if err != nil {
+		return false, err
+	}
+	err = f.read.QueryRowContext(ctx, "select exists (select 1 from runs)").Scan(&used)
+	return used, err
+}
+
+// look refuses a file before anything opens it that could change it.
+func (f *file) look(ctx context.Context) error {
+	head, err := readHead(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly:
+		return fmt.Errorf("%w: %w", errNoJournal, fs.ErrNotExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(head) == 0:
+		return nil // nothing was written to it yet
+	case len(head) < headBytes || !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
+		return errForeign
+	}
+	is := ident{application: int(binary.BigEndian.Uint32(head[68:])), version: int(binary.BigEndian.Uint32(head[60:])), tables: 1}
+	if is.application != 0 || is.version != 0 {
+		return is.check()
+	}
+	return f.probe(ctx)
+}
+
+// headBytes is the length of the head of a file of SQLite.
+const headBytes = 100
+
+func readHead(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // nothing was written
+	if info, err := in.Stat(); err != nil || info.IsDir() {
+		return nil, cmp.Or(err, fmt.Errorf("it is a folder: give a file in it"))
+	}
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(in, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return head[:n], err
+}
+
+// probe asks SQLite what a file is whose head does not say it.
+func (f *file) probe(ctx context.Context) error {
+	db, err := f.connect(f.reading())
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // it only read
+	is, err := identity(ctx, db)
+	if err != nil || is.tables == 0 && is.application == 0 {
+		return err
+	}
+	return is.check()
+}
+
+// prepare opens the file to be written, and makes or migrates it if need be.
+func (f *file) prepare(ctx context.Context) (err error) {
+	made, err := os.OpenFile(f.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(made.Chmod(0o600), made.Close()); err != nil {
+		return err
+	}
+	settings := url.Values{"_txlock": {"immediate"}}
+	if f.o.pages > 0 {
+		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", f.o.pages))
+	}
+	settings.Add("_pragma", "auto_vacuum(incremental)") // of a new file
+	if f.write, err = f.connect(settings); err != nil {
+		return err
+	}
+	f.write.SetMaxOpenConns(1)
+	if err := f.patiently(func() error { return migrate(ctx, f.write) }); err != nil {
+		return err
+	}
+	return f.patiently(func() error { return f.ahead(ctx) })
+}
+
+// ahead makes SQLite write ahead of the file.
+func (f *file) ahead(ctx context.Context) error {
+	var mode string
+	if err := f.write.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("the file system does not allow to write ahead (its mode is %q): give a path on a local disk", mode)
+	}
+	return nil
+}
+
+// patiently tries again while another process makes the same file, where SQLite
+// does not wait by itself.
+func (f *file) patiently(do func() error) error {
+	for began := time.Now(); ; {
+		err := do()
+		if code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > f.o.busy {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// connect returns handles with these settings.
+func (f *file) connect(settings url.Values) (*sql.DB, error) {
+	for _, p := range []string{fmt.Sprintf("busy_timeout(%d)", f.o.busy.Milliseconds()), "synchronous(full)", "temp_store(memory)", "cell_size_check(true)"} {
+		settings.Add("_pragma", p)
+	}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(f.path), OmitHost: true, RawQuery: settings.Encode()}
+	return sql.Open("sqlite", name.String())
+}
+
+// reading returns the settings of a handle that only reads. Where SQLite cannot
+// make the files that it needs beside the file it is read as one that nobody
+// changes.
+func (f *file) reading() url.Values {
+	if _, err := os.Stat(f.path + "-wal"); errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly && !writableFolder(filepath.Dir(f.path)) {
+		return url.Values{"mode": {"ro"}, "immutable": {"1"}}
+	}
+	return url.Values{"mode": {"ro"}, "_pragma": {"query_only(true)"}}
+}
+
+// close closes the handles: the one that writes last, since it then tidies up.
+func (f *file) close() (err error) {
+	for _, db := range []*sql.DB{f.read, f.write} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	return explain(err)
+}
+
+// code returns what SQLite calls an error; zero if it is none of SQLite's.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return sqlite3.SQLITE_OK
+}
+
+// explain says what an error of SQLite means.
+func explain(err error) error {
+	why, ok := map[int]error{
+		sqlite3.SQLITE_FULL: ErrFull, sqlite3.SQLITE_BUSY: ErrLocked, sqlite3.SQLITE_LOCKED: ErrLocked, sqlite3.SQLITE_READONLY: ErrReadFile,
+		sqlite3.SQLITE_CORRUPT: ErrCorrupt, sqlite3.SQLITE_NOTADB: errForeign, sqlite3.SQLITE_PERM: ErrReadFile, sqlite3.SQLITE_CANTOPEN: ErrReadFile,
+	}[code(err)]
+	switch {
+	case ok:
+		return fmt.Errorf("%w (%s)", why, strings.TrimSpace(err.Error()))
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnlyVolume):
+		return fmt.Errorf("%w: %w", ErrReadFile, err)
+	case errors.Is(err, sql.ErrConnDone):
+		return ErrClosed
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+)
+
+// The statuses that a run has beside those of an [event.End].
+const (
+	Running     = "running"     // a process works on it
+	Interrupted = "interrupted" // none does, and it did not come to its end
+)
+
+// Counts are how many tasks have which status.
+type Counts map[task.Status]int
+
+// A Summary is a run in short.
+type Summary struct {
+	Run     string    `json:"run"`
+	Name    string    `json:"name,omitempty"`
+	Command string    `json:"command,omitempty"`
+	Status  string    `json:"status"` // as the run ended, [Running] or [Interrupted]
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"` // zero if it did not come to its end
+	Tasks   Counts    `json:"tasks,omitempty"`
+	Holder  *Holder   `json:"holder,omitempty"` // who works on it
+
+	number int64
+}
+
+// ErrUnknownRun reports a name that no run has. An [*UnknownRunError] wraps it.
+var ErrUnknownRun = errors.New("unknown run")
+
+// An UnknownRunError says that no run of a journal has this id, or one that
+// begins with it.
+type UnknownRunError struct {
+	Prefix string // empty if there is no run at all
+	Newest string // id of the newest run; empty if there is none
+}
+
+func (e *UnknownRunError) Error() string {
+	if e.Newest == "" {
+		return ErrUnknownRun.Error() + ": the journal has no runs yet"
+	}
+	return fmt.Sprintf("%v %q: no run begins with that; the newest is %s, and `runteam runs` lists all", ErrUnknownRun, e.Prefix, e.Newest)
+}
+
+// Unwrap returns [ErrUnknownRun].
+func (e *UnknownRunError) Unwrap() error { return ErrUnknownRun }
+
+// ErrAmbiguousRun reports a name that several runs have. An
+// [*AmbiguousRunError] wraps it.
+var ErrAmbiguousRun = errors.New("ambiguous run")
+
+// An AmbiguousRunError lists the runs whose ids begin with a prefix.
+type AmbiguousRunError struct {
+	Prefix string
+	Runs   []string // ids, the newest first
+}
+
+func (e *AmbiguousRunError) Error() string {
+	const most = 5
+	list, more := e.Runs, ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return fmt.Sprintf("%v %q: %d runs begin with that, %s%s; write more of the id", ErrAmbiguousRun, e.Prefix, len(e.Runs), strings.Join(list, ", "), more)
+}
+
+// Unwrap returns [ErrAmbiguousRun].
+func (e *AmbiguousRunError) Unwrap() error { return ErrAmbiguousRun }
+
+// Find returns the run with this id, or the one whose id begins with it; of an
+// empty prefix the newest. Its error is an [*UnknownRunError] or an
+// [*AmbiguousRunError] if there is no such run, or there are several.
+func (j *Journal) Find(ctx context.Context, prefix string) (Summary, error) {
+	r, err := j.find(ctx, prefix)
+	if err != nil {
+		return Summary{}, err
+	}
+	return j.summary(ctx, r)
+}
+
+func (j *Journal) find(ctx context.Context, prefix string) (row, error) {
+	list, err := j.store.runs(ctx, prefix)
+	if err != nil {
+		return row{}, j.fail("read", err)
+	}
+	switch {
+	case len(list) == 0:
+		return row{}, j.unknown(ctx, prefix)
+	case len(list) == 1 || prefix == "":
+		return list[0], nil
+	}
+	ambiguous := &AmbiguousRunError{Prefix: prefix}
+	for _, r := range list {
+		if r.id == prefix {
+			return r, nil
+		}
+		ambiguous.Runs = append(ambiguous.Runs, r.id)
+	}
+	return row{}, ambiguous
+}
+
+func (j *Journal) unknown(ctx context.Context, prefix string) error {
+	all, err := j.store.runs(ctx, "")
+	if err != nil {
+		return j.fail("read", err)
+	}
+	if len(all) == 0 {
+		return &UnknownRunError{Prefix: prefix}
+	}
+	return &UnknownRunError{Prefix: prefix, Newest: all[0].id}
+}
+
+// Runs returns all runs, the newest first.
+func (j *Journal) Runs(ctx context.Context) ([]Summary, error) {
+	list, err := j.store.runs(ctx, "")
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	out := make([]Summary, 0, len(list))
+	for _, r := range list {
+		s, err := j.summary(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// summary completes what is known of a run. The tasks of one that did not come
+// to its end are counted in what it kept.
+func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
+	s := Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, number: r.n}
+	if j.live(r.held) {
+		s.Holder = &r.held.Holder
+	}
+	if r.turn.status != "" {
+		s.Ended = r.turn.at
+		err := json.Unmarshal([]byte(r.turn.tasks), &s.Tasks)
+		return s, j.fail("read", err)
+	}
+	if s.Status = Interrupted; s.Holder != nil {
+		s.Status = Running
+	}
+	var err error
+	s.Tasks, err = j.count(ctx, r.n)
+	return s, j.fail("read", err)
+}
+
+// live reports whether somebody works on a run with this lease.
+func (j *Journal) live(l *lease) bool {
+	return l != nil && l.live(j.o.Now(), j.me.life(l.Holder, findProcess))
+}
+
+// count counts the tasks of a run that has no end, as its events tell them.
+func (j *Journal) count(ctx context.Context, number int64) (Counts, error) {
+	statuses := map[task.ID]task.Status{}
+	err := j.each(ctx, number, func(lines []byte) error {
+		for line := range bytes.Lines(lines) {
+			if err := learnStatus(statuses, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	n := Counts{}
+	for _, status := range statuses {
+		n[status]++
+	}
+	return n, err
+}
+
+// learnStatus takes in what a line tells of the status of tasks.
+func learnStatus(statuses map[task.ID]task.Status, line []byte) error {
+	switch kind, value := split(line); kind {
+	case kindBegin:
+		var b event.Begin
+		err := json.Unmarshal(value, &b)
+		for _, t := range b.Tasks {
+			if statuses[t.Task] != task.Completed {
+				statuses[t.Task] = task.Pending
+			}
+		}
+		return err
+	case "event":
+		var e struct {
+			Type event.Type
+			Task task.ID
+		}
+		err := json.Unmarshal(value, &e)
+		if status := after(e.Type); status != "" && e.Task != "" && !isStep(e.Task) {
+			statuses[e.Task] = status
+		}
+		return err
+	}
+	return nil
+}
+
+// after returns the status of a task after an event; empty if it says nothing.
+func after(t event.Type) task.Status {
+	switch t {
+	case event.TaskStart:
+		return task.InProgress
+	case event.TaskComplete:
+		return task.Completed
+	case event.TaskSkipped:
+		return task.Skipped
+	case event.Error:
+		return task.Failed
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"crypto/rand"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/label"
+)
+
+// ceiling is the highest label that is kept as it is.
+const ceiling = label.Confidential
+
+// withheld stands for words above the ceiling.
+const withheld = "[withheld: secret]"
+
+// noKey says why something of which there is only a digest cannot be had.
+const noKey = "it is above confidential, and the run that made it had no journal key: only a digest of it was kept"
+
+// A vault decides in which form things are kept that must not be read by
+// whoever reads the file. It is safe for concurrent use.
+type vault struct {
+	sealer  *sealer   // nil without a key
+	digests *digester // nil if the file of its key is not there
+	err     error     // of the key
+}
+
+// memoryVault returns a vault whose digests nobody else can compute.
+func memoryVault(key []byte) *vault {
+	secret := make([]byte, 32)
+	rand.Read(secret) //nolint:errcheck // it never returns an error
+	s, err := newSealer(key, rand.Reader)
+	return &vault{sealer: s, digests: newDigester(secret), err: err}
+}
+
+// hidden is what is kept of words above the ceiling: one of both.
+type hidden struct {
+	Sealed *sealedText      `json:"sealed,omitempty"`
+	Digest *envelope.Digest `json:"digest,omitempty"`
+}
+
+// hide returns what is kept of a text. The parts of place say whose it is: it
+// can be shown under these only.
+func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
+	if v.sealer == nil {
+		return &hidden{Digest: new(v.digest("hidden", plain))}, nil
+	}
+	s, err := v.sealer.seal(plain, bound(place...))
+	return &hidden{Sealed: &s}, err
+}
+
+// show returns a text that was hidden, or why it cannot be had.
+func (v *vault) show(h *hidden, place ...string) (plain []byte, missing string) {
+	if h.Sealed == nil {
+		return nil, noKey
+	}
+	plain, err := v.sealer.open(*h.Sealed, bound(place...))
+	if err != nil {
+		return nil, err.Error()
+	}
+	return plain, ""
+}
+
+// digest returns what is kept of a digest or of a text.
+func (v *vault) digest(kind string, of []byte) envelope.Digest {
+	if v.digests == nil {
+		return envelope.Digest{}
+	}
+	return v.digests.mac(kind, of)
+}
+
+// mask returns what is kept of a key; that of no key is none.
+func (v *vault) mask(k event.Key) event.Key {
+	if k == (event.Key{}) {
+		return k
+	}
+	return event.Key(v.digest("key", k[:]))
+}
