@@ -87,7 +87,6 @@ type Exchange struct {
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed
 	Error  string           `json:"error,omitempty"` // as the caller may see it
-	Final  bool             `json:"final,omitempty"` // its task failed with it
 
 	// Missing says why a result that there was cannot be had any more, such as
 	// that it is encrypted under a key that was not given; empty if it can.

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -61,7 +62,7 @@ func (r *run) dispatch(ctx context.Context) {
 		case ask := <-r.watch.asks():
 			r.answerWith(ask)
 		case <-failed:
-			failed, r.unkept = nil, ErrJournal // which error it was is told at the end
+			failed, r.unkept = nil, cmp.Or(r.unkept, ErrJournal) // which error it was is told at the end
 		case <-ended:
 			ended = nil // attempts see it themselves; now only they are waited for
 		}

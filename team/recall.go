@@ -208,12 +208,13 @@ func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
 // repeats reports whether the run repeats another one.
 func (r *run) repeats() bool { return r.options.Replay != nil }
 
-// identity tells an exchange from all others of its run, and session from all
-// of any run.
-func (x *exchange) identity() string {
-	return string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
+// session tells an exchange from all others of any run.
+func (x *exchange) session() string {
+	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
 }
-func (x *exchange) session() string { return x.run.id + "/" + x.identity() }
+
+// identity tells an exchange, which has a contract, from all others of its run.
+func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
 
 // saved returns what the answer took when it was made, if it was not made by
 // this run, and by which it was.

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -67,6 +68,9 @@ func (a *attempt) reusedFrom() string {
 // failed decides what a failed attempt means: abort, another attempt, or the end of its task.
 func (r *run) failed(ctx context.Context, a *attempt) {
 	t := r.plan.graph.Task(a.index)
+	if errors.Is(a.err, ErrJournal) && r.unkept == nil {
+		r.unkept = a.err
+	}
 	if a.aborted {
 		return // still in progress: it is skipped with the rest once everything is drained
 	}
