@@ -26,6 +26,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
+	folder     string                           // from which a journal is looked for; empty means the working directory
 	lookup     func(name string) (string, bool) // the environment
 	now        func() time.Time
 	isTerminal func(stream any) bool
