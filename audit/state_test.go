@@ -212,11 +212,9 @@ func TestG45AWrongStateIsRefused(t *testing.T) {
 			require.Equal(t, audit.Broken, verify(t, r.file.String(), audit.VerifyOptions{Key: k, State: s}).Status)
 		}
 		for i := range form {
-			for bit := range 8 {
-				wrong := bytes.Clone(form)
-				wrong[i] ^= 1 << bit
-				refused(wrong)
-			}
+			wrong := bytes.Clone(form)
+			wrong[i] ^= 1 << (i % 8)
+			refused(wrong)
 			if i > 0 {
 				refused(form[:i])
 			}

@@ -128,41 +128,53 @@ func ruling(handoff json.RawMessage) (verdict, rule string, ok bool) {
 	return verdict, rule, true
 }
 
-// duplicate looks for an object, at any depth of a valid JSON value, that has a
-// name twice. It does not call itself: depth is the writer's choice.
+// duplicate looks for an object, at any depth of a valid JSON value in UTF-8,
+// that has a name twice. It does not call itself: depth is the writer's choice.
 func duplicate(value []byte) (name string, twice bool) {
-	type level struct {
-		names map[string]bool // nil of an array
-		value bool            // a value comes next, not a name
-	}
-	var stack []level
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber()
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return "", false
-		}
-		top := len(stack) - 1
-		if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
-			stack = stack[:top]
-			continue
-		}
-		if top >= 0 && stack[top].names != nil {
-			if stack[top].value = !stack[top].value; stack[top].value {
-				name, _ := token.(string)
-				if stack[top].names[name] {
+	var stack []map[string]bool // the names of each open object; nil of an array
+	named := false              // in the innermost, which is an object, the name was read
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case '{':
+			stack, named = append(stack, map[string]bool{}), false
+		case '[':
+			stack = append(stack, nil)
+		case '}', ']':
+			stack = stack[:len(stack)-1]
+		case ',':
+			named = false
+		case '"':
+			from := i
+			i = closes(value, from)
+			if top := len(stack) - 1; top >= 0 && stack[top] != nil && !named {
+				name, named = unquoted(value[from:i+1]), true
+				if stack[top][name] {
 					return name, true
 				}
-				stack[top].names[name] = true
-				continue
+				stack[top][name] = true
 			}
 		}
-		switch token {
-		case json.Delim('{'):
-			stack = append(stack, level{names: map[string]bool{}})
-		case json.Delim('['):
-			stack = append(stack, level{})
+	}
+	return "", false
+}
+
+// closes returns where the string that opens at a place of a valid JSON value
+// has its second quotation mark.
+func closes(value []byte, open int) int {
+	i := open + 1
+	for ; value[i] != '"'; i++ {
+		if value[i] == '\\' {
+			i++
 		}
 	}
+	return i
+}
+
+// unquoted returns what a valid string says.
+func unquoted(text []byte) (s string) {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return string(text[1 : len(text)-1])
+	}
+	_ = json.Unmarshal(text, &s) // it is valid
+	return s
 }

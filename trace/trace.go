@@ -3,6 +3,8 @@
 //
 // A [Writer] keeps the record while the run goes on: every decision of the
 // gate and every prompt before it is sent, the events, and the result at last.
+// [Lines] are the same for whoever stores them in another way than in a file,
+// and go on when another process takes the run up.
 // [Read] reads it back, and [Trace.Contains] follows a text to whoever wrote
 // it. All of it is in the form that the caller of the run may see: what is
 // above the caller's clearance has a source, a label and a length, no words.
