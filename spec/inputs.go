@@ -112,7 +112,7 @@ func (l *loader) readInput(name, path string, level label.Classification) (strin
 	if copied == nil || path != "-" {
 		text, err = l.inputFile(path)
 	}
-	if copied != nil && (path == "-" || errors.Is(err, fs.ErrNotExist)) {
+	if copied != nil && (path == "-" || errors.Is(err, errNoCopy) || errors.Is(err, fs.ErrNotExist)) {
 		text, err = copyText(copied, maxInput)
 	} else {
 		copied = nil
@@ -127,6 +127,9 @@ func (l *loader) readInput(name, path string, level label.Classification) (strin
 
 // inputFile reads a file that may be anywhere.
 func (l *loader) inputFile(path string) (string, error) {
+	if l.o.StoredOnly {
+		return "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
+	}
 	if path == "-" {
 		if l.o.Stdin == nil {
 			return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)

@@ -28,7 +28,7 @@ var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 func (l *loader) open(given, flag string) *node {
 	text, path, dir, err := l.fetch(given, flag)
 	copied := l.standIn(given)
-	if copied != nil && (given == "-" || errors.Is(err, ErrNotFound)) {
+	if copied != nil && (given == "-" || errors.Is(err, errNoCopy) || errors.Is(err, ErrNotFound)) {
 		path, dir = copied.Found, filepath.Dir(copied.Found)
 		text, err = copyText(copied, limitFor(path))
 	} else {
@@ -40,6 +40,7 @@ func (l *loader) open(given, flag string) *node {
 			p.Message = flag + ": " + strings.TrimPrefix(p.Message, ErrNotFound.Error()+": ")
 		}
 		switch what := flagFiles[flag]; {
+		case errors.Is(err, errNoCopy):
 		case errors.Is(err, errLarge):
 			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
 		case errors.Is(err, errFolder):
@@ -132,6 +133,9 @@ func (s *source) opens(with string) bool {
 func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 	if given == "-" && l.standIn(given) != nil {
 		return "", "-", ".", nil // nobody writes it again
+	}
+	if l.o.StoredOnly {
+		return "", cmp.Or(given, "."), "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
 	}
 	if given == "-" {
 		var r io.Reader = strings.NewReader("")
@@ -267,7 +271,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 	text, err := l.inside(at.src.dir, path, limit)
 	whole := filepath.Join(at.src.dir, path)
 	copied := l.standIn(whole)
-	if copied != nil && errors.Is(err, errMissing) {
+	if copied != nil && (errors.Is(err, errMissing) || errors.Is(err, errNoCopy)) {
 		text, err = copyText(copied, limit)
 	} else {
 		copied = nil
@@ -303,10 +307,16 @@ func fileHint(err error) string {
 
 var errMissing = errors.New("it does not exist")
 
+// errNoCopy reports a file that is read from copies alone, and of which there is none.
+var errNoCopy = errors.New("no copy of it was kept")
+
 var errOutside = errors.New("it is outside the folder of the spec")
 
 // inside reads a file of a folder; neither path nor links may lead out of it.
 func (l *loader) inside(dir, path string, limit int) (string, error) {
+	if l.o.StoredOnly && filepath.IsLocal(path) {
+		return "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
+	}
 	f, err := openInside(dir, path)
 	if err != nil {
 		return "", err

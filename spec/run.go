@@ -84,6 +84,10 @@ func (r *reader) readOffline(n *node) {
 	if !ok {
 		return
 	}
+	if r.o.StoredOnly {
+		r.file.Offline = filepath.Join(n.src.dir, path)
+		return
+	}
 	script, err := openInside(n.src.dir, path)
 	if n.src.kept.copied != nil && errors.Is(err, errMissing) {
 		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; who runs offline is told

@@ -57,6 +57,11 @@ type Options struct {
 	// read anew.
 	Stored []StoredFile
 
+	// StoredOnly reads nothing but Stored, whatever stands in the files by now,
+	// as for looking at a run as it was. A file of which there is no copy is then
+	// an error.
+	StoredOnly bool
+
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
 	// model and paths. Nil means that no variable is set.
 	Lookup func(name string) (string, bool)

@@ -290,6 +290,49 @@ func TestSecretsInTextsOfFiles(t *testing.T) {
 	require.True(t, json.Valid([]byte(got.Run.Inputs[0].Text)))
 }
 
+// TestStoredOnlyReadsNoFile: what was written since does not count, and what
+// there is no copy of is said.
+func TestStoredOnlyReadsNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := everything(t, dir)
+	want, err := spec.Load(o)
+	require.NoError(t, err)
+	o.Stored, o.StoredOnly, o.Stdin = copies(t, want), true, strings.NewReader("something else")
+	for _, s := range o.Stored {
+		if s.Path != "-" {
+			require.NoError(t, os.WriteFile(s.Found, []byte("written since"), 0o600))
+		}
+	}
+	got, err := spec.Load(o)
+	require.NoError(t, err)
+	requireEqualFiles(t, want, got)
+	require.Len(t, got.Restored(), len(o.Stored))
+
+	all := o.Stored
+	for i := range all {
+		o.Stored = append(append([]spec.StoredFile{}, all[:i]...), all[i+1:]...)
+		_, err := spec.Load(o)
+		require.ErrorContains(t, err, "no copy of it was kept", all[i].Path)
+		require.NotContains(t, err.Error(), "written since")
+	}
+}
+
+// TestStoredOnlyAsksForNoScript: the script is not among the copies, and not needed to look at a run.
+func TestStoredOnlyAsksForNoScript(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", "offline: script.yaml\nagents: [{name: a}]\n", "script.yaml", "x")
+	o := spec.Options{Path: dir}
+	f, err := spec.Load(o)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "script.yaml")))
+	o.Stored, o.StoredOnly = f.Stored(), true
+	got, err := spec.Load(o)
+	require.NoError(t, err)
+	require.Equal(t, f.Offline, got.Offline)
+}
+
 // TestACopyStandsInForNothingElse: not for what may not be read, is a folder or
 // lies outside.
 func TestACopyStandsInForNothingElse(t *testing.T) {
