@@ -241,6 +241,9 @@ func TestCopiesHaveNoCredentials(t *testing.T) {
 				require.NotContains(t, a.APIKey.Reveal()+fmt.Sprint(a.Headers), canary)
 				require.NotContains(t, a.Headers, "Authorization", "as if it were not written")
 				require.Equal(t, whole.Agents[i].Member.Version, a.Member.Version)
+				if strings.Contains(tt.text, "${KEY:-") {
+					require.Equal(t, "set", a.APIKey.Reveal(), "a variable stays one")
+				}
 			}
 		})
 	}
@@ -352,6 +355,10 @@ func TestACopyStandsInForNothingElse(t *testing.T) {
 	_, err = spec.Load(o)
 	require.ErrorContains(t, err, "it is a folder")
 
+	write(t, dir, "team.yaml", "")
+	_, err = spec.Load(o)
+	require.ErrorContains(t, err, "it is empty", "the spec too")
+
 	write(t, dir, "team.yaml", "agents: [{name: a, systemPrompt: {file: ../b.md}}]\n")
 	o.Stored = append(o.Stored, spec.StoredFile{Path: filepath.Join(filepath.Dir(dir), "b.md"), Text: "B"})
 	_, err = spec.Load(o)
@@ -361,9 +368,70 @@ func TestACopyStandsInForNothingElse(t *testing.T) {
 	_, err = spec.Load(o)
 	require.ErrorContains(t, err, "it does not exist", "no copy of this one")
 
+	write(t, dir, "team.yaml", "agents: [{name: a}]\ninputs: {i: }\n")
+	_, err = spec.Load(spec.Options{Path: dir, Inputs: map[string]string{"i": ""}, Stored: []spec.StoredFile{{Path: "", Found: "team.yaml", Text: "x"}}})
+	require.ErrorContains(t, err, "--input i", "the copy of the working directory's spec is no input")
+
 	require.NoError(t, os.RemoveAll(dir))
 	_, err = spec.Load(spec.Options{Path: dir, Stored: []spec.StoredFile{{Path: dir, Found: filepath.Join(dir, "team.yaml"), Text: "a\x00b"}}})
 	require.ErrorContains(t, err, "zero byte", "a copy is held to what a file is held to")
+}
+
+// TestStandardInputIsNotWaitedFor: nobody writes it again.
+func TestStandardInputIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	o := spec.Options{Path: "-", Stdin: strings.NewReader("agents: [{name: a}]")}
+	want, err := spec.Load(o)
+	require.NoError(t, err)
+	again := strings.NewReader("other")
+	o.Stdin, o.Stored = again, want.Stored()
+	got, err := spec.Load(o)
+	require.NoError(t, err)
+	requireEqualFiles(t, want, got)
+	require.Equal(t, 5, again.Len())
+}
+
+// TestALowerLabelDoesNotLowerACopy: what was kept as secret stays so.
+func TestALowerLabelDoesNotLowerACopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const text = "agents: [{name: a}]\ninputs: {i: {file: i.md, classification: %s}}\n"
+	write(t, dir, "team.yaml", fmt.Sprintf(text, "secret"), "i.md", "I")
+	f, err := spec.Load(spec.Options{Path: dir})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "i.md")))
+	write(t, dir, "team.yaml", fmt.Sprintf(text, "public"))
+	f, err = spec.Load(spec.Options{Path: dir, Stored: f.Stored()})
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "i.md")}, f.Restored())
+	require.Equal(t, label.Secret, f.Stored()[1].Label)
+}
+
+// TestCopiesMayGrow: a placeholder is longer than many a password.
+func TestCopiesMayGrow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const secret = "password: k3yW0rd9"
+	write(t, dir, "team.yaml", "agents: [{name: a, systemPrompt: {file: a.md}}]\n", "a.md", strings.Repeat("x ", 1<<19-len(secret)/2)+secret)
+	o := spec.Options{Path: dir}
+	f, err := spec.Load(o)
+	require.NoError(t, err)
+	o.Stored = f.Stored()
+	require.Greater(t, len(o.Stored[1].Text), 1<<20)
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = spec.Load(o)
+	require.NoError(t, err)
+}
+
+// TestWhatCannotBeKeptIsNotKept: JSON that would be none without its secret.
+func TestWhatCannotBeKeptIsNotKept(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, "agents: [{name: a}]\ninputs: {i: {file: i.json}}\n", spec.Options{}, "i.json", `{"password": 4815162342}`)
+	require.NoError(t, err)
+	for _, s := range f.Stored()[1:] {
+		require.True(t, json.Valid([]byte(s.Text)), s.Text)
+		require.NotContains(t, s.Text, "4815162342")
+	}
 }
 
 // TestOfflineScriptOfASpecThatIsGone may be gone too; that of a spec that exists may not.

@@ -101,6 +101,11 @@ func TestFingerprintIsOfWhatIsMeant(t *testing.T) {
 		return print(t, "name: n\nmodel: ${M}\nagents: [{name: a}]\n", o)
 	}
 	require.NotEqual(t, f("m"), f("n"))
+	of := func(value string) string {
+		o := spec.Options{Lookup: env(map[string]string{"M": value})}
+		return print(t, "name: n\ncoordinator:\n  model: ${M}\nagents: [{name: a}]\n", o)
+	}
+	require.NotEqual(t, of("m"), of("n"), "of the coordinator too")
 	// As does a file of a flag, and which input it is for.
 	dir := t.TempDir()
 	write(t, dir, "x", "X", "orch.yaml", "maxConcurrency: 3\n")
