@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,6 +56,7 @@ type Journal struct {
 
 	closing sync.Once
 	closed  error // of Close
+	over    atomic.Bool
 }
 
 // InMemory returns an empty journal that is gone when the process is. It keeps
@@ -94,6 +96,7 @@ func (j *Journal) Close() error {
 			lost = j.pen.stop()
 		}
 		j.closed = errors.Join(lost, j.fail("close", j.store.close()))
+		j.over.Store(true)
 	})
 	return j.closed
 }
@@ -105,6 +108,9 @@ func (j *Journal) fail(op string, err error) error {
 	}
 	if ours, ok := errors.AsType[*Error](err); ok && ours.Path == j.path {
 		return err
+	}
+	if j.over.Load() { // whatever the store calls that
+		err = ErrClosed
 	}
 	return &Error{Op: op, Path: j.path, Err: err}
 }

@@ -56,7 +56,7 @@ func (f *file) begin(ctx context.Context, r *runRow, b *batch) error {
 		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
 			return err
 		}
-		return addBatch(ctx, tx, b)
+		return addBatch(ctx, tx, tx.StmtContext(ctx, f.add), b)
 	})
 }
 
@@ -74,15 +74,16 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 		return nil
 	}
 	return f.update(ctx, func(tx *sql.Tx) error {
+		lent, add := tx.StmtContext(ctx, f.lent), tx.StmtContext(ctx, f.add)
 		for _, b := range list {
-			is, err := leaseOf(ctx, tx, b.run)
+			is, err := scanLease(lent.QueryRowContext(ctx, b.run))
 			if err != nil {
 				return err
 			}
 			if b.lost = is == nil || !is.same(&b.lease); b.lost {
 				continue
 			}
-			if err := addBatch(ctx, tx, b); err != nil {
+			if err := addBatch(ctx, tx, add, b); err != nil {
 				return err
 			}
 		}
@@ -90,10 +91,16 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 	})
 }
 
+// The statements of each commit are prepared once.
+const (
+	addLines = "insert into batches (run, at, state, lines) values (?, ?, ?, ?)"
+	lentTo   = "select holder, beat, taken, renewed from leases where run = ?"
+)
+
 // addBatch adds what a commit brings for a run.
-func addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
+func addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
 	if len(b.lines) > 0 {
-		done, err := tx.ExecContext(ctx, "insert into batches (run, at, state, lines) values (?, ?, ?, ?)", b.run, stamp(b.at), b.state, b.lines)
+		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines)
 		if err != nil {
 			return err
 		}
@@ -121,9 +128,13 @@ func addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 
 // leaseOf returns the lease of a run; nil if nobody has it.
 func leaseOf(ctx context.Context, q querier, run int64) (*lease, error) {
+	return scanLease(q.QueryRowContext(ctx, lentTo, run))
+}
+
+func scanLease(row *sql.Row) (*lease, error) {
 	var holder string
 	var beat, taken, renewed int64
-	err := q.QueryRowContext(ctx, "select holder, beat, taken, renewed from leases where run = ?", run).Scan(&holder, &beat, &taken, &renewed)
+	err := row.Scan(&holder, &beat, &taken, &renewed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

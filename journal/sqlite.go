@@ -63,7 +63,7 @@ func (j *Journal) open() error {
 		return errors.Join(explain(err), f.close())
 	}
 	d, err := loadDigestKey(j.path+".key", rand.Reader, !used && !j.o.ReadOnly)
-	if err != nil {
+	if err != nil && (used || !j.o.ReadOnly) {
 		return errors.Join(err, f.close())
 	}
 	j.store, j.vault = f, &vault{sealer: s, digests: d}
@@ -79,6 +79,8 @@ type file struct {
 	o     Options
 	write *sql.DB // one connection; nil if it is read only
 	read  *sql.DB
+
+	add, lent *sql.Stmt // of write
 }
 
 // open opens the file, and reports whether there are runs in it.
@@ -186,7 +188,14 @@ func (f *file) prepare(ctx context.Context) (err error) {
 	if err := f.patiently(func() error { return migrate(ctx, f.write) }); err != nil {
 		return err
 	}
-	return f.patiently(func() error { return f.ahead(ctx) })
+	if err := f.patiently(func() error { return f.ahead(ctx) }); err != nil {
+		return err
+	}
+	if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
+		return err
+	}
+	f.lent, err = f.write.PrepareContext(ctx, lentTo)
+	return err
 }
 
 // ahead makes SQLite write ahead of the file.
@@ -234,6 +243,11 @@ func (f *file) reading() url.Values {
 
 // close closes the handles: the one that writes last, since it then tidies up.
 func (f *file) close() (err error) {
+	for _, s := range []*sql.Stmt{f.add, f.lent} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
 	for _, db := range []*sql.DB{f.read, f.write} {
 		if db != nil {
 			err = errors.Join(err, db.Close())

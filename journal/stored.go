@@ -24,11 +24,11 @@ type Stored struct {
 // [Journal.Find]. A payload that is not what its digest says makes an envelope
 // that is not genuine.
 func (j *Journal) Load(ctx context.Context, run string) (*Stored, error) {
-	s, err := j.Find(ctx, run)
+	r, err := j.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return j.load(ctx, s.number, s.Run)
+	return j.load(ctx, r.n, r.id)
 }
 
 func (j *Journal) load(ctx context.Context, number int64, run string) (*Stored, error) {
@@ -70,11 +70,11 @@ func (j *Journal) each(ctx context.Context, number int64, f func(lines []byte) e
 // Lines returns the lines of a run as they became durable, in the form of a
 // trace with more kinds of lines. They can be verified with package audit.
 func (j *Journal) Lines(ctx context.Context, run string) (io.ReadCloser, error) {
-	s, err := j.Find(ctx, run)
+	r, err := j.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return &lineReader{ctx: ctx, j: j, run: s.number}, nil //nolint:containedctx // of a reader, for as long as it reads
+	return &lineReader{ctx: ctx, j: j, run: r.n}, nil //nolint:containedctx // of a reader, for as long as it reads
 }
 
 // A lineReader reads the rows of a run as it goes on.

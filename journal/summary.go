@@ -32,8 +32,6 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not come to its end
 	Tasks   Counts    `json:"tasks,omitempty"`
 	Holder  *Holder   `json:"holder,omitempty"` // who works on it
-
-	number int64
 }
 
 // ErrUnknownRun reports a name that no run has. An [*UnknownRunError] wraps it.
@@ -141,7 +139,7 @@ func (j *Journal) Runs(ctx context.Context) ([]Summary, error) {
 // summary completes what is known of a run. The tasks of one that did not come
 // to its end are counted in what it kept.
 func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
-	s := Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, number: r.n}
+	s := Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
 	if j.live(r.held) {
 		s.Holder = &r.held.Holder
 	}

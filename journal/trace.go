@@ -16,12 +16,12 @@ import (
 // is none if the run did not come to its end. Words of prompts above
 // confidential are there if the key of the journal opens them.
 func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
-	s, err := j.Find(ctx, run)
+	r, err := j.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	lines := &lineReader{ctx: ctx, j: j, run: s.number}
-	d := &decoder{vault: j.vault, run: s.Run, stored: new(Stored)}
+	lines := &lineReader{ctx: ctx, j: j, run: r.n}
+	d := &decoder{vault: j.vault, run: r.id, stored: new(Stored)}
 	opened := map[string][2][]prompt.Piece{}
 	t, err := trace.ReadWith(lines, trace.ReadOptions{Other: func(kind string, value json.RawMessage) error {
 		switch kind {
@@ -42,7 +42,7 @@ func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 		}
 	}
 	if d.stored.History.End != nil {
-		t.SetResult(result(s.Run, d.stored))
+		t.SetResult(result(r.id, d.stored))
 	}
 	return t, nil
 }

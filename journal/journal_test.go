@@ -1,0 +1,28 @@
+package journal_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/journal/journaltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestFileKeepsWhatARunReliesOn(t *testing.T) {
+	t.Parallel()
+	journaltest.Run(t, func(t *testing.T) journaltest.Open {
+		path := filepath.Join(t.TempDir(), "runs.db")
+		return func(o journal.Options) (*journal.Journal, error) { return journal.Open(path, o) }
+	})
+}
+
+func TestMemoryKeepsWhatARunReliesOn(t *testing.T) {
+	t.Parallel()
+	journaltest.Run(t, func(*testing.T) journaltest.Open {
+		return func(o journal.Options) (*journal.Journal, error) { return journal.InMemory(o), nil }
+	})
+}
