@@ -37,16 +37,24 @@ func (k *kept) clean() cleaned {
 	return k.cleaned
 }
 
-// cleanProse is clean for a text without keys. JSON stays JSON.
+// cleanProse is clean for a text without keys of this package. JSON stays JSON,
+// and what its keys say is secret is taken out as a run would.
 func cleanProse(text string) cleaned {
-	clean, counts, err := secrets.Text(text)
-	if err != nil || json.Valid([]byte(text)) && !json.Valid([]byte(clean)) {
+	c := cleaned{text: text, ok: true}
+	take := func(clean string, counts redact.Counts, err error) {
+		c.text, c.ok = clean, c.ok && err == nil
+		for _, kind := range counts.Kinds() {
+			c.without = append(c.without, kind.Placeholder())
+		}
+	}
+	isJSON := json.Valid([]byte(text))
+	if isJSON {
+		take(secrets.JSON(text))
+	}
+	if take(secrets.Text(c.text)); isJSON && !json.Valid([]byte(c.text)) {
 		return cleaned{}
 	}
-	c := cleaned{text: clean, ok: true}
-	for _, kind := range counts.Kinds() {
-		c.without = append(c.without, kind.Placeholder())
-	}
+	slices.Sort(c.without)
 	return c
 }
 
