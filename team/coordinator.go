@@ -240,7 +240,7 @@ func (r *run) record(s *step) {
 	if s.split() {
 		return
 	}
-	r.ledger.add(nil, s.entry())
+	r.ledger.note(s.entry())
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/runteam/runteam/event"
 )
@@ -19,23 +20,30 @@ var ErrJournal = errors.New("the journal of the run failed")
 //
 // What belongs together is one batch: whoever holds it adds to it until the
 // last holder lets go. So the decisions about the tasks that a result makes
-// ready become durable with that result, and their calls wait once.
+// ready become durable with that result, and their calls wait once. What
+// nobody waits for joins the next batch that somebody does, or goes a moment
+// later by itself.
 type ledger struct {
 	journal Journal
 	publish func(event.Event)
 	broken  chan struct{} // closed with the first error
 
-	mu      sync.Mutex // guards the rest, and what is said of batches
-	waiting []*batch   // not given to the journal yet, in order; the last one takes what comes
-	given   *batch     // the last that was given
-	err     error      // the first
+	mu      sync.Mutex  // guards the rest, and what is said of batches
+	waiting []*batch    // not given to the journal yet, in order; the last one takes what comes
+	given   *batch      // the last that was given
+	moment  *time.Timer // until what nobody waits for is given; nil if it does not run
+	err     error       // the first
 }
+
+// aMoment is how long an entry that nobody waits for is kept back at most.
+const aMoment = 10 * time.Millisecond
 
 // A batch is what becomes durable at once.
 type batch struct {
 	entries []event.Entry
 	news    []event.Event // for subscribers, once the batch is durable
 	holds   int
+	wanted  bool          // somebody waits for it, or will
 	done    chan struct{} // closed when it is durable, or never will be
 	err     error         // why it never will; set before done is closed
 }
@@ -55,8 +63,11 @@ func (l *ledger) hold() *batch {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := &batch{holds: 1, done: make(chan struct{})}
-	l.waiting = append(l.waiting, b)
+	b := l.last()
+	if b.holds > 0 {
+		b = l.next()
+	}
+	b.holds, b.wanted = 1, true
 	return b
 }
 
@@ -92,9 +103,21 @@ func (l *ledger) add(b *batch, entries ...event.Entry) *batch {
 	if b == nil {
 		b = l.last()
 	}
-	b.entries = append(b.entries, entries...)
+	b.entries, b.wanted = append(b.entries, entries...), true
 	l.give()
 	return b
+}
+
+// note adds entries that nobody waits for.
+func (l *ledger) note(entries ...event.Entry) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.last()
+	b.entries = append(b.entries, entries...)
+	l.soon()
 }
 
 // tell adds an event: to the journal, but for decisions, which the records
@@ -109,7 +132,27 @@ func (l *ledger) tell(e event.Event) {
 		kept.Receipt = nil // the record of the prompt has it
 		b.entries = append(b.entries, event.Entry{Event: &kept})
 	}
-	l.give()
+	l.soon()
+}
+
+// soon has what nobody waits for given in a moment.
+func (l *ledger) soon() {
+	if l.moment == nil {
+		l.moment = time.AfterFunc(aMoment, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.moment = nil
+			l.want()
+		})
+	}
+}
+
+// want has all that was added by now given.
+func (l *ledger) want() {
+	if n := len(l.waiting); n > 0 {
+		l.waiting[n-1].wanted = true
+		l.give()
+	}
 }
 
 // last returns the batch that takes what comes.
@@ -117,14 +160,20 @@ func (l *ledger) last() *batch {
 	if n := len(l.waiting); n > 0 {
 		return l.waiting[n-1]
 	}
+	return l.next()
+}
+
+// next opens a batch.
+func (l *ledger) next() *batch {
 	b := &batch{done: make(chan struct{})}
 	l.waiting = append(l.waiting, b)
 	return b
 }
 
-// give gives the journal, in order, the batches that nobody holds.
+// give gives the journal, in order, the batches that are wanted and that
+// nobody holds.
 func (l *ledger) give() {
-	for len(l.waiting) > 0 && l.waiting[0].holds == 0 {
+	for len(l.waiting) > 0 && l.waiting[0].holds == 0 && l.waiting[0].wanted {
 		b := l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
@@ -175,7 +224,9 @@ func (l *ledger) latest() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.waiting); n > 0 {
-		return l.waiting[n-1]
+		b := l.waiting[n-1]
+		l.want()
+		return b
 	}
 	return l.given
 }
@@ -190,6 +241,10 @@ func (l *ledger) flush() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.moment != nil && len(l.waiting) == 0 {
+		l.moment.Stop()
+		l.moment = nil
+	}
 	return l.err
 }
 

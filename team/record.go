@@ -89,7 +89,7 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
-	r.ledger.add(nil, event.Entry{Record: &event.Record{Handoffs: []event.Handoff{h}}})
+	r.ledger.note(event.Entry{Record: &event.Record{Handoffs: []event.Handoff{h}}})
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
 		for _, e := range d.Entries {

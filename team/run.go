@@ -221,7 +221,7 @@ func (r *run) close(ctx context.Context) *Result {
 		r.unkept = err
 	}
 	res := r.result(ctx)
-	r.ledger.add(nil, r.ending(res))
+	r.ledger.note(r.ending(res))
 	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
 		res.Unkept, res.Status = err, StatusError
