@@ -110,7 +110,7 @@ func (c *commit) finish(d *draft) {
 		c.refuse(r, err)
 		return
 	}
-	if *d = (draft{run: r}); len(b.lines) > 0 || len(b.turns) > 0 || b.release {
+	if *d = (draft{run: r}); !b.empty || len(b.turns) > 0 || b.release {
 		c.batches, c.of, c.heads = append(c.batches, b), append(c.of, r), append(c.heads, r.lines.State().Head())
 	}
 }

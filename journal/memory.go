@@ -87,7 +87,7 @@ func (m *memory) commit(ctx context.Context, list []*batch) error {
 }
 
 func (m *memory) add(b *batch) {
-	if len(b.lines) > 0 {
+	if !b.empty {
 		m.n++
 		m.leaves[b.run] = append(m.leaves[b.run], kept{m.n, b})
 	}
@@ -121,7 +121,7 @@ func (m *memory) held(run int64) *lease {
 	return nil
 }
 
-func (m *memory) page(ctx context.Context, run, after int64) (list []leaf, err error) {
+func (m *memory) page(ctx context.Context, run, after int64, _ bool) (list []leaf, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (m *memory) remove(ctx context.Context, runs []int64) (bytes int64, err err
 	defer leave()
 	for _, run := range runs {
 		for _, k := range m.leaves[run] {
-			bytes += int64(len(k.lines))
+			bytes += int64(len(k.lines.kept) + len(k.lines.rest))
 		}
 		delete(m.leaves, run)
 		delete(m.turns, run)

@@ -3,8 +3,10 @@ package journal
 import (
 	"bytes"
 	"compress/flate"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -14,8 +16,84 @@ var packers = sync.Pool{New: func() any {
 	return w
 }}
 
+// A bundle is the lines of a row, compressed: those of the history apart from
+// the others, so that it is read without them.
+type bundle struct {
+	kept  []byte // the lines of which a History is made
+	rest  []byte
+	order []byte // how many of the rest come next, how many kept, and so on
+}
+
+// keptKinds are how lines begin of which a History is made.
+var keptKinds = [][]byte{opener(kindExchange), opener(kindAsked), opener(kindBegin), opener(kindEnd), opener(kindInfo)}
+
+func opener(kind string) []byte { return []byte(`{"` + kind + `":`) }
+
+func isKept(line []byte) bool {
+	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })
+}
+
 // pack returns lines as a row has them.
-func pack(lines []byte) []byte {
+func pack(text []byte) (b bundle) {
+	var sides [2][]byte // the rest, and what is kept
+	side, count := 0, uint64(0)
+	for line := range bytes.Lines(text) {
+		of := 0
+		if isKept(line) {
+			of = 1
+		}
+		if of != side {
+			b.order = binary.AppendUvarint(b.order, count)
+			side, count = of, 0
+		}
+		sides[of] = append(sides[of], line...)
+		count++
+	}
+	b.order = binary.AppendUvarint(b.order, count)
+	b.rest, b.kept = deflate(sides[0]), deflate(sides[1])
+	return b
+}
+
+// unpack returns all lines, in their order.
+func (b *bundle) unpack() ([]byte, error) {
+	rest, err := inflate(b.rest)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := inflate(b.kept)
+	if err != nil {
+		return nil, err
+	}
+	sides, side, order := [2][]byte{rest, kept}, 0, b.order
+	out := make([]byte, 0, len(rest)+len(kept))
+	for len(order) > 0 {
+		count, n := binary.Uvarint(order)
+		if n <= 0 {
+			return nil, errRow
+		}
+		for ; count > 0; count-- {
+			end := bytes.IndexByte(sides[side], '\n') + 1
+			if end == 0 {
+				return nil, errRow
+			}
+			out, sides[side] = append(out, sides[side][:end]...), sides[side][end:]
+		}
+		side, order = 1-side, order[n:]
+	}
+	if len(sides[0])+len(sides[1]) > 0 {
+		return nil, errRow
+	}
+	return out, nil
+}
+
+// errRow is the error of a row that no journal has written.
+var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
+
+// deflate compresses lines; none are nothing.
+func deflate(lines []byte) []byte {
+	if len(lines) == 0 {
+		return []byte{}
+	}
 	var out bytes.Buffer
 	w := packers.Get().(*flate.Writer)
 	defer packers.Put(w)
@@ -32,27 +110,21 @@ var unpackers = sync.Pool{New: func() any { return flate.NewReader(bytes.NewRead
 // a damaged row must not fill the memory.
 const maxRow = 1 << 30
 
-// unpack returns the lines of a row.
-func unpack(row []byte) ([]byte, error) {
+// inflate returns lines that were compressed: whole ones, or none.
+func inflate(text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
 	r := unpackers.Get().(io.ReadCloser)
 	defer unpackers.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(row), nil); err != nil {
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(text), nil); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.Grow(6 * len(row))
-	if n, err := out.ReadFrom(io.LimitReader(r, maxRow+1)); err != nil || n > maxRow {
-		return nil, fmt.Errorf("a row of the journal is damaged: it cannot be unpacked (%d bytes): %w", len(row), errOr(err))
-	}
-	if b := out.Bytes(); len(b) == 0 || b[len(b)-1] != '\n' {
-		return nil, fmt.Errorf("a row of the journal is damaged: its lines are cut off")
+	out.Grow(6 * len(text))
+	n, err := out.ReadFrom(io.LimitReader(r, maxRow+1))
+	if b := out.Bytes(); err != nil || n > maxRow || len(b) == 0 || b[len(b)-1] != '\n' {
+		return nil, errRow
 	}
 	return out.Bytes(), nil
-}
-
-func errOr(err error) error {
-	if err == nil {
-		return fmt.Errorf("it has more than %d bytes", maxRow)
-	}
-	return err
 }

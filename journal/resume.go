@@ -63,7 +63,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 	}
 	r.encoder.lines, r.head = r.lines.Encoder(), r.lines.State().Head()
 	now := j.o.Now()
-	b := &batch{run: row.n, lease: l, at: now, turns: []turn{{at: now}}}
+	b := &batch{run: row.n, lease: l, at: now, empty: true, turns: []turn{{at: now}}}
 	if err := j.store.commit(ctx, []*batch{b}); err != nil {
 		return nil, nil, j.fail("write", err)
 	}

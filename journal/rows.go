@@ -93,14 +93,14 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 
 // The statements of each commit are prepared once.
 const (
-	addLines = "insert into batches (run, at, state, lines) values (?, ?, ?, ?)"
+	addLines = "insert into batches (run, at, state, parts, kept, rest) values (?, ?, ?, ?, ?, ?)"
 	lentTo   = "select holder, beat, taken, renewed from leases where run = ?"
 )
 
 // addBatch adds what a commit brings for a run.
 func addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
-	if len(b.lines) > 0 {
-		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines)
+	if !b.empty {
+		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines.order, b.lines.kept, b.lines.rest)
 		if err != nil {
 			return err
 		}
@@ -200,12 +200,16 @@ where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
 	return list, explain(rows.Err())
 }
 
-func (f *file) page(ctx context.Context, run, after int64) ([]leaf, error) {
-	return f.leaves(ctx, "select b.n, b.run, '', b.lines from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+func (f *file) page(ctx context.Context, run, after int64, whole bool) ([]leaf, error) {
+	rest := "x''"
+	if whole {
+		rest = "b.rest"
+	}
+	return f.leaves(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
 }
 
 func (f *file) answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error) {
-	return f.leaves(ctx, `select b.n, b.run, r.id, b.lines from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
+	return f.leaves(ctx, `select b.n, b.run, r.id, b.parts, b.kept, x'' from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
 where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, pageSize)
 }
 
@@ -217,7 +221,7 @@ func (f *file) leaves(ctx context.Context, query string, args ...any) (list []le
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var l leaf
-		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines); err != nil {
+		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.order, &l.lines.kept, &l.lines.rest); err != nil {
 			return nil, explain(err)
 		}
 		list = append(list, l)

@@ -96,7 +96,8 @@ func (r *Run) open(b *batch) error {
 
 // fill moves the lines that were added to a batch.
 func (r *Run) fill(b *batch) (err error) {
-	if text := r.lines.Take(); len(text) > 0 {
+	text := r.lines.Take()
+	if b.empty = len(text) == 0; !b.empty {
 		b.lines = pack(text)
 	}
 	b.state, err = r.lines.State().MarshalBinary()

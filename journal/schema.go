@@ -32,7 +32,9 @@ create table batches (
 	run   integer not null,
 	at    integer not null,
 	state blob not null, -- of the chain behind the lines
-	lines blob not null  -- compressed
+	parts blob not null, -- in which order the lines stand: how many of the rest come next, how many kept, and so on
+	kept  blob not null, -- compressed: the lines of the history
+	rest  blob not null  -- compressed: the other lines
 ) strict;
 create index batches_of on batches (run);
 create table answers ( -- that other runs may take

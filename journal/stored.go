@@ -37,23 +37,24 @@ func (j *Journal) load(ctx context.Context, number int64, run string) (*Stored, 
 		return nil, j.fail("read", err)
 	}
 	d := &decoder{vault: j.vault, run: run, stored: &Stored{Newest: at, History: event.History{Mask: j.vault.mask}}}
-	if err := j.each(ctx, number, d.rows); err != nil {
+	if err := j.each(ctx, number, false, d.rows); err != nil {
 		return nil, j.fail("read", fmt.Errorf("run %s: %w", run, err))
 	}
 	return d.stored, nil
 }
 
-// each calls f with the lines of each row of a run, in order.
-func (j *Journal) each(ctx context.Context, number int64, f func(lines []byte) error) error {
+// each calls f with the lines of each row of a run, in order: all of them, or
+// those of its history.
+func (j *Journal) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
 	var after int64
 	for {
-		leaves, err := j.store.page(ctx, number, after)
+		leaves, err := j.store.page(ctx, number, after, whole)
 		if err != nil {
 			return err
 		}
 		for _, l := range leaves {
 			after = l.n
-			lines, err := unpack(l.lines)
+			lines, err := l.read(whole)
 			if err == nil {
 				err = f(lines)
 			}
@@ -65,6 +66,14 @@ func (j *Journal) each(ctx context.Context, number int64, f func(lines []byte) e
 			return nil
 		}
 	}
+}
+
+// read returns the lines of a row, or those of its history.
+func (l *leaf) read(whole bool) ([]byte, error) {
+	if whole {
+		return l.lines.unpack()
+	}
+	return inflate(l.lines.kept)
 }
 
 // Lines returns the lines of a run as they became durable, in the form of a
@@ -110,14 +119,14 @@ func (r *lineReader) next() (err error) {
 		if r.end {
 			return io.EOF
 		}
-		if r.leaves, err = r.j.store.page(r.ctx, r.run, r.after); err != nil {
+		if r.leaves, err = r.j.store.page(r.ctx, r.run, r.after, true); err != nil {
 			return r.j.fail("read", err)
 		}
 		if r.end = len(r.leaves) < pageSize; len(r.leaves) == 0 {
 			return io.EOF
 		}
 	}
-	r.text, err = unpack(r.leaves[0].lines)
+	r.text, err = r.leaves[0].read(true)
 	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]
 	return r.j.fail("read", err)
 }
@@ -313,7 +322,7 @@ func (d *decoder) end(value []byte) error {
 
 // answersIn returns what a row has that was answered to a prompt.
 func (j *Journal) answersIn(l leaf, masked event.Key) (list []event.Exchange, err error) {
-	lines, err := unpack(l.lines)
+	lines, err := l.read(false)
 	if err != nil {
 		return nil, err
 	}

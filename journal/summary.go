@@ -164,7 +164,7 @@ func (j *Journal) live(l *lease) bool {
 // count counts the tasks of a run that has no end, as its events tell them.
 func (j *Journal) count(ctx context.Context, number int64) (Counts, error) {
 	statuses := map[task.ID]task.Status{}
-	err := j.each(ctx, number, func(lines []byte) error {
+	err := j.each(ctx, number, true, func(lines []byte) error {
 		for line := range bytes.Lines(lines) {
 			if err := learnStatus(statuses, line); err != nil {
 				return err
