@@ -24,6 +24,8 @@ type Connection struct {
 	TopP        *float64          // nil leaves it to the endpoint
 	Timeout     time.Duration     // bound on the work for one prompt; zero means none
 	CallTimeout time.Duration     // bound on one model call; zero means the default
+
+	written string // BaseURL before the environment came in
 }
 
 // String names the model, the endpoint and the headers, and shows no value of a header.

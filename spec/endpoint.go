@@ -28,6 +28,9 @@ func (r *reader) connection(f *fields) Connection {
 	if value, ok := r.expand("baseURL", base); ok {
 		c.BaseURL = r.baseURL(base, value)
 	}
+	if base != nil {
+		c.written = strings.TrimSpace(base.text)
+	}
 	l.baseURL = base
 	c.APIKey = r.apiKey(f, l, c.BaseURL)
 	c.Headers = r.headers(f, l, c.BaseURL)

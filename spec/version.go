@@ -8,7 +8,8 @@ import (
 
 // version names everything beside the prompt that the answers at a connection
 // depend on, as far as a file says it: a digest, so that it tells nothing of a
-// base URL. Keys and headers say who asks, and bounds on time how long; they do
+// base URL. That counts as it is written: a variable in it, such as a port, is
+// where the endpoint happens to be. Keys and headers say who asks, and bounds on time how long; they do
 // not count.
 func (c *Connection) version() string {
 	number := func(f *float64) string {
@@ -19,7 +20,7 @@ func (c *Connection) version() string {
 	}
 	h := sha256.New()
 	for _, word := range []string{
-		openAI, c.Model, cmp.Or(c.BaseURL, "default"), number(c.Temperature), number(c.TopP), fmt.Sprint(c.MaxTokens), fmt.Sprint(c.MaxTurns),
+		openAI, c.Model, cmp.Or(c.written, "default"), number(c.Temperature), number(c.TopP), fmt.Sprint(c.MaxTokens), fmt.Sprint(c.MaxTurns),
 	} {
 		fmt.Fprintf(h, "%d:%s", len(word), word)
 	}
