@@ -50,7 +50,10 @@ func pack(text []byte) (b bundle) {
 		count++
 	}
 	b.order = binary.AppendUvarint(b.order, count)
-	b.rest, b.kept = deflate(sides[0]), deflate(sides[1])
+	var aside sync.WaitGroup // who waits for the pen has nothing else to do
+	aside.Go(func() { b.kept = deflate(sides[1]) })
+	b.rest = deflate(sides[0])
+	aside.Wait()
 	return b
 }
 

@@ -58,13 +58,17 @@ func (j *Journal) open() error {
 	if f.path, err = filepath.Abs(j.path); err != nil {
 		return err
 	}
-	used, err := f.open(context.Background())
+	ctx := context.Background()
+	used, err := f.look(ctx) // before anything is changed
 	if err != nil {
 		return errors.Join(explain(err), f.close())
 	}
 	d, err := loadDigestKey(j.path+".key", rand.Reader, !used && !j.o.ReadOnly)
 	if err != nil && (used || !j.o.ReadOnly) {
-		return errors.Join(err, f.close())
+		return errors.Join(explain(err), f.close())
+	}
+	if err := f.open(ctx); err != nil {
+		return errors.Join(explain(err), f.close())
 	}
 	j.store, j.vault = f, &vault{sealer: s, digests: d}
 	if !j.o.ReadOnly {
@@ -83,18 +87,15 @@ type file struct {
 	add, lent *sql.Stmt // of write
 }
 
-// open opens the file, and reports whether there are runs in it.
-func (f *file) open(ctx context.Context) (used bool, err error) {
-	if err := f.look(ctx); err != nil {
-		return false, err
-	}
+// open opens the file.
+func (f *file) open(ctx context.Context) (err error) {
 	if !f.o.ReadOnly {
 		if err := f.prepare(ctx); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if f.read, err = f.connect(f.reading()); err != nil {
-		return false, err
+		return err
 	}
 	f.read.SetMaxOpenConns(4)
 	is, err := identity(ctx, f.read)
@@ -104,33 +105,50 @@ func (f *file) open(ctx context.Context) (used bool, err error) {
 	if err == nil && is == (ident{}) {
 		err = errNoJournal // it is empty
 	}
-	if err != nil {
-		return false, err
-	}
-	err = f.read.QueryRowContext(ctx, "select exists (select 1 from runs)").Scan(&used)
-	return used, err
+	return err
 }
 
-// look refuses a file before anything opens it that could change it.
-func (f *file) look(ctx context.Context) error {
+// look refuses a file before anything opens it that could change it, and
+// reports whether there are runs in it.
+func (f *file) look(ctx context.Context) (used bool, err error) {
 	head, err := readHead(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly:
-		return fmt.Errorf("%w: %w", errNoJournal, fs.ErrNotExist)
+		return false, fmt.Errorf("%w: %w", errNoJournal, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	case len(head) == 0:
-		return nil // nothing was written to it yet
+		return false, nil // nothing was written to it yet
 	case len(head) < headBytes || !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
-		return errForeign
+		return false, errForeign
 	}
 	is := ident{application: int(binary.BigEndian.Uint32(head[68:])), version: int(binary.BigEndian.Uint32(head[60:])), tables: 1}
 	if is.application != 0 || is.version != 0 {
-		return is.check()
+		if err := is.check(); err != nil {
+			return false, err
+		}
 	}
 	return f.probe(ctx)
+}
+
+// probe asks SQLite what it only reads.
+func (f *file) probe(ctx context.Context) (used bool, err error) {
+	db, err := f.connect(f.reading())
+	if err != nil {
+		return false, err
+	}
+	defer db.Close() //nolint:errcheck // it only read
+	is, err := identity(ctx, db)
+	if err == nil {
+		err = is.check()
+	}
+	if err != nil || is.version == 0 {
+		return false, err
+	}
+	err = db.QueryRowContext(ctx, "select exists (select 1 from runs)").Scan(&used)
+	return used, err
 }
 
 // headBytes is the length of the head of a file of SQLite.
@@ -151,20 +169,6 @@ func readHead(path string) ([]byte, error) {
 		err = nil
 	}
 	return head[:n], err
-}
-
-// probe asks SQLite what a file is whose head does not say it.
-func (f *file) probe(ctx context.Context) error {
-	db, err := f.connect(f.reading())
-	if err != nil {
-		return err
-	}
-	defer db.Close() //nolint:errcheck // it only read
-	is, err := identity(ctx, db)
-	if err != nil || is.tables == 0 && is.application == 0 {
-		return err
-	}
-	return is.check()
 }
 
 // prepare opens the file to be written, and makes or migrates it if need be.
