@@ -166,9 +166,17 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"next": func(t *rapid.T) {
+				coming := q.Upcoming(rapid.IntRange(1, len(tasks)+1).Draw(t, "coming"))
+				require.Len(t, slices.Compact(slices.Sorted(slices.Values(coming))), len(coming), "each once")
+				for _, i := range coming {
+					require.True(t, m.status[i] == task.Pending && !m.taken[i])
+				}
 				i, ok := q.NextReady()
 				want := m.next()
 				require.Equal(t, want >= 0, ok)
+				if ok && len(m.limit) == 0 {
+					require.Equal(t, i, coming[0])
+				}
 				if ok {
 					require.Equal(t, want, i)
 					m.taken[i] = true

@@ -164,3 +164,35 @@ func (q *Queue) first(fits func(*task.Task) bool) (task.Task, bool) {
 	}
 	return task.Task{}, false
 }
+
+// Upcoming returns up to n tasks that [Queue.NextReady] would hand out next if
+// nothing changed, the best first, without those whose agents have no slot. It
+// hands nothing out, and takes O(n²).
+func (q *Queue) Upcoming(n int) []int {
+	if q.stale {
+		q.rank()
+	}
+	var found []int
+	edge := []int{0} // places in the heap; what stands above them has been looked at
+	for len(found) < n {
+		best := -1
+		for k, at := range edge {
+			if at < len(q.heap) && (best < 0 || q.heap[at] < q.heap[edge[best]]) {
+				best = k
+			}
+		}
+		if best < 0 {
+			break
+		}
+		at := edge[best]
+		edge[best] = 2*at + 1
+		edge = append(edge, 2*at+2)
+		i := int(q.order[q.heap[at]])
+		e := &q.tasks[i]
+		if e.flags&queued == 0 || e.state != pending || q.agentOf != nil && q.agents[e.agent].full() || len(found) > 0 && found[len(found)-1] == i {
+			continue
+		}
+		found = append(found, i)
+	}
+	return found
+}

@@ -23,28 +23,15 @@ type attempt struct {
 	unnoted  error            // why the result is not in the shared memory
 }
 
-// attempt takes a ready task out of the queue and gathers what it is granted.
+// attempt gathers what a ready task is granted.
 func (r *run) attempt(i int) *attempt {
 	a := r.acquire()
-	now := time.Now()
 	p := r.plan
 	t := p.graph.Task(i)
-	out := &r.tasks[i]
-	out.Metrics.Attempts++
-	a.began = now
-	a.index, a.number, a.member, a.task, a.start = i, r.past.counted(t.ID).number+r.tries(i), int(p.members[i]), t, now
+	a.start = time.Now()
+	a.began = a.start
+	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
-	r.must(r.queue.StartIndex(i, now))
-	if r.tries(i) == 1 {
-		if out.Metrics.Start.IsZero() {
-			out.Metrics.Start = now
-		}
-		out.Status = task.InProgress
-		if r.bus.live() {
-			r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number})
-		}
-	}
-	a.existed = r.made
 	a.declassified = p.declassified(r.team.edges, i)
 	if r.planned != nil {
 		a.offers = append(a.offers, r.instruction(i))
@@ -76,6 +63,23 @@ func (r *run) attempt(i int) *attempt {
 		a.deliver()
 	}
 	return a
+}
+
+// takeOut takes the task of an attempt out of the queue.
+func (r *run) takeOut(a *attempt) {
+	t, out := a.task, &r.tasks[a.index]
+	a.began, a.existed = time.Now(), r.made
+	r.must(r.queue.StartIndex(a.index, a.began))
+	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
+		return
+	}
+	if out.Metrics.Start.IsZero() {
+		out.Metrics.Start = a.began
+	}
+	out.Status = task.InProgress
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number})
+	}
 }
 
 // instruction offers the description of a planned task: what the coordinator

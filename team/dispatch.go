@@ -14,7 +14,7 @@ import (
 //
 // Attempts run on workers that live as long as the run does, since a new
 // goroutine for each would grow its stack anew each time. There are never more
-// of them than attempts have run at once.
+// of them than attempts have been under way at once.
 func (r *run) dispatch(ctx context.Context) {
 	var workers errgroup.Group
 	jobs := make(chan *attempt, cap(r.done))
@@ -23,37 +23,60 @@ func (r *run) dispatch(ctx context.Context) {
 		_ = workers.Wait() // attempts report through done; a worker returns no error
 		r.timers.stop()
 	}()
+	hired, busy := 0, 0
+	launch := func(a *attempt) {
+		if busy++; busy > hired {
+			hired++
+			workers.Go(func() error {
+				for a := range jobs {
+					perform(ctx, &a.exchange, a)
+				}
+				return nil
+			})
+		}
+		jobs <- a
+	}
 	ended, failed := ctx.Done(), r.ledger.failed()
 	r.batch = r.ledger.hold()
-	for running, hired := 0, 0; ; {
+	for running := 0; ; {
 		for running < r.options.MaxConcurrency && ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
 			i, ok := r.next(running)
 			if !ok {
 				break
 			}
-			if running++; running > hired {
-				hired++
-				workers.Go(func() error {
-					for a := range jobs {
-						perform(ctx, &a.exchange, a)
-					}
-					return nil
-				})
+			running++
+			if a := r.ahead[i]; a != nil {
+				r.permit(a)
+				continue
 			}
-			jobs <- r.attempt(i)
+			a := r.attempt(i)
+			r.takeOut(a)
+			launch(a)
+		}
+		if ctx.Err() == nil && !r.stopped() {
+			r.prepareAhead(launch)
+		} else {
+			r.forbid()
 		}
 		r.ledger.release(r.batch) // with what just ended, and the rulings about what it made ready
 		r.batch = nil
-		if running == 0 && (ctx.Err() != nil || r.stopped() || r.timers.empty()) {
+		if busy == 0 && (ctx.Err() != nil || r.stopped() || r.timers.empty()) {
 			return
 		}
 		select {
 		case a := <-r.done:
-			running--
-			if a.gone {
+			if busy--; a.gone {
 				hired--
 			}
 			r.batch = r.ledger.hold()
+			if r.ahead[a.index] != a {
+				running--
+			} else if delete(r.ahead, a.index); a.unbegun() {
+				r.release(a)
+				continue
+			} else { // it was answered, or refused, before its turn came
+				r.takeOut(a)
+			}
 			r.settle(ctx, a)
 		case <-r.timers.next():
 			for _, i := range r.timers.due(time.Now()) {

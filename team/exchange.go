@@ -50,6 +50,9 @@ type exchange struct {
 	existed  int         // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
 
+	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
+	forbidden bool          // it must not; set before permit is closed
+
 	batch    *batch          // what becomes durable together with the rulings; nil once it was let go
 	key      event.Key       // of the prompt; zero if nobody needs it
 	core     event.Key       // of the same without messages and memory
@@ -119,6 +122,9 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err := x.keep(ctx, text, err); err != nil {
 		return err
 	}
+	if err := x.permitted(ctx); err != nil {
+		return err
+	}
 	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
 	defer func() { x.broke = purse.shut() }()
 	if err := purse.open(); err != nil {
@@ -168,7 +174,10 @@ func (x *exchange) seal(ctx context.Context) error {
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	x.letGo() // retelling takes its time
+	x.letGo() // retelling takes its time, and calls
+	if err := x.permitted(ctx); err != nil {
+		return err
+	}
 	failed := x.retellAll(ctx, wanted)
 	_, err = x.rule(time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
@@ -344,7 +353,7 @@ func (x *exchange) report() {
 		return
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.start), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: x.sizeTold(len(x.reply.Text))}
+		Status: task.Completed, Duration: x.end.Sub(x.began), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: x.sizeTold(len(x.reply.Text))}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

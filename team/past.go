@@ -31,6 +31,7 @@ type before struct {
 	interrupted int
 	number      int // the highest of an attempt
 	start, end  time.Time
+	first       string // the session that start is of, until that ended
 	messages    []string
 	memory      []task.ID
 	place       int // of the end of its last attempt in the log, from 1; zero if none ended
@@ -56,7 +57,7 @@ func pastOf(o *RunOptions) *past {
 			b := p.of(e.Asked.Task)
 			b.number = max(b.number, e.Asked.Attempt)
 			if b.start.IsZero() {
-				b.start = e.Asked.Time
+				b.start, b.first = e.Asked.Time, e.Asked.Session
 			}
 		case e.Exchange != nil:
 			p.of(e.Exchange.Task).place = i + 1
@@ -102,8 +103,8 @@ func (p *past) take(x *event.Exchange) {
 		return // of an attempt that has an exchange of its own
 	}
 	b.attempts++
-	if b.end = x.End; b.start.IsZero() {
-		b.start = x.Start
+	if b.end = x.End; b.start.IsZero() || b.first == x.Session {
+		b.start = x.Start // it may have waited for its turn after it was prepared
 	}
 	if x.Completed() || p.whole {
 		b.messages, b.memory = x.Messages, x.Memory

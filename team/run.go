@@ -90,6 +90,7 @@ type run struct {
 	asides   sync.WaitGroup   // those who wait for the journal to tell somebody
 	unkept   error            // why the journal failed
 	schedule *schedule        // in which order tasks are repeated; nil for the usual one
+	ahead    map[int]*attempt // those that are prepared, by task
 	bus      *bus
 	budget   *budget
 	inputs   []*envelope.Envelope // parallel to options.Inputs
@@ -160,7 +161,7 @@ func (r *run) follow(p *Plan) {
 	r.queue = queue.New(p.graph)
 	r.tasks = make([]TaskResult, p.graph.Len())
 	r.faults = make([]*envelope.Envelope, p.graph.Len())
-	r.done = make(chan *attempt, slots(r.options, p))
+	r.done = make(chan *attempt, 2*slots(r.options, p)) // with those that are prepared
 	for i := range r.team.config.Agents {
 		if n := r.team.config.Agents[i].MaxParallel; n > 0 {
 			r.queue.Limit(r.team.config.Agents[i].Name, n)
