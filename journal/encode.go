@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -254,11 +255,20 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 		return out, nil
 	}
 	out.Shown, out.Error = nil, ""
-	text, err := json.Marshal(s)
+	text, err := exactly(s)
 	if err == nil {
 		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
 	}
 	return out, err
+}
+
+// exactly returns a value as JSON in which the JSON in it stands as it is.
+func exactly(value any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return text.Bytes(), err
 }
 
 // wordsOf returns the payload of a record in a form that JSON can hold.

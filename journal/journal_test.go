@@ -4,13 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/journal/journaltest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestFileKeepsWhatARunReliesOn(t *testing.T) {
 	t.Parallel()

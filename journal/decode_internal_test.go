@@ -1,0 +1,62 @@
+package journal
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzRows reads lines as a damaged row may have them: whatever they are, they
+// are read or refused, and what is made of them can be asked for.
+func FuzzRows(f *testing.F) {
+	for _, line := range []string{
+		`{"info":{"run":"r1","label":"secret","files":[{"path":"a","label":"secret","hidden":{"digest":"00"}}]}}`,
+		`{"begin":{"run":"r1","time":"2026-03-14T12:00:00Z","inputs":[{"name":"claim","classification":"public","bytes":3,"key":"11"}]}}`,
+		`{"asked":{"session":"r1/a/1","task":"a","agent":"x","attempt":1,"time":"2026-03-14T12:00:00Z","bytes":1}}`,
+		`{"exchange":{"session":"r1/a/1","key":null,"result":{"id":"e","producer":"x","classification":"secret","trust":"untrusted","createdAt":"2026-03-14T12:00:00Z","json":{"a":[1]},"raw":"/w==","digest":"22"},"hidden":{"sealed":{"key":"k","nonce":"AA==","data":""}}}}`,
+		`{"end":{"time":"2026-03-14T12:00:00Z","status":"ok","hidden":{}}}`,
+		`{"sealed":{"session":"s","hidden":{}}}`, `{"event":{"type":"task_start","task":"a"}}`, `{`, `null`, `{"exchange":null}`,
+	} {
+		f.Add([]byte(line + "\n"))
+	}
+	key := bytes.Repeat([]byte{1}, KeyBytes)
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		d := &decoder{vault: memoryVault(key), run: "r1", stored: new(Stored)}
+		err := d.rows(lines)
+		for _, e := range d.stored.History.Log {
+			x := e.Exchange
+			if err != nil || x == nil || x.Result == nil {
+				continue
+			}
+			made, bad := x.Result.Envelope()
+			if bad == nil {
+				require.Error(t, made.Genuine(), "nobody can make a digest without the key")
+			}
+		}
+		if err == nil && d.stored.History.End != nil {
+			result("r1", d.stored)
+		}
+	})
+}
+
+// FuzzBundle unpacks what a damaged row may hold; what was packed comes back.
+func FuzzBundle(f *testing.F) {
+	f.Add([]byte("{\"event\":1}\n{\"asked\":1}\n{\"asked\":2}\n{\"audit\":1}\n"), []byte{1, 2, 1})
+	f.Add([]byte("x\n"), []byte{0xff})
+	f.Fuzz(func(t *testing.T, text, order []byte) {
+		if len(text) > 0 && text[len(text)-1] == '\n' {
+			b := pack(text)
+			got, err := b.unpack()
+			require.NoError(t, err)
+			require.Equal(t, string(text), string(got))
+			b.order = order
+			if got, err := b.unpack(); err == nil {
+				require.Len(t, got, len(text), "no line is lost or made up")
+			}
+		}
+		b := bundle{kept: text, rest: order, order: order}
+		_, err := b.unpack()
+		_ = err // of what is not compressed there is nothing to say but that it ends
+	})
+}
