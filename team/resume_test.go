@@ -1,0 +1,172 @@
+package team_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// ended runs two tasks, of which the second reads the first, and returns what
+// the journal has of it.
+func ended(t *testing.T, specs []task.Spec) *event.History {
+	journal := &memory{}
+	res := run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
+	require.NoError(t, res.Err())
+	return journal.history(journal.len())
+}
+
+func two() []task.Spec {
+	return []task.Spec{
+		{Title: "a", Description: "A.", Assignee: "worker"},
+		{Title: "b", Description: "B.", Assignee: "worker", DependsOn: task.On("a")},
+	}
+}
+
+// alter changes what completed of a task.
+func alter(h *event.History, title string, change func(*event.Exchange)) {
+	for i := range h.Log {
+		if x := h.Log[i].Exchange; x != nil && x.Title == title {
+			changed := *x
+			rec := *x.Result
+			changed.Result = &rec
+			change(&changed)
+			h.Log[i].Exchange = &changed
+		}
+	}
+}
+
+// A result that cannot be relied on any more does not keep a run from its end:
+// its task runs again, and what reads it only if it reads something else.
+func TestG16G19ResultsThatDoNotHoldRunAgain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*event.Exchange)
+	}{
+		{"expired", func(x *event.Exchange) {
+			h := x.Result.Header
+			h.CreatedAt, h.ExpiresAt = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+			x.Result.Header = h
+		}},
+		{"altered", func(x *event.Exchange) { x.Result.Text = "something else" }},
+		{"relabelled", func(x *event.Exchange) { x.Result.Classification = label.Public }},
+		{"without its key", func(x *event.Exchange) { x.Result.Text, x.Missing = "", "no key" }},
+		{"not kept", func(x *event.Exchange) { x.Result = nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			past := ended(t, two())
+			alter(past, "a", tt.change)
+			c := &counter{}
+			res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: past}, two()...)
+			require.NoError(t, res.Err())
+			require.Equal(t, map[string]int{"a": 1}, c.count(), "b would read the same as before")
+			require.NotContains(t, of(t, res, "b").Result, "something else")
+		})
+	}
+}
+
+// The gate is asked again: what a policy of today does not let through is held,
+// though it had crossed.
+func TestG18PolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
+	t.Parallel()
+	past := ended(t, two())
+	c := &counter{}
+	held := teamOf(t, c, func(cfg *team.Config) {
+		cfg.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "worker", To: "worker", Mode: handoff.Scoped, Allow: []task.Path{"/x"}}}}
+	})
+	res := run(t, held, &team.RunOptions{RunID: "r", Past: past}, two()...)
+	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
+	require.Equal(t, handoff.CodeHeld, of(t, res, "b").Error.Code)
+	require.Empty(t, c.count())
+}
+
+func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
+	t.Parallel()
+	past := ended(t, two())
+	c := &counter{}
+	res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: past, Fresh: []string{"A"}}, two()...)
+	require.NoError(t, res.Err())
+	require.Equal(t, map[string]int{"a": 1}, c.count(), "it answers as before, so nobody else is asked")
+	require.Equal(t, 2, of(t, res, "a").Metrics.Attempts)
+
+	_, err := teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{RunID: "r", Past: past, Fresh: []string{"aa"}})
+	require.ErrorContains(t, err, `no task is called "aa"`)
+	_, err = teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{Past: past})
+	require.ErrorContains(t, err, "keeps its id")
+	_, err = teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{Reuse: true})
+	require.ErrorContains(t, err, "there is none")
+}
+
+// What was spent before counts, also what was interrupted.
+func TestBudgetGoesOn(t *testing.T) {
+	t.Parallel()
+	past := ended(t, two()) // 30 tokens
+	past.Log = append(past.Log, event.Entry{Asked: &event.Asked{Session: "r/" + string(task.NewID("c")) + "/1", Task: task.NewID("c"), Agent: "worker", Attempt: 1, Bytes: 40}})
+	specs := append(two(), task.Spec{Title: "c", Description: "C.", Assignee: "worker"})
+	worker := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: "c", Usage: llm.Usage{OutputTokens: 1}}, nil
+	})
+	for limit, want := range map[int]team.Status{40: team.StatusBudget, 41: team.StatusOK} {
+		res := run(t, teamOf(t, versioned{worker}), &team.RunOptions{RunID: "r", Past: past, MaxTokenBudget: limit}, specs...)
+		require.Equal(t, want, res.Status, "%d", limit)
+		if want == team.StatusOK {
+			c := of(t, res, "c")
+			require.Equal(t, 1, c.Metrics.Interrupted)
+			require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}, c.Metrics.Usage)
+			require.Equal(t, llm.Usage{InputTokens: 30, OutputTokens: 11}, res.Usage)
+		}
+	}
+}
+
+// An optional dependency that had failed and completes now stands in the prompt
+// of who ran without it, who is therefore asked again.
+func TestOptionalDependencyThatCompletesLater(t *testing.T) {
+	t.Parallel()
+	specs := []task.Spec{
+		{Title: "a", Description: "A.", Assignee: "worker"},
+		{Title: "b", Description: "B.", Assignee: "worker", DependsOn: []task.Ref{{Task: "a", Optional: true}}},
+	}
+	journal := &memory{}
+	res := run(t, teamOf(t, &counter{fail: map[string]bool{"a": true}}), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
+	require.Equal(t, []task.Status{task.Failed, task.Completed}, statuses(res))
+	c := &counter{}
+	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, specs...)
+	require.NoError(t, res.Err())
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, c.count())
+}
+
+// An abort leaves a run that can go on.
+func TestAbortedRunGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	journal := &memory{}
+	dies := team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		if len(p.Sections()) > 0 {
+			cancel()
+			<-ctx.Done()
+			return agent.Reply{}, ctx.Err()
+		}
+		return (&counter{}).Run(ctx, p)
+	})
+	res, err := teamOf(t, versioned{dies}).RunTasks(ctx, two(), &team.RunOptions{RunID: "r", Journal: journal})
+	require.NoError(t, err)
+	require.Equal(t, team.StatusCanceled, res.Status)
+	c := &counter{}
+	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, two()...)
+	require.NoError(t, res.Err())
+	require.Equal(t, map[string]int{"b": 1}, c.count())
+	require.Equal(t, 1, of(t, res, "b").Metrics.Interrupted)
+}
