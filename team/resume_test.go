@@ -170,3 +170,47 @@ func TestAbortedRunGoesOn(t *testing.T) {
 	require.Equal(t, map[string]int{"b": 1}, c.count())
 	require.Equal(t, 1, of(t, res, "b").Metrics.Interrupted)
 }
+
+// What was retold by a model is not retold again, in whichever way the run
+// comes back.
+func TestRetellingIsNotPaidForTwice(t *testing.T) {
+	t.Parallel()
+	long := says("It was a long day, and nothing came of it, but for the rain in the evening.")
+	tm := func(a agentFunc, does agentFunc) *team.Team {
+		maker, reader := member("maker", does), member("reader", a)
+		maker.Version, reader.Version = "1", "1"
+		return governed(t, summarizing(200), maker, reader)
+	}
+	work := retells(spends(7, 3, says("It rained.")), spends(5, 2, says("So what.")))
+	specs := []task.Spec{spec("maker"), spec("reader", "maker")}
+	journal := &memory{}
+	want := run(t, tm(work, long), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
+	require.NoError(t, want.Err())
+	asked := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		t.Error("somebody was asked")
+		return agent.Reply{}, errBroken
+	}
+	for n := range journal.len() + 1 {
+		past := journal.history(n)
+		retold := false
+		for _, e := range past.Log {
+			retold = retold || e.Exchange != nil && e.Exchange.Part != ""
+		}
+		again := work
+		if retold {
+			again = retells(asked, work)
+		}
+		res := run(t, tm(again, long), &team.RunOptions{RunID: "r", Past: past}, specs...)
+		require.NoError(t, res.Err())
+		require.Equal(t, answers(want), answers(res), "after %d commits", n)
+		require.GreaterOrEqual(t, res.Usage.OutputTokens, want.Usage.OutputTokens)
+	}
+	whole := journal.history(journal.len())
+	res := run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Past: whole}, specs...)
+	require.Equal(t, answers(want), answers(res))
+	require.Equal(t, want.Usage, res.Usage)
+	same(t, document(t, want), document(t, run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: whole}}, specs...)))
+	res = run(t, tm(asked, asked), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, specs...)
+	require.Equal(t, answers(want), answers(res))
+	require.Zero(t, res.Usage)
+}
