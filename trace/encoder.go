@@ -61,6 +61,9 @@ func (e *Encoder) Prompt(s *prompt.Shown) ([]byte, error) {
 	if !legible(s) {
 		return nil, fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be written down", p.Title)
 	}
+	lean := *r // the pieces have the ranges
+	lean.System, lean.Text = nil, nil
+	p.Receipt = &lean
 	return encode(line{Prompt: p})
 }
 

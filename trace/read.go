@@ -228,6 +228,7 @@ func (r *reader) prompt(text json.RawMessage) error {
 	if err := strict(text, &p); err != nil {
 		return fmt.Errorf("its prompt cannot be read: %w", err)
 	}
+	complete(&p)
 	if err := check(&p); err != nil {
 		return err
 	}

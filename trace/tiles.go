@@ -7,6 +7,21 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
+// complete gives the receipt of a prompt the ranges that stand with its pieces.
+func complete(p *Prompt) {
+	r := p.Receipt
+	if r == nil || r.System != nil || r.Text != nil {
+		return
+	}
+	ranges := func(pieces []prompt.Piece) (list []prompt.Range) {
+		for i := range pieces {
+			list = append(list, pieces[i].Range)
+		}
+		return list
+	}
+	r.System, r.Text = ranges(p.System), ranges(p.Text)
+}
+
 // check returns what is wrong with a prompt: its pieces have to tile both
 // texts, as its receipt says, and only what is shown has words.
 func check(p *Prompt) error {
