@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,11 +18,26 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// here is an app in this process, away from every terminal.
+// elsewhereFolder is a new folder with one for a journal in it, so that what
+// runs here leaves nothing in this one and says nothing of it.
+func elsewhereFolder() string {
+	dir, err := os.MkdirTemp(scratch, "")
+	if err == nil {
+		err = makeFolder(filepath.Join(dir, journalFolder))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// here is an app in this process, away from every terminal, with a journal of
+// its own in a folder that is gone with the tests.
 func here(args ...string) (a *app, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	return newApp(app{
 		args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: stderr,
+		folder:     elsewhereFolder(),
 		lookup:     func(string) (string, bool) { return "", false },
 		now:        time.Now,
 		isTerminal: func(any) bool { return false },

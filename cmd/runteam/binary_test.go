@@ -25,11 +25,15 @@ import (
 // binary is the command as users have it: go run would turn every exit status into 1.
 var binary string
 
+// scratch is a folder that is gone when the tests are.
+var scratch string
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "runteam-test-")
 	if err != nil {
 		panic(err)
 	}
+	scratch = dir
 	binary = filepath.Join(dir, "runteam")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
@@ -49,6 +53,7 @@ func TestMain(m *testing.M) {
 // call is one call of the binary. The zero value calls it without arguments,
 // in an empty folder, in an empty environment.
 type call struct {
+	bare  bool // no folder for the journal of a run is made
 	args  []string
 	dir   string
 	env   map[string]string
@@ -68,6 +73,9 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = t.TempDir()
+	}
+	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
+		_ = makeFolder(filepath.Join(cmd.Dir, journalFolder)) // else what is said of it stands in each stderr; not in a folder that takes none
 	}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "NO_PROXY=*"}
 	for _, k := range slices.Sorted(maps.Keys(c.env)) {

@@ -12,6 +12,7 @@ import (
 type goalFlag struct {
 	text  string
 	given bool
+	fixed bool // the text is the goal itself, whatever it looks like
 }
 
 func (g *goalFlag) String() string { return g.text }
@@ -30,12 +31,13 @@ func (g *goalFlag) Type() string { return "TEXT" }
 const maxGoalInput = 16 << 20
 
 // read returns the goal, from standard input if it is a hyphen; empty if none is given.
+// It may be called again.
 func (g *goalFlag) read(stdin io.Reader) (string, error) {
 	if !g.given {
 		return "", nil
 	}
 	text, name := g.text, "--goal"
-	if text == "-" {
+	if text == "-" && !g.fixed {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxGoalInput+1))
 		if err != nil {
 			return "", &fault{kind: kindIO, err: fmt.Errorf("--goal -: %w", err)}
@@ -48,6 +50,7 @@ func (g *goalFlag) read(stdin io.Reader) (string, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return "", usageError("%s is empty: say what the team is to find out or to make", name)
 	}
+	g.text, g.fixed = text, true
 	return text, nil
 }
 

@@ -61,7 +61,8 @@ start     synthesis (coordinator)
 done      synthesis (coordinator)
 2 of 2 tasks done
 context: 8.0 KB sent · 8.0 KB if everything were shared · 0 values redacted · 0 paths withheld
-`, timeless(got.stderr))
+run:     ID; to look at it: runteam show ID
+`, regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(timeless(got.stderr), "ID"))
 
 	got = call{dir: dir, args: append(args, "-"), stdin: "Say what is so.\n"}.run(t)
 	require.Equal(t, "The answer is fact 4711.\n", got.stdout, "%+v", got)

@@ -27,6 +27,7 @@ type journaling struct {
 	keyFile  string
 	auditKey string // the file of the key of the chain; empty means that of the environment
 	quiet    bool   // a folder that is made is not said
+	at       string // where it is, once it was opened
 }
 
 // flags adds the flags of a command that works with runs in a journal.

@@ -192,6 +192,8 @@ func sentence(e event.Event) string {
 		return "not run   " + who + ": " + message
 	case e.Status == task.Failed:
 		return "failed    " + who + ": " + message
+	case e.Reused != "":
+		return "done      " + who + ", " + reusedFrom(e)
 	}
 	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "))
 }

@@ -55,7 +55,7 @@ func TestRecordingGivesTheRunAgain(t *testing.T) {
 
 // sameRun takes out what tells two runs apart in JSON: the id of the run, and when it was.
 func sameRun(text string) string {
-	return regexp.MustCompile(`"(runId":"[^"]*"|(start|end|duration)Ms":\d+)`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`"((runId|audit)":"[^"]*"|(start|end|duration)Ms":\d+)`).ReplaceAllString(text, "")
 }
 
 func TestRecordingOfTasksAndOfFailures(t *testing.T) {
@@ -114,7 +114,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Parallel()
-			got := call{dir: dir, args: append([]string{"run"}, strings.Fields(tt.args)...), env: server.env()}.run(t)
+			got := call{bare: true, dir: dir, args: append([]string{"run"}, strings.Fields(tt.args)...), env: server.env()}.run(t)
 			require.Equal(t, statusUsage, got.status, "%+v", got)
 			require.Contains(t, got.stdout+got.stderr, tt.want)
 		})
@@ -144,7 +144,7 @@ func TestRecordingReplacesWhenForced(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "OFFLINE")
 	require.Contains(t, got.stderr, "the same command without --record and --force, with --offline --script real.yaml\n")
-	require.Equal(t, []string{"real.yaml", "team.yaml"}, listing(t, dir))
+	require.Equal(t, []string{".runteam", "real.yaml", "team.yaml"}, listing(t, dir))
 }
 
 func TestNewFileReplacesOnlyWhatItFound(t *testing.T) {
@@ -282,7 +282,7 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: '" + strings.Repeat("long ", 1<<10) + "'}]", "sub/x": ""})
-	cmd := exec.Command(shell, "-c", `ulimit -f 1 || exit 99; exec "$0" run --offline --script script.yaml --record sub/f.yaml -o json`, binary)
+	cmd := exec.Command(shell, "-c", `ulimit -f 1 || exit 99; exec "$0" run --offline --script script.yaml --record sub/f.yaml -o json --no-journal`, binary)
 	cmd.Dir = dir
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

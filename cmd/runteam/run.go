@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
@@ -28,6 +30,9 @@ type job struct {
 	progress    string
 	record      newFile
 	trace       tracing
+	journal     journaling
+	reuse       reusing
+	again       *resumption // nil for a new run
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -40,6 +45,7 @@ func (a *app) runCommand() *cobra.Command {
   runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
   runteam run claims.yaml --input claim=new.md -o json
   runteam run team.yaml --goal "Compare the two offers."
+  runteam run claims.yaml --reuse              asks only for what changed since an earlier run
   runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
   runteam run --team team.json --goal "Compare the two offers." --pretty`,
 		Args: atMostOne,
@@ -92,12 +98,21 @@ func (j *job) flags(cmd *cobra.Command) {
 	j.source.flags(cmd)
 	j.stage.flags(cmd)
 	j.limits.flags(cmd, "the run")
-	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
-	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
+	j.viewFlags(cmd)
 	j.record.flag = "record"
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
 	f.BoolVar(&j.record.force, "force", false, "with --record, --trace and --audit-anchor: replace a file that exists")
 	j.trace.flags(cmd)
+	j.reuse.flags(cmd)
+	j.journal.flags(cmd)
+	j.journal.mayKeep(cmd)
+}
+
+// viewFlags adds the flags of what is shown, and of how much runs at once.
+func (j *job) viewFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
+	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
 }
@@ -111,9 +126,14 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
 	case j.record.force && !changed("record") && !changed("trace"):
-		return usageError("--force needs --record or --trace")
+		needs := "--record or --trace"
+		if cmd.Flags().Lookup("record") == nil {
+			needs = "--trace"
+		}
+		return usageError("--force needs %s", needs)
 	}
-	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check} {
+	j.reuse.given = changed("reuse")
+	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check, j.journal.check} {
 		if err := check(cmd); err != nil {
 			return err
 		}
@@ -123,8 +143,10 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 
 // runJob runs a spec and prints what it came to.
 func (a *app) runJob(cmd *cobra.Command, j *job) error {
-	if err := j.check(cmd, a); err != nil {
-		return err
+	if j.again == nil {
+		if err := j.check(cmd, a); err != nil {
+			return err
+		}
 	}
 	file, err := j.load(a)
 	if err != nil {
@@ -132,6 +154,12 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	}
 	if file.Goal == nil && len(file.Tasks) == 0 {
 		return nothingTo("run", &j.source, file)
+	}
+	if err := j.reuse.settle(file, !j.journal.none, j.again != nil); err != nil {
+		return err
+	}
+	if file.Run.RunID = uuid.NewString(); j.again != nil {
+		file.Run.RunID = j.again.stored.Info.Run
 	}
 	rec, err := j.recording(cmd, file)
 	if err != nil {
@@ -152,6 +180,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return err
 	}
 	r, err := a.runSpec(cmd.Context(), j, t, file, c, kept)
+	defer r.told.close()
 	if errors.Is(err, team.ErrAssertion) {
 		return &fault{kind: kindValidation, err: file.Locate(err), exit: statusFailed}
 	}
@@ -160,6 +189,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	}
 	r.kept = errors.Join(rec.keep(), kept.end(r.Result))
 	r.Audit = kept.chained()
+	r.told.end(r.Result)
 	return a.report(j, r, rec, kept)
 }
 
@@ -168,23 +198,24 @@ type finished struct {
 	*team.Result
 	output []task.ID // whose results make the answer; none if the coordinator makes it
 	kept   error     // why nothing was recorded that should have been
+	told   *chronicle
+	began  time.Time // by this command
+	lost   bool      // of something only a digest is kept
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, kept *keeper) (finished, error) {
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, kept *keeper) (out finished, err error) {
 	o := j.options(file)
 	o.Recorder = kept.recorder()
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = append(watch, kept.watch()...)
+		o.Subscribers = out.told.watched(append(watch, kept.watch()...))
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
 		return t.RunTasks(ctx, file.Tasks, &o)
 	}
-	var out finished
 	if file.Goal == nil {
-		var err error
 		if plan, err = t.Plan(file.Tasks, &o); err != nil {
 			return out, err
 		}
@@ -193,12 +224,21 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 		}
 	}
 	a.warn(append(warnings(file, plan), c.strays...))
-	res, err := a.follow(ctx, j, plan, start)
+	if out.told, err = a.chronicle(j, file); err != nil {
+		return out, err
+	}
+	if err := out.told.options(ctx, &o); err != nil {
+		return out, err
+	}
+	a.tellChanges(j.again, file)
+	out.began = a.now()
+	if out.Result, err = a.follow(ctx, j, plan, start); err == nil {
+		err = out.told.unbegun()
+	}
 	if err != nil {
 		return out, err
 	}
-	res.Command = j.command
-	out.Result = res
+	out.Command, out.lost = j.command, out.told.unkeyed(out.Result, file)
 	return out, nil
 }
 
@@ -223,7 +263,12 @@ func (a *app) report(j *job, res finished, rec *recording, kept *keeper) error {
 	} else if text := answer(res.output, res.Result); text != "" {
 		err = a.apart(func() error { return a.printText(text) })
 	}
-	a.summarize(res.Result, a.mode(j.progress))
+	shown := *res.Result
+	if j.again != nil {
+		shown.StartedAt = res.began // how long this command took
+	}
+	a.summarize(&shown, a.mode(j.progress))
+	a.tellKept(j, res)
 	status := statusOf(res.Result)
 	for _, err := range []error{err, res.kept} {
 		if err != nil {
@@ -258,6 +303,8 @@ func statusOf(res *team.Result) int {
 		return stop.status()
 	}
 	switch {
+	case res.Unkept != nil:
+		return statusNoRun
 	case res.Success():
 		return statusOK
 	case !res.Answered && res.Status != team.StatusBudget: // then calls were not made, whoever would have answered

@@ -256,6 +256,7 @@ func TestStdinMayBeClosed(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	cmd := exec.Command(shell, "-c", `"$0" run "$1" --offline --progress none <&-`, binary, harvestPath(t))
+	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "Dear owner")

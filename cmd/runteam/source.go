@@ -25,6 +25,9 @@ type source struct {
 	inputs       []string
 	params       []string
 	models       []string
+
+	stored     []spec.StoredFile // stand in for files that are gone
+	storedOnly bool              // and for all others
 }
 
 // flags adds the flags that set something in a spec.
@@ -72,7 +75,7 @@ func (s *source) load(a *app) (*spec.File, error) {
 	}
 	return spec.Load(spec.Options{
 		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
-		Inputs: inputs, Params: params, Models: s.models, Lookup: a.lookup,
+		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly, Lookup: a.lookup,
 	})
 }
 
@@ -89,10 +92,13 @@ func (s *source) reads(file *spec.File) []string {
 // readsOnce refuses to take two things from standard input.
 func (s *source) readsOnce(inputs map[string]string) error {
 	var from []string
-	for _, given := range []struct{ name, path string }{{"SPEC", s.path}, {"--team", s.team}, {"--orchestrator", s.orchestrator}, {"--coordinator", s.coordinator}, {"--goal", s.goal.text}} {
+	for _, given := range []struct{ name, path string }{{"SPEC", s.path}, {"--team", s.team}, {"--orchestrator", s.orchestrator}, {"--coordinator", s.coordinator}} {
 		if given.path == "-" {
 			from = append(from, given.name)
 		}
+	}
+	if s.goal.text == "-" && !s.goal.fixed {
+		from = append(from, "--goal")
 	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		if inputs[name] == "-" {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,8 @@ import (
 type stage struct {
 	offline bool
 	script  string
+	alone   bool   // --script alone asks for both
+	answers string // once it is known: the digest of the script, none without one; empty if models answer
 }
 
 func (s *stage) flags(cmd *cobra.Command) {
@@ -26,7 +30,7 @@ func (s *stage) flags(cmd *cobra.Command) {
 
 func (s *stage) check(cmd *cobra.Command) error {
 	switch {
-	case s.script != "" && !s.offline:
+	case s.script != "" && !s.offline && (!s.alone || cmd.Flags().Changed("offline")):
 		return usageError("--script needs --offline")
 	case cmd.Flags().Changed("script") && s.script == "":
 		return usageError("--script is empty: name a file")
@@ -46,12 +50,15 @@ func (s *stage) scriptOf(file *spec.File) string {
 }
 
 // readScript reads a script. What keeps the file itself from being read is said
-// of name, which is how the user named it.
-func readScript(name, path string) (*scripted.Script, error) {
-	script, err := scripted.ReadFile(path)
+// of name, which is how the user named it. The digest is of its text.
+func readScript(name, path string) (script *scripted.Script, digest string, err error) {
+	script, err = scripted.ReadFile(path)
+	if err == nil {
+		digest, err = digestOf(path)
+	}
 	at, ok := errors.AsType[*fs.PathError](err)
 	if !ok {
-		return script, err
+		return script, digest, err
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -61,7 +68,25 @@ func readScript(name, path string) (*scripted.Script, error) {
 	default:
 		err = at.Err
 	}
-	return nil, &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
+	return nil, "", &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
+}
+
+// digestOf returns the SHA-256 of a file in hexadecimal digits.
+func digestOf(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	return fmt.Sprintf("%x", sha256.Sum256(text)), err
+}
+
+// sign makes the script part of the version of whoever it answers for, so that
+// its answers are never taken for those of a model or of another script.
+func (s *stage) sign(file *spec.File) {
+	suffix := " scripted/" + s.answers
+	for i := range file.Agents {
+		file.Agents[i].Member.Version += suffix
+	}
+	if file.Coordinator != nil {
+		file.Coordinator.Version += suffix
+	}
 }
 
 // connector returns what connects the agents: to their endpoints, or to a script.
@@ -71,19 +96,21 @@ func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, 
 		return c, nil
 	}
 	var script *scripted.Script
+	s.answers = "none"
 	if path := s.scriptOf(file); path != "" {
 		var err error
 		name := "--script " + path
 		if s.script == "" {
 			name = "offline: " + path
 		}
-		if script, err = readScript(name, path); err != nil {
+		if script, s.answers, err = readScript(name, path); err != nil {
 			return nil, err
 		}
 		if file.Goal == nil { // whose tasks nobody knows yet
 			c.strays = strays(script, file.Tasks)
 		}
 	}
+	s.sign(file)
 	var err error
 	if c.server, err = scripted.Start(script, scripted.Options{}); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type row struct {
 	messages     int // delivered with this attempt
 	reason       string
 	note         string // of a model call that is made again
+	reused       string // of a result that nobody was asked for: where it is from
 	ended        int    // the how-manieth to end; 0 for one that has not
 }
 
@@ -161,8 +162,19 @@ func (t *table) end(r *row, e event.Event) {
 	case task.Skipped:
 		r.state, r.reason = skipped, reason(e)
 	default:
-		r.state = done
+		r.state, r.reused = done, reusedFrom(e)
 	}
+}
+
+// reusedFrom says where the result of a task is from that nobody was asked for.
+func reusedFrom(e event.Event) string {
+	switch e.Reused {
+	case "":
+		return ""
+	case e.Run:
+		return "from before"
+	}
+	return "reused from " + shortRun(e.Reused)
 }
 
 // lines renders the table for a terminal of a size. Height 0 shows every row.
@@ -229,6 +241,9 @@ func (r *row) detail(now time.Time) string {
 	case retrying:
 		return "in " + seconds(r.since.Sub(now)) + ": " + r.reason
 	case done:
+		if r.reused != "" {
+			return r.reused
+		}
 		return elapsed(r.took) + r.read()
 	}
 	return r.reason

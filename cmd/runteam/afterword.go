@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/runteam/runteam/team"
+)
+
+// tellKept says of a run that is in a journal what it did not ask for again,
+// where it is, and how to go on with it.
+func (a *app) tellKept(j *job, res finished) {
+	if res.told == nil {
+		return
+	}
+	if j.progress != "none" {
+		a.say("%s", strings.Join(afterword(j, &res), "\n"))
+	}
+	if res.lost && a.settings.level <= slog.LevelWarn {
+		a.say("runteam: warning: of what is above confidential the journal has only digests, so the tasks that it comes from run again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
+	}
+	if res.Unkept != nil {
+		a.say("runteam: the run is not kept to its end: %s", clean(res.Unkept.Error()))
+		a.say("         what is done is printed, and what had not begun was skipped; the journal has the run as far as it came")
+	}
+}
+
+// afterword are the lines for people.
+func afterword(j *job, res *finished) (lines []string) {
+	if j.again != nil {
+		lines = append(lines, "resumed: "+res.told.before(res.Result))
+	}
+	if saved := savingsOf(res.Result).String(); saved != "" {
+		lines = append(lines, "reused:  "+saved)
+	}
+	run := shortRun(res.RunID)
+	if j.journal.path != "" {
+		run += " --journal " + shellWord(j.journal.path)
+	}
+	text := fmt.Sprintf("run:     %s; to look at it: runteam show %s", shortRun(res.RunID), run)
+	if !res.Success() || res.Unkept != nil {
+		text += "; to go on with it: runteam resume " + run
+	}
+	return append(lines, text)
+}
+
+// before says what there was when the run was resumed.
+func (c *chronicle) before(res *team.Result) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if res.Success() && c.calls == 0 {
+		return "all of it was done before, and nobody was asked again"
+	}
+	text := fmt.Sprintf("%s done before", plural(c.kept, "task"))
+	cut := 0
+	for i := range res.Tasks {
+		cut += res.Tasks[i].Metrics.Interrupted
+	}
+	for i := range res.Steps {
+		cut += res.Steps[i].Metrics.Interrupted
+	}
+	if cut > 0 {
+		text += fmt.Sprintf("; %s had been interrupted", plural(cut, "attempt"))
+	}
+	return text
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/spec"
+)
+
+// An invocation is how a run was asked for, as a journal keeps it so that it
+// can be asked for again. Paths are as they were given, from Folder. What flags
+// said of the work itself, the goal and the parameters, is kept as files are,
+// since it may be as sensitive: see flagFiles.
+type invocation struct {
+	Folder       string   `json:"folder"`         // the working directory
+	Spec         string   `json:"spec,omitempty"` // - is standard input
+	Found        string   `json:"found"`          // where the spec was, absolute; or -
+	Team         string   `json:"team,omitempty"`
+	Orchestrator string   `json:"orchestrator,omitempty"`
+	Coordinator  string   `json:"coordinator,omitempty"`
+	Goal         bool     `json:"goal,omitempty"`
+	Inputs       []string `json:"inputs,omitempty"` // NAME=FILE
+	Params       []string `json:"params,omitempty"` // names
+	Models       []string `json:"models,omitempty"`
+
+	Offline bool   `json:"offline,omitempty"`
+	Script  string `json:"script,omitempty"`  // of --script
+	Answers string `json:"answers,omitempty"` // the digest of the script that answered; none without one
+
+	MaxConcurrency int      `json:"maxConcurrency,omitempty"`
+	TimeoutMs      int64    `json:"timeoutMs,omitempty"`
+	MaxTokenBudget int      `json:"maxTokenBudget,omitempty"`
+	Reuse          *bool    `json:"reuse,omitempty"` // nil means as the spec says
+	Fresh          []string `json:"fresh,omitempty"`
+
+	// Versions are what the answers of each agent depended on beside its prompts;
+	// that of the coordinator stands under its name.
+	Versions map[string]string `json:"versions,omitempty"`
+	Copies   []copied          `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
+}
+
+// copied is of a stored file where it was, and what was taken out of it.
+type copied struct {
+	Path    string   `json:"path"`
+	Found   string   `json:"found,omitempty"` // if it is not Path
+	Without []string `json:"without,omitempty"`
+}
+
+// The names under which a journal keeps what was said by flags, and the digest
+// of all of it where that may not stand in the clear. No file is called so.
+const (
+	goalText    = "--goal"
+	paramTexts  = "--param"
+	fingerprint = "--fingerprint"
+)
+
+// infoOf is what a journal keeps of a run beside what the run tells.
+func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
+	of := optionsOf(file, nil, a.now())
+	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.command, Time: of.Time, Tasks: of.Tasks, Inputs: of.Inputs}
+	v, err := j.invocation(file)
+	if err != nil {
+		return info, err
+	}
+	for _, s := range file.Stored() {
+		info.Files = append(info.Files, journal.File{Path: s.Path, Text: s.Text, Label: s.Label})
+		info.Label = info.Label.Join(s.Label)
+		if c := (copied{Path: s.Path, Without: s.Without}); s.Found != s.Path || len(s.Without) > 0 {
+			if s.Found != s.Path {
+				c.Found = s.Found
+			}
+			v.Copies = append(v.Copies, c)
+		}
+	}
+	said, err := j.flagFiles(file)
+	if err != nil {
+		return info, err
+	}
+	info.Files = append(info.Files, said...)
+	if info.Fingerprint = file.Fingerprint(); info.Label > label.Confidential { // it is a digest of all of it
+		info.Files = append(info.Files, journal.File{Path: fingerprint, Text: info.Fingerprint, Label: info.Label})
+		info.Fingerprint = ""
+	}
+	if len(file.Prices) > 0 {
+		if info.Prices, err = json.Marshal(file.Prices); err != nil {
+			return info, err
+		}
+	}
+	info.Invocation, err = json.Marshal(v)
+	return info, err
+}
+
+// invocation says how the run was asked for.
+func (j *job) invocation(file *spec.File) (*invocation, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if j.again != nil {
+		folder = j.again.memory.Folder // also if it is gone
+	}
+	v := &invocation{
+		Folder: folder, Spec: j.path, Found: file.Path, Team: j.team, Orchestrator: j.orchestrator, Coordinator: j.coordinator,
+		Goal: j.goal.given, Inputs: j.inputs, Models: j.models, Offline: j.offline, Script: j.script, Answers: j.answers,
+		MaxConcurrency: j.concurrency, TimeoutMs: j.timeout.Milliseconds(), MaxTokenBudget: j.budget, Reuse: j.reuse.asked(), Fresh: j.reuse.fresh,
+		Versions: map[string]string{},
+	}
+	if v.Found != "-" && !filepath.IsAbs(v.Found) {
+		v.Found = filepath.Join(folder, v.Found)
+	}
+	for _, given := range j.params {
+		name, _, _ := strings.Cut(given, "=")
+		v.Params = append(v.Params, name)
+	}
+	for i := range file.Agents {
+		v.Versions[file.Agents[i].Member.Name] = file.Agents[i].Member.Version
+	}
+	if file.Coordinator != nil {
+		v.Versions[handoff.Coordinator] = file.Coordinator.Version
+	}
+	return v, nil
+}
+
+// flagFiles are the texts that flags gave, each at the label of the text that
+// it became part of.
+func (j *job) flagFiles(file *spec.File) (said []journal.File, err error) {
+	if j.goal.given {
+		said = append(said, journal.File{Path: goalText, Text: j.goal.text, Label: file.Goal.Classification})
+	}
+	if len(j.params) > 0 {
+		text, err := json.Marshal(j.params)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, journal.File{Path: paramTexts, Text: string(text), Label: j.labelOf(file)})
+	}
+	return said, nil
+}
+
+// labelOf is the highest label of what stands in the spec and the files of flags.
+func (j *job) labelOf(file *spec.File) label.Classification {
+	level := label.Internal
+	for _, s := range file.Stored() {
+		switch s.Path {
+		case j.path, j.team, j.orchestrator, j.coordinator:
+			level = level.Join(s.Label)
+		}
+	}
+	return level
+}
+
+// A remembered run is what a journal has of how a run was asked for.
+type remembered struct {
+	invocation
+	stored      []spec.StoredFile
+	fingerprint string // empty if it cannot be told any more
+	goal        string
+	params      []string          // K=V
+	missing     map[string]string // of what cannot be had any more, by path or the name of the flag: why
+}
+
+// remember reads back what infoOf kept.
+func remember(info *journal.Info) (*remembered, error) {
+	m := &remembered{fingerprint: info.Fingerprint, missing: map[string]string{}}
+	if len(info.Invocation) == 0 {
+		return nil, &fault{kind: kindUsage, err: fmt.Errorf("run %s was not made by this command, which cannot know how it was asked for", info.Run)}
+	}
+	if err := json.Unmarshal(info.Invocation, &m.invocation); err != nil {
+		return nil, &fault{kind: kindRuntime, err: fmt.Errorf("run %s: how it was asked for cannot be read: %w", info.Run, err)}
+	}
+	about := map[string]copied{}
+	for _, c := range m.Copies {
+		about[c.Path] = c
+	}
+	for _, f := range info.Files {
+		if f.Missing != "" {
+			m.missing[f.Path] = f.Missing
+			continue
+		}
+		switch f.Path {
+		case goalText:
+			m.goal = f.Text
+		case fingerprint:
+			m.fingerprint = f.Text
+		case paramTexts:
+			if err := json.Unmarshal([]byte(f.Text), &m.params); err != nil {
+				return nil, &fault{kind: kindRuntime, err: fmt.Errorf("run %s: its --param cannot be read: %w", info.Run, err)}
+			}
+		default:
+			c := about[f.Path]
+			m.stored = append(m.stored, spec.StoredFile{Path: f.Path, Found: cmp.Or(c.Found, f.Path), Text: f.Text, Label: f.Label, Without: c.Without})
+		}
+	}
+	return m, nil
+}
+
+// source is the spec as the run had it, with what flags set in it.
+func (m *remembered) source() (source, error) {
+	s := source{
+		path: m.Spec, team: m.Team, orchestrator: m.Orchestrator, coordinator: m.Coordinator,
+		inputs: m.Inputs, params: m.params, models: m.Models, stored: m.stored,
+	}
+	if m.Goal {
+		if why := m.missing[goalText]; why != "" {
+			return s, &fault{kind: kindRuntime, err: fmt.Errorf("the goal of the run cannot be read: %s", why)}
+		}
+		s.goal = goalFlag{text: m.goal, given: true, fixed: true}
+	}
+	if why := m.missing[paramTexts]; why != "" {
+		return s, &fault{kind: kindRuntime, err: fmt.Errorf("what --param said of %s cannot be read: %s", strings.Join(m.Params, ", "), why)}
+	}
+	return s, nil
+}
+
+// restoreVersions gives the agents of a spec the versions that they had in the run.
+func (m *remembered) restoreVersions(file *spec.File) {
+	for i := range file.Agents {
+		member := &file.Agents[i].Member
+		if v, ok := m.Versions[member.Name]; ok {
+			member.Version = v
+		}
+	}
+	if v, ok := m.Versions[handoff.Coordinator]; ok && file.Coordinator != nil {
+		file.Coordinator.Version = v
+	}
+}

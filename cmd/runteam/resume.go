@@ -1,0 +1,314 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+)
+
+// A resumption is a run that is taken up where it is.
+type resumption struct {
+	journal *journal.Journal
+	keyed   bool
+	stored  *journal.Stored
+	memory  *remembered
+	anew    bool // flags ask for something else than the run did
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	j := &job{stage: stage{alone: true}}
+	cmd := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Go on with a run that was interrupted or failed, and pay for nothing twice",
+		Long: `resume takes up a run of the journal: the last one, or the one whose id begins
+with RUN. What completed is not asked for again, unless what its agent would see
+has changed since; what failed, was skipped or was interrupted runs again. The
+spec and its files are read from where they were, or, if they are gone or came
+from standard input, from the copies in the journal. Flags are those of the run,
+unless they are given anew.`,
+		Example: `  runteam resume                               the last run of this folder's journal
+  runteam resume 1f3c                          the one whose id begins so
+  runteam resume 1f3c --model gpt-4o           with another model: what it affects is asked again
+  runteam resume --fresh "Score fraud"         and this task in any case`,
+		Args: oneRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.resume(cmd, j, strings.Join(args, ""))
+		},
+	}
+	j.source.flags(cmd)
+	j.stage.flags(cmd)
+	j.limits.flags(cmd, "the work of this command")
+	j.viewFlags(cmd)
+	j.trace.flags(cmd)
+	cmd.Flags().BoolVar(&j.record.force, "force", false, "with --trace and --audit-anchor: replace a file that exists")
+	j.reuse.freshFlag(cmd)
+	j.journal.flags(cmd)
+	return cmd
+}
+
+// oneRun accepts one RUN or none.
+func oneRun(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return usageError("%s takes one RUN, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
+	case len(args) == 1 && args[0] == "":
+		return usageError("RUN is empty: write the id of a run, or leave it out for the last one")
+	}
+	return nil
+}
+
+// resume goes on with a run.
+func (a *app) resume(cmd *cobra.Command, j *job, run string) error {
+	if err := j.check(cmd, a); err != nil {
+		return err
+	}
+	again, err := a.resumption(cmd.Context(), j, run)
+	if err != nil {
+		return err
+	}
+	defer again.journal.Close() //nolint:errcheck // what of it matters, the run has said
+	if err := j.takeUp(cmd, again); err != nil {
+		return err
+	}
+	return a.runJob(cmd, j)
+}
+
+// resumption finds the run and reads what the journal has of it.
+func (a *app) resumption(ctx context.Context, j *job, run string) (again *resumption, err error) {
+	key, err := a.journalKey(j.journal.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	again = &resumption{keyed: key != nil}
+	if again.journal, j.journal.at, err = a.openJournal(&j.journal, toChange); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = again.journal.Close()
+		}
+	}()
+	if again.stored, err = again.journal.Load(ctx, run); err != nil {
+		return nil, unfound(err)
+	}
+	if again.memory, err = remember(&again.stored.Info); err != nil {
+		return nil, err
+	}
+	return again, j.readable(again)
+}
+
+// unfound words that there is no such run, or that the journal cannot be read.
+func unfound(err error) error {
+	if errors.Is(err, journal.ErrUnknownRun) || errors.Is(err, journal.ErrAmbiguousRun) {
+		return &fault{kind: kindUsage, err: err}
+	}
+	return &fault{kind: kindRuntime, err: err}
+}
+
+// readable refuses a run with results that another key would open: they would
+// be paid for again for want of a flag.
+func (j *job) readable(again *resumption) error {
+	var titles []string
+	for _, x := range latest(&again.stored.History) {
+		if strings.Contains(x.Missing, journal.ErrNoKey.Error()) && !slices.Contains(j.reuse.fresh, x.Title) {
+			titles = append(titles, x.Title)
+		}
+	}
+	if len(titles) == 0 {
+		return nil
+	}
+	advice := "give it with --journal-key FILE or " + envJournalKey
+	if again.keyed {
+		advice = "the one that was given is another"
+	}
+	return &fault{kind: kindRuntime, err: fmt.Errorf("run %s: results are encrypted under a key: %s; --fresh runs a task again whose result cannot be read: %s", shortRun(again.stored.Info.Run), advice, listed(titles, 3))}
+}
+
+// latest returns the last exchange of each task that completed.
+func latest(h *event.History) []*event.Exchange {
+	at := map[task.ID]int{}
+	var out []*event.Exchange
+	for i := range h.Log {
+		x := h.Log[i].Exchange
+		if x == nil || x.Part != "" || !x.Completed() {
+			continue
+		}
+		if k, known := at[x.Task]; known {
+			out[k] = x
+			continue
+		}
+		at[x.Task] = len(out)
+		out = append(out, x)
+	}
+	return out
+}
+
+// takeUp asks for a run as it was asked for, but for what flags say anew.
+func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
+	m := again.memory
+	if err := j.moveTo(m); err != nil {
+		return err
+	}
+	own := j.source
+	was, err := m.source()
+	if err != nil && !(m.missing[paramTexts] != "" && j.covers(m.Params)) {
+		return err
+	}
+	was.storedOnly = j.storedOnly
+	was.inputs, was.params = replaced(was.inputs, own.inputs), replaced(was.params, own.params)
+	was.models = append(slices.Clone(was.models), own.models...)
+	if slices.ContainsFunc(own.inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.path != "-" {
+		was.stored = slices.DeleteFunc(was.stored, func(s spec.StoredFile) bool { return s.Path == "-" }) // somebody writes it again
+	}
+	j.source = was
+	changed := cmd.Flags().Changed
+	if !changed("offline") {
+		j.offline = m.Offline || changed("script")
+	}
+	if j.offline && !changed("script") {
+		j.script = m.Script
+	}
+	j.concurrency, j.budget = cmp.Or(j.concurrency, m.MaxConcurrency), cmp.Or(j.budget, m.MaxTokenBudget)
+	j.timeout = cmp.Or(j.timeout, time.Duration(m.TimeoutMs)*time.Millisecond)
+	if m.Reuse != nil {
+		j.reuse.on, j.reuse.given = *m.Reuse, true
+	}
+	j.reuse.fresh = append(undone(m.Fresh, &again.stored.History), j.reuse.fresh...)
+	again.anew = len(own.inputs)+len(own.params)+len(own.models) > 0
+	j.command, j.again = again.stored.Info.Command, again
+	return nil
+}
+
+// covers reports whether flags give all parameters of a list.
+func (j *job) covers(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(j.params, func(given string) bool { return strings.HasPrefix(given, name+"=") })
+	})
+}
+
+// replaced returns pairs of NAME=VALUE with those of anew in the place of those
+// of the same name.
+func replaced(old, anew []string) []string {
+	out := slices.DeleteFunc(slices.Clone(old), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.ContainsFunc(anew, func(other string) bool { return strings.HasPrefix(other, name+"=") })
+	})
+	return append(out, anew...)
+}
+
+// undone returns the tasks that were to be run whatever there is and have not
+// completed by now: those that have, have done so.
+func undone(fresh []string, h *event.History) []string {
+	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
+		return slices.ContainsFunc(latest(h), func(x *event.Exchange) bool {
+			return x.From == "" && (task.Normalize(x.Title) == task.Normalize(name) || string(x.Task) == name)
+		})
+	})
+}
+
+// moveTo makes the working directory of the run that of the command, so that
+// paths lead where they did. If it is gone, so are the files, and the copies
+// serve.
+func (j *job) moveTo(m *remembered) error {
+	here, err := os.Getwd()
+	if err != nil || here == m.Folder {
+		return err
+	}
+	if err := j.anchor(here); err != nil {
+		return err
+	}
+	if at, err := os.Stat(m.Folder); err != nil || !at.IsDir() {
+		j.storedOnly = true
+		return nil
+	}
+	if err := os.Chdir(m.Folder); err != nil {
+		return &fault{kind: kindIO, err: fmt.Errorf("the working directory of the run, %s: %w", m.Folder, plainly(err))}
+	}
+	return nil
+}
+
+// anchor makes the paths that flags name lead from anywhere where they lead from here.
+func (j *job) anchor(here string) error {
+	for _, path := range []*string{&j.script, &j.trace.file.path, &j.trace.anchor.path, &j.trace.keyFile} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(here, *path)
+		}
+	}
+	given, err := pairs("input", "NAME=FILE", j.inputs)
+	if err != nil {
+		return err
+	}
+	j.inputs = nil
+	for name, path := range given {
+		if path != "-" && path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(here, path)
+		}
+		j.inputs = append(j.inputs, name+"="+path)
+	}
+	slices.Sort(j.inputs)
+	return nil
+}
+
+// tellChanges says of what a run is resumed that is not as it was.
+func (a *app) tellChanges(again *resumption, file *spec.File) {
+	if again == nil {
+		return
+	}
+	for _, path := range file.Restored() {
+		if path == "-" {
+			path = "standard input"
+		}
+		a.say("resume:  %s is not there any more: its copy in the journal is used", cleanLine(path))
+	}
+	if now, was := file.Fingerprint(), again.memory.fingerprint; was != "" && now != was {
+		text := "the spec has changed since"
+		if again.anew {
+			text = "flags or the spec ask for something else than before"
+		}
+		a.say("resume:  %s: what that affects runs again", text)
+	}
+	for _, name := range changedInputs(&again.stored.History, file) {
+		a.say("resume:  input %s has changed since: what it affects runs again", cleanLine(name))
+	}
+	for _, x := range latest(&again.stored.History) {
+		if x.Missing != "" && !strings.Contains(x.Missing, journal.ErrNoKey.Error()) {
+			a.say("resume:  the result of %s cannot be read, so it runs again: %s", cleanLine(x.Title), cleanLine(x.Missing))
+		}
+	}
+}
+
+// changedInputs names the inputs whose text is not what it was.
+func changedInputs(h *event.History, file *spec.File) (names []string) {
+	if len(h.Begins) == 0 {
+		return nil
+	}
+	was := map[string]event.Key{}
+	for _, in := range h.Begins[len(h.Begins)-1].Inputs {
+		was[in.Name] = in.Key
+	}
+	for i := range file.Run.Inputs {
+		in := &file.Run.Inputs[i]
+		key := event.Key(sha256.Sum256([]byte(in.Text)))
+		if h.Mask != nil {
+			key = h.Mask(key)
+		}
+		if old, known := was[in.Name]; known && old != key {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// reusing says what of earlier runs may be taken in the place of calls.
+type reusing struct {
+	on    bool
+	given bool // by --reuse
+	fresh []string
+}
+
+// freshFlag adds the flag that asks agents again.
+func (r *reusing) freshFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&r.fresh, "fresh", nil, "run `TASK`, by title or key, whatever answers there are (repeatable)")
+}
+
+func (r *reusing) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.on, "reuse", false, "take answers of earlier runs in the journal where an agent would be asked the very same (default: as the spec says)")
+	r.freshFlag(cmd)
+}
+
+// asked returns what --reuse says; nil means as the spec does.
+func (r *reusing) asked() *bool {
+	if !r.given {
+		return nil
+	}
+	return &r.on
+}
+
+// settle applies the flags to a spec, and refuses what contradicts it or what
+// it does not know. A run that is resumed has answers of its own.
+func (r *reusing) settle(file *spec.File, keeps, resumed bool) error {
+	if r.given {
+		file.Run.Reuse = r.on
+	}
+	switch {
+	case file.Run.Reuse && !keeps && r.given:
+		return usageError("--reuse takes answers from the journal, and with --no-journal there is none: take one of them back")
+	case file.Run.Reuse && !keeps:
+		return usageError("the spec says reuse: true, which takes answers from the journal, and with --no-journal there is none: take --no-journal back, or add --reuse=false")
+	case len(r.fresh) > 0 && !file.Run.Reuse && !resumed:
+		return usageError("--fresh %s: every task is run anyway; --fresh makes exceptions from --reuse", r.fresh[0])
+	}
+	file.Run.Fresh = r.fresh
+	return r.known(file.Tasks)
+}
+
+// known refuses a task that is not there. Of a goal nobody knows the tasks yet.
+func (r *reusing) known(tasks []task.Spec) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	var titles []string
+	for i := range tasks {
+		titles = append(titles, tasks[i].Title)
+	}
+	for _, name := range r.fresh {
+		folded := task.Normalize(name)
+		if slices.ContainsFunc(tasks, func(t task.Spec) bool {
+			return task.Normalize(t.Title) == folded || t.Key != "" && t.Key == folded || string(task.NewID(t.Title)) == name
+		}) {
+			continue
+		}
+		hint := "write the title of a task of the spec"
+		if near, ok := task.Nearest(name, titles); ok {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return usageError("--fresh %q: no task is called that: %s", name, hint)
+	}
+	return nil
+}
+
+// A saving is what was not asked for again.
+type saving struct {
+	tasks, steps int
+	tokens       int
+}
+
+// savingsOf counts what a run took from others.
+func savingsOf(res *team.Result) (s saving) {
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.Reused != "" && t.Reused != res.RunID {
+			s.tasks++
+			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+		}
+	}
+	for i := range res.Steps {
+		if t := &res.Steps[i]; t.Reused != "" && t.Reused != res.RunID {
+			s.steps++
+			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+		}
+	}
+	return s
+}
+
+// String is "3 tasks reused, 12,300 tokens saved"; empty if nothing was.
+func (s saving) String() string {
+	if s.tasks+s.steps == 0 {
+		return ""
+	}
+	text := plural(s.tasks, "task") + " reused"
+	if s.steps > 0 {
+		text = plural(s.tasks, "task") + " and " + plural(s.steps, "step") + " of the coordinator reused"
+	}
+	return text + fmt.Sprintf(", %s saved", plural(s.tokens, "token"))
+}
+
+// shortRun is enough of the id of a run to name it.
+func shortRun(id string) string {
+	const enough = 8
+	return id[:min(len(id), enough)]
+}
