@@ -1,13 +1,16 @@
 package journal_test
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/journal/journaltest"
 )
@@ -75,4 +78,53 @@ func BenchmarkLoad(b *testing.B) {
 		require.NoError(b, err)
 		require.Len(b, s.History.Log, 20_000)
 	}
+}
+
+// BenchmarkRecall asks for 1,000 answers of another run.
+func BenchmarkRecall(b *testing.B) {
+	j, err := journal.Open(filepath.Join(b.TempDir(), "runs.db"), journal.Options{Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+	require.NoError(b, err)
+	defer j.Close()
+	r, err := j.Begin(b.Context(), journal.Info{Run: "r1"})
+	require.NoError(b, err)
+	story := journaltest.NewTeller("r1", 1)
+	for n := 0; n < 1000; n += 16 {
+		var all []event.Entry
+		for i := range 16 {
+			before, after := story.Complete(n+i, 1000)
+			all = append(append(all, before...), after...)
+		}
+		require.NoError(b, journaltest.Append(r, all...))
+	}
+	other, err := j.Begin(b.Context(), journal.Info{Run: "r2"})
+	require.NoError(b, err)
+	for b.Loop() {
+		for n := range 1000 {
+			list, err := other.Recall(b.Context(), journaltest.Key(n))
+			require.NoError(b, err)
+			require.Len(b, list, 1)
+		}
+	}
+}
+
+// What was removed is not in the file any more, and its space is given back.
+func TestRemovedRunIsGone(t *testing.T) {
+	t.Parallel()
+	path := written(t, 50)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	var blob []byte
+	require.NoError(t, db.QueryRow("select kept from batches where n = 20").Scan(&blob))
+	require.NoError(t, db.Close())
+	before := files(t, filepath.Dir(path))["runs.db"]
+	require.True(t, strings.Contains(before, string(blob[100:200])))
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	_, bytes, err := j.Remove(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	after := files(t, filepath.Dir(path))["runs.db"]
+	require.False(t, strings.Contains(after, string(blob[100:200])))
+	require.Less(t, len(after), len(before)/2)
+	require.EqualValues(t, len(before)-len(after), bytes)
 }

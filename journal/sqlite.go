@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -83,6 +84,7 @@ type file struct {
 	o     Options
 	write *sql.DB // one connection; nil if it is read only
 	read  *sql.DB
+	still bool // nobody can change the file
 
 	add, lent *sql.Stmt // of write
 }
@@ -133,8 +135,16 @@ func (f *file) look(ctx context.Context) (used bool, err error) {
 	return f.probe(ctx)
 }
 
-// probe asks SQLite what it only reads.
+// probe asks SQLite, which only reads.
 func (f *file) probe(ctx context.Context) (used bool, err error) {
+	if used, err = f.ask(ctx); f.alone(err) {
+		f.still = true
+		return f.ask(ctx)
+	}
+	return used, err
+}
+
+func (f *file) ask(ctx context.Context) (used bool, err error) {
 	db, err := f.connect(f.reading())
 	if err != nil {
 		return false, err
@@ -235,14 +245,23 @@ func (f *file) connect(settings url.Values) (*sql.DB, error) {
 	return sql.Open("sqlite", name.String())
 }
 
-// reading returns the settings of a handle that only reads. Where SQLite cannot
-// make the files that it needs beside the file it is read as one that nobody
-// changes.
+// reading returns the settings of a handle that only reads.
 func (f *file) reading() url.Values {
-	if _, err := os.Stat(f.path + "-wal"); errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly && !writableFolder(filepath.Dir(f.path)) {
+	if f.still {
 		return url.Values{"mode": {"ro"}, "immutable": {"1"}}
 	}
 	return url.Values{"mode": {"ro"}, "_pragma": {"query_only(true)"}}
+}
+
+// alone reports whether SQLite cannot read a file only because it cannot make
+// the files that it needs beside it. Then nobody can write there, and it can be
+// read as one that nobody changes.
+func (f *file) alone(err error) bool {
+	if c := code(err); !f.o.ReadOnly || f.still || c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY {
+		return false
+	}
+	_, missing := os.Stat(f.path + "-wal")
+	return errors.Is(missing, fs.ErrNotExist)
 }
 
 // close closes the handles: the one that writes last, since it then tidies up.
@@ -277,7 +296,7 @@ func explain(err error) error {
 	switch {
 	case ok:
 		return fmt.Errorf("%w (%s)", why, strings.TrimSpace(err.Error()))
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnlyVolume):
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %w", ErrReadFile, err)
 	case errors.Is(err, sql.ErrConnDone):
 		return ErrClosed

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -327,9 +328,10 @@ func (j *Journal) answersIn(l leaf, masked event.Key) (list []event.Exchange, er
 		return nil, err
 	}
 	d := &decoder{vault: j.vault, run: l.id}
+	key := hex.AppendEncode(nil, masked[:])
 	for line := range bytes.Lines(lines) {
 		kind, value := split(line)
-		if kind != kindExchange {
+		if kind != kindExchange || !bytes.Contains(value, key) {
 			continue
 		}
 		x, err := d.exchange(value)
