@@ -93,7 +93,7 @@ Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 	root.SetFlagErrorFunc(a.flagError)
 	a.settings.flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.auditCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.auditCommand(), a.explainCommand(), a.runsCommand(), a.showCommand(), a.replayCommand(), a.gcCommand(), a.versionCommand())
 	a.completionCommand(root)
 	helpCommand(root)
 	return root

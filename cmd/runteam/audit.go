@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/journal"
 )
 
 // envAuditKey names the environment variable that --key-file and --audit-key go before.
@@ -24,7 +25,7 @@ func (a *app) auditCommand() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError("unknown command %q: write %s verify FILE", args[0], cmd.CommandPath())
+			return usageError("unknown command %q: write %s verify [RUN|FILE]", args[0], cmd.CommandPath())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -34,6 +35,7 @@ func (a *app) auditCommand() *cobra.Command {
 
 // auditing is what is known of a record from elsewhere.
 type auditing struct {
+	looking
 	head    string
 	keyFile string
 }
@@ -41,22 +43,27 @@ type auditing struct {
 func (a *app) auditVerifyCommand() *cobra.Command {
 	s := &auditing{}
 	cmd := &cobra.Command{
-		Use:   "verify FILE",
+		Use:   "verify [RUN|FILE]",
 		Short: "Read the record of a run and say whether it was altered",
-		Long: `verify reads the record in FILE, which "runteam run --trace FILE" writes, - for
-standard input, and says whether it was altered: in its decisions, its prompts,
-its events, its result, any line of it. The answer is
+		Long: `verify reads the record of a run in the journal: of the newest, or of the one
+whose id begins with RUN. If there is a file of that name it reads that, as the
+record which "runteam run --trace FILE" writes; - is standard input. It says
+whether the record was altered: in its decisions, its prompts, its events, its
+result, any line of it. The answer is
 
   verified                    closed, unaltered, and it ends with the head of --head
   consistent, not anchored    closed and unaltered in itself; no head was given
   open                        unaltered as far as it says; a closing line is missing
   broken at line N            altered
 
-Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read.`,
-		Example: `  runteam audit verify trace.jsonl --head "$(cat trace.head)"`,
+Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read; 3 the
+journal cannot be read.`,
+		Example: `  runteam audit verify                         the newest run
+  runteam audit verify 0195c3a1 --head a06a…b9be:9
+  runteam audit verify trace.jsonl --head "$(cat trace.head)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("%s takes one FILE, not %d", cmd.CommandPath(), len(args))
+			if len(args) > 1 {
+				return usageError("%s takes one RUN or FILE, not %d", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -65,9 +72,13 @@ Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be r
 			if err != nil {
 				return err
 			}
-			return a.auditVerify(cmd.Context(), args[0], o)
+			if err := s.arguments(args); err != nil {
+				return err
+			}
+			return a.auditVerify(cmd, s, o)
 		},
 	}
+	s.flags(cmd)
 	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run said it")
 	cmd.Flags().StringVar(&s.keyFile, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+envAuditKey+")")
 	return cmd
@@ -111,27 +122,23 @@ func (a *app) auditKey(file string) ([]byte, error) {
 }
 
 // auditVerify reads a record and prints what it is worth.
-func (a *app) auditVerify(ctx context.Context, path string, o audit.VerifyOptions) error {
-	r := a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		r = file
-	}
-	report, err := audit.Verify(until{ctx, r}, o)
+func (a *app) auditVerify(cmd *cobra.Command, s *auditing, o audit.VerifyOptions) error {
+	in, err := s.record(cmd, a)
 	if err != nil {
-		return unread(path, err)
+		return err
+	}
+	defer in.Close()
+	report, err := audit.Verify(until{cmd.Context(), in}, o)
+	if err != nil {
+		return unread(in.name, err)
 	}
 	if report.Keyed && o.Key == nil {
-		return usageError("%s: the record was written with a key: give --key-file FILE or set %s", path, envAuditKey)
+		return usageError("%s: the record was written with a key: give --key-file FILE or set %s", in.name, envAuditKey)
 	}
 	if a.settings.json() {
 		err = a.printJSON(report)
 	} else {
-		err = a.printText(auditSentence(report))
+		err = a.printText(auditSentence(report, in.of))
 	}
 	if err = satisfied(err); err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
 		err = ended(statusFailed)
@@ -139,12 +146,57 @@ func (a *app) auditVerify(ctx context.Context, path string, o audit.VerifyOption
 	return err
 }
 
+// record opens a file, or the lines of a run of the journal.
+func (s *auditing) record(cmd *cobra.Command, a *app) (*recordOf, error) {
+	if s.run == "-" {
+		return &recordOf{Reader: a.stdin, name: s.run}, nil
+	}
+	if s.run != "" && isFile(s.run) {
+		file, err := os.Open(s.run)
+		return &recordOf{Reader: file, name: s.run, close: []io.Closer{file}}, err
+	}
+	s.auditKey = s.keyFile
+	j, err := s.open(cmd, a)
+	if err != nil {
+		return nil, neither(s.run, err)
+	}
+	found, err := j.Find(cmd.Context(), s.run)
+	var lines io.ReadCloser
+	if err == nil {
+		lines, err = j.Lines(cmd.Context(), found.Run)
+	}
+	if err != nil {
+		_ = j.Close()
+		return nil, neither(s.run, unloaded(whyEnded(cmd.Context(), err)))
+	}
+	return &recordOf{Reader: lines, name: "run " + found.Run, of: " of the record of run " + cleanLine(found.Run), close: []io.Closer{lines, j}}, nil
+}
+
+// A recordOf is a record that is being read.
+type recordOf struct {
+	io.Reader
+	name  string
+	of    string // says of a run what its lines are of
+	close []io.Closer
+}
+
+// Close closes what it is read from, all of which was only read.
+func (r *recordOf) Close() {
+	for _, c := range r.close {
+		_ = c.Close()
+	}
+}
+
 // unread words a failure to read a record, or what a signal made of it.
 func unread(path string, err error) error {
 	if cause, ok := errors.AsType[*interrupted](err); ok {
 		return &fault{kind: kindRuntime, err: fmt.Errorf("%s: %w", path, err), exit: cause.status()}
 	}
-	return &fault{kind: kindIO, err: fmt.Errorf("%s: %w", path, err)}
+	k := kindIO
+	if _, ok := errors.AsType[*journal.Error](err); ok {
+		k = kindRuntime
+	}
+	return &fault{kind: k, err: fmt.Errorf("%s: %w", path, err)}
 }
 
 // until reads until its context ends.
@@ -161,10 +213,11 @@ func (u until) Read(p []byte) (int, error) {
 }
 
 // auditSentence is the answer for people: what it is worth, for which lines.
-func auditSentence(r audit.Report) string {
+// Of is what those are lines of, unless that is a file.
+func auditSentence(r audit.Report, of string) string {
 	switch {
 	case r.Status == audit.Broken && r.Line > 0:
-		return fmt.Sprintf("broken at line %d: %s", r.Line, r.Why)
+		return fmt.Sprintf("broken at line %d%s: %s", r.Line, of, r.Why)
 	case r.Status == audit.Broken || r.Runs == 0:
 		return fmt.Sprintf("%s: %s", r.Status, r.Why)
 	}
@@ -181,7 +234,7 @@ func auditSentence(r audit.Report) string {
 		text += fmt.Sprintf("; it continues the record with head %s", r.Previous)
 	}
 	if r.Status == audit.Open {
-		text += fmt.Sprintf("; line %d: %s", r.Line, r.Why)
+		text += fmt.Sprintf("; line %d%s: %s", r.Line, of, r.Why)
 	}
 	return text
 }

@@ -108,9 +108,9 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 		kind string
 		want string
 	}{
-		{[]string{"audit", "verifi"}, "usage", "write runteam audit verify FILE"},
-		{[]string{"audit", "verify"}, "usage", "takes one FILE, not 0"},
-		{[]string{"audit", "verify", "a", "b"}, "usage", "takes one FILE, not 2"},
+		{[]string{"audit", "verifi"}, "usage", "write runteam audit verify [RUN|FILE]"},
+		{[]string{"audit", "verify"}, "io", "there is no journal"},
+		{[]string{"audit", "verify", "a", "b"}, "usage", "takes one RUN or FILE, not 2"},
 		{[]string{"audit", "verify", "keyed"}, "usage", "keyed: the record was written with a key: give --key-file FILE or set RUNTEAM_AUDIT_KEY"},
 		{[]string{"audit", "verify", "keyed", "--head", ""}, "usage", "--head is empty"},
 		{[]string{"audit", "verify", "keyed", "--head", "abc"}, "usage", `--head "abc" is no head: it has 64 hexadecimal digits`},
@@ -119,7 +119,7 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 		{[]string{"audit", "verify", "keyed", "--key-file", "short"}, "usage", "the key in short has 15 bytes: a key has 16 or more"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "none"}, "usage", "the key in none has 0 bytes"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "missing"}, "io", "--key-file: open missing"},
-		{[]string{"audit", "verify", "missing"}, "io", "open missing"},
+		{[]string{"audit", "verify", "missing"}, "io", "missing: there is no such file; as a run: there is no journal"},
 		{[]string{"audit", "verify", "."}, "io", ".: read line 1: "},
 		{[]string{"audit", "verify", "keyed", "--hed", "x"}, "usage", "did you mean --head?"},
 	} {

@@ -14,9 +14,10 @@ import (
 	"github.com/runteam/runteam/trace"
 )
 
-// explaining is one look at a trace, as the arguments ask for it.
+// explaining is one look at a run or a trace, as the arguments ask for it.
 type explaining struct {
-	path, task string
+	looking
+	path, task string // an empty path is the run of looking
 	contains   string
 	follow     bool // --contains was given
 }
@@ -24,49 +25,54 @@ type explaining struct {
 func (a *app) explainCommand() *cobra.Command {
 	e := &explaining{}
 	cmd := &cobra.Command{
-		Use:   "explain FILE [TASK]",
+		Use:   "explain [RUN|FILE] [TASK]",
 		Short: "Show what each prompt of a run contained, where it came from, and what was withheld",
-		Long: `explain reads the trace of a run, which "runteam run --trace FILE" writes. For
-each prompt it shows every range of bytes with its source, what was withheld by
-which rule, and what was there and not sent. With --contains it says where a
-text occurs, and who brought it in. TASK is a title, a key or an id, or a step
-of the coordinator; FILE may be - for standard input. What is above the
-clearance of whoever the run was for is not in the trace: of it explain shows
-the source, the label and the length.`,
-		Example: `  runteam run claims.yaml --offline --trace claims.jsonl
-  runteam explain claims.jsonl
-  runteam explain claims.jsonl "Score fraud"
-  runteam explain claims.jsonl --contains "policy 4417"`,
+		Long: `explain reads a run of the journal: the newest, or the one whose id begins with
+RUN. If there is a file of that name it reads that, as a trace, which "runteam run
+--trace FILE" writes; - is standard input. For each prompt it shows every range of
+bytes with its source, what was withheld by which rule, and what was there and not
+sent. With --contains it says where a text occurs, and who brought it in. TASK is
+a title, a key or an id, or a step of the coordinator. What is above the clearance
+of whoever the run was for is not shown: of it explain says the source, the label
+and the length.`,
+		Example: `  runteam explain                              the newest run
+  runteam explain 0195c3a1 "Score fraud"
+  runteam explain --contains "policy 4417"
+  runteam run claims.yaml --offline --trace claims.jsonl
+  runteam explain claims.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return usageError("%s needs the FILE that \"run --trace FILE\" wrote", cmd.CommandPath())
-			case len(args) > 2:
-				return usageError("%s takes a FILE and a TASK, not %d arguments: quote a title of several words", cmd.CommandPath(), len(args))
+			if len(args) > 2 {
+				return usageError("%s takes a RUN or FILE and a TASK, not %d arguments: quote a title of several words", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e.path, e.follow = args[0], cmd.Flags().Changed("contains")
+			e.follow = cmd.Flags().Changed("contains")
+			if err := e.arguments(args); err != nil {
+				return err
+			}
+			if e.run != "" && isFile(e.run) {
+				e.path = e.run
+			}
 			if len(args) == 2 {
-				e.task = args[1]
-				if e.task == "" {
+				if e.task = args[1]; e.task == "" {
 					return usageError("TASK is empty: write a title, a key or an id, or leave it out")
 				}
 			}
-			return a.explain(e)
+			return a.explain(cmd, e)
 		},
 	}
+	e.flags(cmd)
 	cmd.Flags().StringVar(&e.contains, "contains", "", "say where `TEXT` occurs, and who brought it in")
 	complete(cmd, "contains", nil)
 	return cmd
 }
 
-func (a *app) explain(e *explaining) error {
+func (a *app) explain(cmd *cobra.Command, e *explaining) error {
 	if e.follow && strings.TrimSpace(e.contains) == "" {
 		return usageError("--contains is empty: write the text to look for")
 	}
-	t, err := e.read(a.stdin)
+	t, err := e.trace(cmd, a)
 	if err != nil {
 		return err
 	}
@@ -86,7 +92,24 @@ func (a *app) explain(e *explaining) error {
 	return satisfied(a.printText(b.String()))
 }
 
-// read reads the trace.
+// trace returns the record: of a file, or of a run of the journal.
+func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
+	if e.path != "" {
+		return e.read(a.stdin)
+	}
+	j, err := e.open(cmd, a)
+	if err != nil {
+		return nil, neither(e.run, err)
+	}
+	defer j.Close()
+	t, err := j.Trace(cmd.Context(), e.run)
+	if err != nil {
+		return nil, neither(e.run, unloaded(whyEnded(cmd.Context(), err)))
+	}
+	return t, nil
+}
+
+// read reads the trace of a file.
 func (e *explaining) read(stdin io.Reader) (*trace.Trace, error) {
 	in := stdin
 	if e.path != "-" {
@@ -109,7 +132,7 @@ func (e *explaining) read(stdin io.Reader) (*trace.Trace, error) {
 
 // explained is what explain says, in JSON.
 type explained struct {
-	File    string            `json:"file"`
+	File    string            `json:"file,omitempty"` // none for a run of the journal
 	Run     string            `json:"runId,omitempty"`
 	Name    string            `json:"name,omitempty"`
 	Time    time.Time         `json:"time,omitzero"`

@@ -151,9 +151,9 @@ func TestExplainRefuses(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		{"no file", "", nil, `explain needs the FILE that "run --trace FILE" wrote`},
-		{"too much", "", []string{"a", "b", "c"}, "takes a FILE and a TASK, not 3 arguments"},
-		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: no such file or directory"},
+		{"too much", "", []string{"a", "b", "c"}, "takes a RUN or FILE and a TASK, not 3 arguments"},
+		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: there is no such file, and no run has such an id"},
+		{"no run either", "", []string{"0195c3a1", "--journal", filepath.Join(dir, "none.db")}, "0195c3a1: there is no such file; as a run: --journal"},
 		{"a folder", "", []string{dir}, "is a directory"},
 		{"another file", "agents: []\n", []string{"-"}, "-: line 1: it is not a JSON object"},
 		{"a newer version", `{"trace":{"version":2}}` + "\n", []string{"-"}, "written by a newer runteam"},

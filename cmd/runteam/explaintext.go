@@ -49,11 +49,19 @@ func (x *explained) headline() string {
 	text := fmt.Sprintf("%srun %s: %s, %s", prefixed(x.Name), cleanLine(x.Run), plural(len(x.trace.Prompts), "prompt"), plural(len(x.trace.Handoffs), "decision"))
 	switch {
 	case x.Torn:
-		text += "; the trace ends in the middle of a line"
+		text += "; the " + x.kind() + " ends in the middle of a line"
 	case !x.Whole:
-		text += "; the trace ends before the run does"
+		text += "; the " + x.kind() + " ends before the run does"
 	}
 	return text
+}
+
+// kind names what was read.
+func (x *explained) kind() string {
+	if x.File == "" {
+		return "record"
+	}
+	return "trace"
 }
 
 func (p *explainedPrompt) write(w io.Writer) {

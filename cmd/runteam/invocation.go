@@ -43,7 +43,16 @@ type invocation struct {
 	// Versions are what the answers of each agent depended on beside its prompts;
 	// that of the coordinator stands under its name.
 	Versions map[string]string `json:"versions,omitempty"`
-	Copies   []copied          `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
+
+	// Endpoints are the base URLs that agents were asked at, which the environment
+	// may have brought: their clearances count when the run is looked at again.
+	Endpoints map[string]string `json:"endpoints,omitempty"`
+
+	// Without and WithoutInputs are what a replay left out of the run that it repeats.
+	Without       []string `json:"without,omitempty"`
+	WithoutInputs []string `json:"withoutInputs,omitempty"`
+
+	Copies []copied `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
 }
 
 // copied is of a stored file where it was, and what was taken out of it.
@@ -93,6 +102,7 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 			return info, err
 		}
 	}
+	v.Endpoints = endpointsOf(file, a.lookup)
 	info.Invocation, err = json.Marshal(v)
 	return info, err
 }

@@ -108,6 +108,9 @@ func (a *app) resumption(ctx context.Context, j *job, run string) (again *resump
 	if again.memory, err = remember(&again.stored.Info); err != nil {
 		return nil, err
 	}
+	if again.memory.leavesOut() {
+		return nil, usageError("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", shortRun(again.stored.Info.Run))
+	}
 	return again, j.readable(again)
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/task"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	l := &looking{}
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs of the journal, the newest first",
+		Long: `runs lists the runs of the journal, the newest first: how each begins that no
+other does, its status, when it began, how long it took and how many of its tasks
+are done. A run that a process works on is running; one that none does and that
+has no end is interrupted, and "runteam resume" goes on with it.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("%s takes no argument: write runteam show %s", cmd.CommandPath(), shellWord(args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runs(cmd, l) },
+	}
+	l.flags(cmd)
+	return cmd
+}
+
+// listedRun is a run in the list, in JSON.
+type listedRun struct {
+	Run     string         `json:"runId"`
+	Name    string         `json:"name"`
+	Status  string         `json:"status"`
+	Started time.Time      `json:"startedAt"`
+	Ended   time.Time      `json:"endedAt,omitzero"`
+	Tasks   journal.Counts `json:"tasks"`
+}
+
+func (a *app) runs(cmd *cobra.Command, l *looking) error {
+	list, err := a.allRuns(cmd, l)
+	if err != nil {
+		return err
+	}
+	if a.settings.json() {
+		all := make([]listedRun, len(list))
+		for i, s := range list {
+			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks}
+			if all[i].Tasks == nil {
+				all[i].Tasks = journal.Counts{}
+			}
+		}
+		return satisfied(a.printJSON(all))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	short, table := shortIDs(list), newRows(&b, "")
+	table.row("run", "name", "status", "started", "took", "tasks", "")
+	for i := range list {
+		s := &list[i]
+		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(s, a.now()), doneOf(s.Tasks), goOn(s.Status, short[s.Run]))
+	}
+	table.flush()
+	return satisfied(a.printText(b.String()))
+}
+
+// allRuns returns the runs of the journal. That there is none is said, and no error.
+func (a *app) allRuns(cmd *cobra.Command, l *looking) ([]journal.Summary, error) {
+	if err := l.check(cmd); err != nil {
+		return nil, err
+	}
+	if where, none := a.noJournal(&l.journaling); none {
+		a.say(`runteam: there is no journal yet: "runteam run" keeps its runs in %s`, cleanLine(where))
+		return nil, nil
+	}
+	j, err := l.open(cmd, a)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	list, err := j.Runs(cmd.Context())
+	if err == nil && len(list) == 0 {
+		a.say("runteam: the journal has no runs")
+	}
+	return list, unloaded(whyEnded(cmd.Context(), err))
+}
+
+// noJournal reports whether no flag names a journal and none was made yet, and
+// where it would be.
+func (a *app) noJournal(g *journaling) (where string, none bool) {
+	if g.path != "" {
+		return g.path, false
+	}
+	folder, _, err := a.journalFolder()
+	if err != nil {
+		return "", false // opening says why
+	}
+	where = filepath.Join(folder, journalFile)
+	_, err = os.Stat(where)
+	return where, errors.Is(err, fs.ErrNotExist)
+}
+
+// goOn is what to type to go on with an interrupted run.
+func goOn(status, id string) string {
+	if status != journal.Interrupted {
+		return ""
+	}
+	return "runteam resume " + shellWord(id)
+}
+
+// moment writes a time of a run for people.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// tookOf says how long a run took, or takes by now.
+func tookOf(s *journal.Summary, now time.Time) string {
+	switch {
+	case !s.Ended.IsZero():
+		return elapsed(s.Ended.Sub(s.Started))
+	case s.Status == journal.Running:
+		return seconds(now.Sub(s.Started))
+	}
+	return "-"
+}
+
+// doneOf says of how many tasks what became.
+func doneOf(n journal.Counts) string {
+	total := 0
+	for _, k := range n {
+		total += k
+	}
+	text := fmt.Sprintf("%s of %s done", number(n[task.Completed]), number(total))
+	for _, other := range []task.Status{task.Failed, task.Skipped} {
+		if n[other] > 0 {
+			text += fmt.Sprintf(", %s %s", number(n[other]), other)
+		}
+	}
+	return text
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// showing is one look at a stored run, as the arguments ask for it.
+type showing struct {
+	looking
+	task  string
+	usage bool
+}
+
+func (a *app) showCommand() *cobra.Command {
+	s := &showing{}
+	cmd := &cobra.Command{
+		Use:   "show [RUN] [TASK]",
+		Short: "Show a run of the journal: its tasks, what they came to, what they took",
+		Long: `show prints a run of the journal: the newest, or the one whose id begins with RUN.
+It says how the run ended, what became of each task, and what the tasks came to,
+in short; with TASK (a title, a key or an id, or a step of the coordinator) all of
+one task. With --usage it says what each task, agent and model took, and what that
+cost by the prices: of the spec. Results are as whoever the run was for may see
+them: what is above that clearance is not shown, nor what has expired since.`,
+		Example: `  runteam show                                 the newest run
+  runteam show 0195c3a1 "Score fraud"
+  runteam show --usage`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usageError("%s takes a RUN and a TASK, not %d arguments: quote a title of several words", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.arguments(args); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				if s.task = args[1]; s.task == "" {
+					return usageError("TASK is empty: write a title, a key or an id, or leave it out")
+				}
+			}
+			return a.show(cmd, s)
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().BoolVar(&s.usage, "usage", false, "show what each task, agent and model took, and what it cost")
+	return cmd
+}
+
+func (a *app) show(cmd *cobra.Command, s *showing) error {
+	if s.usage && s.task != "" {
+		return usageError("--usage is of the whole run: leave TASK out")
+	}
+	j, err := s.open(cmd, a)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	k, err := a.stored(cmd.Context(), j, s.run)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	var document any
+	switch {
+	case s.usage:
+		u := k.bill(cmd.Context(), j)
+		document = u
+		u.write(&b)
+	case s.task != "":
+		id, err := k.find(s.task)
+		if err != nil {
+			return &fault{kind: kindUsage, err: err}
+		}
+		t := k.task(cmd.Context(), j, id)
+		document = t
+		t.write(&b)
+	default:
+		r := k.show(cmd.Context(), j)
+		document = r
+		r.write(&b)
+	}
+	if a.settings.json() {
+		return satisfied(a.printJSON(document))
+	}
+	return satisfied(a.printText(b.String()))
+}

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// shownRun is a stored run, in JSON.
+type shownRun struct {
+	Run         string             `json:"runId"`
+	Name        string             `json:"name"`
+	Command     string             `json:"command,omitempty"`
+	Status      string             `json:"status"`
+	Started     time.Time          `json:"startedAt"`
+	Ended       time.Time          `json:"endedAt,omitzero"`
+	Processes   int                `json:"processes"` // that worked on it, one after another
+	Holder      *journal.Holder    `json:"holder,omitempty"`
+	Spec        string             `json:"spec,omitempty"` // where it was
+	Fingerprint string             `json:"fingerprint,omitempty"`
+	Inputs      []event.GivenInput `json:"inputs"`
+	Tasks       []shownTask        `json:"tasks"`
+	Steps       []shownTask        `json:"coordinator,omitempty"`
+	Output      string             `json:"output,omitempty"` // of the coordinator
+	Usage       llm.Usage          `json:"totalTokenUsage"`
+	Errors      []event.Failure    `json:"errors"`
+	Warnings    []string           `json:"warnings,omitempty"`
+
+	took string
+}
+
+// shownTask is a task of a stored run, in JSON.
+type shownTask struct {
+	ID          task.ID              `json:"id"`
+	Key         string               `json:"key,omitempty"`
+	Title       string               `json:"title"`
+	Agent       string               `json:"assignee"`
+	Status      task.Status          `json:"status"`
+	Label       label.Classification `json:"label,omitempty"` // of the result
+	Attempts    int                  `json:"attempts"`
+	Interrupted int                  `json:"interrupted,omitempty"` // of the attempts
+	Running     int                  `json:"running,omitempty"`
+	Usage       llm.Usage            `json:"tokenUsage"`
+	Started     time.Time            `json:"startedAt,omitzero"`
+	Ended       time.Time            `json:"endedAt,omitzero"`
+	Reused      *shownReuse          `json:"reused,omitempty"`
+	Result      string               `json:"result,omitempty"`
+	Structured  json.RawMessage      `json:"structured,omitempty"`
+	Error       *shownError          `json:"error,omitempty"`
+	Exchanges   []shownExchange      `json:"exchanges,omitempty"` // of one task that was asked for
+
+	step bool
+	name string // of the run
+}
+
+// shownReuse says where a result was taken from, and what it had taken there.
+type shownReuse struct {
+	Run   string     `json:"runId"`
+	Saved *llm.Usage `json:"tokenUsage,omitempty"`
+}
+
+type shownError struct {
+	Code    string  `json:"code,omitempty"`
+	Message string  `json:"message"`
+	Root    task.ID `json:"root,omitempty"`
+}
+
+// shownExchange is one prompt and what came of it.
+type shownExchange struct {
+	Session  string         `json:"sessionId"`
+	Agent    string         `json:"agent"`
+	Model    string         `json:"model,omitempty"`
+	Attempt  int            `json:"attempt"`
+	Part     string         `json:"part,omitempty"`
+	State    string         `json:"state"` // completed, failed, interrupted, reused
+	Started  time.Time      `json:"startedAt,omitzero"`
+	Ended    time.Time      `json:"endedAt,omitzero"`
+	Usage    llm.Usage      `json:"tokenUsage"`
+	Estimate bool           `json:"estimated,omitempty"` // nobody counted the tokens
+	Turns    int            `json:"turns,omitempty"`
+	Context  *event.Context `json:"context,omitempty"`
+	Reused   string         `json:"reused,omitempty"`
+	Error    *shownError    `json:"error,omitempty"`
+}
+
+// show says what became of a run.
+func (k *storedRun) show(ctx context.Context, j *journal.Journal) *shownRun {
+	r := &shownRun{
+		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
+		Spec: k.specOf(), Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
+	}
+	if n := len(k.history.Begins); n > 0 {
+		r.Inputs = append(r.Inputs, k.history.Begins[n-1].Inputs...)
+	}
+	if end := k.history.End; end != nil {
+		r.Output, r.Warnings = end.Answer, end.Warnings
+		r.Errors = append(r.Errors, end.Errors...)
+	}
+	for i := range k.tasks {
+		t := k.short(ctx, j, &k.tasks[i])
+		r.Usage = r.Usage.Add(t.Usage)
+		if t.step {
+			r.Steps = append(r.Steps, t)
+		} else {
+			r.Tasks = append(r.Tasks, t)
+		}
+	}
+	return r
+}
+
+// short says what became of a task.
+func (k *storedRun) short(ctx context.Context, j *journal.Journal, s *storedTask) shownTask {
+	t := shownTask{
+		ID: s.id, Key: s.key, Title: s.title, Agent: s.agent, Status: s.status, Attempts: s.attempts(), Interrupted: len(s.interrupted), Running: s.running,
+		Usage: s.usage(), step: s.step, name: k.title(),
+	}
+	t.Started, t.Ended = s.took()
+	x := s.answer()
+	if s.step {
+		t.Status = s.stepStatus(x)
+	}
+	switch {
+	case t.Status == task.Completed && x != nil:
+		r := k.read(x)
+		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), r.label
+		if x.From != "" {
+			t.Reused = &shownReuse{x.From, k.saved(ctx, j, x)}
+		}
+	case t.Status == task.Failed || t.Status == task.Skipped:
+		t.Error = &shownError{s.ended.Code, k.because(s), s.ended.Root}
+		if s.step {
+			last := s.exchanges[len(s.exchanges)-1]
+			t.Error = &shownError{Code: last.Code, Message: last.Error}
+		}
+	}
+	return t
+}
+
+// stepStatus is how a step of the coordinator stands.
+func (t *storedTask) stepStatus(answer *event.Exchange) task.Status {
+	switch {
+	case answer != nil:
+		return task.Completed
+	case t.running > 0 || len(t.exchanges) == 0:
+		return task.InProgress
+	}
+	return task.Failed
+}
+
+// task says all of one task.
+func (k *storedRun) task(ctx context.Context, j *journal.Journal, id task.ID) *shownTask {
+	i, ok := k.byID[id]
+	if !ok {
+		i = len(k.tasks)
+		k.of(id, k.trace.Title(id), "")
+	}
+	s := &k.tasks[i]
+	t := k.short(ctx, j, s)
+	for _, x := range s.exchanges {
+		e := shownExchange{
+			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
+			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Turns: x.Turns, Reused: x.From,
+		}
+		if x.Part == "" {
+			e.Context = &x.Context
+		}
+		if !x.Completed() {
+			e.Error = &shownError{Code: x.Code, Message: x.Error}
+		}
+		t.Exchanges = append(t.Exchanges, e)
+	}
+	for _, asked := range s.interrupted {
+		t.Exchanges = append(t.Exchanges, shownExchange{
+			Session: asked.Session, Agent: asked.Agent, Model: asked.Model, Attempt: asked.Attempt, State: "interrupted", Started: asked.Time,
+			Usage: llm.Usage{InputTokens: estimated(asked)}, Estimate: true,
+		})
+	}
+	slices.SortStableFunc(t.Exchanges, func(a, b shownExchange) int { return a.Started.Compare(b.Started) })
+	return &t
+}
+
+func stateOf(x *event.Exchange) string {
+	switch {
+	case !x.Completed():
+		return string(task.Failed)
+	case x.From != "":
+		return "reused"
+	}
+	return string(task.Completed)
+}
+
+// Of each result that many lines and cells are shown among others; a task alone is shown whole.
+const (
+	maxShownLines = 12
+	maxShownLine  = 400
+)
+
+// write writes a run for people.
+func (r *shownRun) write(w io.Writer) {
+	fmt.Fprintf(w, "%srun %s: %s\n", prefixed(r.Name), cleanLine(r.Run), cleanLine(r.Status))
+	fmt.Fprintf(w, "started %s, %s", moment(r.Started), took(r))
+	if r.Processes > 1 {
+		fmt.Fprintf(w, ", in %d processes", r.Processes)
+	}
+	if r.Holder != nil {
+		fmt.Fprintf(w, "; %s works on it", cleanLine(r.Holder.String()))
+	}
+	fmt.Fprintln(w)
+	if r.Spec != "" {
+		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
+	}
+	if next := goOn(r.Status, r.Run); next != "" {
+		fmt.Fprintf(w, "to go on: %s\n", next)
+	}
+	fmt.Fprintln(w)
+	table := newRows(w, "")
+	for _, list := range [][]shownTask{r.Tasks, r.Steps} {
+		for i := range list {
+			list[i].row(table)
+		}
+	}
+	table.flush()
+	for _, e := range r.Errors {
+		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", indented(e.Message))
+	}
+	for i := range r.Tasks {
+		r.Tasks[i].excerpt(w)
+	}
+	if r.Output != "" {
+		fmt.Fprintf(w, "\n# The answer\n\n%s\n", clean(r.Output))
+	}
+}
+
+func took(r *shownRun) string {
+	if r.Ended.IsZero() && r.Status != journal.Running {
+		return "not ended"
+	}
+	return "took " + r.took + tokens(r.Usage.InputTokens, r.Usage.OutputTokens, ", ")
+}
+
+// row writes a task as a line of a table.
+func (t *shownTask) row(table rows) {
+	level := ""
+	if t.Status == task.Completed {
+		level = t.Label.String()
+	}
+	taken := ""
+	if !t.Ended.IsZero() {
+		taken = elapsed(t.Ended.Sub(t.Started))
+	}
+	table.row(statusText(t.Status), cleanLine(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
+}
+
+// remarks say what else is worth knowing of a task.
+func (t *shownTask) remarks() string {
+	var all []string
+	if t.Attempts > 1 {
+		all = append(all, plural(t.Attempts, "attempt"))
+	}
+	if t.Interrupted > 0 {
+		all = append(all, number(t.Interrupted)+" interrupted")
+	}
+	if t.Reused != nil {
+		all = append(all, "reused from "+cleanLine(t.Reused.Run)+t.Reused.text())
+	}
+	if t.Error != nil {
+		all = append(all, clip(cleanLine(t.Error.text()), maxShownLine))
+	}
+	return strings.Join(all, "; ")
+}
+
+func (r *shownReuse) text() string {
+	if r.Saved == nil {
+		return ""
+	}
+	return tokens(r.Saved.InputTokens, r.Saved.OutputTokens, ", saved ")
+}
+
+func (e *shownError) text() string {
+	first, _, _ := strings.Cut(strings.TrimSpace(e.Message), "\n")
+	return cmp.Or(first, e.Code)
+}
+
+// excerpt writes the beginning of a result.
+func (t *shownTask) excerpt(w io.Writer) {
+	if t.Status != task.Completed {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(clean(t.Result), "\n"), "\n")
+	cut := len(lines) > maxShownLines
+	if cut {
+		lines = lines[:maxShownLines]
+	}
+	for i, line := range lines {
+		lines[i] = clip(line, maxShownLine)
+		cut = cut || lines[i] != line
+	}
+	fmt.Fprintf(w, "\n# %s\n\n%s\n", cleanLine(t.Title), strings.Join(lines, "\n"))
+	if cut {
+		fmt.Fprintf(w, "… %s in all; with its title behind the run, show prints it whole\n", size(len(t.Result)))
+	}
+}
+
+// write writes all of one task for people.
+func (t *shownTask) write(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", t.name)
+	table := newRows(w, "")
+	t.row(table)
+	table.flush()
+	for i := range t.Exchanges {
+		t.Exchanges[i].write(w)
+	}
+	if t.Error != nil && t.Error.Message != "" {
+		fmt.Fprintf(w, "\n%s: %s\n", statusText(t.Status), indented(t.Error.Message))
+	}
+	if t.Status == task.Completed {
+		fmt.Fprintf(w, "\n# %s\n\n%s\n", cleanLine(t.Title), clean(t.Result))
+		if s := string(t.Structured); s != "" && s != t.Result {
+			fmt.Fprintf(w, "\nstructured: %s\n", clean(s))
+		}
+	}
+}
+
+func (e *shownExchange) write(w io.Writer) {
+	fmt.Fprintf(w, "attempt %d", e.Attempt)
+	if e.Part != "" {
+		fmt.Fprintf(w, " %s", cleanLine(strings.TrimLeft(e.Part, "/")))
+	}
+	fmt.Fprintf(w, " · %s", cleanLine(e.Agent))
+	if e.Model != "" {
+		fmt.Fprintf(w, " · %s", cleanLine(e.Model))
+	}
+	fmt.Fprintf(w, " · %s · %s", e.State, moment(e.Started))
+	if !e.Ended.IsZero() {
+		fmt.Fprintf(w, " · %s", elapsed(e.Ended.Sub(e.Started)))
+	}
+	fmt.Fprint(w, tokens(e.Usage.InputTokens, e.Usage.OutputTokens, " · "))
+	if e.Estimate {
+		fmt.Fprint(w, " (estimated)")
+	}
+	if e.Reused != "" {
+		fmt.Fprintf(w, " · from run %s", cleanLine(e.Reused))
+	}
+	fmt.Fprintln(w)
+	if e.Error != nil {
+		fmt.Fprintf(w, "         %s: %s\n", cleanLine(e.Error.Code), indented(e.Error.Message))
+	}
+}

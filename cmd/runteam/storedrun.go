@@ -1,0 +1,313 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
+)
+
+// A storedRun is all that the journal has of one run.
+type storedRun struct {
+	journal.Summary
+	info    journal.Info
+	history event.History
+	trace   *trace.Trace
+	now     time.Time
+
+	tasks   []storedTask // in the order written, then the coordinator's steps
+	byID    map[task.ID]int
+	sources map[string]*journal.Stored // runs that answers were taken from; nil for one that is gone
+}
+
+// A storedTask is what there is of one task, or of one step of the coordinator.
+type storedTask struct {
+	id          task.ID
+	key         string
+	title       string
+	agent       string
+	step        bool
+	status      task.Status
+	ended       event.Ended       // how, if the run came to its end
+	exchanges   []*event.Exchange // in order, those of retellings among them
+	interrupted []*event.Asked    // that a crash ended
+	running     int               // that are under way
+}
+
+// stored reads a run.
+func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*storedRun, error) {
+	found, err := j.Find(ctx, run)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	loaded, err := j.Load(ctx, found.Run)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	t, err := j.Trace(ctx, found.Run)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}, sources: map[string]*journal.Stored{}}
+	k.collect()
+	return k, nil
+}
+
+// collect sorts what there is by tasks.
+func (k *storedRun) collect() {
+	for i := range k.trace.Tasks {
+		if t := &k.trace.Tasks[i]; t.Assignee != handoff.Coordinator {
+			k.of(t.ID, t.Title, t.Assignee).key = t.Key
+		}
+	}
+	k.statuses()
+	asked := map[string]*event.Asked{}
+	var sessions []string
+	for i := range k.history.Log {
+		switch e := &k.history.Log[i]; {
+		case e.Asked != nil:
+			if asked[e.Asked.Session] == nil {
+				sessions = append(sessions, e.Asked.Session)
+			}
+			asked[e.Asked.Session] = e.Asked
+		case e.Exchange != nil:
+			x := e.Exchange
+			delete(asked, x.Session)
+			t := k.of(x.Task, x.Title, x.Agent)
+			t.exchanges = append(t.exchanges, x)
+		}
+	}
+	for _, session := range sessions {
+		if open := asked[session]; open != nil {
+			delete(asked, session)
+			k.open(open)
+		}
+	}
+	slices.SortStableFunc(k.tasks, func(a, b storedTask) int { return cmp.Compare(rank(a.step), rank(b.step)) })
+	for i := range k.tasks {
+		k.byID[k.tasks[i].id] = i
+	}
+}
+
+func rank(step bool) int {
+	if step {
+		return 1
+	}
+	return 0
+}
+
+// open takes in a prompt to which no answer is stored.
+func (k *storedRun) open(asked *event.Asked) {
+	t := k.of(asked.Task, k.trace.Title(asked.Task), asked.Agent)
+	last := len(k.history.Begins) - 1
+	if k.Status == journal.Running && (last < 0 || !asked.Time.Before(k.history.Begins[last].Time)) {
+		t.running++
+		return
+	}
+	t.interrupted = append(t.interrupted, asked)
+}
+
+// of returns a task, which it makes if it is new.
+func (k *storedRun) of(id task.ID, title, agent string) *storedTask {
+	i, ok := k.byID[id]
+	if !ok {
+		i = len(k.tasks)
+		k.byID[id] = i
+		k.tasks = append(k.tasks, storedTask{id: id, title: cmp.Or(title, string(id)), agent: agent, step: agent == handoff.Coordinator, status: task.Pending})
+	}
+	t := &k.tasks[i]
+	t.agent = cmp.Or(t.agent, agent)
+	return t
+}
+
+// statuses takes what became of each task from the end of the run, or from its events.
+func (k *storedRun) statuses() {
+	if k.history.End != nil {
+		for _, e := range k.history.End.Tasks {
+			t := k.of(e.Task, e.Title, e.Agent)
+			t.status, t.ended = e.Status, e
+		}
+		return
+	}
+	for i := range k.trace.Events {
+		e := &k.trace.Events[i]
+		at, known := k.byID[e.Task]
+		if !known {
+			continue
+		}
+		switch t := &k.tasks[at]; e.Type {
+		case event.TaskStart:
+			t.status = task.InProgress
+		case event.TaskComplete:
+			t.status = task.Completed
+		case event.Error, event.TaskSkipped:
+			t.status = task.Failed
+			if e.Type == event.TaskSkipped {
+				t.status = task.Skipped
+			}
+			t.ended = event.Ended{Reason: e.Message, Code: e.Code, Root: e.Root}
+		}
+	}
+}
+
+// find returns the task that a name means, or the step of the coordinator.
+func (k *storedRun) find(name string) (task.ID, error) {
+	for i := range k.tasks {
+		if t := &k.tasks[i]; t.step && task.Normalize(t.title) == task.Normalize(name) {
+			return t.id, nil
+		}
+	}
+	t, err := k.trace.Find(name)
+	return t.ID, err
+}
+
+// answer is the exchange whose answer is the result; nil if there is none.
+func (t *storedTask) answer() *event.Exchange {
+	for _, x := range slices.Backward(t.exchanges) {
+		if x.Part == "" && x.Completed() {
+			return x
+		}
+	}
+	return nil
+}
+
+// attempts counts those that ended, in any way.
+func (t *storedTask) attempts() int {
+	n := len(t.interrupted)
+	for _, x := range t.exchanges {
+		if x.Part == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// usage sums what was paid for a task; of what was interrupted it is what the
+// prompts had, a fourth of their bytes.
+func (t *storedTask) usage() (u llm.Usage) {
+	for _, x := range t.exchanges {
+		u = u.Add(llm.Usage{InputTokens: x.Input, OutputTokens: x.Output})
+	}
+	for _, asked := range t.interrupted {
+		u.InputTokens += estimated(asked)
+	}
+	return u
+}
+
+// estimated is how many tokens a prompt has that nobody counted.
+func estimated(asked *event.Asked) int {
+	return (asked.Bytes + handoff.BytesPerToken - 1) / handoff.BytesPerToken
+}
+
+// took returns when the work on a task began and ended.
+func (t *storedTask) took() (start, end time.Time) {
+	for _, asked := range t.interrupted {
+		if start.IsZero() || asked.Time.Before(start) {
+			start = asked.Time
+		}
+	}
+	for _, x := range t.exchanges {
+		if start.IsZero() || x.Start.Before(start) {
+			start = x.Start
+		}
+		if x.End.After(end) {
+			end = x.End
+		}
+	}
+	return start, end
+}
+
+// A readable is a result as whoever the run was for may read it now.
+type readable struct {
+	text       string
+	structured string // canonical JSON; empty without a schema
+	label      label.Classification
+}
+
+// read returns the result of an exchange that completed. Nothing above the
+// clearance of whom the run was for is in it, nothing that cannot be decrypted,
+// has expired since or is not what it was.
+func (k *storedRun) read(x *event.Exchange) readable {
+	if x.Result == nil || x.Missing != "" {
+		level := label.Secret
+		return readable{text: "[withheld: " + level.String() + "]", label: level}
+	}
+	r := readable{text: cmp.Or(x.Result.Text, string(x.Result.JSON)), structured: string(x.Result.JSON), label: x.Result.Classification}
+	if x.Shown != nil {
+		r.text, r.structured = x.Shown.Text, x.Shown.Structured
+	}
+	e, err := x.Result.Envelope()
+	switch {
+	case err != nil || e.Genuine() != nil:
+		r.text, r.structured = "[withheld: it is not what was stored]", ""
+	case !e.ExpiresAt().IsZero() && !k.now.Before(e.ExpiresAt()):
+		r.text, r.structured = "[withheld: expired]", ""
+	}
+	return r
+}
+
+// saved returns what an answer had taken where it was taken from; nil if that run is gone.
+func (k *storedRun) saved(ctx context.Context, j *journal.Journal, x *event.Exchange) *llm.Usage {
+	from, known := k.sources[x.From]
+	if !known {
+		if found, err := j.Find(ctx, x.From); err == nil && found.Run == x.From {
+			from, _ = j.Load(ctx, found.Run)
+		}
+		k.sources[x.From] = from
+	}
+	if from == nil {
+		return nil
+	}
+	for i := range slices.Backward(from.History.Log) {
+		if y := from.History.Log[i].Exchange; y != nil && y.Key == x.Key && y.From == "" && y.Completed() {
+			return &llm.Usage{InputTokens: y.Input, OutputTokens: y.Output}
+		}
+	}
+	return nil
+}
+
+// specOf is where the spec of a run was; empty if that is not known.
+func (k *storedRun) specOf() string {
+	var v invocation
+	if json.Unmarshal(k.info.Invocation, &v) != nil {
+		return ""
+	}
+	return v.Found
+}
+
+// because says why a task has no result: of one that was taken down by another, which.
+func (k *storedRun) because(t *storedTask) string {
+	if root := t.ended.Root; root != "" && root != t.id {
+		return fmt.Sprintf("because %q %s", k.trace.Title(root), cmp.Or(k.statusOf(root), "failed"))
+	}
+	return t.ended.Reason
+}
+
+// statusOf is the status of a task; empty if there is no such task.
+func (k *storedRun) statusOf(id task.ID) string {
+	i, ok := k.byID[id]
+	if !ok {
+		return ""
+	}
+	if status := k.tasks[i].status; status == task.Skipped {
+		return "was skipped"
+	}
+	return "failed"
+}
+
+// title is a run as the line above something of it names it.
+func (k *storedRun) title() string { return prefixed(k.Name) + "run " + cleanLine(k.Run) }
+
+// words of a status, for people.
+func statusText(s task.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
