@@ -16,8 +16,8 @@ var packers = sync.Pool{New: func() any {
 	return w
 }}
 
-// A bundle is the lines of a row, compressed: those of the history apart from
-// the others, so that it is read without them.
+// A bundle is the lines of a row: those of the history apart from the others,
+// so that it is read without them.
 type bundle struct {
 	kept  []byte // the lines of which a History is made
 	rest  []byte
@@ -50,10 +50,11 @@ func pack(text []byte) (b bundle) {
 		count++
 	}
 	b.order = binary.AppendUvarint(b.order, count)
-	var aside sync.WaitGroup // who waits for the pen has nothing else to do
-	aside.Go(func() { b.kept = deflate(sides[1]) })
-	b.rest = deflate(sides[0])
-	aside.Wait()
+	if b.rest = deflate(sides[0]); len(sides[1]) > plainFrom {
+		b.kept = append([]byte{plain}, sides[1]...)
+	} else {
+		b.kept = deflate(sides[1])
+	}
 	return b
 }
 
@@ -92,12 +93,23 @@ func (b *bundle) unpack() ([]byte, error) {
 // errRow is the error of a row that no journal has written.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
+// plainFrom is from how many bytes on what is kept of a history stands as it is:
+// then reading it matters more than the space, which is that of the texts.
+const plainFrom = 8 << 10
+
+// The first byte of lines in a row says in which form they are.
+const (
+	plain    byte = iota // as they are
+	deflated             // compressed
+)
+
 // deflate compresses lines; none are nothing.
 func deflate(lines []byte) []byte {
 	if len(lines) == 0 {
 		return []byte{}
 	}
 	var out bytes.Buffer
+	out.WriteByte(deflated)
 	w := packers.Get().(*flate.Writer)
 	defer packers.Put(w)
 	w.Reset(&out)
@@ -113,10 +125,17 @@ var unpackers = sync.Pool{New: func() any { return flate.NewReader(bytes.NewRead
 // a damaged row must not fill the memory.
 const maxRow = 1 << 30
 
-// inflate returns lines that were compressed: whole ones, or none.
+// inflate returns lines as they were: whole ones, or none.
 func inflate(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
+	}
+	form, text := text[0], text[1:]
+	if form == plain && bytes.HasSuffix(text, []byte("\n")) {
+		return text, nil
+	}
+	if form != deflated {
+		return nil, errRow
 	}
 	r := unpackers.Get().(io.ReadCloser)
 	defer unpackers.Put(r)

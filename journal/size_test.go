@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,25 +62,40 @@ func taken(t *testing.T, folder string) (n int) {
 	return n
 }
 
-// BenchmarkLoad loads a run of 10,000 tasks.
+// BenchmarkLoad loads a run of 10,000 tasks, of which so many ran at the same
+// time: one at a time makes as many rows as can be.
 func BenchmarkLoad(b *testing.B) {
-	j, err := journal.Open(filepath.Join(b.TempDir(), "runs.db"), journal.Options{})
-	require.NoError(b, err)
-	defer j.Close()
-	r, err := j.Begin(b.Context(), journal.Info{Run: "r1", Time: time.Now()})
-	require.NoError(b, err)
-	story := journaltest.NewTeller("r1", 1)
-	for n := range 10_000 {
-		before, after := story.Complete(n, 1000)
-		require.NoError(b, journaltest.Append(r, before...))
-		require.NoError(b, journaltest.Append(r, after...))
-	}
-	for b.Loop() {
-		s, err := j.Load(b.Context(), "r1")
-		require.NoError(b, err)
-		require.Len(b, s.History.Log, 20_000)
+	for _, workers := range []int{1, parallel} {
+		b.Run(strconv.Itoa(workers), func(b *testing.B) {
+			j, err := journal.Open(filepath.Join(b.TempDir(), "runs.db"), journal.Options{})
+			require.NoError(b, err)
+			defer j.Close()
+			r, err := j.Begin(b.Context(), journal.Info{Run: "r1", Time: time.Now()})
+			require.NoError(b, err)
+			var all sync.WaitGroup
+			for w := range workers {
+				all.Go(func() {
+					story := journaltest.NewTeller("r1", uint64(w))
+					for n := range 10_000 / workers {
+						for _, entries := range steps(story.Complete(n*workers+w, 1000)) {
+							if err := journaltest.Append(r, entries...); err != nil {
+								b.Error(err)
+							}
+						}
+					}
+				})
+			}
+			all.Wait()
+			for b.Loop() {
+				s, err := j.Load(b.Context(), "r1")
+				require.NoError(b, err)
+				require.Len(b, s.History.Log, 20_000)
+			}
+		})
 	}
 }
+
+func steps(before, after []event.Entry) completion { return completion{before, after} }
 
 // BenchmarkRecall asks for 1,000 answers of another run.
 func BenchmarkRecall(b *testing.B) {

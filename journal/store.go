@@ -69,6 +69,7 @@ type leaf struct {
 	run   int64
 	id    string // of the run; only of an answer
 	lines bundle
+	text  []byte // the lines, once they are unpacked
 }
 
 // pageSize is how many leaves are read at a time.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -53,20 +54,31 @@ func (j *Journal) each(ctx context.Context, number int64, whole bool, f func(lin
 		if err != nil {
 			return err
 		}
-		for _, l := range leaves {
-			after = l.n
-			lines, err := l.read(whole)
+		for i, err := range unpacked(leaves, whole) {
 			if err == nil {
-				err = f(lines)
+				err = f(leaves[i].text)
 			}
 			if err != nil {
 				return err
 			}
+			after = leaves[i].n
 		}
 		if len(leaves) < pageSize {
 			return nil
 		}
 	}
+}
+
+// unpacked unpacks the rows of a page, at the same time, and returns how each
+// of them came out.
+func unpacked(leaves []leaf, whole bool) []error {
+	errs := make([]error, len(leaves))
+	var all sync.WaitGroup
+	for i := range leaves {
+		all.Go(func() { leaves[i].text, errs[i] = leaves[i].read(whole) })
+	}
+	all.Wait()
+	return errs
 }
 
 // read returns the lines of a row, or those of its history.
