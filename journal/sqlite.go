@@ -195,6 +195,7 @@ func (f *file) prepare(ctx context.Context) (err error) {
 		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", f.o.pages))
 	}
 	settings.Add("_pragma", "auto_vacuum(incremental)") // of a new file
+	settings.Add("_pragma", "wal_autocheckpoint(4000)") // pages: a file is brought up to date less often
 	if f.write, err = f.connect(settings); err != nil {
 		return err
 	}
