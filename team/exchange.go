@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -330,7 +331,8 @@ func (x *exchange) judge(ctx context.Context, err error) {
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
 func (x *exchange) close(now time.Time) error {
-	e, err := x.admit(x.reply, nil, now)
+	said := &x.reply
+	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim}, now)
 	if err != nil {
 		return err
 	}

@@ -150,47 +150,34 @@ func (x *exchange) reissue(e *event.Exchange, own bool) (taken bool, err error) 
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}
-	old, err := e.Result.Envelope()
-	if err != nil || old.Genuine() != nil || !x.run.repeats() && old.Fresh(now) != nil {
-		return false, nil
-	}
-	h := old.Header()
-	if x.contract.MaxInput.Join(h.Classification) > x.bound {
-		return false, nil
-	}
-	reply := agent.Reply{Text: e.Result.Text, Tags: e.Result.Tags}
-	if e.Result.JSON != nil {
-		if reply.JSON, err = envelope.ParseJSON(string(e.Result.JSON)); err != nil {
-			return false, nil
-		}
-	}
-	earlier := &handoff.Earlier{Classification: h.Classification, ExpiresAt: h.ExpiresAt}
+	fresh := now
 	if x.run.repeats() {
-		earlier.ExpiresAt = time.Time{} // what had not expired then has not in the replay
+		fresh = time.Time{} // what had not expired then has not in the replay
 	}
-	made, err := x.admit(reply, earlier, now)
+	reply, old, err := handoff.Again(e.Result, fresh)
+	if err != nil || x.contract.MaxInput.Join(old.Classification()) > x.bound {
+		return false, nil
+	}
+	made, err := x.admit(reply, now)
 	if err != nil {
 		return false, nil // the gate does not take it any more
 	}
-	if own && !x.run.repeats() && made.Classification() == h.Classification {
+	if own && !x.run.repeats() && made.Classification() == old.Classification() {
 		made = old // it is this run's own, and is what it was
 	}
-	x.reply, x.recalled, x.own = reply, e, own
+	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags}, e, own
 	return true, x.accept(made, now)
 }
 
-// admit takes a reply through the gate; earlier says what it was if it was
-// given before.
-func (x *exchange) admit(reply agent.Reply, earlier *handoff.Earlier, now time.Time) (*envelope.Envelope, error) {
+// admit takes a reply through the gate.
+func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope, error) {
 	gate := handoff.Compartment{Contract: x.contract}
 	var schema handoff.Validator
 	if x.schema != nil {
 		schema = x.schema
 	}
-	e, _, err := gate.GateInbound(handoff.Reply{
-		Session: x.contract.Session, ID: envelope.ID(x.identity()),
-		Text: cmp.Or(reply.Text, reply.JSON.Canonical()), JSON: reply.JSON, Tags: reply.Tags, Claim: reply.Claim, TTL: x.task.TTL, Earlier: earlier,
-	}, x.sealed, schema, now)
+	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
+	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
 	return e, err
 }
 
@@ -265,9 +252,8 @@ func (x *exchange) entry() event.Entry {
 		e.Code, e.Error = x.code, x.message
 		return event.Entry{Exchange: e}
 	}
-	rec := x.envelope.Record()
-	e.Result, e.Reusable = &rec, x.reusable()
-	if x.apart == "" && (x.text != cmp.Or(rec.Text, string(rec.JSON)) || x.structured != string(rec.JSON)) {
+	e.Result, e.Reusable = handoff.Keep(x.envelope), x.reusable()
+	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
 		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
 	}
 	return event.Entry{Exchange: e}
