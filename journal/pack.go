@@ -2,19 +2,35 @@ package journal
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// packers holds what compresses lines, since each is large.
-var packers = sync.Pool{New: func() any {
-	w, _ := flate.NewWriter(nil, flate.BestSpeed) // of a level that there is
+// zip compresses lines. It is safe for concurrent use, and made when it is
+// first needed.
+var zip = sync.OnceValue(func() *zstd.Encoder {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are right or wrong for ever
+	}
 	return w
-}}
+})
+
+// unzip gives them back, at most maxRow: a damaged row must not fill the memory.
+var unzip = sync.OnceValue(func() *zstd.Decoder {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRow), zstd.WithDecoderConcurrency(0))
+	if err != nil {
+		panic(err) // the same
+	}
+	return r
+})
+
+// maxRow is how many bytes the lines of a row may have.
+const maxRow = 1 << 30
 
 // A bundle is the lines of a row: those of the history apart from the others,
 // so that it is read without them.
@@ -50,11 +66,7 @@ func pack(text []byte) (b bundle) {
 		count++
 	}
 	b.order = binary.AppendUvarint(b.order, count)
-	if b.rest = deflate(sides[0]); len(sides[1]) > plainFrom {
-		b.kept = append([]byte{plain}, sides[1]...)
-	} else {
-		b.kept = deflate(sides[1])
-	}
+	b.rest, b.kept = deflate(sides[0]), deflate(sides[1])
 	return b
 }
 
@@ -93,60 +105,22 @@ func (b *bundle) unpack() ([]byte, error) {
 // errRow is the error of a row that no journal has written.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
-// plainFrom is from how many bytes on what is kept of a history stands as it is:
-// then reading it matters more than the space, which is that of the texts.
-const plainFrom = 8 << 10
-
-// The first byte of lines in a row says in which form they are.
-const (
-	plain    byte = iota // as they are
-	deflated             // compressed
-)
-
 // deflate compresses lines; none are nothing.
 func deflate(lines []byte) []byte {
 	if len(lines) == 0 {
 		return []byte{}
 	}
-	var out bytes.Buffer
-	out.WriteByte(deflated)
-	w := packers.Get().(*flate.Writer)
-	defer packers.Put(w)
-	w.Reset(&out)
-	w.Write(lines) //nolint:errcheck // a buffer takes all
-	w.Close()      //nolint:errcheck // the same
-	return out.Bytes()
+	return zip().EncodeAll(lines, nil)
 }
-
-// unpackers holds what reads them.
-var unpackers = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
-
-// maxRow is how many bytes the lines of a row may have when they are unpacked:
-// a damaged row must not fill the memory.
-const maxRow = 1 << 30
 
 // inflate returns lines as they were: whole ones, or none.
 func inflate(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	form, text := text[0], text[1:]
-	if form == plain && bytes.HasSuffix(text, []byte("\n")) {
-		return text, nil
-	}
-	if form != deflated {
+	lines, err := unzip().DecodeAll(text, nil)
+	if err != nil || len(lines) == 0 || lines[len(lines)-1] != '\n' {
 		return nil, errRow
 	}
-	r := unpackers.Get().(io.ReadCloser)
-	defer unpackers.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(text), nil); err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	out.Grow(6 * len(text))
-	n, err := out.ReadFrom(io.LimitReader(r, maxRow+1))
-	if b := out.Bytes(); err != nil || n > maxRow || len(b) == 0 || b[len(b)-1] != '\n' {
-		return nil, errRow
-	}
-	return out.Bytes(), nil
+	return lines, nil
 }
