@@ -1,8 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
-	"compress/flate"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -107,12 +105,7 @@ func packed(b *testing.B, list []completion) [][2][]byte {
 		for step, entries := range c {
 			text, err := json.Marshal(entries)
 			require.NoError(b, err)
-			var row bytes.Buffer
-			w, _ := flate.NewWriter(&row, flate.BestSpeed)
-			_, err = w.Write(text)
-			require.NoError(b, err)
-			require.NoError(b, w.Close())
-			out[i][step] = row.Bytes()
+			out[i][step] = journal.Deflate(text)
 		}
 	}
 	return out
