@@ -25,7 +25,8 @@ func TestReadmeCommandsRun(t *testing.T) {
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	t.Cleanup(func() { _ = os.Remove("ticket.jsonl") }) // what a command of the README writes
+	dir := t.TempDir() // the commands write files and a journal
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("examples")))
 
 	for _, line := range shellLines(t, "README.md") {
 		t.Run(line, func(t *testing.T) {
@@ -33,6 +34,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 				t.Skip("this is it")
 			}
 			cmd := exec.Command("sh", "-c", strings.ReplaceAll(line, "go run ./cmd/runteam", binary))
+			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL())
 			if strings.HasPrefix(line, "OPENAI_BASE_URL=") {
 				_, rest, _ := strings.Cut(line, " ")

@@ -39,7 +39,7 @@ func build(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable").CombinedOutput()
 	if err != nil {
 		panic("go build: " + err.Error() + "\n" + string(out))
 	}
@@ -75,7 +75,7 @@ func clean() (env []string) {
 // offline runs a spec without a model.
 func offline(t *testing.T, spec string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	return run(t, "runteam", append([]string{"run", spec, "--offline"}, args...)...)
+	return run(t, "runteam", append([]string{"run", spec, "--offline", "--journal", filepath.Join(t.TempDir(), "runs.db")}, args...)...)
 }
 
 // A result is what these tests read of the JSON that the command prints.
@@ -140,8 +140,9 @@ func TestExamples(t *testing.T) {
 		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
+		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
 	}
-	for _, dir := range []string{"../cmd/runteam", "library"} { // for the cache, too
+	for _, dir := range []string{"../cmd/runteam", "library", "durable"} { // for the cache, too
 		_, err := os.ReadDir(dir)
 		require.NoError(t, err)
 	}
