@@ -2,7 +2,7 @@
 GO ?= go
 FUZZTIME ?= 30s
 
-.PHONY: all build test lint race bench corpora fuzz examples tidy
+.PHONY: all build test lint race bench bench-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -28,6 +28,12 @@ bench:
 	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./assign ./synth -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./handoff ./redact ./flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Table)$$' -benchtime 1s
+
+# What a journal costs: completions a second beside bare inserts of the same bytes, a
+# run with and without it, reading a long run back, taking one up, taking all from another.
+bench-journal:
+	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
+	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume)$$' -benchtime 3x
 
 # What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
 corpora:
