@@ -78,30 +78,59 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 }
 
 // differ names the first part in which two prompts differ, and shows where; it
-// is empty if what of them is shown is equal.
+// is empty if what of them is shown is equal. The words of runteam itself follow
+// from what stands between them, so they come last.
 func differ(t *trace.Trace, was *trace.Prompt, now *prompt.Shown) string {
 	x := &explained{trace: t}
-	for _, text := range []struct {
-		name   string
-		before []prompt.Piece
-		after  []prompt.Piece
-	}{{"system prompt", was.System, now.System}, {"user message", was.Text, now.Text}} {
-		for i := range max(len(text.before), len(text.after)) {
-			var before, after prompt.Piece
-			var name string
-			if i < len(text.after) {
-				after = text.after[i]
-				name = x.source(now.Receipt, &after)
+	texts := []struct {
+		name          string
+		before, after []prompt.Piece
+	}{{"system prompt", was.System, now.System}, {"user message", was.Text, now.Text}}
+	for _, own := range []bool{false, true} {
+		for _, text := range texts {
+			before, after := x.parts(was.Receipt, text.before, own), x.parts(now.Receipt, text.after, own)
+			if said := firstPart(before, after); said != "" {
+				return "its " + text.name + " differs " + said
 			}
-			if i < len(text.before) {
-				before = text.before[i]
-				name = x.source(was.Receipt, &before)
-			}
-			if before.Words == after.Words && before.Withheld == after.Withheld && before.End-before.Start == after.End-after.Start {
-				continue
-			}
-			at, old, anew := firstByte(before.Words, after.Words)
-			return fmt.Sprintf("its %s differs from byte %d on, in %s: it was %s and is %s", text.name, int(before.Start)+at, name, old, anew)
+		}
+	}
+	return ""
+}
+
+// A part is a piece of a prompt and what it comes from.
+type part struct {
+	prompt.Piece
+	name string
+}
+
+// parts lists the pieces of a text that are runteam's own words, or all others.
+func (x *explained) parts(r *prompt.Receipt, pieces []prompt.Piece, own bool) (out []part) {
+	for i := range pieces {
+		if p := &pieces[i]; own == (p.Source < 0) {
+			out = append(out, part{*p, x.source(r, p)})
+		}
+	}
+	return out
+}
+
+// firstPart says which part of two texts differs first, and where; empty if none does.
+func firstPart(before, after []part) string {
+	for i := range max(len(before), len(after)) {
+		switch {
+		case i == len(before):
+			return fmt.Sprintf("from byte %d on: %s was not there", after[i].Start, after[i].name)
+		case i == len(after):
+			return fmt.Sprintf("from byte %d on: %s is missing", before[i].Start, before[i].name)
+		}
+		b, a := &before[i], &after[i]
+		switch {
+		case b.name != a.name:
+			return fmt.Sprintf("from byte %d on: it was %s, and is %s", b.Start, b.name, a.name)
+		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
+			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, size(int(b.End-b.Start)), size(int(a.End-a.Start)))
+		case b.Words != a.Words:
+			at, old, anew := firstByte(b.Words, a.Words)
+			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, anew)
 		}
 	}
 	return ""

@@ -88,30 +88,34 @@ func (a *app) resume(cmd *cobra.Command, j *job, run string) error {
 }
 
 // resumption finds the run and reads what the journal has of it.
-func (a *app) resumption(ctx context.Context, j *job, run string) (again *resumption, err error) {
+func (a *app) resumption(ctx context.Context, j *job, run string) (*resumption, error) {
 	key, err := a.journalKey(j.journal.keyFile)
 	if err != nil {
 		return nil, err
 	}
-	again = &resumption{keyed: key != nil}
+	again := &resumption{keyed: key != nil}
 	if again.journal, j.journal.at, err = a.openJournal(&j.journal, toChange); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = again.journal.Close()
-		}
-	}()
-	if again.stored, err = again.journal.Load(ctx, run); err != nil {
-		return nil, unfound(err)
-	}
-	if again.memory, err = remember(&again.stored.Info); err != nil {
+	if err := again.load(ctx, j, run); err != nil {
+		_ = again.journal.Close() // nothing was written
 		return nil, err
 	}
-	if again.memory.leavesOut() {
-		return nil, usageError("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", shortRun(again.stored.Info.Run))
+	return again, nil
+}
+
+// load reads what the journal has of a run, and refuses one that cannot go on.
+func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
+	if r.stored, err = r.journal.Load(ctx, run); err != nil {
+		return unfound(err)
 	}
-	return again, j.readable(again)
+	if r.memory, err = remember(&r.stored.Info); err != nil {
+		return err
+	}
+	if r.memory.leavesOut() {
+		return usageError("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", shortRun(r.stored.Info.Run))
+	}
+	return j.readable(r)
 }
 
 // unfound words that there is no such run, or that the journal cannot be read.

@@ -235,7 +235,7 @@ func (r *shownRun) write(w io.Writer) {
 		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", indented(e.Message))
 	}
 	for i := range r.Tasks {
-		r.Tasks[i].excerpt(w)
+		r.Tasks[i].excerpt(w, r.Run)
 	}
 	if r.Output != "" {
 		fmt.Fprintf(w, "\n# The answer\n\n%s\n", clean(r.Output))
@@ -293,7 +293,7 @@ func (e *shownError) text() string {
 }
 
 // excerpt writes the beginning of a result.
-func (t *shownTask) excerpt(w io.Writer) {
+func (t *shownTask) excerpt(w io.Writer, run string) {
 	if t.Status != task.Completed {
 		return
 	}
@@ -308,7 +308,11 @@ func (t *shownTask) excerpt(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n# %s\n\n%s\n", cleanLine(t.Title), strings.Join(lines, "\n"))
 	if cut {
-		fmt.Fprintf(w, "… %s in all; with its title behind the run, show prints it whole\n", size(len(t.Result)))
+		name := t.Title
+		if cleanLine(name) != name {
+			name = string(t.ID)
+		}
+		fmt.Fprintf(w, "… %s in all: runteam show %s %s\n", size(len(t.Result)), shellWord(run), shellWord(name))
 	}
 }
 
