@@ -138,32 +138,20 @@ func (j *job) invocation(file *spec.File) (*invocation, error) {
 	return v, nil
 }
 
-// flagFiles are the texts that flags gave, each at the label of the text that
-// it became part of.
+// flagFiles are the texts that flags gave: the goal at its label, and the
+// parameters at that of descriptions, of which they became part.
 func (j *job) flagFiles(file *spec.File) (said []journal.File, err error) {
 	if j.goal.given {
-		said = append(said, journal.File{Path: goalText, Text: j.goal.text, Label: file.Goal.Classification})
+		said = append(said, journal.File{Path: goalText, Text: j.goal.text, Label: label.Internal.Join(file.Goal.Classification)})
 	}
 	if len(j.params) > 0 {
 		text, err := json.Marshal(j.params)
 		if err != nil {
 			return nil, err
 		}
-		said = append(said, journal.File{Path: paramTexts, Text: string(text), Label: j.labelOf(file)})
+		said = append(said, journal.File{Path: paramTexts, Text: string(text), Label: label.Internal})
 	}
 	return said, nil
-}
-
-// labelOf is the highest label of what stands in the spec and the files of flags.
-func (j *job) labelOf(file *spec.File) label.Classification {
-	level := label.Internal
-	for _, s := range file.Stored() {
-		switch s.Path {
-		case j.path, j.team, j.orchestrator, j.coordinator:
-			level = level.Join(s.Label)
-		}
-	}
-	return level
 }
 
 // A remembered run is what a journal has of how a run was asked for.
@@ -173,7 +161,7 @@ type remembered struct {
 	fingerprint string // empty if it cannot be told any more
 	goal        string
 	params      []string          // K=V
-	missing     map[string]string // of what cannot be had any more, by path or the name of the flag: why
+	missing     map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
 }
 
 // remember reads back what infoOf kept.
@@ -191,7 +179,7 @@ func remember(info *journal.Info) (*remembered, error) {
 	}
 	for _, f := range info.Files {
 		if f.Missing != "" {
-			m.missing[f.Path] = f.Missing
+			m.missing[cmp.Or(about[f.Path].Found, f.Path)] = f.Missing
 			continue
 		}
 		switch f.Path {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"database/sql"
-	"io"
+	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -83,11 +83,14 @@ func tell(t *testing.T, hold ...string) *teller {
 // how many answers of others it held.
 func answerTo(t *testing.T, r *http.Request) (title, text string) {
 	t.Helper()
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Error(err)
+	var call struct {
+		Messages []struct{ Content string }
 	}
-	user := strings.ReplaceAll(object(t, string(body)+"\n")["messages"].([]any)[1].(map[string]any)["content"].(string), "\r", "")
+	if err := json.NewDecoder(r.Body).Decode(&call); err != nil || len(call.Messages) == 0 {
+		t.Errorf("a call that is none: %v", err)
+		return "", ""
+	}
+	user := call.Messages[len(call.Messages)-1].Content
 	m := askedFor.FindStringSubmatch(user)
 	if m == nil {
 		t.Errorf("no task in %q", user)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,23 +127,28 @@ func unfound(err error) error {
 	return &fault{kind: kindRuntime, err: err}
 }
 
+// sealed begins why a result cannot be read that another key would open.
+const sealed = "encrypted under the key "
+
 // readable refuses a run with results that another key would open: they would
 // be paid for again for want of a flag.
 func (j *job) readable(again *resumption) error {
 	var titles []string
+	why := ""
 	for _, x := range latest(&again.stored.History) {
-		if strings.Contains(x.Missing, journal.ErrNoKey.Error()) && !slices.Contains(j.reuse.fresh, x.Title) {
-			titles = append(titles, x.Title)
+		if strings.HasPrefix(x.Missing, sealed) && !slices.ContainsFunc(j.reuse.fresh, func(name string) bool { return means(name, x) }) {
+			titles, why = append(titles, x.Title), x.Missing
 		}
 	}
 	if len(titles) == 0 {
 		return nil
 	}
-	advice := "give it with --journal-key FILE or " + envJournalKey
-	if again.keyed {
-		advice = "the one that was given is another"
-	}
-	return &fault{kind: kindRuntime, err: fmt.Errorf("run %s: results are encrypted under a key: %s; --fresh runs a task again whose result cannot be read: %s", shortRun(again.stored.Info.Run), advice, listed(titles, 3))}
+	return &fault{kind: kindRuntime, err: fmt.Errorf("run %s: the results of %s are %s; --fresh TASK runs one again instead", shortRun(again.stored.Info.Run), listed(titles, 3), why)}
+}
+
+// means reports whether a name means the task of an exchange.
+func means(name string, x *event.Exchange) bool {
+	return task.Normalize(x.Title) == task.Normalize(name) || string(x.Task) == name
 }
 
 // latest returns the last exchange of each task that completed.
@@ -222,7 +228,7 @@ func replaced(old, anew []string) []string {
 func undone(fresh []string, h *event.History) []string {
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
 		return slices.ContainsFunc(latest(h), func(x *event.Exchange) bool {
-			return x.From == "" && (task.Normalize(x.Title) == task.Normalize(name) || string(x.Task) == name)
+			return x.From == "" && means(name, x)
 		})
 	})
 }
@@ -270,6 +276,19 @@ func (j *job) anchor(here string) error {
 	return nil
 }
 
+// tellMissing says of which files the journal has a copy that cannot be read,
+// when a run cannot be resumed for want of a file.
+func (a *app) tellMissing(again *resumption) {
+	if again == nil {
+		return
+	}
+	for _, path := range slices.Sorted(maps.Keys(again.memory.missing)) {
+		if !strings.HasPrefix(path, "--") {
+			a.say("resume:  the copy of %s in the journal cannot be read: %s", cleanLine(path), cleanLine(again.memory.missing[path]))
+		}
+	}
+}
+
 // tellChanges says of what a run is resumed that is not as it was.
 func (a *app) tellChanges(again *resumption, file *spec.File) {
 	if again == nil {
@@ -292,7 +311,7 @@ func (a *app) tellChanges(again *resumption, file *spec.File) {
 		a.say("resume:  input %s has changed since: what it affects runs again", cleanLine(name))
 	}
 	for _, x := range latest(&again.stored.History) {
-		if x.Missing != "" && !strings.Contains(x.Missing, journal.ErrNoKey.Error()) {
+		if x.Missing != "" {
 			a.say("resume:  the result of %s cannot be read, so it runs again: %s", cleanLine(x.Title), cleanLine(x.Missing))
 		}
 	}

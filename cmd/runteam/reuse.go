@@ -111,7 +111,10 @@ func (s saving) String() string {
 	if s.steps > 0 {
 		text = plural(s.tasks, "task") + " and " + plural(s.steps, "step") + " of the coordinator reused"
 	}
-	return text + fmt.Sprintf(", %s saved", plural(s.tokens, "token"))
+	if s.tokens > 0 {
+		text += fmt.Sprintf(", %s saved", plural(s.tokens, "token"))
+	}
+	return text
 }
 
 // shortRun is enough of the id of a run to name it.

@@ -150,6 +150,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	}
 	file, err := j.load(a)
 	if err != nil {
+		a.tellMissing(j.again)
 		return err
 	}
 	if file.Goal == nil && len(file.Tasks) == 0 {
