@@ -167,7 +167,7 @@ func (b *bill) sum() string {
 		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", listed(b.without, 5))
 	}
 	if t.Interrupted > 0 {
-		text += fmt.Sprintf("; of %s that were interrupted the tokens are an estimate", plural(t.Interrupted, "call"))
+		text += fmt.Sprintf("; the tokens of %s are an estimate", plural(t.Interrupted, "interrupted call"))
 	}
 	if t.Reused > 0 {
 		text += fmt.Sprintf("; %s reused%s", plural(t.Reused, "answer"), t.savings())

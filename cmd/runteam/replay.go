@@ -195,14 +195,20 @@ func (k *storedRun) lasting() []*event.Exchange {
 	return out
 }
 
-// endpointsOf returns the base URLs that the agents of a spec are asked at, as
-// far as they are known.
+// endpointsOf returns the base URLs that the agents of a spec and its coordinator
+// are asked at, as far as they are known.
 func endpointsOf(file *spec.File, lookup func(string) (string, bool)) map[string]string {
 	out := map[string]string{}
-	for _, ag := range file.Agents {
-		if base, err := endpoint(ag, lookup); err == nil {
-			out[ag.Member.Name] = base
+	add := func(name string, c spec.Connection) {
+		if base, err := endpoint(spec.Agent{Connection: c}, lookup); err == nil {
+			out[name] = base
 		}
+	}
+	for _, ag := range file.Agents {
+		add(ag.Member.Name, ag.Connection)
+	}
+	if c := file.Coordinator; c != nil {
+		add(handoff.Coordinator, c.Connection)
 	}
 	return out
 }

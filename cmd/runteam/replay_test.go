@@ -140,6 +140,62 @@ func TestReplayNeedsNoEnvironment(t *testing.T) {
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
+// What an endpoint may be sent depends on which it is, and that is the run's.
+func TestReplayKnowsTheEndpointsOfTheRun(t *testing.T) {
+	t.Parallel()
+	const spec = `
+model: m
+agents: [{name: solo, accepts: secret}]
+output: Open
+policy: {rules: [{from: user, to: solo, mode: full}]}
+inputs: {key: {text: Under the mat., classification: secret}}
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+`
+	dir := folder(t, map[string]string{"team.yaml": spec})
+	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", envJournalKey: journalTestKey}
+	run := offlineRun(t, call{dir: dir, env: env})
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	delete(env, "OPENAI_BASE_URL")
+	require.Equal(t, statusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets nothing that is secret")
+	got := call{dir: dir, env: env, args: []string{"replay"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
+}
+
+// A replay also says what the run had reused, and how it was ended.
+func TestReplayOfRunsThatReusedOrWereEnded(t *testing.T) {
+	t.Parallel()
+	const spec = "name: ended\nmodel: m\nagents: [{name: solo}]\noffline: script.yaml\ntasks:\n  - {title: First, assignee: solo, description: Say one.}\n  - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}\n"
+	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: First, text: one}]", "slow.yaml": "replies: [{task: Second, delay: 1m, text: two}, {text: one}]"})
+	c := call{dir: dir}
+	replayed := func() map[string]any {
+		t.Helper()
+		got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		return object(t, got.stdout)
+	}
+	require.Equal(t, statusOK, offlineRun(t, c).status)
+	want := object(t, offlineRun(t, c, "--reuse", "-o", "json").stdout)
+	require.Contains(t, want["taskResults"].(map[string]any)[string(task.NewID("First"))], "reused")
+	delete(want, "audit")
+	require.Equal(t, want, replayed())
+
+	want = object(t, offlineRun(t, c, "--script", "slow.yaml", "--timeout", "300ms", "-o", "json").stdout)
+	got := replayed()
+	require.Equal(t, "timeout", want["status"])
+	require.Equal(t, want["status"], got["status"])
+	require.Equal(t, want["output"], got["output"])
+	for i, tk := range want["tasks"].([]any) {
+		again := got["tasks"].([]any)[i].(map[string]any)
+		require.Equal(t, tk.(map[string]any)["status"], again["status"])
+		if m, ok := again["metrics"].(map[string]any); ok {
+			require.GreaterOrEqual(t, m["durationMs"], 0.0)
+		}
+	}
+}
+
 // edited has the journal keep another spec for a run than it had.
 func edited(t *testing.T, dir, old, anew string) {
 	t.Helper()

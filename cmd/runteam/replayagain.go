@@ -12,7 +12,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -50,6 +52,7 @@ func (a *app) replay(cmd *cobra.Command, r *replaying) error {
 		return again.file.Locate(err)
 	}
 	res.Command = k.Command
+	again.complete(cmd.Context(), j, res)
 	if a.settings.json() {
 		err = a.apart(func() error { return a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
 	} else if text := answer(output, res); text != "" {
@@ -127,6 +130,49 @@ func (r *repetition) carry(ctx context.Context) (res *team.Result, output []task
 	return res, output, err
 }
 
+// complete adds to a result what the journal knows and a run that asks nobody
+// cannot: where answers had been taken from, and how a run ended that was ended.
+func (r *repetition) complete(ctx context.Context, j *journal.Journal, res *team.Result) {
+	from := func(id task.ID) (string, llm.Usage) {
+		i, ok := r.run.byID[id]
+		if !ok {
+			return "", llm.Usage{}
+		}
+		x := r.run.tasks[i].answer()
+		if x == nil || x.From == "" {
+			return "", llm.Usage{}
+		}
+		if saved := r.run.saved(ctx, j, x); saved != nil {
+			return x.From, *saved
+		}
+		return x.From, llm.Usage{}
+	}
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		if t.Status == task.Completed {
+			t.Reused, t.Saved = from(t.ID)
+		}
+	}
+	for i := range res.Steps {
+		s := &res.Steps[i]
+		if s.Error == nil {
+			s.Reused, s.Saved = from(r.stepID(res.Steps, i))
+		}
+	}
+	end := r.run.history.End
+	if end == nil {
+		return
+	}
+	if len(r.odd(res)) == 0 {
+		res.Status = team.Status(end.Status)
+	}
+	for i := range res.Tasks {
+		if m := &res.Tasks[i].Metrics; m.Attempts > 0 && m.End.IsZero() { // it was under way when the run was ended
+			m.End = end.Time
+		}
+	}
+}
+
 // verdict says on stderr whether the run came again, and if not, where it is another one.
 func (a *app) verdict(ctx context.Context, r *repetition, res *team.Result) error {
 	if stop, ok := errors.AsType[*interrupted](context.Cause(ctx)); ok {
@@ -202,7 +248,7 @@ func (r *repetition) odd(res *team.Result) (list []oddity) {
 	}
 	for i := range res.Steps {
 		if s := &res.Steps[i]; s.Error != nil && (s.Error.Code == team.CodeReplay || s.Error.Reason == team.CodeReplay) {
-			add(r.stepID(s.Kind), string(s.Kind))
+			add(r.stepID(res.Steps, i), string(s.Kind))
 		}
 	}
 	if len(list) > 0 || r.run.history.End == nil {
@@ -217,11 +263,21 @@ func (r *repetition) odd(res *team.Result) (list []oddity) {
 	return list
 }
 
-// stepID returns the id of a step of the coordinator.
-func (r *repetition) stepID(kind team.StepKind) task.ID {
-	for i := range r.run.tasks {
-		if t := &r.run.tasks[i]; t.step && t.title == string(kind) {
-			return t.id
+// stepID returns the id of the i-th step of the coordinator: of several of a kind,
+// that which came in its place among them.
+func (r *repetition) stepID(steps []team.Step, i int) task.ID {
+	skip := 0
+	for _, s := range steps[:i] {
+		if s.Kind == steps[i].Kind {
+			skip++
+		}
+	}
+	for n := range r.run.tasks {
+		if t := &r.run.tasks[n]; t.step && t.title == string(steps[i].Kind) {
+			if skip == 0 {
+				return t.id
+			}
+			skip--
 		}
 	}
 	return ""

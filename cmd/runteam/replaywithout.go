@@ -320,7 +320,7 @@ func (d *replayedWithout) sentence() string {
 	tasks := 0
 	for i := range d.Tasks {
 		c := &d.Tasks[i]
-		if c.Left {
+		if c.Left || c.unfinished() {
 			continue
 		}
 		tasks++
@@ -347,6 +347,12 @@ func (d *replayedWithout) sentence() string {
 		return fmt.Sprintf("%s %d of %s changed; of %s the result is withheld, so it may have mattered", text, prompts, plural(tasks, "prompt"), plural(unclear, "task"))
 	}
 	return fmt.Sprintf("%s %d of %s changed, and what came of %d: it mattered for %s", text, prompts, plural(tasks, "prompt"), len(results), listed(results, 5))
+}
+
+// unfinished reports whether the run had not come to an end of the task, so that
+// nothing can be said of what mattered for it.
+func (c *comparedTask) unfinished() bool {
+	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed
 }
 
 // what names what was left out.
