@@ -47,6 +47,8 @@ type teller struct {
 
 	mu     sync.Mutex
 	counts map[string]int
+	said   map[string]int  // the same by what was answered
+	delay  time.Duration   // before each answer
 	hold   map[string]bool // tasks that are not answered
 	held   chan string     // each call that is not answered
 }
@@ -59,7 +61,7 @@ var (
 // tell starts such an endpoint.
 func tell(t *testing.T, hold ...string) *teller {
 	t.Helper()
-	s := &teller{counts: map[string]int{}, hold: map[string]bool{}, held: make(chan string, 100)}
+	s := &teller{counts: map[string]int{}, said: map[string]int{}, hold: map[string]bool{}, held: make(chan string, 100)}
 	for _, title := range hold {
 		s.hold[title] = true
 	}
@@ -67,6 +69,7 @@ func tell(t *testing.T, hold ...string) *teller {
 		title, text := answerTo(t, r)
 		s.mu.Lock()
 		s.counts[title]++
+		s.said[text]++
 		held := s.hold[title]
 		s.mu.Unlock()
 		if held {
@@ -74,6 +77,7 @@ func tell(t *testing.T, hold ...string) *teller {
 			<-r.Context().Done()
 			return
 		}
+		time.Sleep(s.delay)
 		reply(w, text)
 	})
 	return s
@@ -113,7 +117,16 @@ func (s *teller) asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.counts
-	s.counts = map[string]int{}
+	s.counts, s.said = map[string]int{}, map[string]int{}
+	return was
+}
+
+// answered returns what was answered since the last time, and how often.
+func (s *teller) answered() map[string]int {
+	s.mu.Lock()
+	was := s.said
+	s.mu.Unlock()
+	s.asked()
 	return was
 }
 
