@@ -463,6 +463,46 @@ replies:
 	require.Greater(t, seen, 10_000)
 }
 
+// A run that was made to reveal shows to whoever has the key what it showed, and
+// a replay shows it if it is asked to, on a terminal.
+func TestG47RevealedRunsShowWhatTheyShowed(t *testing.T) {
+	t.Parallel()
+	const word = "CANARY-77aa"
+	const spec = `
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+inputs: {key: {file: key.md, classification: secret}}
+offline: script.yaml
+policy: {rules: [{from: user, to: solo, mode: full}]}
+tasks: [{title: Closed, assignee: solo, uses: [key], description: Say what is secret.}]
+`
+	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{text: 'It is {{ input \"key\" }}'}]", "key": journalTestKey})
+	run := func(terminal, keyed bool, args ...string) (status int, out string) {
+		args = append(args, "--journal", filepath.Join(dir, "runs.db"))
+		if keyed {
+			args = append(args, "--journal-key", filepath.Join(dir, "key"))
+		}
+		a, stdout, stderr := here(args...)
+		a.isTerminal = func(any) bool { return terminal }
+		return a.run(), stdout.String() + stderr.String()
+	}
+	status, out := run(true, true, "run", dir, "--offline", "--reveal", "--progress", "none")
+	require.Equal(t, statusOK, status, out)
+	require.Contains(t, out, word)
+	for _, command := range []string{"show", "explain"} {
+		_, out = run(false, true, command)
+		require.Contains(t, out, word, command)
+		_, out = run(false, false, command)
+		require.NotContains(t, out, word, command)
+	}
+	_, out = run(false, true, "replay")
+	require.NotContains(t, out, word, "it is asked for anew")
+	status, out = run(true, true, "replay", "--reveal")
+	require.Equal(t, statusOK, status, out)
+	require.Contains(t, out, word)
+}
+
 func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 	t.Parallel()
 	dir := copyOf(t, "../../examples/claims")

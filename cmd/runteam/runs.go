@@ -145,11 +145,11 @@ func doneOf(n journal.Counts) string {
 	for _, k := range n {
 		total += k
 	}
-	text := fmt.Sprintf("%s of %s done", number(n[task.Completed]), number(total))
+	parts := []string{fmt.Sprintf("%s of %s done", number(n[task.Completed]), number(total))}
 	for _, other := range []task.Status{task.Failed, task.Skipped} {
 		if n[other] > 0 {
-			text += fmt.Sprintf(", %s %s", number(n[other]), other)
+			parts = append(parts, number(n[other])+" "+string(other))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }

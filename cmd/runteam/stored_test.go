@@ -233,6 +233,32 @@ func TestJournalOfANewerVersionIsRefused(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+func TestDamagedJournalIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	w := write(t, j, "abcd1111", "n", "One")
+	w.exchange("One", "m", 1, w.says(strings.Repeat("words ", 20_000), label.Public, 0))
+	w.end("ok", completed("One"))
+	require.NoError(t, j.Close())
+	path := filepath.Join(dir, journalFolder, journalFile)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for i := 4096; i < len(text); i++ {
+		text[i] ^= 0xa5
+	}
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusNoRun, got.status, "%v %+v", args, got)
+		require.Contains(t, got.stderr, "the file is damaged")
+		require.Empty(t, got.stdout)
+	}
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, text, after)
+}
+
 func TestGCRemovesWhatIsOld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
