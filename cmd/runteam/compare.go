@@ -32,13 +32,13 @@ type comparedTask struct {
 
 // A comparedSide is the task in one of both runs.
 type comparedSide struct {
-	Status task.Status          `json:"status"`
-	Agent  string               `json:"assignee,omitempty"`
-	Label  label.Classification `json:"label,omitempty"`
-	Usage  llm.Usage            `json:"tokenUsage"`
-	Reused string               `json:"reused,omitempty"`
-	Text   string               `json:"text,omitempty"`  // of a result that is not the same
-	Error  string               `json:"error,omitempty"` // why there is none
+	Status task.Status           `json:"status"`
+	Agent  string                `json:"assignee,omitempty"`
+	Label  *label.Classification `json:"label,omitempty"` // of a result
+	Usage  llm.Usage             `json:"tokenUsage"`
+	Reused string                `json:"reused,omitempty"`
+	Text   string                `json:"text,omitempty"`  // of a result that is not the same
+	Error  string                `json:"error,omitempty"` // why there is none
 
 	text   string
 	hidden bool
@@ -68,8 +68,16 @@ func (c *comparedTask) settle() {
 
 // equal reports whether nothing of a task is known to differ.
 func (c *comparedTask) equal() bool {
-	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.Label == c.After.Label &&
+	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.level() == c.After.level() &&
 		c.Before.Agent == c.After.Agent && c.Prompt != changedTo && c.Result != changedTo
+}
+
+// level names the label of the result; it is empty without one.
+func (s *comparedSide) level() string {
+	if s.Label == nil {
+		return ""
+	}
+	return s.Label.String()
 }
 
 // side is a task of a stored run.
@@ -86,7 +94,7 @@ func (k *storedRun) side(t *storedTask) *comparedSide {
 		return s
 	}
 	r := k.read(x)
-	s.Label, s.Reused, s.text, s.hidden = r.label, x.From, r.text, strings.HasPrefix(r.text, "[withheld: ")
+	s.Label, s.Reused, s.text, s.hidden = &r.label, x.From, r.text, strings.HasPrefix(r.text, "[withheld: ")
 	return s
 }
 
@@ -125,8 +133,8 @@ func (c *comparedTask) statusOfBoth() string {
 func (c *comparedTask) labels() string {
 	var all []string
 	for _, s := range []*comparedSide{c.Before, c.After} {
-		if s != nil && s.Status == task.Completed && (len(all) == 0 || all[0] != s.Label.String()) {
-			all = append(all, s.Label.String())
+		if s != nil && s.Label != nil && (len(all) == 0 || all[0] != s.level()) {
+			all = append(all, s.level())
 		}
 	}
 	return strings.Join(all, " → ")

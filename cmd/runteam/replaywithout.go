@@ -288,7 +288,7 @@ func (d *replayedWithout) answer(k *storedRun, res *team.Result) {
 func sideOf(res *team.Result, t *team.TaskResult, accepts label.Classification) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
 	if t.Status == task.Completed {
-		s.Label, s.text, s.hidden = t.Label, t.Result, t.Label > accepts || strings.HasPrefix(t.Result, "[withheld: ")
+		s.Label, s.text, s.hidden = &t.Label, t.Result, t.Label > accepts || strings.HasPrefix(t.Result, "[withheld: ")
 	} else if s.Error = t.Result; t.Error != nil {
 		s.Error = t.Error.Message
 	}

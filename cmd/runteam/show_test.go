@@ -105,6 +105,8 @@ func TestShowInJSON(t *testing.T) {
 	require.Len(t, r.Tasks, 6)
 	require.Equal(t, "earlier0-1", r.Tasks[0].Reused.Run)
 	require.Equal(t, 5000, r.Tasks[0].Reused.Saved.InputTokens)
+	require.Equal(t, label.Public, *r.Tasks[0].Label)
+	require.Nil(t, r.Tasks[3].Label, "there is no result")
 	require.Contains(t, r.Tasks[1].Result, tricky, "a program reads what the agent wrote")
 	require.Equal(t, 1, r.Tasks[2].Interrupted)
 	require.Equal(t, &shownError{"TIMEOUT", "no such thing", ""}, r.Tasks[3].Error)

@@ -42,23 +42,23 @@ type shownRun struct {
 
 // shownTask is a task of a stored run, in JSON.
 type shownTask struct {
-	ID          task.ID              `json:"id"`
-	Key         string               `json:"key,omitempty"`
-	Title       string               `json:"title"`
-	Agent       string               `json:"assignee"`
-	Status      task.Status          `json:"status"`
-	Label       label.Classification `json:"label,omitempty"` // of the result
-	Attempts    int                  `json:"attempts"`
-	Interrupted int                  `json:"interrupted,omitempty"` // of the attempts
-	Running     int                  `json:"running,omitempty"`
-	Usage       llm.Usage            `json:"tokenUsage"`
-	Started     time.Time            `json:"startedAt,omitzero"`
-	Ended       time.Time            `json:"endedAt,omitzero"`
-	Reused      *shownReuse          `json:"reused,omitempty"`
-	Result      string               `json:"result,omitempty"`
-	Structured  json.RawMessage      `json:"structured,omitempty"`
-	Error       *shownError          `json:"error,omitempty"`
-	Exchanges   []shownExchange      `json:"exchanges,omitempty"` // of one task that was asked for
+	ID          task.ID               `json:"id"`
+	Key         string                `json:"key,omitempty"`
+	Title       string                `json:"title"`
+	Agent       string                `json:"assignee"`
+	Status      task.Status           `json:"status"`
+	Label       *label.Classification `json:"label,omitempty"` // of the result
+	Attempts    int                   `json:"attempts"`
+	Interrupted int                   `json:"interrupted,omitempty"` // of the attempts
+	Running     int                   `json:"running,omitempty"`
+	Usage       llm.Usage             `json:"tokenUsage"`
+	Started     time.Time             `json:"startedAt,omitzero"`
+	Ended       time.Time             `json:"endedAt,omitzero"`
+	Reused      *shownReuse           `json:"reused,omitempty"`
+	Result      string                `json:"result,omitempty"`
+	Structured  json.RawMessage       `json:"structured,omitempty"`
+	Error       *shownError           `json:"error,omitempty"`
+	Exchanges   []shownExchange       `json:"exchanges,omitempty"` // of one task that was asked for
 
 	step bool
 	name string // of the run
@@ -133,7 +133,7 @@ func (k *storedRun) short(ctx context.Context, j *journal.Journal, s *storedTask
 	switch {
 	case t.Status == task.Completed && x != nil:
 		r := k.read(x)
-		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), r.label
+		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), &r.label
 		if x.From != "" {
 			t.Reused = &shownReuse{x.From, k.saved(ctx, j, x)}
 		}
@@ -252,7 +252,7 @@ func took(r *shownRun) string {
 // row writes a task as a line of a table.
 func (t *shownTask) row(table rows) {
 	level := ""
-	if t.Status == task.Completed {
+	if t.Label != nil {
 		level = t.Label.String()
 	}
 	taken := ""

@@ -28,7 +28,7 @@ type storedRun struct {
 
 	tasks   []storedTask // in the order written, then the coordinator's steps
 	byID    map[task.ID]int
-	sources map[string]*journal.Stored // runs that answers were taken from; nil for one that is gone
+	sources map[string]map[event.Key]llm.Usage // what answers of other runs had taken there; nil for a run that is gone
 }
 
 // A storedTask is what there is of one task, or of one step of the coordinator.
@@ -59,7 +59,7 @@ func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*stor
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}, sources: map[string]*journal.Stored{}}
+	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}, sources: map[string]map[event.Key]llm.Usage{}}
 	k.collect()
 	return k, nil
 }
@@ -259,22 +259,34 @@ func (k *storedRun) read(x *event.Exchange) readable {
 
 // saved returns what an answer had taken where it was taken from; nil if that run is gone.
 func (k *storedRun) saved(ctx context.Context, j *journal.Journal, x *event.Exchange) *llm.Usage {
-	from, known := k.sources[x.From]
+	taken, known := k.sources[x.From]
 	if !known {
-		if found, err := j.Find(ctx, x.From); err == nil && found.Run == x.From {
-			from, _ = j.Load(ctx, found.Run)
-		}
-		k.sources[x.From] = from
+		taken = takenIn(ctx, j, x.From)
+		k.sources[x.From] = taken
 	}
-	if from == nil {
-		return nil
-	}
-	for i := range slices.Backward(from.History.Log) {
-		if y := from.History.Log[i].Exchange; y != nil && y.Key == x.Key && y.From == "" && y.Completed() {
-			return &llm.Usage{InputTokens: y.Input, OutputTokens: y.Output}
-		}
+	if u, ok := taken[x.Key]; ok {
+		return &u
 	}
 	return nil
+}
+
+// takenIn returns what the answers of a run had taken, by the prompts; nil if it is gone.
+func takenIn(ctx context.Context, j *journal.Journal, run string) map[event.Key]llm.Usage {
+	found, err := j.Find(ctx, run)
+	if err != nil || found.Run != run {
+		return nil
+	}
+	from, err := j.Load(ctx, run)
+	if err != nil {
+		return nil
+	}
+	taken := map[event.Key]llm.Usage{}
+	for i := range from.History.Log {
+		if y := from.History.Log[i].Exchange; y != nil && y.From == "" && y.Completed() {
+			taken[y.Key] = llm.Usage{InputTokens: y.Input, OutputTokens: y.Output}
+		}
+	}
+	return taken
 }
 
 // specOf is where the spec of a run was; empty if that is not known.
