@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/event"
@@ -196,10 +198,16 @@ func (c *chronicle) unkeyed(res *team.Result, file *spec.File) bool {
 	return false
 }
 
+// otherKey stands in the error of a chain of decisions that is to go on under another key.
+const otherKey = "of another run or key"
+
 // unresumed words that a run cannot be taken up.
 func unresumed(ctx context.Context, err error) error {
 	if stop, ok := errors.AsType[*interrupted](context.Cause(ctx)); ok {
 		return &fault{kind: kindRuntime, err: err, exit: stop.status()}
+	}
+	if strings.Contains(err.Error(), otherKey) {
+		err = fmt.Errorf("%w; a record goes on under the key with which it began, or without one: --audit-key FILE or %s", err, envAuditKey)
 	}
 	return &fault{kind: kindRuntime, err: err}
 }

@@ -25,7 +25,7 @@ type journaling struct {
 	path     string // empty means the one of the working directory
 	none     bool
 	keyFile  string
-	auditKey string // the file of the key of the chain; empty means that of the environment
+	auditKey string // the file of --audit-key; empty means the key of the environment
 	quiet    bool   // a folder that is made is not said
 	at       string // where it is, once it was opened
 }
@@ -77,7 +77,7 @@ func (a *app) openJournal(g *journaling, why purpose) (*journal.Journal, string,
 	if o.Key, err = a.journalKey(g.keyFile); err != nil {
 		return nil, "", err
 	}
-	if o.AuditKey, err = a.auditKey(g.auditKey); err != nil {
+	if o.AuditKey, err = (&tracing{keyFile: g.auditKey}).key(g.auditKey != "", a); err != nil {
 		return nil, "", err
 	}
 	path, err := a.findJournal(g, why)

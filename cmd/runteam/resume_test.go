@@ -395,6 +395,25 @@ func TestSecretsInAJournal(t *testing.T) {
 	})
 }
 
+func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": one, "key": auditKey})
+	got := call{dir: dir, args: []string{"run", "--offline", "--audit-key", "key"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"resume"}}.run(t)
+	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "a record goes on under the key with which it began, or without one: --audit-key FILE or RUNTEAM_AUDIT_KEY")
+	for _, c := range []call{
+		{dir: dir, args: []string{"resume", "--audit-key", "key"}},
+		{dir: dir, args: []string{"resume"}, env: map[string]string{envAuditKey: auditKey}},
+		{dir: dir, args: []string{"audit", "verify", "--key-file", "key"}},
+	} {
+		got = c.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+	}
+	require.Contains(t, got.stdout, "consistent")
+}
+
 // A run that another program kept says nothing of how it is asked for.
 func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	t.Parallel()

@@ -125,6 +125,10 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
+	case changed("audit-key") && j.journal.none && !changed("trace"):
+		return usageError("--audit-key needs --trace or a journal")
+	case changed("audit-key") && j.trace.keyFile == "":
+		return usageError("--audit-key is empty: name a file")
 	case j.record.force && !changed("record") && !changed("trace"):
 		needs := "--record or --trace"
 		if cmd.Flags().Lookup("record") == nil {
@@ -132,7 +136,7 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		}
 		return usageError("--force needs %s", needs)
 	}
-	j.reuse.given = changed("reuse")
+	j.reuse.given, j.journal.auditKey = changed("reuse"), j.trace.keyFile
 	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check, j.journal.check} {
 		if err := check(cmd); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (t *tracing) flags(cmd *cobra.Command) {
 	t.file.flag, t.anchor.flag = "trace", "audit-anchor"
 	f.StringVar(&t.file.path, "trace", "", "write each prompt before it is sent, and every decision about it, to `FILE`, for \"runteam explain\"; what an agent and its model say after the prompt is not in it")
 	f.StringVar(&t.anchor.path, "audit-anchor", "", "with --trace: write the head of the trace, by which alterations are found, to `FILE`, for \"runteam audit verify\"")
-	f.StringVar(&t.keyFile, "audit-key", "", "with --trace: sign the trace with the key in `FILE` (default: $"+envAuditKey+")")
+	f.StringVar(&t.keyFile, "audit-key", "", "sign the trace and what the journal keeps with the key in `FILE` (default: $"+envAuditKey+")")
 }
 
 // begin returns what keeps the trace of a run, or nil if no flag asks for it.
@@ -39,10 +39,8 @@ func (t *tracing) flags(cmd *cobra.Command) {
 func (t *tracing) begin(cmd *cobra.Command, a *app, file *spec.File, force bool, read ...string) (*keeper, error) {
 	changed := cmd.Flags().Changed
 	if !changed("trace") {
-		for _, flag := range []string{"audit-anchor", "audit-key"} {
-			if changed(flag) {
-				return nil, usageError("--%s needs --trace", flag)
-			}
+		if changed("audit-anchor") {
+			return nil, usageError("--audit-anchor needs --trace")
 		}
 		return nil, nil
 	}
