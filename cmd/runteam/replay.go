@@ -22,6 +22,7 @@ type replaying struct {
 	other         string // of --diff
 	models        []string
 	verbose       bool
+	unkept        bool // the run that is made is not kept
 	reveal        bool
 	progress      string
 }
@@ -77,7 +78,7 @@ With --without 0, or 1 if a task failed.`,
 	complete(cmd, "progress", progressModes)
 	r.stage.flags(cmd)
 	r.journaling.flags(cmd)
-	r.mayKeep(cmd)
+	f.BoolVar(&r.unkept, "no-journal", false, "with --without: keep no journal of the new run")
 	for _, name := range []string{"without", "without-input", "diff"} {
 		complete(cmd, name, nil)
 	}

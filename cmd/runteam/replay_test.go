@@ -301,6 +301,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 
 			list := listRuns(t, c)
 			require.Equal(t, d.Run, list[0].Run)
+			require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "\nanother run without task "+tt.args[1]+"\n")
 			again := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
 			require.Equal(t, statusOK, again.status, "a run without something is replayed without it: %+v", again)
 			require.Contains(t, again.stderr, "equal to the byte")
@@ -321,6 +322,8 @@ func TestReplayWithoutAnInputForPeople(t *testing.T) {
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +other prompt, other result\nSecond +other prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts changed, and what came of 1: it mattered for First\n$`, got.stdout)
 	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
+	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journalFolder, journalFile)}}.run(t)
+	require.Equal(t, statusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
 	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
 	require.Len(t, listRuns(t, call{dir: dir}), 2)

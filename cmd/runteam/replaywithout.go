@@ -87,6 +87,7 @@ func (a *app) lookUp(cmd *cobra.Command, r *replaying) (*storedRun, error) {
 // job is the run that is made, as the stored one was but for flags.
 func (r *replaying) job(m *remembered) *job {
 	j := &job{command: "replay", stage: stage{offline: m.Offline, script: m.Script}, journal: r.journaling, progress: r.progress, reveal: r.reveal}
+	j.journal.none = r.unkept
 	j.source, _ = m.source() // it was asked for once already
 	j.source.models = append(j.source.models, r.models...)
 	if j.script != "" && !filepath.IsAbs(j.script) {
@@ -355,17 +356,19 @@ func (c *comparedTask) unfinished() bool {
 	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed
 }
 
-// what names what was left out.
-func (d *replayedWithout) what() string {
+// leftOutText names what was left out of a run.
+func leftOutText(tasks, inputs []string) string {
 	var all []string
-	for _, name := range d.Without {
+	for _, name := range tasks {
 		all = append(all, "task "+cleanLine(name))
 	}
-	for _, name := range d.WithoutInputs {
+	for _, name := range inputs {
 		all = append(all, "input "+cleanLine(name))
 	}
 	return strings.Join(all, " and ")
 }
+
+func (d *replayedWithout) what() string { return leftOutText(d.Without, d.WithoutInputs) }
 
 func (d *replayedWithout) write(w io.Writer, verbose bool) {
 	fmt.Fprintf(w, "run %s without %s, as run %s\n\n", cleanLine(d.Replayed), d.what(), cleanLine(d.Run))

@@ -19,23 +19,28 @@ import (
 
 // shownRun is a stored run, in JSON.
 type shownRun struct {
-	Run         string             `json:"runId"`
-	Name        string             `json:"name"`
-	Command     string             `json:"command,omitempty"`
-	Status      string             `json:"status"`
-	Started     time.Time          `json:"startedAt"`
-	Ended       time.Time          `json:"endedAt,omitzero"`
-	Processes   int                `json:"processes"` // that worked on it, one after another
-	Holder      *journal.Holder    `json:"holder,omitempty"`
-	Spec        string             `json:"spec,omitempty"` // where it was
-	Fingerprint string             `json:"fingerprint,omitempty"`
-	Inputs      []event.GivenInput `json:"inputs"`
-	Tasks       []shownTask        `json:"tasks"`
-	Steps       []shownTask        `json:"coordinator,omitempty"`
-	Output      string             `json:"output,omitempty"` // of the coordinator
-	Usage       llm.Usage          `json:"totalTokenUsage"`
-	Errors      []event.Failure    `json:"errors"`
-	Warnings    []string           `json:"warnings,omitempty"`
+	Run         string          `json:"runId"`
+	Name        string          `json:"name"`
+	Command     string          `json:"command,omitempty"`
+	Status      string          `json:"status"`
+	Started     time.Time       `json:"startedAt"`
+	Ended       time.Time       `json:"endedAt,omitzero"`
+	Processes   int             `json:"processes"` // that worked on it, one after another
+	Holder      *journal.Holder `json:"holder,omitempty"`
+	Spec        string          `json:"spec,omitempty"` // where it was
+	Fingerprint string          `json:"fingerprint,omitempty"`
+
+	// Without and WithoutInputs are what replay left out of the run that it made again.
+	Without       []string `json:"without,omitempty"`
+	WithoutInputs []string `json:"withoutInputs,omitempty"`
+
+	Inputs   []event.GivenInput `json:"inputs"`
+	Tasks    []shownTask        `json:"tasks"`
+	Steps    []shownTask        `json:"coordinator,omitempty"`
+	Output   string             `json:"output,omitempty"` // of the coordinator
+	Usage    llm.Usage          `json:"totalTokenUsage"`
+	Errors   []event.Failure    `json:"errors"`
+	Warnings []string           `json:"warnings,omitempty"`
 
 	took string
 }
@@ -96,9 +101,11 @@ type shownExchange struct {
 
 // show says what became of a run.
 func (k *storedRun) show(ctx context.Context, j *journal.Journal) *shownRun {
+	asked := k.asked()
 	r := &shownRun{
+		Without: asked.Without, WithoutInputs: asked.WithoutInputs,
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
-		Spec: k.specOf(), Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
+		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
 	}
 	if n := len(k.history.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.history.Begins[n-1].Inputs...)
@@ -219,6 +226,9 @@ func (r *shownRun) write(w io.Writer) {
 	fmt.Fprintln(w)
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
+	}
+	if text := leftOutText(r.Without, r.WithoutInputs); text != "" {
+		fmt.Fprintf(w, "another run without %s\n", text)
 	}
 	if next := goOn(r.Status, r.Run); next != "" {
 		fmt.Fprintf(w, "to go on: %s\n", next)

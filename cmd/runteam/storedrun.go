@@ -163,11 +163,6 @@ func (k *storedRun) statuses() {
 
 // find returns the task that a name means, or the step of the coordinator.
 func (k *storedRun) find(name string) (task.ID, error) {
-	for i := range k.tasks {
-		if t := &k.tasks[i]; t.step && task.Normalize(t.title) == task.Normalize(name) {
-			return t.id, nil
-		}
-	}
 	t, err := k.trace.Find(name)
 	return t.ID, err
 }
@@ -289,13 +284,10 @@ func takenIn(ctx context.Context, j *journal.Journal, run string) map[event.Key]
 	return taken
 }
 
-// specOf is where the spec of a run was; empty if that is not known.
-func (k *storedRun) specOf() string {
-	var v invocation
-	if json.Unmarshal(k.info.Invocation, &v) != nil {
-		return ""
-	}
-	return v.Found
+// asked is how the run was asked for; empty if that is not known.
+func (k *storedRun) asked() (v invocation) {
+	_ = json.Unmarshal(k.info.Invocation, &v) // another program made the run
+	return v
 }
 
 // because says why a task has no result: of one that was taken down by another, which.
