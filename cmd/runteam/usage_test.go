@@ -47,7 +47,6 @@ func TestUsageErrors(t *testing.T) {
 		{"task --file team.yaml --journal-key=", "--journal-key is empty"},
 		{"run --audit-key x --no-journal", "--audit-key needs --trace or a journal"},
 		{"run --audit-key=", "--audit-key is empty"},
-		{"run --offline --audit-key none", "--audit-key none: no such file"},
 		{"run --reuse --no-journal", "with --no-journal there is none"},
 		{"run --fresh Answer", "--fresh makes exceptions from --reuse"},
 		{"run --reuse --fresh Answr", `no task is called that: did you mean "Answer"?`},
