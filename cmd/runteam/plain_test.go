@@ -33,6 +33,8 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
 		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Root: "1", Because: "Task 1", Message: "x"},
 		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Message: "server error (500)", Wait: 1200 * time.Millisecond},
+		{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: time.Hour, Input: 7},
+		{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "6", Title: "Task 6", Agent: "a", Time: at(62_000), Status: task.Completed},
 		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "interrupted"},
 	} {
 		p.take(e)
@@ -46,6 +48,8 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
   1m02s  failed    Task 1 (b): \u202eno
   1m02s  not run   Task 3 (b): because "Task 1" failed
   1m02s  again     Market (librarian): server error (500); again in 1.2s
+  1m02s  done      Task 5 (a), from before
+  1m02s  done      Task 6 (a), reused from 0195c3a1
   1m02s  skipped   Task 2 (b): interrupted
 `, "\n"), out.String())
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -108,7 +108,7 @@ func (a *app) resumption(ctx context.Context, j *job, run string) (*resumption, 
 // load reads what the journal has of a run, and refuses one that cannot go on.
 func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
 	if r.stored, err = r.journal.Load(ctx, run); err != nil {
-		return unfound(err)
+		return unloaded(whyEnded(ctx, err))
 	}
 	if r.memory, err = remember(&r.stored.Info); err != nil {
 		return err
@@ -117,14 +117,6 @@ func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
 		return usageError("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", shortRun(r.stored.Info.Run))
 	}
 	return j.readable(r)
-}
-
-// unfound words that there is no such run, or that the journal cannot be read.
-func unfound(err error) error {
-	if errors.Is(err, journal.ErrUnknownRun) || errors.Is(err, journal.ErrAmbiguousRun) {
-		return &fault{kind: kindUsage, err: err}
-	}
-	return &fault{kind: kindRuntime, err: err}
 }
 
 // sealed begins why a result cannot be read that another key would open.
@@ -144,6 +136,16 @@ func (j *job) readable(again *resumption) error {
 		return nil
 	}
 	return &fault{kind: kindRuntime, err: fmt.Errorf("run %s: the results of %s are %s; --fresh TASK runs one again instead", shortRun(again.stored.Info.Run), listed(titles, 3), why)}
+}
+
+// planned are the tasks that the coordinator planned, as far as they came to a result.
+func (r *resumption) planned() (tasks []task.Spec) {
+	for _, x := range latest(&r.stored.History) {
+		if x.Agent != handoff.Coordinator {
+			tasks = append(tasks, task.Spec{Title: x.Title})
+		}
+	}
+	return tasks
 }
 
 // means reports whether a name means the task of an exchange.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,6 +215,12 @@ func TestResumeOfAGoal(t *testing.T) {
 	require.NotContains(t, again.stderr, "start     plan")
 	require.Contains(t, again.stderr, "start     Write")
 
+	again = call{dir: dir, args: []string{"resume", "--fresh", "Fnd"}}.run(t)
+	require.Equal(t, statusUsage, again.status, "%+v", again)
+	require.Contains(t, again.stderr, `did you mean "Find"?`)
+	again = call{dir: dir, args: []string{"resume", "--fresh", "Find"}}.run(t)
+	require.Contains(t, again.stderr, "done      Find (finder) in")
+
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(played), 0o600))
 	again = call{dir: dir, args: []string{"resume", id}}.run(t)
 	require.Equal(t, statusOK, again.status, "%+v", again)
@@ -323,9 +330,7 @@ func TestSecretsInAJournal(t *testing.T) {
 	start := func(t *testing.T, env map[string]string) (server *teller, dir string) {
 		server, dir = tell(t, "Last"), folder(t, map[string]string{"team.yaml": spec, "key": key + "\n", "other": other})
 		all := server.env()
-		for name, value := range env {
-			all[name] = value
-		}
+		maps.Copy(all, env)
 		cut(t, server, call{dir: dir, args: []string{"run"}, env: all}, 2)
 		return server, dir
 	}

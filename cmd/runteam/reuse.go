@@ -38,7 +38,7 @@ func (r *reusing) asked() *bool {
 
 // settle applies the flags to a spec, and refuses what contradicts it or what
 // it does not know. A run that is resumed has answers of its own.
-func (r *reusing) settle(file *spec.File, keeps, resumed bool) error {
+func (r *reusing) settle(file *spec.File, keeps bool, again *resumption) error {
 	if r.given {
 		file.Run.Reuse = r.on
 	}
@@ -47,14 +47,18 @@ func (r *reusing) settle(file *spec.File, keeps, resumed bool) error {
 		return usageError("--reuse takes answers from the journal, and with --no-journal there is none: take one of them back")
 	case file.Run.Reuse && !keeps:
 		return usageError("the spec says reuse: true, which takes answers from the journal, and with --no-journal there is none: take --no-journal back, or add --reuse=false")
-	case len(r.fresh) > 0 && !file.Run.Reuse && !resumed:
+	case len(r.fresh) > 0 && !file.Run.Reuse && again == nil:
 		return usageError("--fresh %s: every task is run anyway; --fresh makes exceptions from --reuse", r.fresh[0])
 	}
 	file.Run.Fresh = r.fresh
+	if again != nil && file.Goal != nil {
+		return r.known(again.planned())
+	}
 	return r.known(file.Tasks)
 }
 
-// known refuses a task that is not there. Of a goal nobody knows the tasks yet.
+// known refuses a task that is not there. Of a goal that is not planned nobody
+// knows the tasks yet.
 func (r *reusing) known(tasks []task.Spec) error {
 	if len(tasks) == 0 {
 		return nil

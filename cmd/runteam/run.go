@@ -160,7 +160,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if file.Goal == nil && len(file.Tasks) == 0 {
 		return nothingTo("run", &j.source, file)
 	}
-	if err := j.reuse.settle(file, !j.journal.none, j.again != nil); err != nil {
+	if err := j.reuse.settle(file, !j.journal.none, j.again); err != nil {
 		return err
 	}
 	if file.Run.RunID = uuid.NewString(); j.again != nil {

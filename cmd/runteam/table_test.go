@@ -67,6 +67,14 @@ func TestTableShowsEachState(t *testing.T) {
 	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
 }
 
+func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(2), noon)
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "0", Time: noon, Status: task.Completed, Duration: time.Hour})
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "1", Time: noon, Status: task.Completed})
+	require.Equal(t, []string{"done     Task 0  agent 0  from before", "done     Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, noon, false))[:2])
+}
+
 // All attempts at a task are told the same messages, which count once.
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()
