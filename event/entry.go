@@ -83,6 +83,9 @@ type Exchange struct {
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
 	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
+	SavedInput  int `json:"savedInputTokens,omitempty"`  // what the answer had taken when it was made, if that was in another run
+	SavedOutput int `json:"savedOutputTokens,omitempty"` //
+
 	Result *envelope.Record `json:"-"`               // nil if it failed
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed

@@ -390,8 +390,8 @@ func TestReuseTakesAnswersToTheSamePrompts(t *testing.T) {
 		earlier := &memory{}
 		want, err := teamOf(t, &counter{}).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "first", Journal: earlier})
 		require.NoError(t, err)
-		again := &counter{}
-		res, err := teamOf(t, again).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "second", Journal: &memory{others: earlier.exchanges()}, Reuse: true})
+		again, second := &counter{}, &memory{others: earlier.exchanges()}
+		res, err := teamOf(t, again).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "second", Journal: second, Reuse: true})
 		require.NoError(t, err)
 		require.Empty(t, again.count())
 		require.Equal(t, answers(want), answers(res))
@@ -400,6 +400,12 @@ func TestReuseTakesAnswersToTheSamePrompts(t *testing.T) {
 			require.Equal(t, "first", tk.Reused)
 			require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 5}, tk.Saved)
 			require.Equal(t, "second", tk.Envelope.Header().Run, "it is issued anew")
+		}
+		third, err := teamOf(t, again).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "third", Journal: &memory{others: second.exchanges()}, Reuse: true})
+		require.NoError(t, err)
+		for _, tk := range third.Tasks {
+			require.Equal(t, "first", tk.Reused, "where it was made")
+			require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 5}, tk.Saved)
 		}
 	})
 }

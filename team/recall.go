@@ -1,7 +1,6 @@
 package team
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -209,8 +208,11 @@ func (x *exchange) saved() (from string, took llm.Usage) {
 	if x.recalled == nil || x.own {
 		return "", llm.Usage{}
 	}
-	from = cmp.Or(x.recalled.From, x.recalledRun())
-	return from, llm.Usage{InputTokens: x.recalled.Input, OutputTokens: x.recalled.Output}
+	e := x.recalled
+	if e.From != "" { // it was not made there either
+		return e.From, llm.Usage{InputTokens: e.SavedInput, OutputTokens: e.SavedOutput}
+	}
+	return x.recalledRun(), llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}
 }
 
 // recalledRun is the run whose answer it is: its session says so.
@@ -239,7 +241,8 @@ func (x *exchange) entry() event.Entry {
 	if x.apart == "" {
 		e.Context = x.measured()
 	}
-	e.From, _ = x.saved()
+	from, took := x.saved()
+	e.From, e.SavedInput, e.SavedOutput = from, took.InputTokens, took.OutputTokens
 	for i := range x.offers {
 		o := &x.offers[i]
 		if o.Source.Kind == handoff.Message {
