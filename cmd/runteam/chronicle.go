@@ -52,11 +52,10 @@ func (a *app) chronicle(j *job, file *spec.File) (*chronicle, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, path, err := a.openJournal(&j.journal, toKeep)
+	opened, _, err := a.openJournal(&j.journal, toKeep)
 	if err != nil {
 		return nil, err
 	}
-	j.journal.at = path
 	return &chronicle{journal: opened, keyed: key != nil, info: info}, nil
 }
 

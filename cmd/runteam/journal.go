@@ -27,7 +27,6 @@ type journaling struct {
 	keyFile  string
 	auditKey string // the file of --audit-key; empty means the key of the environment
 	quiet    bool   // a folder that is made is not said
-	at       string // where it is, once it was opened
 }
 
 // flags adds the flags of a command that works with runs in a journal.

@@ -9,7 +9,7 @@ import (
 
 // nextSteps say what to do about a failure whose message does not say it itself.
 var nextSteps = map[string]string{
-	handoff.CodeHeld:        `see "runteam plan" for who reads what by which rule; with --trace FILE, "runteam explain FILE" shows what was held and why`,
+	handoff.CodeHeld:        `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
 	team.CodeJournal:        "make room for the journal, or keep the run elsewhere with --journal FILE",
 	team.CodeRecord:         "make room for the file of --trace, or name another one",
 	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",

@@ -95,7 +95,7 @@ func (a *app) resumption(ctx context.Context, j *job, run string) (*resumption, 
 		return nil, err
 	}
 	again := &resumption{keyed: key != nil}
-	if again.journal, j.journal.at, err = a.openJournal(&j.journal, toChange); err != nil {
+	if again.journal, _, err = a.openJournal(&j.journal, toChange); err != nil {
 		return nil, err
 	}
 	if err := again.load(ctx, j, run); err != nil {

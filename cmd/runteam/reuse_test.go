@@ -41,7 +41,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	edit(t, filepath.Join(dir, "team.yaml"), "Say two.", "Say 2.")
 	got = run("--reuse -o json")
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
-	require.Contains(t, got.stderr, "reused:  2 tasks reused")
+	require.Contains(t, got.stderr, "reused:  2 tasks reused, 20 tokens saved\n")
 
 	run("--reuse --fresh third")
 	require.Equal(t, map[string]int{"Third": 1}, server.asked())

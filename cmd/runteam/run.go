@@ -170,7 +170,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.scriptOf(file), j.record.path)...)
+	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.scriptOf(file), j.record.path, j.journal.path, j.journal.keyFile)...)
 	if err != nil {
 		return err
 	}
