@@ -403,6 +403,9 @@ func TestReuseTakesAnswersToTheSamePrompts(t *testing.T) {
 		}
 		third, err := teamOf(t, again).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "third", Journal: &memory{others: second.exchanges()}, Reuse: true})
 		require.NoError(t, err)
+		replayed, err := teamOf(t, nobody(t)).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "second", Replay: &team.Replay{Past: second.history(second.len())}})
+		require.NoError(t, err)
+		same(t, document(t, res), document(t, replayed))
 		for _, tk := range third.Tasks {
 			require.Equal(t, "first", tk.Reused, "where it was made")
 			require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 5}, tk.Saved)

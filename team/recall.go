@@ -205,10 +205,10 @@ func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1
 // saved returns what the answer took when it was made, if it was not made by
 // this run, and by which it was.
 func (x *exchange) saved() (from string, took llm.Usage) {
-	if x.recalled == nil || x.own {
+	e := x.recalled
+	if e == nil || x.own && e.From == "" {
 		return "", llm.Usage{}
 	}
-	e := x.recalled
 	if e.From != "" { // it was not made there either
 		return e.From, llm.Usage{InputTokens: e.SavedInput, OutputTokens: e.SavedOutput}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -56,13 +54,13 @@ type billRow struct {
 }
 
 // bill sums up what was paid for the run.
-func (k *storedRun) bill(ctx context.Context, j *journal.Journal) *bill {
+func (k *storedRun) bill() *bill {
 	b := &bill{Run: k.Run, Name: k.Name, Status: k.Status, Total: &billRow{}}
 	_ = json.Unmarshal(k.info.Prices, &b.Prices) // without prices nothing has a cost
 	for i := range k.tasks {
 		t := &k.tasks[i]
 		for _, x := range t.exchanges {
-			b.exchange(ctx, k, j, t, x)
+			b.exchange(t, x)
 		}
 		for _, asked := range t.interrupted {
 			b.add(t, asked.Agent, asked.Model, billRow{Interrupted: 1, Usage: llm.Usage{InputTokens: estimated(asked)}})
@@ -81,14 +79,11 @@ func (k *storedRun) bill(ctx context.Context, j *journal.Journal) *bill {
 }
 
 // exchange adds one prompt. One whose answer was taken from elsewhere took nothing.
-func (b *bill) exchange(ctx context.Context, k *storedRun, j *journal.Journal, t *storedTask, x *event.Exchange) {
+func (b *bill) exchange(t *storedTask, x *event.Exchange) {
 	r := billRow{Calls: 1, Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}}
 	switch {
 	case x.From != "":
-		r = billRow{Reused: 1}
-		if saved := k.saved(ctx, j, x); saved != nil {
-			r.Saved = *saved
-		}
+		r = billRow{Reused: 1, Saved: savedBy(x)}
 	case !x.Completed() && x.Turns == 0 && x.Input+x.Output == 0:
 		r = billRow{Failed: 1} // perhaps nobody was asked
 	case !x.Completed():

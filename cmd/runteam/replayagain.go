@@ -12,9 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -52,7 +50,7 @@ func (a *app) replay(cmd *cobra.Command, r *replaying) error {
 		return again.file.Locate(err)
 	}
 	res.Command = k.Command
-	again.complete(cmd.Context(), j, res)
+	again.complete(res)
 	if a.settings.json() {
 		err = a.apart(func() error { return a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
 	} else if text := answer(output, res); text != "" {
@@ -131,34 +129,8 @@ func (r *repetition) carry(ctx context.Context) (res *team.Result, output []task
 }
 
 // complete adds to a result what the journal knows and a run that asks nobody
-// cannot: where answers had been taken from, and how a run ended that was ended.
-func (r *repetition) complete(ctx context.Context, j *journal.Journal, res *team.Result) {
-	from := func(id task.ID) (string, llm.Usage) {
-		i, ok := r.run.byID[id]
-		if !ok {
-			return "", llm.Usage{}
-		}
-		x := r.run.tasks[i].answer()
-		if x == nil || x.From == "" {
-			return "", llm.Usage{}
-		}
-		if saved := r.run.saved(ctx, j, x); saved != nil {
-			return x.From, *saved
-		}
-		return x.From, llm.Usage{}
-	}
-	for i := range res.Tasks {
-		t := &res.Tasks[i]
-		if t.Status == task.Completed {
-			t.Reused, t.Saved = from(t.ID)
-		}
-	}
-	for i := range res.Steps {
-		s := &res.Steps[i]
-		if s.Error == nil {
-			s.Reused, s.Saved = from(r.stepID(res.Steps, i))
-		}
-	}
+// cannot: how a run ended that was ended.
+func (r *repetition) complete(res *team.Result) {
 	end := r.run.history.End
 	if end == nil {
 		return

@@ -67,7 +67,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 	var document any
 	switch {
 	case s.usage:
-		u := k.bill(cmd.Context(), j)
+		u := k.bill()
 		document = u
 		u.write(&b)
 	case s.task != "":
@@ -75,11 +75,11 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		if err != nil {
 			return &fault{kind: kindUsage, err: err}
 		}
-		t := k.task(cmd.Context(), j, id)
+		t := k.task(id)
 		document = t
 		t.write(&b)
 	default:
-		r := k.show(cmd.Context(), j)
+		r := k.show()
 		document = r
 		r.write(&b)
 	}

@@ -34,7 +34,7 @@ func busy(t *testing.T, dir string) {
 	require.NoError(t, w.run.Update(t.Context(), w.info))
 	w.exchange("Taken", "priced", 1, func(x *event.Exchange) {
 		w.says("taken", label.Public, 0)(x)
-		x.From, x.Input, x.Output, x.Turns = "earlier0-1", 0, 0, 0
+		x.From, x.Input, x.Output, x.Turns, x.SavedInput, x.SavedOutput = "earlier0-1", 0, 0, 0, 5000, 500
 	})
 	fails := func(message string) func(*event.Exchange) {
 		return func(x *event.Exchange) { x.Code, x.Error = "TIMEOUT", message }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -71,8 +70,8 @@ type shownTask struct {
 
 // shownReuse says where a result was taken from, and what it had taken there.
 type shownReuse struct {
-	Run   string     `json:"runId"`
-	Saved *llm.Usage `json:"tokenUsage,omitempty"`
+	Run   string    `json:"runId"`
+	Saved llm.Usage `json:"tokenUsage"`
 }
 
 type shownError struct {
@@ -100,7 +99,7 @@ type shownExchange struct {
 }
 
 // show says what became of a run.
-func (k *storedRun) show(ctx context.Context, j *journal.Journal) *shownRun {
+func (k *storedRun) show() *shownRun {
 	asked := k.asked()
 	r := &shownRun{
 		Without: asked.Without, WithoutInputs: asked.WithoutInputs,
@@ -115,7 +114,7 @@ func (k *storedRun) show(ctx context.Context, j *journal.Journal) *shownRun {
 		r.Errors = append(r.Errors, end.Errors...)
 	}
 	for i := range k.tasks {
-		t := k.short(ctx, j, &k.tasks[i])
+		t := k.short(&k.tasks[i])
 		r.Usage = r.Usage.Add(t.Usage)
 		if t.step {
 			r.Steps = append(r.Steps, t)
@@ -127,7 +126,7 @@ func (k *storedRun) show(ctx context.Context, j *journal.Journal) *shownRun {
 }
 
 // short says what became of a task.
-func (k *storedRun) short(ctx context.Context, j *journal.Journal, s *storedTask) shownTask {
+func (k *storedRun) short(s *storedTask) shownTask {
 	t := shownTask{
 		ID: s.id, Key: s.key, Title: s.title, Agent: s.agent, Status: s.status, Attempts: s.attempts(), Interrupted: len(s.interrupted), Running: s.running,
 		Usage: s.usage(), step: s.step, name: k.title(),
@@ -142,7 +141,7 @@ func (k *storedRun) short(ctx context.Context, j *journal.Journal, s *storedTask
 		r := k.read(x)
 		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), &r.label
 		if x.From != "" {
-			t.Reused = &shownReuse{x.From, k.saved(ctx, j, x)}
+			t.Reused = &shownReuse{x.From, savedBy(x)}
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &shownError{s.ended.Code, k.because(s), s.ended.Root}
@@ -166,14 +165,14 @@ func (t *storedTask) stepStatus(answer *event.Exchange) task.Status {
 }
 
 // task says all of one task.
-func (k *storedRun) task(ctx context.Context, j *journal.Journal, id task.ID) *shownTask {
+func (k *storedRun) task(id task.ID) *shownTask {
 	i, ok := k.byID[id]
 	if !ok {
 		i = len(k.tasks)
 		k.of(id, k.trace.Title(id), "")
 	}
 	s := &k.tasks[i]
-	t := k.short(ctx, j, s)
+	t := k.short(s)
 	for _, x := range s.exchanges {
 		e := shownExchange{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
@@ -291,9 +290,6 @@ func (t *shownTask) remarks() string {
 }
 
 func (r *shownReuse) text() string {
-	if r.Saved == nil {
-		return ""
-	}
 	return tokens(r.Saved.InputTokens, r.Saved.OutputTokens, ", saved ")
 }
 

@@ -26,9 +26,8 @@ type storedRun struct {
 	trace   *trace.Trace
 	now     time.Time
 
-	tasks   []storedTask // in the order written, then the coordinator's steps
-	byID    map[task.ID]int
-	sources map[string]map[event.Key]llm.Usage // what answers of other runs had taken there; nil for a run that is gone
+	tasks []storedTask // in the order written, then the coordinator's steps
+	byID  map[task.ID]int
 }
 
 // A storedTask is what there is of one task, or of one step of the coordinator.
@@ -59,7 +58,7 @@ func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*stor
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}, sources: map[string]map[event.Key]llm.Usage{}}
+	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
 	k.collect()
 	return k, nil
 }
@@ -252,36 +251,9 @@ func (k *storedRun) read(x *event.Exchange) readable {
 	return r
 }
 
-// saved returns what an answer had taken where it was taken from; nil if that run is gone.
-func (k *storedRun) saved(ctx context.Context, j *journal.Journal, x *event.Exchange) *llm.Usage {
-	taken, known := k.sources[x.From]
-	if !known {
-		taken = takenIn(ctx, j, x.From)
-		k.sources[x.From] = taken
-	}
-	if u, ok := taken[x.Key]; ok {
-		return &u
-	}
-	return nil
-}
-
-// takenIn returns what the answers of a run had taken, by the prompts; nil if it is gone.
-func takenIn(ctx context.Context, j *journal.Journal, run string) map[event.Key]llm.Usage {
-	found, err := j.Find(ctx, run)
-	if err != nil || found.Run != run {
-		return nil
-	}
-	from, err := j.Load(ctx, run)
-	if err != nil {
-		return nil
-	}
-	taken := map[event.Key]llm.Usage{}
-	for i := range from.History.Log {
-		if y := from.History.Log[i].Exchange; y != nil && y.From == "" && y.Completed() {
-			taken[y.Key] = llm.Usage{InputTokens: y.Input, OutputTokens: y.Output}
-		}
-	}
-	return taken
+// savedBy returns what an answer had taken when it was made.
+func savedBy(x *event.Exchange) llm.Usage {
+	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput}
 }
 
 // asked is how the run was asked for; empty if that is not known.
