@@ -419,6 +419,23 @@ func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 	require.Contains(t, got.stdout, "consistent")
 }
 
+func TestResumeWithAClockThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	dir := elsewhereFolder()
+	path := filepath.Join(folder(t, map[string]string{"team.yaml": one}), "team.yaml")
+	for _, tt := range []struct {
+		args   []string
+		ago    time.Duration
+		status int
+	}{{[]string{"run", path, "--offline"}, 0, statusOK}, {[]string{"resume"}, time.Hour, statusNoRun}, {[]string{"resume"}, 0, statusOK}} {
+		a, stdout, stderr := here(tt.args...)
+		a.folder, a.now = dir, func() time.Time { return time.Now().Add(-tt.ago) }
+		require.Equal(t, tt.status, a.run(), "%s", stderr.String())
+		require.Equal(t, tt.ago > 0, strings.Contains(stderr.String(), "the clock was set back"), "%s", stderr.String())
+		require.Equal(t, tt.ago == 0, stdout.Len() > 0)
+	}
+}
+
 // A run that another program kept says nothing of how it is asked for.
 func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	t.Parallel()
