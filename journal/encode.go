@@ -37,7 +37,13 @@ type infoLine struct {
 
 type fileLine struct {
 	File
-	Hidden *hidden `json:"hidden,omitempty"` // the text, if it is above the ceiling
+	Hidden *hidden         `json:"hidden,omitempty"` // the text, if it is above the ceiling
+	Digest envelope.Digest `json:"digest"`
+}
+
+// standing is what the digest of a file covers.
+func (l *fileLine) standing(run string) []byte {
+	return []byte(bound(run, l.Path, l.Label.String(), l.Text))
 }
 
 // beginLine is an event.Begin as it is kept.
@@ -246,7 +252,7 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if x.Result != nil {
 		s.words = wordsOf(x.Result)
-		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", x.Result.Digest[:])}
+		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.standing(e.run, x.Result.Digest))}
 	}
 	if !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) {
 		if out.Result != nil {
@@ -260,6 +266,18 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
 	}
 	return out, err
+}
+
+// standing is what the digest of a result covers: the envelope, and as the
+// answer to which prompt of which run it stands here.
+func (l *exchangeLine) standing(run string, d envelope.Digest) []byte {
+	hex := func(k *envelope.Digest) string {
+		if k == nil {
+			return ""
+		}
+		return string(k[:])
+	}
+	return []byte(bound(run, l.Session, l.Part, string(l.Task), l.Agent, l.From, hex(l.Key), hex(l.Core), fmt.Sprint(l.Reusable), string(d[:])))
 }
 
 // exactly returns a value as JSON in which the JSON in it stands as it is.
@@ -327,6 +345,7 @@ func (e *encoder) info(of *Info) (*infoLine, error) {
 			}
 			line.Text, line.Hidden = "", h
 		}
+		line.Digest = e.vault.digest("file", line.standing(e.run))
 		x.Files = append(x.Files, line)
 	}
 	return x, nil

@@ -209,6 +209,9 @@ func (d *decoder) info(value []byte) error {
 		return err
 	}
 	for _, f := range x.Files {
+		if d.vault.digests != nil && d.vault.digest("file", f.standing(d.run)) != f.Digest {
+			f.Text, f.Hidden, f.Missing = "", nil, ErrDamaged.Error()
+		}
 		if f.Hidden != nil {
 			var text []byte
 			text, f.Missing = d.vault.show(f.Hidden, kindInfo, d.run, f.Path)
@@ -253,7 +256,7 @@ func (d *decoder) exchange(value []byte) (*event.Exchange, error) {
 		return e, nil
 	}
 	if x.Result != nil {
-		e.Result = d.vault.record(x.Result)
+		e.Result = d.record(&x)
 	}
 	return e, nil
 }
@@ -285,7 +288,8 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 
 // record returns the envelope that a line keeps. If header and payload are not
 // what the digest says, it has another digest than they have.
-func (v *vault) record(l *resultLine) *envelope.Record {
+func (d *decoder) record(x *exchangeLine) *envelope.Record {
+	l := x.Result
 	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
 	made, err := r.Envelope()
 	if err != nil {
@@ -295,8 +299,8 @@ func (v *vault) record(l *resultLine) *envelope.Record {
 	if err != nil {
 		return r
 	}
-	if d := e.Digest(); v.digest("envelope", d[:]) == l.Digest {
-		r.Digest = d
+	if of := e.Digest(); d.vault.digest("envelope", x.standing(d.run, of)) == l.Digest {
+		r.Digest = of
 	}
 	return r
 }

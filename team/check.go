@@ -144,6 +144,9 @@ func (c *checker) checkOptions() {
 	if o.Past != nil && o.RunID == "" {
 		c.add(task.Problem{Pointer: "/runId", Message: "a run that goes on keeps its id", Hint: "set RunID to that of the run", Err: task.ErrInvalid})
 	}
+	if o.Past != nil && len(o.Past.Begins) > 0 && o.RunID != "" && o.Past.Begins[0].Run != o.RunID {
+		c.add(task.Problem{Pointer: "/runId", Message: fmt.Sprintf("the past is that of run %q", o.Past.Begins[0].Run), Hint: "set RunID to that of the run", Err: task.ErrInvalid})
+	}
 	if o.Timeout < 0 {
 		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
 	}

@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -72,6 +73,9 @@ func (r *run) dispatch(ctx context.Context) {
 			if r.ahead[a.index] != a {
 				running--
 			} else if delete(r.ahead, a.index); a.unbegun() {
+				if errors.Is(a.err, ErrJournal) {
+					r.unkept = cmp.Or(r.unkept, a.err)
+				}
 				r.release(a)
 				continue
 			} else { // it was answered, or refused, before its turn came

@@ -72,7 +72,12 @@ func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	answer := make(chan Snapshot, 1)
 	select {
 	case w.questions <- answer:
-		return <-answer, nil
+		select {
+		case s := <-answer:
+			return s, nil
+		case <-ctx.Done():
+			return Snapshot{}, ctx.Err()
+		}
 	case <-w.over:
 		return w.last, nil
 	case <-ctx.Done():

@@ -181,5 +181,8 @@ func (p *past) ended(now time.Time) time.Time {
 
 // metrics are what the work on a task took so far.
 func (b before) metrics() Metrics {
+	if b.end.IsZero() { // it was interrupted; nobody knows when
+		b.end = b.start
+	}
 	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,22 +151,30 @@ func (x *exchange) reissue(e *event.Exchange, own bool) (taken bool, err error) 
 		return false, nil
 	}
 	fresh := now
-	if x.run.repeats() {
-		fresh = time.Time{} // what had not expired then has not in the replay
+	if x.run.past.again() {
+		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
 	}
 	reply, old, err := handoff.Again(e.Result, fresh)
-	if err != nil || x.contract.MaxInput.Join(old.Classification()) > x.bound {
+	if err != nil || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
 	made, err := x.admit(reply, now)
 	if err != nil {
 		return false, nil // the gate does not take it any more
 	}
-	if own && !x.run.repeats() && made.Classification() == old.Classification() {
+	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
 	}
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags}, e, own
 	return true, x.accept(made, now)
+}
+
+// sameBut reports whether a result that was issued anew is what it was, but for
+// when it was made: of the same task of the same run, as sensitive, living as
+// long, with the same tags, and made from the same.
+func sameBut(a, b envelope.Header) bool {
+	return a.Run == b.Run && a.Task == b.Task && a.Producer == b.Producer && a.Classification == b.Classification &&
+		a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
 }
 
 // admit takes a reply through the gate.
