@@ -18,7 +18,7 @@ func (a *app) tellKept(j *job, res finished) {
 		a.say("%s", strings.Join(afterword(j, &res), "\n"))
 	}
 	if res.lost && a.settings.level <= slog.LevelWarn {
-		a.say("runteam: warning: of what is above confidential the journal has only digests, so the tasks that it comes from run again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
+		a.say("runteam: warning: of what is above confidential the journal has only digests, so it is asked for again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
 	}
 	if res.Unkept != nil {
 		a.say("runteam: the run is not kept to its end: %s", clean(res.Unkept.Error()))

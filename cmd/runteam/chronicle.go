@@ -181,10 +181,16 @@ func (c *chronicle) unbegun() error {
 	return unopened(c.failed, toKeep)
 }
 
-// unkeyed reports whether something was kept as a digest alone, since there is no key.
+// unkeyed reports whether something that cannot be read again was kept as a
+// digest alone, since there is no key: a result, or what came from standard input.
 func (c *chronicle) unkeyed(res *team.Result, file *spec.File) bool {
 	if c == nil || c.keyed {
 		return false
+	}
+	for i := range c.info.Files {
+		if f := &c.info.Files[i]; f.Path == "-" && f.Label > label.Confidential {
+			return true
+		}
 	}
 	if file.Goal != nil && file.Goal.Classification > label.Confidential && len(res.Steps) > 0 {
 		return true

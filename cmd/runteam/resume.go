@@ -286,9 +286,17 @@ func (a *app) tellMissing(again *resumption) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(again.memory.missing)) {
 		if !strings.HasPrefix(path, "--") {
-			a.say("resume:  the copy of %s in the journal cannot be read: %s", cleanLine(path), cleanLine(again.memory.missing[path]))
+			a.say("resume:  the copy of %s in the journal cannot be read: %s", placeOf(path), cleanLine(again.memory.missing[path]))
 		}
 	}
+}
+
+// placeOf names where a text was.
+func placeOf(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return cleanLine(path)
 }
 
 // tellChanges says of what a run is resumed that is not as it was.
@@ -297,10 +305,7 @@ func (a *app) tellChanges(again *resumption, file *spec.File) {
 		return
 	}
 	for _, path := range file.Restored() {
-		if path == "-" {
-			path = "standard input"
-		}
-		a.say("resume:  %s is not there any more: its copy in the journal is used", cleanLine(path))
+		a.say("resume:  %s is not there any more: its copy in the journal is used", placeOf(path))
 	}
 	if now, was := file.Fingerprint(), again.memory.fingerprint; was != "" && now != was {
 		text := "the spec has changed since"

@@ -362,6 +362,22 @@ func TestSecretsInAJournal(t *testing.T) {
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
 	})
+	t.Run("from standard input", func(t *testing.T) {
+		t.Parallel()
+		dir := folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: http://127.0.0.1:1/v1\ninputs: {note: {classification: secret}}\nagents: [{name: solo, accepts: secret}]\n" +
+			"policy: {rules: [{from: user, to: solo, mode: full}]}\n" +
+			"tasks: [{title: Closed, assignee: solo, uses: [note], description: Say.}, {title: Open, assignee: solo, description: Say.}]\n"})
+		got := call{dir: dir, args: []string{"run", "--offline", "--input", "note=-"}, stdin: "a secret note"}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, 1, strings.Count(got.stderr, "gives a key"), "%s", got.stderr)
+		got = call{dir: dir, args: []string{"resume"}, stdin: "a secret note"}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "resumed: 1 task done before")
+		require.NotContains(t, got.stderr, "changed since")
+		got = call{dir: dir, args: []string{"resume"}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "resume:  the copy of standard input in the journal cannot be read: it is above confidential")
+	})
 	t.Run("nothing is above", func(t *testing.T) {
 		t.Parallel()
 		got := call{dir: folder(t, map[string]string{"team.yaml": one}), args: []string{"run", "--offline"}}.run(t)
