@@ -17,7 +17,8 @@ type Entry struct {
 	Begin    *Begin    // a process took the run up; the first entry of each
 	Event    *Event    // what subscribers are told; never of the type Handed, whose decisions are in records
 	Record   *Record   // decisions and, if there is one, the prompt; before it is sent
-	Asked    *Asked    // an agent is given the prompt
+	Asked    *Asked    // an agent is to be given the prompt
+	Begun    *Begun    // and now is, if it was prepared before its turn came
 	Exchange *Exchange // what came of it
 	End      *End      // the last entry, if the process came to its end
 }
@@ -41,13 +42,14 @@ type Begin struct {
 type GivenInput struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"`
-	Key            Key                  `json:"-"` // of the text
+	Bytes          int                  `json:"bytes"` // their class, if it is above the caller
+	Key            Key                  `json:"-"`     // of the text
 	Line           string               `json:"line,omitempty"`
 }
 
 // Asked says that an agent is given a prompt. If no Exchange of the same
-// session follows, the work was interrupted.
+// session follows, the work was interrupted; one that was prepared ahead only
+// if it is known to have begun.
 type Asked struct {
 	Session string    `json:"session"`
 	Task    task.ID   `json:"task"` // or the coordinator's step
@@ -55,7 +57,14 @@ type Asked struct {
 	Model   string    `json:"model,omitempty"`
 	Attempt int       `json:"attempt"` // from 1 in the whole run, whoever made the others
 	Time    time.Time `json:"time"`
-	Bytes   int       `json:"bytes"` // of the prompt
+	Bytes   int       `json:"bytes"`           // of the prompt; their class, if it is above the caller
+	Ahead   bool      `json:"ahead,omitempty"` // it waits for its turn
+}
+
+// Begun says that the turn of a prompt came that was prepared ahead.
+type Begun struct {
+	Session string    `json:"session"`
+	Time    time.Time `json:"time"`
 }
 
 // An Exchange is one prompt to an agent and what came of it: of a task, of a
@@ -155,7 +164,7 @@ func (c Context) Add(d Context) Context {
 // A History is what a journal has of one run.
 type History struct {
 	Begins []Begin // one for each process that took the run up, in order
-	Log    []Entry // each Asked and each Exchange, in the order in which they became durable
+	Log    []Entry // each Asked, Begun and Exchange, in the order in which they became durable
 	End    *End    // of the last process; nil if that did not come to its end
 
 	// Mask makes of a key what the history has in its place: a journal keeps no

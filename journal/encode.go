@@ -24,6 +24,7 @@ const (
 	kindInfo     = "info"
 	kindBegin    = "begin"
 	kindAsked    = "asked"
+	kindBegun    = "begun"
 	kindExchange = "exchange"
 	kindEnd      = "end"
 	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
@@ -117,7 +118,11 @@ type encoder struct {
 func (e *encoder) entry(of *event.Entry) ([]part, error) {
 	switch {
 	case of.Begin != nil:
-		return e.one(kindBegin, e.begin(of.Begin))
+		x, err := e.begin(of.Begin)
+		if err != nil {
+			return nil, err
+		}
+		return e.one(kindBegin, x)
 	case of.Event != nil:
 		line, err := e.lines.Event(e.event(*of.Event))
 		return []part{{line: line}}, err
@@ -125,6 +130,8 @@ func (e *encoder) entry(of *event.Entry) ([]part, error) {
 		return e.record(of.Record)
 	case of.Asked != nil:
 		return e.one(kindAsked, of.Asked)
+	case of.Begun != nil:
+		return e.one(kindBegun, of.Begun)
 	case of.Exchange != nil:
 		x, err := e.exchange(of.Exchange)
 		if err != nil {
@@ -147,12 +154,17 @@ func (e *encoder) one(kind string, value any) ([]part, error) {
 	return []part{{line: line}}, err
 }
 
-func (e *encoder) begin(b *event.Begin) *beginLine {
+// begin returns a Begin with its keys masked. One of another run is a mistake
+// of whoever runs it.
+func (e *encoder) begin(b *event.Begin) (*beginLine, error) {
+	if b.Run != e.run {
+		return nil, fmt.Errorf("run %q was told to the journal of run %q: give the run the id that the journal has", b.Run, e.run)
+	}
 	x := &beginLine{Begin: *b}
 	for _, in := range b.Inputs {
 		x.Inputs = append(x.Inputs, inputLine{GivenInput: in, Key: e.key(in.Key)})
 	}
-	return x
+	return x, nil
 }
 
 // key returns what is kept of a key; nil if there is none.

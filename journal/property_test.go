@@ -76,9 +76,12 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 	asked := rapid.Custom(func(t *rapid.T) event.Entry {
 		return event.Entry{Asked: &event.Asked{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}
 	})
+	begun := rapid.Custom(func(t *rapid.T) event.Entry {
+		return event.Entry{Begun: &event.Begun{Session: rapid.String().Draw(t, "session"), Time: moment.Draw(t, "time")}}
+	})
 	begin := rapid.Custom(func(t *rapid.T) event.Entry {
 		return event.Entry{Begin: &event.Begin{
-			Run: rapid.String().Draw(t, "run"), Time: moment.Draw(t, "time"), Goal: rapid.Bool().Draw(t, "goal"),
+			Run: "r1", Time: moment.Draw(t, "time"), Goal: rapid.Bool().Draw(t, "goal"),
 			Tasks:  []event.Planned{{Task: "t", Title: rapid.String().Draw(t, "title"), DependsOn: []task.ID{"a"}}},
 			Inputs: []event.GivenInput{{Name: rapid.String().Draw(t, "name"), Classification: labels.Draw(t, "label"), Key: key.Draw(t, "key")}},
 		}}
@@ -98,7 +101,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		require.NoError(rt, err)
 		var all []event.Entry
 		for range rapid.IntRange(1, 4).Draw(rt, "appends") {
-			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, begin, end), 1, 5).Draw(rt, "entries")
+			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, begun, begin, end), 1, 5).Draw(rt, "entries")
 			require.NoError(rt, journaltest.Append(r, entries...))
 			all = append(all, entries...)
 			if rapid.Bool().Draw(rt, "closed") {

@@ -193,6 +193,10 @@ func (d *decoder) line(kind string, value []byte) error {
 		a := new(event.Asked)
 		h.Log = append(h.Log, event.Entry{Asked: a})
 		return json.Unmarshal(value, a)
+	case kindBegun:
+		b := new(event.Begun)
+		h.Log = append(h.Log, event.Entry{Begun: b})
+		return json.Unmarshal(value, b)
 	case kindExchange:
 		x, err := d.exchange(value)
 		h.Log = append(h.Log, event.Entry{Exchange: x})

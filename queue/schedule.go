@@ -167,14 +167,14 @@ func (q *Queue) first(fits func(*task.Task) bool) (task.Task, bool) {
 
 // Upcoming returns up to n tasks that [Queue.NextReady] would hand out next if
 // nothing changed, the best first, without those whose agents have no slot. It
-// hands nothing out, and takes O(n²).
+// hands nothing out, looks at 4n tasks at most, and takes O(n²).
 func (q *Queue) Upcoming(n int) []int {
 	if q.stale {
 		q.rank()
 	}
 	var found []int
 	edge := []int{0} // places in the heap; what stands above them has been looked at
-	for len(found) < n {
+	for looked := 0; len(found) < n && looked < 4*n; looked++ {
 		best := -1
 		for k, at := range edge {
 			if at < len(q.heap) && (best < 0 || q.heap[at] < q.heap[edge[best]]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/task"
 )
 
@@ -64,6 +65,7 @@ func (r *run) mayWait(i int) bool {
 func (r *run) permit(a *attempt) {
 	delete(r.ahead, a.index)
 	r.takeOut(a)
+	r.ledger.add(nil, event.Entry{Begun: &event.Begun{Session: a.session(), Time: a.began}})
 	close(a.permit)
 }
 

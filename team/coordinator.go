@@ -240,8 +240,11 @@ func (r *run) record(s *step) {
 	if s.split() {
 		return
 	}
-	r.ledger.note(s.entry())
+	if s.tells() {
+		r.ledger.note(s.entry())
+	}
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
+	out.Repeated = s.repeated
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled
 		out.before = true

@@ -58,6 +58,7 @@ type exchange struct {
 	key      event.Key       // of the prompt; zero if nobody needs it
 	core     event.Key       // of the same without messages and memory
 	recalled *event.Exchange // the answer, if it was given before
+	repeated bool            // of a replay: the prompt is one that the run had
 	own      bool            // by this run, so that what it took counts
 
 	end        time.Time

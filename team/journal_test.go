@@ -88,7 +88,7 @@ func (m *memory) history(batches int) *event.History {
 			switch {
 			case e.Begin != nil:
 				h.Begins = append(h.Begins, *e.Begin)
-			case e.Asked != nil, e.Exchange != nil:
+			case e.Asked != nil, e.Begun != nil, e.Exchange != nil:
 				h.Log = append(h.Log, e)
 			case e.End != nil:
 				h.End = e.End
@@ -195,7 +195,9 @@ func TestRunGoesOnAfterEveryCommit(t *testing.T) {
 				if e.Exchange != nil && e.Exchange.Completed() {
 					completed[e.Exchange.Title] = true
 				} else if e.Asked != nil {
-					asked[e.Asked.Session] = true
+					asked[e.Asked.Session] = !e.Asked.Ahead
+				} else if e.Begun != nil {
+					asked[e.Begun.Session] = true
 				}
 			}
 			again := &counter{}
@@ -213,7 +215,9 @@ func TestRunGoesOnAfterEveryCommit(t *testing.T) {
 				interrupted += tk.Metrics.Interrupted
 				require.Equal(t, 1+tk.Metrics.Interrupted, tk.Metrics.Attempts)
 			}
-			require.Equal(t, len(asked)-len(completed), interrupted)
+			maps.DeleteFunc(asked, func(_ string, begun bool) bool { return !begun })
+			require.LessOrEqual(t, len(asked)-len(completed), interrupted)
+			require.LessOrEqual(t, interrupted, len(asked))
 			require.GreaterOrEqual(t, res.Usage.InputTokens, want.Usage.InputTokens)
 			require.Equal(t, want.Usage.OutputTokens, res.Usage.OutputTokens, "what was paid for counts once")
 		}

@@ -255,7 +255,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 		switch {
 		case e.Begin != nil:
 			h.Begins = append(h.Begins, *e.Begin)
-		case e.Asked != nil, e.Exchange != nil:
+		case e.Asked != nil, e.Begun != nil, e.Exchange != nil:
 			h.Log = append(h.Log, e)
 		case e.End != nil:
 			h.End = e.End

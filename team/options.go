@@ -122,6 +122,9 @@ type RunOptions struct {
 // unkept reports what a run is to take from a journal that it has not. A plan
 // needs none.
 func (o *RunOptions) unkept() task.Problems {
+	if o.Replay != nil && o.Replay.Past == nil {
+		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "set Replay.Past to the history of one", Err: task.ErrInvalid}}
+	}
 	if !o.Reuse || o.Journal != nil || o.Replay != nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ func (r *run) result(ctx context.Context) *Result {
 		RunID: r.id, Name: r.team.config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
 		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.unkept,
 		Context:  r.context,
-		Answered: r.answered || r.agentGo || !r.called,
+		Answered: r.answered || r.agentGo || !r.called || r.recalled,
 	}
 	now := time.Now()
 	res.Usage = r.elsewhere()
@@ -48,6 +49,9 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	if r.unkept != nil {
 		res.Status = StatusError
+	}
+	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == CodeReplay }) {
+		res.Status = Status(end.Status) // a replay ends as the run did, were it by somebody's hand
 	}
 	if res.Status != StatusOK && ctx.Err() != nil {
 		res.Cause = context.Cause(ctx)

@@ -50,8 +50,11 @@ func pastOf(o *RunOptions) *past {
 	}
 	p.answers, p.tasks = map[event.Key]*event.Exchange{}, map[task.ID]*before{}
 	asked := map[string]*event.Asked{} // by session: those of which no exchange came yet
+	begun := map[string]bool{}         // of those that were prepared ahead
 	for i := range p.history.Log {
 		switch e := &p.history.Log[i]; {
+		case e.Begun != nil:
+			begun[e.Begun.Session] = true
 		case e.Asked != nil:
 			asked[e.Asked.Session] = e.Asked
 			b := p.of(e.Asked.Task)
@@ -65,7 +68,10 @@ func pastOf(o *RunOptions) *past {
 			p.take(e.Exchange)
 		}
 	}
-	for _, a := range asked {
+	for session, a := range asked {
+		if a.Ahead && !begun[session] || p.strict {
+			continue // nobody was asked; or it is to be told as the run told it
+		}
 		b, took := p.of(a.Task), llm.Usage{InputTokens: tokensOf(a.Bytes)}
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
@@ -171,12 +177,21 @@ func (p *past) remembered(reader, id task.ID) bool {
 	return b == nil || slices.Contains(b.memory, id)
 }
 
+// recorded is how the run ended that is replayed; nil of any other, and of one
+// that did not come to its end.
+func (p *past) recorded() *event.End {
+	if !p.again() {
+		return nil
+	}
+	return p.history.End
+}
+
 // ended returns when the run ended that is replayed, and now of any other.
 func (p *past) ended(now time.Time) time.Time {
-	if p == nil || !p.strict || p.history.End == nil {
-		return now
+	if end := p.recorded(); end != nil {
+		return end.Time
 	}
-	return p.history.End.Time
+	return now
 }
 
 // metrics are what the work on a task took so far.

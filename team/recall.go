@@ -110,6 +110,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	}
 	fresh := r.fresh[x.task.ID]
 	if e := r.past.answer(x); e != nil && !fresh {
+		x.repeated = r.repeats()
 		if !e.Completed() {
 			x.recalled, x.own = e, r.past.own
 			return true, &repeatedError{e.Code, e.Error}
@@ -130,15 +131,29 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	}
 	for i := range list {
 		taken, err := x.reissue(&list[i], false)
-		if taken {
-			shown := r.shown(p)
-			r.ledger.add(x.batch, event.Entry{Record: &event.Record{Handoffs: x.handoffs(time.Now()), Prompt: &shown}})
+		if taken && err == nil {
+			err = x.credit(ctx, p)
 		}
 		if taken || err != nil {
 			return true, err
 		}
 	}
 	return false, nil
+}
+
+// credit records what an answer of another run rests on here, as if its prompt
+// had been sent.
+func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
+	shown, handed := x.run.shown(p), x.handoffs(time.Now())
+	rec := event.Record{Handoffs: handed, Prompt: &shown}
+	if keeper := x.run.options.Recorder; keeper != nil {
+		if err := record(ctx, keeper, rec); err != nil {
+			return fmt.Errorf("%w: %w", ErrRecord, err)
+		}
+	}
+	x.run.ledger.add(x.batch, event.Entry{Record: &rec})
+	x.tell(handed)
+	return nil
 }
 
 // reissue takes an answer that was given before through the gate, as a reply
@@ -236,6 +251,13 @@ type repeatedError struct{ code, message string }
 
 // Error says what the failure said, in the form for the caller.
 func (e *repeatedError) Error() string { return e.message }
+
+// tells reports whether a journal is to be told of an exchange that has ended:
+// not of one that was answered before, which it has, nor of one that was cut
+// off, of which nothing is known but that it was asked.
+func (x *exchange) tells() bool {
+	return x.run.ledger != nil && !x.own && !x.run.past.again() && !(x.aborted && x.usage() == (llm.Usage{}))
+}
 
 // entry returns what a journal keeps of an exchange that has ended.
 func (x *exchange) entry() event.Entry {

@@ -34,8 +34,7 @@ type Replay struct {
 // another: that in which they ended. What a task found in the shared memory
 // stood there by then, and of two failures the first is the reason for a third.
 type schedule struct {
-	order []int
-	at    int
+	order []int // what has not begun
 }
 
 // repeat plans the order of a run that repeats another one.
@@ -62,9 +61,10 @@ func (r *run) next(running int) (i int, ok bool) {
 	if s == nil {
 		return r.queue.NextReady()
 	}
-	for ; s.at < len(s.order) && running == 0; s.at++ {
-		if i := s.order[s.at]; r.queue.Status(i) == task.Pending {
-			s.at++
+	if running == 0 { // after a resume what was kept may stand before what it depends on
+		if k := slices.IndexFunc(s.order, func(i int) bool { return r.queue.Status(i) == task.Pending }); k >= 0 {
+			i := s.order[k]
+			s.order = slices.Delete(s.order, k, k+1)
 			return i, true
 		}
 	}

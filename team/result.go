@@ -92,6 +92,7 @@ type TaskResult struct {
 	Metrics     Metrics
 	Reused      string             // the run that the result was taken from; empty for one that this run made
 	Saved       llm.Usage          // what it had taken there
+	Repeated    bool               // of a [Replay]: its prompt is that of the run, also if the answer could not be taken any more
 	Envelope    *envelope.Envelope // nil unless the task completed
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 }
@@ -101,10 +102,12 @@ type Step struct {
 	Kind    StepKind
 	Error   *TaskError // nil if the coordinator answered
 	Metrics Metrics
-	Reused  string          // as of a TaskResult
-	Saved   llm.Usage       // as of a TaskResult
-	Receipt *prompt.Receipt // what it saw; nil if no prompt could be built
-	before  bool            // it was taken before the run was interrupted
+	Reused  string    // as of a TaskResult
+	Saved   llm.Usage // as of a TaskResult
+
+	Repeated bool            // as of a TaskResult
+	Receipt  *prompt.Receipt // what it saw; nil if no prompt could be built
+	before   bool            // it was taken before the run was interrupted
 }
 
 // StepKind says what the coordinator was asked for.

@@ -89,7 +89,7 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	}
 	s.offers, s.grants = []handoff.Offer{offer}, []handoff.Grant{grant}
 	perform(ctx, &s.exchange, s)
-	if x.run.ledger != nil && !s.own {
+	if s.tells() {
 		x.run.ledger.note(s.entry())
 	}
 	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.reply.Usage, s.sent, s.rulings})

@@ -124,6 +124,7 @@ type run struct {
 	untitled  bool // the prompt is the description alone
 	answered  bool // a model call was answered
 	called    bool // a model call was made
+	recalled  bool // an answer was there from before
 	agentGo   bool // an agent answered without a model call
 	overdrawn bool // the budget had not enough left for a call
 	warnings  []string

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -29,16 +28,26 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(t.Metrics.Start), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text), Reused: a.reusedFrom()})
+			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text), Reused: a.reusedFrom()})
 	}
 	r.made += a.envelope.Size()
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.release(a)
 }
 
+// tookFrom is from when on a task took its time: the process before this one
+// may have ended long ago.
+func (r *run) tookFrom(a *attempt) time.Time {
+	if start := r.tasks[a.index].Metrics.Start; start.After(r.start) {
+		return start
+	}
+	return a.began
+}
+
 // account adds what an attempt took, and brings it to the journal.
 func (r *run) account(t *TaskResult, a *attempt) {
 	t.Reused, t.Saved = a.saved()
+	t.Repeated = a.repeated
 	r.count(&a.exchange)
 	r.overdrawn = r.overdrawn || a.broke
 	if a.own || r.past.again() { // it was counted when it was made
@@ -50,7 +59,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	}
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
 	r.context = r.context.Add(a.measured())
-	if r.ledger != nil && !(a.aborted && a.usage() == (llm.Usage{})) { // of which nothing is known but that it was asked
+	if a.tells() {
 		r.ledger.add(r.batch, a.entry())
 	}
 }
@@ -125,6 +134,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 
 // count notes whether the endpoints of the run answer at all.
 func (r *run) count(a *exchange) {
+	r.recalled = r.recalled || a.recalled != nil
 	if a.reply.Turns > 0 {
 		r.answered = true
 		return

@@ -98,6 +98,9 @@ func (c *chronicle) Append(entries []event.Entry, done func(error)) {
 
 // Recall returns answers of other runs; see [team.Journal].
 func (c *chronicle) Recall(ctx context.Context, key event.Key) ([]event.Exchange, error) {
+	if c.failed != nil {
+		return nil, c.failed
+	}
 	return c.run.Recall(ctx, key)
 }
 

@@ -71,7 +71,7 @@ func (k *storedRun) collect() {
 		}
 	}
 	k.statuses()
-	asked := map[string]*event.Asked{}
+	asked, begun := map[string]*event.Asked{}, map[string]bool{}
 	var sessions []string
 	for i := range k.history.Log {
 		switch e := &k.history.Log[i]; {
@@ -80,6 +80,8 @@ func (k *storedRun) collect() {
 				sessions = append(sessions, e.Asked.Session)
 			}
 			asked[e.Asked.Session] = e.Asked
+		case e.Begun != nil:
+			begun[e.Begun.Session] = true
 		case e.Exchange != nil:
 			x := e.Exchange
 			delete(asked, x.Session)
@@ -88,7 +90,7 @@ func (k *storedRun) collect() {
 		}
 	}
 	for _, session := range sessions {
-		if open := asked[session]; open != nil {
+		if open := asked[session]; open != nil && (!open.Ahead || begun[session]) {
 			delete(asked, session)
 			k.open(open)
 		}

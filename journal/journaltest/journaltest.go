@@ -119,7 +119,7 @@ func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
 				b.Inputs[i].Key = h.Mask(b.Inputs[i].Key)
 			}
 			begins, end = append(begins, b), nil
-		case e.Asked != nil:
+		case e.Asked != nil, e.Begun != nil:
 			log = append(log, e)
 		case e.Exchange != nil:
 			x := *e.Exchange
@@ -280,7 +280,7 @@ func sticks(t *testing.T, open Open) {
 	require.Equal(t, first, Append(bad, story.ending(1)))
 	_, err := bad.Close(t.Context())
 	require.Equal(t, first, err)
-	require.NoError(t, Append(good, story.beginning(1)))
+	require.NoError(t, Append(good, NewTeller("good", 1).beginning(1)))
 	s, err := j.Load(t.Context(), "bad")
 	require.NoError(t, err)
 	require.Nil(t, s.History.End, "nothing is written after an error")
@@ -414,7 +414,7 @@ func chained(t *testing.T, open Open) {
 	var before audit.Head
 	for i := range 3 {
 		r := begun(t, j, fmt.Sprint("r", i))
-		require.NoError(t, Append(r, NewTeller("r", 1).all(1)...))
+		require.NoError(t, Append(r, NewTeller(fmt.Sprint("r", i), 1).all(1)...))
 		head := closed(t, r)
 		require.Equal(t, before, RequireVerified(t, j, fmt.Sprint("r", i), nil, head).Previous)
 		before = head

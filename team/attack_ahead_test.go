@@ -1,0 +1,86 @@
+package team_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+func abortedIn(title string, calls *atomic.Int32) (team.Agent, context.Context) {
+	ctx, cancel := context.WithCancel(context.Background())
+	return versioned{team.AgentFunc(func(c context.Context, p prompt.Prompt) (agent.Reply, error) {
+		calls.Add(1)
+		if p.Receipt().Task != task.NewID(title) {
+			return agent.Reply{Text: "ok"}, nil
+		}
+		time.Sleep(50 * time.Millisecond) // others are prepared
+		cancel()
+		<-c.Done()
+		return agent.Reply{}, c.Err()
+	})}, ctx
+}
+
+// What was prepared and never sent counts for nothing.
+func TestWhatWasPreparedIsNotInterrupted(t *testing.T) {
+	t.Parallel()
+	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker"}}
+	var calls atomic.Int32
+	w, ctx := abortedIn("a", &calls)
+	journal := &memory{}
+	_, err := teamOf(t, w).RunTasks(ctx, specs, &team.RunOptions{RunID: "r", Journal: journal, MaxConcurrency: 1})
+	require.NoError(t, err)
+	res := run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, specs...)
+	require.EqualValues(t, 1, calls.Load())
+	require.Zero(t, of(t, res, "b").Metrics.Interrupted)
+}
+
+// A replay of an aborted run ends as that did.
+func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	w, ctx := abortedIn("b", &calls)
+	journal := &memory{}
+	want, err := teamOf(t, w).RunTasks(ctx, two(), &team.RunOptions{RunID: "r", Journal: journal})
+	require.NoError(t, err)
+	got := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}}, two()...)
+	require.Equal(t, want.Status, got.Status)
+	require.Equal(t, want.Usage, got.Usage)
+}
+
+// What crossed into an answer that is reused is recorded like any other.
+func TestG44WhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
+	t.Parallel()
+	first := &memory{}
+	run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: first}, two()...)
+	n := 0
+	rec := team.RecorderFunc(func(_ context.Context, r event.Record) error {
+		for _, h := range r.Handoffs {
+			if h.To == "worker" {
+				n++
+			}
+		}
+		return nil
+	})
+	run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "s", Reuse: true, Journal: &memory{others: first.exchanges()}, Recorder: rec}, two()...)
+	require.Equal(t, 1, n, "from a to b")
+}
+
+// A journal tells no exact sizes of what is above the caller.
+func TestG50JournalTellsSizesAboveTheCallerByClass(t *testing.T) {
+	t.Parallel()
+	journal := &memory{}
+	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}}
+	_, err := teamOf(t, &counter{}).RunTasks(t.Context(), specs, &team.RunOptions{Journal: journal, Inputs: []team.Input{{Name: "x", Text: "1234567", Classification: label.Secret}}})
+	require.NoError(t, err)
+	require.NotEqual(t, 7, journal.history(journal.len()).Begins[0].Inputs[0].Bytes)
+}
