@@ -17,7 +17,7 @@ type Info struct {
 	Time        time.Time            `json:"time,omitzero"` // when it began; zero means now
 	Tasks       []trace.Task         `json:"tasks,omitempty"`
 	Inputs      []trace.Input        `json:"inputs,omitempty"`
-	Fingerprint string               `json:"fingerprint,omitempty"` // of the spec
+	Fingerprint string               `json:"fingerprint,omitempty"` // of the spec; kept, and given back, in the form of [Journal.Masked]
 	Files       []File               `json:"files,omitempty"`       // the spec and what it read
 	Label       label.Classification `json:"label"`                 // the highest of what stands in Files
 	Invocation  json.RawMessage      `json:"invocation,omitempty"`  // how the command was asked, to be asked so again

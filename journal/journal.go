@@ -101,6 +101,12 @@ func (j *Journal) Close() error {
 	return j.closed
 }
 
+// Masked returns the form in which the journal keeps a fingerprint: a digest of
+// it under the digest key of the journal, so that nobody else can tell by it what
+// a spec says. [Info] has it in this form wherever the journal gives it back. A
+// fingerprint in this form is returned as it is, and of an empty one nothing.
+func (j *Journal) Masked(fingerprint string) string { return j.vault.masked(fingerprint) }
+
 // fail returns an error with what was being done and where; nil stays nil.
 func (j *Journal) fail(op string, err error) error {
 	if err == nil {

@@ -43,6 +43,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if info.Time.IsZero() {
 		info.Time = j.o.Now()
 	}
+	info.Fingerprint = j.Masked(info.Fingerprint)
 	previous, err := j.newest(ctx)
 	if err != nil {
 		return nil, j.fail("read", err)
@@ -155,7 +156,7 @@ func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange,
 // Update keeps another Info for the run from now on, as when the spec changed
 // before it was resumed. It returns when that is durable.
 func (r *Run) Update(ctx context.Context, info Info) error {
-	info.Run = r.row.id
+	info.Run, info.Fingerprint = r.row.id, r.j.Masked(info.Fingerprint)
 	x, err := r.encoder.info(&info)
 	if err != nil {
 		return r.j.fail("write", err)

@@ -223,6 +223,7 @@ func (d *decoder) info(value []byte) error {
 		}
 		x.Info.Files = append(x.Info.Files, f.File)
 	}
+	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
 	d.stored.Info = x.Info
 	return nil
 }

@@ -2,6 +2,8 @@ package journal
 
 import (
 	"crypto/rand"
+	"encoding/hex"
+	"strings"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
@@ -67,6 +69,18 @@ func (v *vault) digest(kind string, of []byte) envelope.Digest {
 		return envelope.Digest{}
 	}
 	return v.digests.mac(kind, of)
+}
+
+// maskedPrefix is how a fingerprint begins in its stored form.
+const maskedPrefix = "hmac-sha256:"
+
+// masked returns what is kept of a fingerprint; that of none is none.
+func (v *vault) masked(fingerprint string) string {
+	if fingerprint == "" || strings.HasPrefix(fingerprint, maskedPrefix) {
+		return fingerprint
+	}
+	d := v.digest("fingerprint", []byte(fingerprint))
+	return maskedPrefix + hex.EncodeToString(d[:])
 }
 
 // mask returns what is kept of a key; that of no key is none.

@@ -530,9 +530,13 @@ func updated(t *testing.T, open Open) {
 	j := opened(t, open, journal.Options{})
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: Noon, Fingerprint: "old", Files: []journal.File{{Path: "team.yaml", Text: "tasks: []"}}})
 	require.NoError(t, err)
+	require.Equal(t, j.Masked("old"), r.Info().Fingerprint)
 	now := r.Info()
 	now.Fingerprint, now.Files = "new", []journal.File{{Path: "team.yaml", Text: "tasks: [one]", Label: label.Internal}}
 	require.NoError(t, r.Update(t.Context(), now))
+	now.Fingerprint = j.Masked("new")
+	require.Equal(t, now, r.Info())
+	require.NoError(t, r.Update(t.Context(), now), "in its stored form it is taken as it is")
 	require.Equal(t, now, r.Info())
 	closed(t, r)
 	s, err := j.Load(t.Context(), "r1")
@@ -543,5 +547,11 @@ func updated(t *testing.T, open Open) {
 	text, err := io.ReadAll(lines)
 	require.NoError(t, err)
 	require.NoError(t, lines.Close())
-	require.Contains(t, string(text), `"fingerprint":"old"`, "nothing that was written is changed")
+	require.Contains(t, string(text), `"fingerprint":"`+j.Masked("old")+`"`, "nothing that was written is changed")
+	for _, plain := range []string{"old", "new"} {
+		require.NotContains(t, string(text), `"`+plain+`"`, "a digest of a short text without a key gives the text away")
+		require.NotEqual(t, plain, j.Masked(plain))
+	}
+	require.NotEqual(t, j.Masked("old"), j.Masked("new"))
+	require.Empty(t, j.Masked(""))
 }
