@@ -85,7 +85,7 @@ type Exchange struct {
 	Start    time.Time `json:"start"`
 	End      time.Time `json:"end"`
 	Input    int       `json:"inputTokens,omitempty"`  // that were paid for it
-	Output   int       `json:"outputTokens,omitempty"` //
+	Output   int       `json:"outputTokens,omitempty"`
 	Turns    int       `json:"turns,omitempty"`        // model calls that answered
 	Context  Context   `json:"context,omitzero"`
 	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
@@ -93,7 +93,7 @@ type Exchange struct {
 	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
 	SavedInput  int `json:"savedInputTokens,omitempty"`  // what the answer had taken when it was made, if that was in another run
-	SavedOutput int `json:"savedOutputTokens,omitempty"` //
+	SavedOutput int `json:"savedOutputTokens,omitempty"`
 
 	Result *envelope.Record `json:"-"`               // nil if it failed
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is

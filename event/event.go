@@ -49,7 +49,7 @@ const (
 // or synthesis. Others are zero where their comment does not name the type.
 // Events are shared by all subscribers: nobody may change one.
 type Event struct {
-	Seq     int       `json:"seq"` // from 1, without a gap
+	Seq     int       `json:"seq"` // from 1, without a gap, unless the journal of the run fails
 	Type    Type      `json:"type"`
 	Time    time.Time `json:"time"`
 	Run     string    `json:"runId"`

@@ -89,6 +89,9 @@ func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 // BytesPerToken is the estimate by which bounds in tokens are held.
 const BytesPerToken = 4
 
+// Tokens estimates how many tokens a text of so many bytes has.
+func Tokens(bytes int) int { return (bytes + BytesPerToken - 1) / BytesPerToken }
+
 // omission stands between the head and the tail of an excerpt.
 const omission = "\n[…]\n"
 

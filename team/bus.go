@@ -23,7 +23,7 @@ type bus struct {
 	subs   []*subscriber
 	ledger *ledger // what is told waits until it is durable; nil if nothing is kept
 
-	mu  sync.Mutex // guards seq, and the order of events in all queues
+	mu  sync.Mutex // guards seq, and the order in which events go to the queues or to the ledger
 	seq int
 }
 
@@ -38,7 +38,7 @@ func newBus(fns []func(event.Event), run string, words *redact.Redactor, log *sl
 	return b
 }
 
-// live reports whether anybody listens, were it the journal; without, nobody need make an event.
+// live reports whether anybody listens, be it only the journal; without, nobody need make an event.
 func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
 
 // emit numbers and stamps an event and queues it for everybody.

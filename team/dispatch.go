@@ -90,6 +90,7 @@ func (r *run) dispatch(ctx context.Context) {
 			r.answerWith(ask)
 		case <-failed:
 			failed, r.unkept = nil, cmp.Or(r.unkept, ErrJournal) // which error it was is told at the end
+			r.warn("the journal failed: nothing more is begun, and what ended since is told with the result alone")
 		case <-ended:
 			ended = nil // attempts see it themselves; now only they are waited for
 		}

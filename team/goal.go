@@ -142,7 +142,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
-	if c.found = append(c.found, options.unkept()...); len(c.found) > 0 {
+	if c.found = append(c.found, options.checkKeeping()...); len(c.found) > 0 {
 		return nil, c.found
 	}
 	r, err := t.newRun(options, start)

@@ -198,11 +198,23 @@ func (l *ledger) kept(b *batch, err error) {
 		b.err = l.err
 		l.mu.Unlock()
 	}
-	for _, e := range b.news { // also if it could not be kept: the run is told to its end
-		l.publish(e)
+	for _, e := range b.news {
+		if b.err == nil || bare(e.Type) {
+			l.publish(e)
+		}
 	}
 	b.entries, b.news = nil, nil
 	close(b.done)
+}
+
+// bare reports whether an event may be told though it could not be kept: it
+// says how the run comes to its end, and of no result.
+func bare(t event.Type) bool {
+	switch t {
+	case event.TaskSkipped, event.Error, event.Warning, event.AllComplete, event.RunComplete:
+		return true
+	}
+	return false
 }
 
 // wait returns when a batch is durable.

@@ -93,8 +93,9 @@ type RunOptions struct {
 
 	// Journal keeps the run, so that it can go on after a crash. Nil keeps
 	// nothing. A prompt is not sent before what the gate ruled about it is
-	// durable, and no event or result is told before what it tells of is. If the
-	// journal fails, nothing more is begun, and the Result has what was done.
+	// durable, and no event is told before what it tells of is. If the journal
+	// fails, nothing more is begun, no event tells of what is not durable, and the
+	// Result has what was done.
 	Journal Journal
 
 	// Past is what the journal has of the run that RunID names, which then goes
@@ -119,9 +120,9 @@ type RunOptions struct {
 	planned bool // the coordinator planned the tasks
 }
 
-// unkept reports what a run is to take from a journal that it has not. A plan
+// checkKeeping reports what a run is to take from a journal that it has not. A plan
 // needs none.
-func (o *RunOptions) unkept() task.Problems {
+func (o *RunOptions) checkKeeping() task.Problems {
 	if o.Replay != nil && o.Replay.Past == nil {
 		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "set Replay.Past to the history of one", Err: task.ErrInvalid}}
 	}

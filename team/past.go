@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -72,15 +73,12 @@ func pastOf(o *RunOptions) *past {
 		if a.Ahead && !begun[session] || p.strict {
 			continue // nobody was asked; or it is to be told as the run told it
 		}
-		b, took := p.of(a.Task), llm.Usage{InputTokens: tokensOf(a.Bytes)}
+		b, took := p.of(a.Task), llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
 	}
 	return p
 }
-
-// tokensOf estimates the tokens of a text.
-func tokensOf(bytes int) int { return (bytes + 3) / 4 }
 
 // of returns what there was of a task, which it makes if it is the first.
 func (p *past) of(id task.ID) *before {

@@ -170,7 +170,7 @@ func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.H
 
 // extent measures one side of a decision.
 func extent(bytes int, there bool) event.Extent {
-	e := event.Extent{Bytes: bytes, Tokens: (bytes + handoff.BytesPerToken - 1) / handoff.BytesPerToken}
+	e := event.Extent{Bytes: bytes, Tokens: handoff.Tokens(bytes)}
 	if there {
 		e.Outputs = 1
 	}

@@ -133,14 +133,14 @@ func (r *Replay) without(specs []task.Spec, inputs []Input) ([]task.Spec, task.P
 	var found task.Problems
 	gone := map[int]bool{}
 	for i, name := range r.Without {
-		titles, any := make([]string, len(specs)), false
+		titles, known := make([]string, len(specs)), false
 		for k := range specs {
 			titles[k] = specs[k].Title
 			if named(name, specs[k].Title, specs[k].Key, task.NewID(specs[k].Title)) {
-				gone[k], any = true, true
+				gone[k], known = true, true
 			}
 		}
-		if !any {
+		if !known {
 			found = append(found, task.Problem{Pointer: task.Pointer("without", i), Message: fmt.Sprintf("no task is called %q", name), Hint: task.Suggest(name, titles), Err: task.ErrUnknown})
 		}
 	}
@@ -149,7 +149,7 @@ func (r *Replay) without(specs []task.Spec, inputs []Input) ([]task.Spec, task.P
 		for k := range inputs {
 			names[k] = inputs[k].Name
 		}
-		if !slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) }) {
+		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
 			found = append(found, task.Problem{Pointer: task.Pointer("withoutInputs", i), Message: fmt.Sprintf("no input is called %q", name), Hint: task.Suggest(name, names), Err: ErrUnknownInput})
 		}
 	}

@@ -50,7 +50,7 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 	if broken := p.broken(); len(broken) > 0 {
 		return nil, broken
 	}
-	if found := options.unkept(); len(found) > 0 {
+	if found := options.checkKeeping(); len(found) > 0 {
 		return nil, found
 	}
 	r, err := t.newRun(options, start)

@@ -53,6 +53,8 @@ func named(ctx context.Context, take func(event.Event)) func(event.Event) {
 				e.Message = context.Cause(ctx).Error()
 			case spent:
 				e.Message = "the token budget is spent"
+			case e.Message == "Skipped: the journal failed.":
+				e.Message = "the journal failed"
 			default:
 				e.Message = "timed out"
 			}
