@@ -84,15 +84,15 @@ type Exchange struct {
 
 	Start    time.Time `json:"start"`
 	End      time.Time `json:"end"`
-	Input    int       `json:"inputTokens,omitempty"`  // that were paid for it
+	Input    int       `json:"inputTokens,omitempty"` // that were paid for it
 	Output   int       `json:"outputTokens,omitempty"`
-	Turns    int       `json:"turns,omitempty"`        // model calls that answered
+	Turns    int       `json:"turns,omitempty"` // model calls that answered
 	Context  Context   `json:"context,omitzero"`
 	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
 	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
-	SavedInput  int `json:"savedInputTokens,omitempty"`  // what the answer had taken when it was made, if that was in another run
+	SavedInput  int `json:"savedInputTokens,omitempty"` // what the answer had taken when it was made, if that was in another run
 	SavedOutput int `json:"savedOutputTokens,omitempty"`
 
 	Result *envelope.Record `json:"-"`               // nil if it failed

@@ -203,7 +203,7 @@ func (t *storedTask) usage() (u llm.Usage) {
 
 // estimated is how many tokens a prompt has that nobody counted.
 func estimated(asked *event.Asked) int {
-	return (asked.Bytes + handoff.BytesPerToken - 1) / handoff.BytesPerToken
+	return handoff.Tokens(asked.Bytes)
 }
 
 // took returns when the work on a task began and ended.
