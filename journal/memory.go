@@ -194,22 +194,28 @@ func (m *memory) lend(ctx context.Context, run int64, old, now *lease) (bool, er
 	return true, nil
 }
 
-func (m *memory) remove(ctx context.Context, runs []int64) (bytes int64, err error) {
+func (m *memory) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer leave()
-	for _, run := range runs {
-		for _, k := range m.leaves[run] {
+	for _, r := range runs {
+		if !idle(m.held(r.n)) {
+			continue
+		}
+		before := len(m.list)
+		if m.list = slices.DeleteFunc(m.list, func(o *runRow) bool { return o.n == r.n }); len(m.list) < before {
+			gone = append(gone, r)
+		}
+		for _, k := range m.leaves[r.n] {
 			bytes += int64(len(k.lines.kept) + len(k.lines.rest))
 		}
-		delete(m.leaves, run)
-		delete(m.turns, run)
-		delete(m.leases, run)
+		delete(m.leaves, r.n)
+		delete(m.turns, r.n)
+		delete(m.leases, r.n)
 	}
-	m.list = slices.DeleteFunc(m.list, func(r *runRow) bool { return slices.Contains(runs, r.n) })
-	return bytes, nil
+	return gone, bytes, nil
 }
 
 func (m *memory) close() error {

@@ -2,29 +2,30 @@ package journal
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
 // Remove removes the runs that began before a time, but none that somebody works
-// on, and gives their space back. It returns how many they were, and how many
-// bytes the journal is smaller by.
-func (j *Journal) Remove(ctx context.Context, before time.Time) (runs int, bytes int64, err error) {
+// on, and gives their space back. It returns the ids of those that went, the
+// newest first and also with an error, and how many bytes the journal is smaller
+// by, which is zero with an error.
+func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, bytes int64, err error) {
 	if err := j.writable(); err != nil {
-		return 0, 0, j.fail("write", err)
+		return nil, 0, j.fail("write", err)
 	}
 	list, err := j.store.runs(ctx, "")
 	if err != nil {
-		return 0, 0, j.fail("read", err)
+		return nil, 0, j.fail("read", err)
 	}
-	var old []int64
-	for _, r := range list {
-		if r.started.Before(before) && !j.live(r.held) {
-			old = append(old, r.n)
-		}
-	}
+	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) })
 	if len(old) == 0 {
-		return 0, 0, nil
+		return nil, 0, nil
 	}
-	bytes, err = j.store.remove(ctx, old)
-	return len(old), bytes, j.fail("write", err)
+	now := j.o.Now()
+	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
+	for _, r := range gone {
+		runs = append(runs, r.id)
+	}
+	return runs, bytes, j.fail("write", err)
 }

@@ -237,36 +237,61 @@ func (f *file) last(ctx context.Context, run int64) (at time.Time, state []byte,
 
 // remove removes the rows of runs, one run after the other so that others come
 // to write meanwhile, overwrites them, and cuts the file.
-func (f *file) remove(ctx context.Context, runs []int64) (bytes int64, err error) {
+func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
 	before, err := f.size(ctx)
 	if err != nil {
-		return 0, explain(err)
+		return nil, 0, explain(err)
 	}
 	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = on"); err != nil {
-		return 0, explain(err)
+		return nil, 0, explain(err)
 	}
-	for _, run := range runs {
-		if err := f.update(ctx, func(tx *sql.Tx) error { return removeRun(ctx, tx, run) }); err != nil {
-			return 0, err
+	for _, r := range runs {
+		went, err := f.removeRun(ctx, r.n, idle)
+		if err != nil {
+			return gone, 0, err
+		}
+		if went {
+			gone = append(gone, r)
 		}
 	}
 	if err := f.shrink(ctx); err != nil {
-		return 0, explain(err)
+		return gone, 0, explain(err)
 	}
 	after, err := f.size(ctx)
-	return before - after, explain(err)
+	return gone, before - after, explain(err)
 }
 
-func removeRun(ctx context.Context, tx *sql.Tx, run int64) error {
-	for _, statement := range []string{
-		"delete from answers where run = ?", "delete from batches where run = ?", "delete from turns where run = ?",
-		"delete from leases where run = ?", "delete from runs where n = ?",
-	} {
-		if _, err := tx.ExecContext(ctx, statement, run); err != nil {
+// removeRun removes the rows of a run unless somebody works on it, which it finds
+// out in the transaction that removes them, and reports whether it was there and
+// went.
+func (f *file) removeRun(ctx context.Context, run int64, idle func(*lease) bool) (went bool, err error) {
+	err = f.update(ctx, func(tx *sql.Tx) error {
+		l, err := leaseOf(ctx, tx, run)
+		if err != nil || !idle(l) {
 			return err
 		}
+		went, err = removeRows(ctx, tx, run)
+		return err
+	})
+	return went && err == nil, err
+}
+
+// removeRows removes the rows of a run, and reports whether there was one.
+func removeRows(ctx context.Context, tx *sql.Tx, run int64) (bool, error) {
+	done, err := tx.ExecContext(ctx, "delete from runs where n = ?", run)
+	if err != nil {
+		return false, err
 	}
-	return nil
+	for _, statement := range []string{
+		"delete from answers where run = ?", "delete from batches where run = ?", "delete from turns where run = ?",
+		"delete from leases where run = ?",
+	} {
+		if _, err := tx.ExecContext(ctx, statement, run); err != nil {
+			return false, err
+		}
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
 }
 
 // shrink cuts the free pages off.

@@ -15,10 +15,10 @@ type store interface {
 	runs(ctx context.Context, prefix string) ([]row, error)                 // whose ids begin with it, newest first
 	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error) // of a run, behind one; without the rest of their lines unless they are to be whole
 	last(ctx context.Context, run int64) (at time.Time, state []byte, err error)
-	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)   // newest first, of batches with a lower number; without the rest of their lines
-	lease(ctx context.Context, run int64) (*lease, error)                      // nil if nobody has it
-	lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error) // false if it is not the old one any more; nil is none
-	remove(ctx context.Context, runs []int64) (bytes int64, err error)
+	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)                             // newest first, of batches with a lower number; without the rest of their lines
+	lease(ctx context.Context, run int64) (*lease, error)                                                // nil if nobody has it
+	lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error)                           // false if it is not the old one any more; nil is none
+	remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) // those whose leases, nil if nobody has one, are idle when they go; gone also with an error
 	close() error
 }
 

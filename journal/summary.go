@@ -157,8 +157,10 @@ func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
 }
 
 // live reports whether somebody works on a run with this lease.
-func (j *Journal) live(l *lease) bool {
-	return l != nil && l.live(j.o.Now(), j.me.life(l.Holder, findProcess))
+func (j *Journal) live(l *lease) bool { return l != nil && j.liveAt(l, j.o.Now()) }
+
+func (j *Journal) liveAt(l *lease, now time.Time) bool {
+	return l != nil && l.live(now, j.me.life(l.Holder, findProcess))
 }
 
 // count counts the tasks of a run that has no end, as its events tell them.

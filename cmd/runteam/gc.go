@@ -85,7 +85,7 @@ func (a *app) gc(cmd *cobra.Command, c *collecting) error {
 		}
 	}
 	if !c.dryRun {
-		if out.Bytes, err = a.remove(cmd, j, out.Before, len(old)); err != nil {
+		if err := a.remove(cmd, j, &out); err != nil {
 			return err
 		}
 	}
@@ -95,13 +95,21 @@ func (a *app) gc(cmd *cobra.Command, c *collecting) error {
 	return satisfied(a.printText(out.text(old, shortIDs(list))))
 }
 
-// remove removes what began before a time, and says if it was not what was listed.
-func (a *app) remove(cmd *cobra.Command, j *journal.Journal, before time.Time, listed int) (int64, error) {
-	n, bytes, err := j.Remove(cmd.Context(), before)
-	if err == nil && n != listed {
-		a.say("runteam: %s removed, where %s were listed: another process changed the journal meanwhile", plural(n, "run"), number(listed))
+// remove removes what is listed, and says if it was not what was listed that went.
+func (a *app) remove(cmd *cobra.Command, j *journal.Journal, out *collected) (err error) {
+	listed := len(out.Runs)
+	gone, bytes, err := j.Remove(cmd.Context(), out.Before)
+	if err != nil {
+		if len(gone) > 0 {
+			a.say("runteam: %s removed before it came to that: %s", plural(len(gone), "run"), cleanLine(strings.Join(gone, ", ")))
+		}
+		return unloaded(whyEnded(cmd.Context(), err))
 	}
-	return bytes, unloaded(whyEnded(cmd.Context(), err))
+	if len(gone) != listed {
+		a.say("runteam: %s removed, where %s were listed: another process changed the journal meanwhile", plural(len(gone), "run"), number(listed))
+	}
+	out.Runs, out.Bytes = append([]string{}, gone...), bytes
+	return nil
 }
 
 func (c *collected) text(old []journal.Summary, short map[string]string) string {

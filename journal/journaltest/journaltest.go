@@ -491,7 +491,7 @@ func removed(t *testing.T, open Open) {
 	}
 	runs, bytes, err := j.Remove(t.Context(), Noon.Add(90*time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, 1, runs)
+	require.Equal(t, []string{"old"}, runs)
 	require.Positive(t, bytes)
 	list, err := j.Runs(t.Context())
 	require.NoError(t, err)
@@ -507,7 +507,7 @@ func removed(t *testing.T, open Open) {
 	require.Len(t, s.History.Log, 60)
 	runs, bytes, err = j.Remove(t.Context(), Noon)
 	require.NoError(t, err)
-	require.Zero(t, runs)
+	require.Empty(t, runs)
 	require.Zero(t, bytes)
 }
 
