@@ -48,6 +48,13 @@ type Spec struct {
 	Origin Position // where it is written, for receipts and messages
 }
 
+// Named reports whether a name means this task: its title (letter case and
+// surrounding blanks do not matter), its key or its id.
+func (s *Spec) Named(name string) bool {
+	folded := Normalize(name)
+	return folded == Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(NewID(s.Title))
+}
+
 // NoDelay as a RetryDelay asks for retries without a pause.
 const NoDelay time.Duration = -1
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -339,6 +340,37 @@ func (x *exchange) close(now time.Time) error {
 	}
 	return x.accept(e, now)
 }
+
+// admit takes a reply through the gate.
+func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope, error) {
+	gate := handoff.Compartment{Contract: x.contract}
+	var schema handoff.Validator
+	if x.schema != nil {
+		schema = x.schema
+	}
+	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
+	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
+	return e, err
+}
+
+// accept makes an envelope the exchange's result, and takes it to the caller.
+func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
+	if x.envelope = e; x.apart != "" {
+		return nil // the caller reads what is made from it
+	}
+	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return nil
+}
+
+// session tells an exchange from all others of any run.
+func (x *exchange) session() string {
+	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
+}
+
+// identity tells an exchange, which has a contract, from all others of its run.
+func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
 
 // sizeTold is what events say of the size of a prompt or a reply: its class, where
 // that is above the caller.

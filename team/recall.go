@@ -2,12 +2,9 @@ package team
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,70 +19,6 @@ import (
 
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
 var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
-
-// keyVersion opens what is hashed, so that another layout has other keys.
-const keyVersion = "runteam/key/1"
-
-// keyOf returns the digest of all that decides on an agent's answer: who it
-// is, in which version, and both texts of the prompt, of which the schema is a
-// part. Neither run, time nor address is in it.
-func keyOf(agent, version string, p prompt.Prompt) event.Key {
-	h := sha256.New()
-	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write([]byte(part))
-	}
-	return event.Key(h.Sum(nil))
-}
-
-// keyed reports whether prompts need keys: somebody keeps answers, or has some.
-func (r *run) keyed() bool { return r.ledger != nil || r.past != nil }
-
-// identify gives a prompt its keys.
-func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
-	if !x.run.keyed() {
-		return nil
-	}
-	version := x.run.team.versionOf(x.caps.Agent)
-	x.key = keyOf(x.caps.Agent, version, p)
-	if x.core = x.key; len(b.Memory)+len(b.Messages) == 0 {
-		return nil
-	}
-	lean := *b
-	lean.Memory, lean.Messages = nil, nil
-	q, _, err := prompt.Build(lean)
-	if err == nil {
-		x.core = keyOf(x.caps.Agent, version, q)
-	}
-	return err
-}
-
-// versionOf returns the version of an agent, the coordinator's too; empty for
-// one of which no version is known.
-func (t *Team) versionOf(name string) string {
-	version, does := "", Agent(nil)
-	if i, ok := t.member(name); ok {
-		version, does = t.config.Agents[i].Version, t.config.Agents[i].Agent
-	} else if c := t.config.Coordinator; c != nil {
-		version, does = c.Version, c.Agent
-	}
-	if told, ok := does.(interface{ Version() string }); ok && version == "" {
-		return told.Version()
-	}
-	return version
-}
-
-// modelOf returns the model of an agent, as its settings name it.
-func (t *Team) modelOf(name string) string {
-	if i, ok := t.member(name); ok {
-		return t.config.Agents[i].Model
-	} else if c := t.config.Coordinator; c != nil {
-		return c.Model
-	}
-	return ""
-}
 
 // reusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
@@ -192,39 +125,8 @@ func sameBut(a, b envelope.Header) bool {
 		a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
 }
 
-// admit takes a reply through the gate.
-func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope, error) {
-	gate := handoff.Compartment{Contract: x.contract}
-	var schema handoff.Validator
-	if x.schema != nil {
-		schema = x.schema
-	}
-	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
-	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
-	return e, err
-}
-
-// accept makes an envelope the exchange's result, and takes it to the caller.
-func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
-	if x.envelope = e; x.apart != "" {
-		return nil // the caller reads what is made from it
-	}
-	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
-		return fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	return nil
-}
-
 // repeats reports whether the run repeats another one.
 func (r *run) repeats() bool { return r.options.Replay != nil }
-
-// session tells an exchange from all others of any run.
-func (x *exchange) session() string {
-	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
-}
-
-// identity tells an exchange, which has a contract, from all others of its run.
-func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
 
 // saved returns what the answer took when it was made, if it was not made by
 // this run, and by which it was.
