@@ -12,76 +12,30 @@ import (
 // dispatch starts tasks as they become ready and slots free, and settles what
 // comes back. It returns when nothing runs and nothing can start: after the
 // end of ctx, as soon as what was running has returned.
-//
-// Attempts run on workers that live as long as the run does, since a new
-// goroutine for each would grow its stack anew each time. There are never more
-// of them than attempts have been under way at once.
 func (r *run) dispatch(ctx context.Context) {
-	var workers errgroup.Group
-	jobs := make(chan *attempt, cap(r.done))
+	c := &crew{run: r, jobs: make(chan *attempt, cap(r.done))}
 	defer func() {
-		close(jobs)
-		_ = workers.Wait() // attempts report through done; a worker returns no error
+		close(c.jobs)
+		_ = c.workers.Wait() // attempts report through done; a worker returns no error
 		r.timers.stop()
 	}()
-	hired, busy := 0, 0
-	launch := func(a *attempt) {
-		if busy++; busy > hired {
-			hired++
-			workers.Go(func() error {
-				for a := range jobs {
-					perform(ctx, &a.exchange, a)
-				}
-				return nil
-			})
-		}
-		jobs <- a
-	}
 	ended, failed := ctx.Done(), r.ledger.failed()
-	r.batch = r.ledger.hold()
-	for running := 0; ; {
-		for running < r.options.MaxConcurrency && ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
-			i, ok := r.next(running)
-			if !ok {
-				break
-			}
-			running++
-			if a := r.ahead[i]; a != nil {
-				r.permit(a)
-				continue
-			}
-			a := r.attempt(i)
-			r.takeOut(a)
-			launch(a)
-		}
-		if ctx.Err() == nil && !r.stopped() {
-			r.prepareAhead(launch)
+	for r.batch = r.ledger.hold(); ; {
+		if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
+			c.fill(ctx)
+			r.prepareAhead(func(a *attempt) { c.launch(ctx, a) })
 		} else {
 			r.forbid()
 		}
 		r.ledger.release(r.batch) // with what just ended, and the rulings about what it made ready
 		r.batch = nil
-		if busy == 0 && (ctx.Err() != nil || r.stopped() || r.timers.empty()) {
+		if c.busy == 0 && (ctx.Err() != nil || r.stopped() || r.timers.empty()) {
 			return
 		}
 		select {
 		case a := <-r.done:
-			if busy--; a.gone {
-				hired--
-			}
 			r.batch = r.ledger.hold()
-			if r.ahead[a.index] != a {
-				running--
-			} else if delete(r.ahead, a.index); a.unbegun() {
-				if errors.Is(a.err, ErrJournal) {
-					r.unkept = cmp.Or(r.unkept, a.err)
-				}
-				r.release(a)
-				continue
-			} else { // it was answered, or refused, before its turn came
-				r.takeOut(a)
-			}
-			r.settle(ctx, a)
+			c.arrive(ctx, a)
 		case <-r.timers.next():
 			for _, i := range r.timers.due(time.Now()) {
 				r.must(r.queue.RequeueIndex(i, time.Now()))
@@ -95,6 +49,74 @@ func (r *run) dispatch(ctx context.Context) {
 			ended = nil // attempts see it themselves; now only they are waited for
 		}
 	}
+}
+
+// A crew carries out the attempts of a run. Its workers live as long as the run
+// does, since a new goroutine for each attempt would grow its stack anew each
+// time; there are never more of them than attempts have been under way at once.
+type crew struct {
+	run     *run
+	workers errgroup.Group
+	jobs    chan *attempt
+	hired   int // workers
+	busy    int // attempts that have not come back
+	running int // of these, those that hold a slot
+}
+
+// launch gives an attempt to a worker.
+func (c *crew) launch(ctx context.Context, a *attempt) {
+	if c.busy++; c.busy > c.hired {
+		c.hired++
+		c.workers.Go(func() error {
+			for a := range c.jobs {
+				perform(ctx, &a.exchange, a)
+			}
+			return nil
+		})
+	}
+	c.jobs <- a
+}
+
+// fill gives the free slots to the best of the ready tasks.
+func (c *crew) fill(ctx context.Context) {
+	r := c.run
+	for c.running < r.options.MaxConcurrency && ctx.Err() == nil {
+		i, ok := r.next(c.running)
+		if !ok {
+			return
+		}
+		c.running++
+		if a := r.ahead[i]; a != nil {
+			r.permit(a)
+			continue
+		}
+		a := r.attempt(i)
+		r.takeOut(a)
+		c.launch(ctx, a)
+	}
+}
+
+// arrive takes an attempt back.
+func (c *crew) arrive(ctx context.Context, a *attempt) {
+	r := c.run
+	if c.busy--; a.gone {
+		c.hired--
+	}
+	if r.ahead[a.index] != a {
+		c.running--
+		r.settle(ctx, a)
+		return
+	}
+	delete(r.ahead, a.index)
+	if a.unbegun() {
+		if errors.Is(a.err, ErrJournal) {
+			r.unkept = cmp.Or(r.unkept, a.err)
+		}
+		r.release(a)
+		return
+	}
+	r.takeOut(a) // it was answered, or refused, before its turn came
+	r.settle(ctx, a)
 }
 
 // stopped reports whether nothing more is to be begun.
