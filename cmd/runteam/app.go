@@ -77,8 +77,8 @@ A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
 or team.json, or - for standard input. Without one it is the working directory.
 
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
-3 could not run (no key, no endpoint, no model), or could not be kept in the
-journal; 130 or 143 interrupted.`,
+3 could not run (no key, no endpoint, no model, or a journal that cannot be used
+or whose run another process works on); 130 or 143 interrupted.`,
 		Args: a.onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked, _ := cmd.Flags().GetBool("version"); asked {

@@ -117,12 +117,11 @@ func (c *chronicle) begin() {
 // changed reports whether a run is resumed otherwise than it was asked for. Of
 // files that cannot be read any more nobody knows, and what is kept of them stays.
 func (c *chronicle) changed() bool {
-	old, m := &c.again.stored.Info, c.again.memory
-	if len(m.missing) > 0 {
+	old := &c.again.stored.Info
+	if len(c.again.memory.missing) > 0 {
 		return false
 	}
-	now, err := remember(&c.info)
-	return err != nil || now.fingerprint != m.fingerprint || !bytes.Equal(old.Invocation, c.info.Invocation)
+	return c.journal.Masked(c.info.Fingerprint) != old.Fingerprint || !bytes.Equal(old.Invocation, c.info.Invocation)
 }
 
 // watched returns subscribers who are told nothing of a run that could not be

@@ -15,7 +15,8 @@ import (
 )
 
 // An invocation is how a run was asked for, as a journal keeps it so that it
-// can be asked for again. Paths are as they were given, from Folder. What flags
+// can be asked for again. How long a command may take is its own matter, and no
+// part of it. Paths are as they were given, from Folder. What flags
 // said of the work itself, the goal and the parameters, is kept as files are,
 // since it may be as sensitive: see flagFiles.
 type invocation struct {
@@ -35,7 +36,6 @@ type invocation struct {
 	Answers string `json:"answers,omitempty"` // the digest of the script that answered; none without one
 
 	MaxConcurrency int      `json:"maxConcurrency,omitempty"`
-	TimeoutMs      int64    `json:"timeoutMs,omitempty"`
 	MaxTokenBudget int      `json:"maxTokenBudget,omitempty"`
 	Reuse          *bool    `json:"reuse,omitempty"` // nil means as the spec says
 	Fresh          []string `json:"fresh,omitempty"`
@@ -62,12 +62,10 @@ type copied struct {
 	Without []string `json:"without,omitempty"`
 }
 
-// The names under which a journal keeps what was said by flags, and the digest
-// of all of it where that may not stand in the clear. No file is called so.
+// The names under which a journal keeps what was said by flags. No file is called so.
 const (
-	goalText    = "--goal"
-	paramTexts  = "--param"
-	fingerprint = "--fingerprint"
+	goalText   = "--goal"
+	paramTexts = "--param"
 )
 
 // infoOf is what a journal keeps of a run beside what the run tells.
@@ -93,10 +91,7 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 		return info, err
 	}
 	info.Files = append(info.Files, said...)
-	if info.Fingerprint = file.Fingerprint(); info.Label > label.Confidential { // it is a digest of all of it
-		info.Files = append(info.Files, journal.File{Path: fingerprint, Text: info.Fingerprint, Label: info.Label})
-		info.Fingerprint = ""
-	}
+	info.Fingerprint = file.Fingerprint()
 	if len(file.Prices) > 0 {
 		if info.Prices, err = json.Marshal(file.Prices); err != nil {
 			return info, err
@@ -119,7 +114,7 @@ func (j *job) invocation(file *spec.File) (*invocation, error) {
 	v := &invocation{
 		Folder: folder, Spec: j.path, Found: file.Path, Team: j.team, Orchestrator: j.orchestrator, Coordinator: j.coordinator,
 		Goal: j.goal.given, Inputs: j.inputs, Models: j.models, Offline: j.offline, Script: j.script, Answers: j.answers,
-		MaxConcurrency: j.concurrency, TimeoutMs: j.timeout.Milliseconds(), MaxTokenBudget: j.budget, Reuse: j.reuse.asked(), Fresh: j.reuse.fresh,
+		MaxConcurrency: j.concurrency, MaxTokenBudget: j.budget, Reuse: j.reuse.asked(), Fresh: j.reuse.fresh,
 		Versions: map[string]string{},
 	}
 	if v.Found != "-" && !filepath.IsAbs(v.Found) {
@@ -157,16 +152,15 @@ func (j *job) flagFiles(file *spec.File) (said []journal.File, err error) {
 // A remembered run is what a journal has of how a run was asked for.
 type remembered struct {
 	invocation
-	stored      []spec.StoredFile
-	fingerprint string // empty if it cannot be told any more
-	goal        string
-	params      []string          // K=V
-	missing     map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
+	stored  []spec.StoredFile
+	goal    string
+	params  []string          // K=V
+	missing map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
 }
 
 // remember reads back what infoOf kept.
 func remember(info *journal.Info) (*remembered, error) {
-	m := &remembered{fingerprint: info.Fingerprint, missing: map[string]string{}}
+	m := &remembered{missing: map[string]string{}}
 	if len(info.Invocation) == 0 {
 		return nil, &fault{kind: kindUsage, err: fmt.Errorf("run %s was not made by this command, which cannot know how it was asked for", info.Run)}
 	}
@@ -185,8 +179,6 @@ func remember(info *journal.Info) (*remembered, error) {
 		switch f.Path {
 		case goalText:
 			m.goal = f.Text
-		case fingerprint:
-			m.fingerprint = f.Text
 		case paramTexts:
 			if err := json.Unmarshal([]byte(f.Text), &m.params); err != nil {
 				return nil, &fault{kind: kindRuntime, err: fmt.Errorf("run %s: its --param cannot be read: %w", info.Run, err)}

@@ -125,9 +125,6 @@ func (r *replaying) specOf(a *app, k *storedRun, asked bool) (*remembered, *spec
 		return nil, nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.missing)) {
-		if path == fingerprint { // nothing is compared with it
-			continue
-		}
 		return nil, nil, &fault{kind: kindRuntime, err: fmt.Errorf("run %s cannot be replayed: %s: %s", k.Run, path, m.missing[path])}
 	}
 	src, err := m.source()

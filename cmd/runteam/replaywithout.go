@@ -136,7 +136,7 @@ func (r *replaying) known(k *storedRun, file *spec.File) error {
 	for i, name := range r.without {
 		id, err := k.find(name)
 		if err != nil || k.tasks[k.byID[id]].step {
-			return usageError("--without %q: no task of the run is called that%s", name, meant(name, titles))
+			return usageError("--without %q: no task of the run is called that; %s", name, task.Suggest(name, titles))
 		}
 		if file.Goal != nil { // whose tasks are known by what the plan calls them
 			r.without[i] = k.tasks[k.byID[id]].title
@@ -144,21 +144,13 @@ func (r *replaying) known(k *storedRun, file *spec.File) error {
 	}
 	for _, name := range r.withoutInputs {
 		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return usageError("--without-input %q: no input of the run is called that%s", name, meant(name, inputs))
+			return usageError("--without-input %q: no input of the run is called that; %s", name, task.Suggest(name, inputs))
 		}
 	}
 	if len(titles) > 0 && len(k.leftOut(r.without)) == len(titles) {
 		return usageError("--without: no task would be left")
 	}
 	return nil
-}
-
-// meant suggests a word.
-func meant(word string, known []string) string {
-	if near, ok := task.Nearest(word, known); ok {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
 }
 
 // gone reports whether a task of the spec was left out of the run already.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
 )
 
 // A resumption is a run that is taken up where it is.
@@ -27,7 +27,8 @@ type resumption struct {
 	keyed   bool
 	stored  *journal.Stored
 	memory  *remembered
-	anew    bool // flags ask for something else than the run did
+	names   naming // of its tasks, also of those that the coordinator planned
+	anew    bool   // flags ask for something else than the run did
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -116,7 +117,23 @@ func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
 	if r.memory.leavesOut() {
 		return usageError("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", shortRun(r.stored.Info.Run))
 	}
+	if r.names, err = r.named(ctx); err != nil {
+		return err
+	}
 	return j.readable(r)
+}
+
+// named returns the tasks of the run. What the coordinator planned stands in the
+// record alone.
+func (r *resumption) named(ctx context.Context) (naming, error) {
+	if len(r.stored.Info.Tasks) > 0 {
+		return r.stored.Info.Tasks, nil
+	}
+	t, err := r.journal.Trace(ctx, r.stored.Info.Run)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	return slices.DeleteFunc(naming(t.Tasks), func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
 }
 
 // sealed begins why a result cannot be read that another key would open.
@@ -126,9 +143,9 @@ const sealed = "encrypted under the key "
 // be paid for again for want of a flag.
 func (j *job) readable(again *resumption) error {
 	var titles []string
-	why := ""
+	why, fresh := "", again.names.ids(j.reuse.fresh)
 	for _, x := range latest(&again.stored.History) {
-		if strings.HasPrefix(x.Missing, sealed) && !slices.ContainsFunc(j.reuse.fresh, func(name string) bool { return means(name, x) }) {
+		if strings.HasPrefix(x.Missing, sealed) && !slices.Contains(fresh, x.Task) {
 			titles, why = append(titles, x.Title), x.Missing
 		}
 	}
@@ -136,21 +153,6 @@ func (j *job) readable(again *resumption) error {
 		return nil
 	}
 	return &fault{kind: kindRuntime, err: fmt.Errorf("run %s: the results of %s are %s; --fresh TASK runs one again instead", shortRun(again.stored.Info.Run), listed(titles, 3), why)}
-}
-
-// planned are the tasks that the coordinator planned, as far as they came to a result.
-func (r *resumption) planned() (tasks []task.Spec) {
-	for _, x := range latest(&r.stored.History) {
-		if x.Agent != handoff.Coordinator {
-			tasks = append(tasks, task.Spec{Title: x.Title})
-		}
-	}
-	return tasks
-}
-
-// means reports whether a name means the task of an exchange.
-func means(name string, x *event.Exchange) bool {
-	return task.Normalize(x.Title) == task.Normalize(name) || string(x.Task) == name
 }
 
 // latest returns the last exchange of each task that completed.
@@ -198,11 +200,10 @@ func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
 		j.script = m.Script
 	}
 	j.concurrency, j.budget = cmp.Or(j.concurrency, m.MaxConcurrency), cmp.Or(j.budget, m.MaxTokenBudget)
-	j.timeout = cmp.Or(j.timeout, time.Duration(m.TimeoutMs)*time.Millisecond)
 	if m.Reuse != nil {
 		j.reuse.on, j.reuse.given = *m.Reuse, true
 	}
-	j.reuse.fresh = append(undone(m.Fresh, &again.stored.History), j.reuse.fresh...)
+	j.reuse.fresh = append(again.undone(m.Fresh), j.reuse.fresh...)
 	again.anew = len(own.inputs)+len(own.params)+len(own.models) > 0
 	j.command, j.again = again.stored.Info.Command, again
 	return nil
@@ -227,11 +228,11 @@ func replaced(old, anew []string) []string {
 
 // undone returns the tasks that were to be run whatever there is and have not
 // completed by now: those that have, have done so.
-func undone(fresh []string, h *event.History) []string {
+func (r *resumption) undone(fresh []string) []string {
+	done := latest(&r.stored.History)
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
-		return slices.ContainsFunc(latest(h), func(x *event.Exchange) bool {
-			return x.From == "" && means(name, x)
-		})
+		id, known := r.names.find(name)
+		return known && slices.ContainsFunc(done, func(x *event.Exchange) bool { return x.From == "" && x.Task == id })
 	})
 }
 
@@ -307,7 +308,7 @@ func (a *app) tellChanges(again *resumption, file *spec.File) {
 	for _, path := range file.Restored() {
 		a.say("resume:  %s is not there any more: its copy in the journal is used", placeOf(path))
 	}
-	if now, was := file.Fingerprint(), again.memory.fingerprint; was != "" && now != was {
+	if was := again.stored.Info.Fingerprint; was != "" && again.journal.Masked(file.Fingerprint()) != was {
 		text := "the spec has changed since"
 		if again.anew {
 			text = "flags or the spec ask for something else than before"

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/spec"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -47,38 +45,34 @@ func (r *reusing) settle(file *spec.File, keeps bool, again *resumption) error {
 		return usageError("--reuse takes answers from the journal, and with --no-journal there is none: take one of them back")
 	case file.Run.Reuse && !keeps:
 		return usageError("the spec says reuse: true, which takes answers from the journal, and with --no-journal there is none: take --no-journal back, or add --reuse=false")
-	case len(r.fresh) > 0 && !file.Run.Reuse && again == nil:
+	}
+	names := namingOf(file)
+	if again != nil && file.Goal != nil && len(names) == 0 {
+		names = again.names
+	}
+	if err := r.resolve(file, names); err != nil {
+		return err
+	}
+	if len(r.fresh) > 0 && !file.Run.Reuse && again == nil {
 		return usageError("--fresh %s: every task is run anyway; --fresh makes exceptions from --reuse", r.fresh[0])
 	}
-	file.Run.Fresh = r.fresh
-	if again != nil && file.Goal != nil {
-		return r.known(again.planned())
-	}
-	return r.known(file.Tasks)
+	return nil
 }
 
-// known refuses a task that is not there. Of a goal that is not planned nobody
-// knows the tasks yet.
-func (r *reusing) known(tasks []task.Spec) error {
-	if len(tasks) == 0 {
+// resolve has the run take the tasks of --fresh, and refuses one that is not
+// there. Of a goal that is not planned nobody knows the tasks yet.
+func (r *reusing) resolve(file *spec.File, names naming) error {
+	if len(names) == 0 {
+		file.Run.Fresh = r.fresh
 		return nil
 	}
-	var titles []string
-	for i := range tasks {
-		titles = append(titles, tasks[i].Title)
-	}
+	file.Run.Fresh = nil
 	for _, name := range r.fresh {
-		folded := task.Normalize(name)
-		if slices.ContainsFunc(tasks, func(t task.Spec) bool {
-			return task.Normalize(t.Title) == folded || t.Key != "" && t.Key == folded || string(task.NewID(t.Title)) == name
-		}) {
-			continue
+		id, ok := names.find(name)
+		if !ok {
+			return usageError("--fresh %q: no task is called that: %s", name, names.suggest(name))
 		}
-		hint := "write the title of a task of the spec"
-		if near, ok := task.Nearest(name, titles); ok {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return usageError("--fresh %q: no task is called that: %s", name, hint)
+		file.Run.Fresh = append(file.Run.Fresh, string(id))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // keepsNoMessages is why a flag of the original is refused.
-const keepsNoMessages = "is refused: prompts and replies are not kept after a call, so there are no messages to include"
+const keepsNoMessages = "is refused: the result has no messages of agents with their models; runteam explain shows the prompts of a run, runteam show what came of them"
 
 // job is one run, as flags ask for it.
 type job struct {
