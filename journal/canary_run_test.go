@@ -69,7 +69,7 @@ func exact(from, to string) handoff.PairRule {
 	return handoff.PairRule{From: from, To: to, Mode: handoff.Full}
 }
 
-func TestG19G42NoSecretOfARunStandsInItsJournal(t *testing.T) {
+func TestG42NoSecretOfARunStandsInItsJournal(t *testing.T) {
 	for name, key := range map[string][]byte{"key": oneKey, "nokey": nil} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
@@ -136,7 +136,7 @@ func TestG19G42NoSecretOfARunStandsInItsJournal(t *testing.T) {
 	}
 }
 
-func TestG19G42NoSecretOfAGoalStandsInItsJournal(t *testing.T) {
+func TestG42NoSecretOfAGoalStandsInItsJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{Key: oneKey})
 	require.NoError(t, err)
