@@ -177,6 +177,9 @@ func restoreModels(k *storedRun, file *spec.File) {
 func (k *storedRun) lasting() []*event.Exchange {
 	var out []*event.Exchange
 	for i := range k.tasks {
+		if k.tasks[i].status == removed {
+			continue
+		}
 		list := k.tasks[i].exchanges
 		last := slices.IndexFunc(list, func(x *event.Exchange) bool { return x.Part == "" })
 		for n, x := range list {

@@ -126,7 +126,7 @@ func (r *replaying) leftOut(m *remembered) (tasks, inputs []string) {
 func (r *replaying) known(k *storedRun, file *spec.File) error {
 	var titles, inputs []string
 	for i := range k.tasks {
-		if t := &k.tasks[i]; !t.step {
+		if t := &k.tasks[i]; t.task() {
 			titles = append(titles, t.title)
 		}
 	}
@@ -135,11 +135,12 @@ func (r *replaying) known(k *storedRun, file *spec.File) error {
 	}
 	for i, name := range r.without {
 		id, err := k.find(name)
-		if err != nil || k.tasks[k.byID[id]].step {
+		at, known := k.byID[id]
+		if err != nil || !known || !k.tasks[at].task() {
 			return usageError("--without %q: no task of the run is called that; %s", name, task.Suggest(name, titles))
 		}
 		if file.Goal != nil { // whose tasks are known by what the plan calls them
-			r.without[i] = k.tasks[k.byID[id]].title
+			r.without[i] = k.tasks[at].title
 		}
 	}
 	for _, name := range r.withoutInputs {
@@ -235,7 +236,7 @@ func (d *replayedWithout) compare(k *storedRun, res *team.Result, left map[task.
 	done := map[task.ID]bool{}
 	for i := range k.tasks {
 		s := &k.tasks[i]
-		if s.step {
+		if !s.task() {
 			continue
 		}
 		c := comparedTask{ID: s.id, Title: s.title, Prompt: notThere, Before: k.side(s), Left: left[s.id]}

@@ -280,6 +280,9 @@ func (t *shownTask) remarks() string {
 	if t.Interrupted > 0 {
 		all = append(all, number(t.Interrupted)+" interrupted")
 	}
+	if t.Status == removed {
+		all = append(all, "no longer in the spec")
+	}
 	if t.Reused != nil {
 		all = append(all, "reused from "+cleanLine(t.Reused.Run)+t.Reused.text())
 	}

@@ -63,11 +63,17 @@ func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*stor
 	return k, nil
 }
 
+// removed is how a task stands that the spec had when the run began and has no
+// more, or that the coordinator planned and then planned otherwise.
+const removed task.Status = "removed"
+
 // collect sorts what there is by tasks.
 func (k *storedRun) collect() {
-	for i := range k.trace.Tasks {
-		if t := &k.trace.Tasks[i]; t.Assignee != handoff.Coordinator {
-			k.of(t.ID, t.Title, t.Assignee).key = t.Key
+	for _, list := range [][]trace.Task{k.info.Tasks, k.trace.Tasks} {
+		for i := range list {
+			if t := &list[i]; t.Assignee != handoff.Coordinator {
+				k.of(t.ID, t.Title, t.Assignee).key = t.Key
+			}
 		}
 	}
 	k.statuses()
@@ -95,17 +101,52 @@ func (k *storedRun) collect() {
 			k.open(open)
 		}
 	}
-	slices.SortStableFunc(k.tasks, func(a, b storedTask) int { return cmp.Compare(rank(a.step), rank(b.step)) })
+	k.remove()
+	slices.SortStableFunc(k.tasks, func(a, b storedTask) int { return cmp.Compare(a.rank(), b.rank()) })
+	clear(k.byID)
 	for i := range k.tasks {
 		k.byID[k.tasks[i].id] = i
 	}
 }
 
-func rank(step bool) int {
-	if step {
+// rank puts the steps of the coordinator behind the tasks, and before those what
+// is no task any more.
+func (t *storedTask) rank() int {
+	switch {
+	case t.step:
+		return 2
+	case t.status == removed:
 		return 1
 	}
 	return 0
+}
+
+// task reports whether it is a task that the run has now.
+func (t *storedTask) task() bool { return t.rank() == 0 }
+
+// remove tells what is no task of the run any more from what is, and forgets it
+// if it took nothing.
+func (k *storedRun) remove() {
+	now := map[task.ID]bool{}
+	if end := k.history.End; end != nil {
+		for i := range end.Tasks {
+			now[end.Tasks[i].Task] = true
+		}
+	}
+	for i := range k.info.Tasks {
+		if k.history.End == nil {
+			now[k.info.Tasks[i].ID] = true
+		}
+	}
+	if len(now) == 0 { // of a plan that there is not, nothing is known
+		return
+	}
+	k.tasks = slices.DeleteFunc(k.tasks, func(t storedTask) bool { return !t.step && !now[t.id] && t.attempts()+t.running == 0 })
+	for i := range k.tasks {
+		if t := &k.tasks[i]; !t.step && !now[t.id] {
+			t.status, t.ended = removed, event.Ended{}
+		}
+	}
 }
 
 // open takes in a prompt to which no answer is stored.
