@@ -238,11 +238,28 @@ func TestAffectedTasksRunAgain(t *testing.T) {
 
 		edited := slices.Clone(specs)
 		changed := map[string]bool{}
-		for i := range edited {
-			switch rapid.SampledFrom([]string{"", "", "", "describe", "retries", "cut"}).Draw(t, "edit") {
+		for i := range specs {
+			switch rapid.SampledFrom([]string{"", "", "", "describe", "retries", "cut", "rename", "add"}).Draw(t, "edit") {
 			case "describe":
 				edited[i].Description += " Better."
 				changed[edited[i].Title] = true
+			case "rename":
+				old := edited[i].Title
+				edited[i].Title += ", anew"
+				for k := range edited {
+					edited[k].DependsOn = slices.Clone(edited[k].DependsOn)
+					for d := range edited[k].DependsOn {
+						if edited[k].DependsOn[d].Task == old {
+							edited[k].DependsOn[d].Task = edited[i].Title
+						}
+					}
+				}
+				delete(changed, old)
+				changed[edited[i].Title] = true
+			case "add":
+				title := fmt.Sprintf("added %d", i)
+				edited = append(edited, task.Spec{Title: title, Description: "More.", Assignee: "worker", DependsOn: task.On(edited[i].Title)})
+				changed[title] = true
 			case "retries":
 				edited[i].MaxRetries = 3 // nothing that its agent sees
 			case "cut":
