@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -196,47 +195,6 @@ func requireFull(t *testing.T, path string, o journal.Options) {
 func TestFileThatMayNotGrow(t *testing.T) {
 	t.Parallel()
 	requireFull(t, filepath.Join(t.TempDir(), "runs.db"), journal.Options{}.Pages(60))
-}
-
-// mounted mounts a small disk, or skips the test where that is not allowed.
-func mounted(t *testing.T) string {
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=400k"); err != nil {
-		t.Skipf("a disk cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(folder, syscall.MNT_DETACH)) })
-	return folder
-}
-
-func TestDiskThatIsFull(t *testing.T) {
-	t.Parallel()
-	requireFull(t, filepath.Join(mounted(t), "runs.db"), journal.Options{})
-}
-
-func TestDiskThatIsReadOnly(t *testing.T) {
-	t.Parallel()
-	folder := mounted(t)
-	path := filepath.Join(folder, "runs.db")
-	for name, text := range files(t, filepath.Dir(written(t, 3))) {
-		put(t, filepath.Join(folder, name), text)
-	}
-	require.NoError(t, syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
-	_, err := journal.Open(path, journal.Options{})
-	require.ErrorIs(t, err, journal.ErrReadFile)
-	_, err = journal.Open(filepath.Join(folder, "new.db"), journal.Options{})
-	require.ErrorIs(t, err, journal.ErrReadFile)
-	j, err := journal.Open(path, journal.Options{ReadOnly: true})
-	require.NoError(t, err)
-	s, err := j.Load(t.Context(), "")
-	require.NoError(t, err)
-	require.Len(t, s.History.Log, 6)
-	_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
-	require.ErrorIs(t, err, journal.ErrReadOnly)
-	_, _, err = j.Resume(t.Context(), "")
-	require.ErrorIs(t, err, journal.ErrReadOnly)
-	_, _, err = j.Remove(t.Context(), time.Now())
-	require.ErrorIs(t, err, journal.ErrReadOnly)
-	require.NoError(t, j.Close())
 }
 
 func TestFileThatIsLocked(t *testing.T) {

@@ -73,7 +73,7 @@ func loadDigestKey(path string, random io.Reader, create bool) (*digester, error
 func readKeyFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("the key file %s is no file: move away what stands there", path)
@@ -83,7 +83,7 @@ func readKeyFile(path string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	digits, whole := bytes.CutSuffix(text, []byte("\n"))
 	key, err := hex.AppendDecode(nil, digits)

@@ -23,13 +23,13 @@ func (f *file) update(ctx context.Context, do func(tx *sql.Tx) error) error {
 	}
 	tx, err := f.write.BeginTx(ctx, nil)
 	if err != nil {
-		return explain(err)
+		return f.explain(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // of what is not committed
 	if err := do(tx); err != nil {
-		return explain(err)
+		return f.explain(err)
 	}
-	return explain(tx.Commit())
+	return f.explain(tx.Commit())
 }
 
 func (f *file) head(ctx context.Context) (state []byte, err error) {
@@ -37,13 +37,13 @@ func (f *file) head(ctx context.Context) (state []byte, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return state, explain(err)
+	return state, f.explain(err)
 }
 
 func (f *file) begin(ctx context.Context, r *runRow, b *batch) error {
 	return f.update(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, "insert into runs (id, name, command, started) values (?, ?, ?, ?)", r.id, r.name, r.command, stamp(r.started))
-		if code(err) == sqlite3.SQLITE_CONSTRAINT {
+		if code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
 			return errTaken
 		}
 		if err != nil {
@@ -151,7 +151,7 @@ func parseLease(holder string, beat, taken, renewed int64) (*lease, error) {
 
 func (f *file) lease(ctx context.Context, run int64) (*lease, error) {
 	l, err := leaseOf(ctx, f.read, run)
-	return l, explain(err)
+	return l, f.explain(err)
 }
 
 func (f *file) lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
@@ -178,7 +178,7 @@ from runs r left join leases l on l.run = r.n
 left join turns t on t.n = (select max(n) from turns where run = r.n)
 where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
 	if err != nil {
-		return nil, explain(err)
+		return nil, f.explain(err)
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
@@ -187,7 +187,7 @@ where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
 		var holder, status, tasks sql.NullString
 		var beat, taken, renewed, at sql.NullInt64
 		if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
-			return nil, explain(err)
+			return nil, f.explain(err)
 		}
 		r.started, r.turn = moment(started), turn{at: moment(at.Int64), status: status.String, tasks: tasks.String}
 		if holder.Valid {
@@ -197,7 +197,7 @@ where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
 		}
 		list = append(list, r)
 	}
-	return list, explain(rows.Err())
+	return list, f.explain(rows.Err())
 }
 
 func (f *file) page(ctx context.Context, run, after int64, whole bool) ([]leaf, error) {
@@ -216,23 +216,23 @@ where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, 
 func (f *file) leaves(ctx context.Context, query string, args ...any) (list []leaf, err error) {
 	rows, err := f.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, explain(err)
+		return nil, f.explain(err)
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var l leaf
 		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.order, &l.lines.kept, &l.lines.rest); err != nil {
-			return nil, explain(err)
+			return nil, f.explain(err)
 		}
 		list = append(list, l)
 	}
-	return list, explain(rows.Err())
+	return list, f.explain(rows.Err())
 }
 
 func (f *file) last(ctx context.Context, run int64) (at time.Time, state []byte, err error) {
 	var n sql.NullInt64
 	err = f.read.QueryRowContext(ctx, "select (select max(at) from batches where run = ?1), (select state from batches where run = ?1 order by n desc limit 1)", run).Scan(&n, &state)
-	return moment(n.Int64), state, explain(err)
+	return moment(n.Int64), state, f.explain(err)
 }
 
 // remove removes the rows of runs, one run after the other so that others come
@@ -240,10 +240,10 @@ func (f *file) last(ctx context.Context, run int64) (at time.Time, state []byte,
 func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
 	before, err := f.size(ctx)
 	if err != nil {
-		return nil, 0, explain(err)
+		return nil, 0, f.explain(err)
 	}
 	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = on"); err != nil {
-		return nil, 0, explain(err)
+		return nil, 0, f.explain(err)
 	}
 	for _, r := range runs {
 		went, err := f.removeRun(ctx, r.n, idle)
@@ -255,10 +255,10 @@ func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (
 		}
 	}
 	if err := f.shrink(ctx); err != nil {
-		return gone, 0, explain(err)
+		return gone, 0, f.explain(err)
 	}
 	after, err := f.size(ctx)
-	return gone, before - after, explain(err)
+	return gone, before - after, f.explain(err)
 }
 
 // removeRun removes the rows of a run unless somebody works on it, which it finds

@@ -14,24 +14,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/runteam/runteam/audit"
-)
-
-// What can be wrong with the file of a journal. An [*Error] wraps these.
-var (
-	ErrFull      = errors.New("the disk is full: make room; what was written before is safe")
-	ErrLocked    = errors.New("another process has kept the file locked for too long")
-	ErrReadFile  = errors.New("the file or its folder cannot be written")
-	ErrCorrupt   = errors.New("the file is damaged: restore it from a backup, or move it away to begin a new one")
-	errForeign   = errors.New("the file is no journal of runteam: give another path")
-	errNoJournal = errors.New("there is no journal yet; a run makes one")
 )
 
 // Open opens the journal in a file. Unless it is to be read only, a file that is
@@ -62,14 +49,14 @@ func (j *Journal) open() error {
 	ctx := context.Background()
 	used, err := f.look(ctx) // before anything is changed
 	if err != nil {
-		return errors.Join(explain(err), f.close())
+		return errors.Join(f.explain(err), f.close())
 	}
 	d, err := loadDigestKey(j.path+".key", rand.Reader, !used && !j.o.ReadOnly)
 	if err != nil && (used || !j.o.ReadOnly) {
-		return errors.Join(explain(err), f.close())
+		return errors.Join(f.explain(err), f.close())
 	}
 	if err := f.open(ctx); err != nil {
-		return errors.Join(explain(err), f.close())
+		return errors.Join(f.explain(err), f.close())
 	}
 	j.store, j.vault = f, &vault{sealer: s, digests: d}
 	if !j.o.ReadOnly {
@@ -167,7 +154,7 @@ const headBytes = 100
 func readHead(path string) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	defer in.Close() //nolint:errcheck // nothing was written
 	if info, err := in.Stat(); err != nil || info.IsDir() {
@@ -230,7 +217,7 @@ func (f *file) ahead(ctx context.Context) error {
 func (f *file) patiently(do func() error) error {
 	for began := time.Now(); ; {
 		err := do()
-		if code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > f.o.busy {
+		if code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > f.o.busy {
 			return err
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -255,14 +242,18 @@ func (f *file) reading() url.Values {
 }
 
 // alone reports whether SQLite cannot read a file only because it cannot make
-// the files that it needs beside it. Then nobody can write there, and it can be
-// read as one that nobody changes.
+// the files that it needs beside it, and nothing stands there that belongs to the
+// file. Then nobody can write there as long as it is so, and it can be read as
+// one that nobody changes.
 func (f *file) alone(err error) bool {
-	if c := code(err); !f.o.ReadOnly || f.still || c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY {
+	if !f.o.ReadOnly || f.still {
 		return false
 	}
-	_, missing := os.Stat(f.path + "-wal")
-	return errors.Is(missing, fs.ErrNotExist)
+	if c := code(err) & 0xff; c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY && !errors.Is(f.explain(err), ErrFull) {
+		return false
+	}
+	ahead, err := os.Stat(f.path + "-wal")
+	return errors.Is(err, fs.ErrNotExist) || err == nil && ahead.Size() == 0 // which SQLite made before it failed
 }
 
 // close closes the handles: the one that writes last, since it then tidies up.
@@ -277,30 +268,5 @@ func (f *file) close() (err error) {
 			err = errors.Join(err, db.Close())
 		}
 	}
-	return explain(err)
-}
-
-// code returns what SQLite calls an error; zero if it is none of SQLite's.
-func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code() & 0xff
-	}
-	return sqlite3.SQLITE_OK
-}
-
-// explain says what an error of SQLite means.
-func explain(err error) error {
-	why, ok := map[int]error{
-		sqlite3.SQLITE_FULL: ErrFull, sqlite3.SQLITE_BUSY: ErrLocked, sqlite3.SQLITE_LOCKED: ErrLocked, sqlite3.SQLITE_READONLY: ErrReadFile,
-		sqlite3.SQLITE_CORRUPT: ErrCorrupt, sqlite3.SQLITE_NOTADB: errForeign, sqlite3.SQLITE_PERM: ErrReadFile, sqlite3.SQLITE_CANTOPEN: ErrReadFile,
-	}[code(err)]
-	switch {
-	case ok:
-		return fmt.Errorf("%w (%s)", why, strings.TrimSpace(err.Error()))
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: %w", ErrReadFile, err)
-	case errors.Is(err, sql.ErrConnDone):
-		return ErrClosed
-	}
-	return err
+	return f.explain(err)
 }

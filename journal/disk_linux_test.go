@@ -1,0 +1,193 @@
+package journal_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/journal"
+)
+
+// mounted mounts a small disk, or skips the test where that is not allowed.
+func mounted(t *testing.T) string {
+	folder := t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=400k"); err != nil {
+		t.Skipf("a disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(folder, syscall.MNT_DETACH)) })
+	return folder
+}
+
+func TestDiskThatIsFull(t *testing.T) {
+	t.Parallel()
+	requireFull(t, filepath.Join(mounted(t), "runs.db"), journal.Options{})
+}
+
+func TestDiskThatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	folder := mounted(t)
+	path := filepath.Join(folder, "runs.db")
+	for name, text := range files(t, filepath.Dir(written(t, 3))) {
+		put(t, filepath.Join(folder, name), text)
+	}
+	require.NoError(t, syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	_, err := journal.Open(path, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrUnwritable)
+	_, err = journal.Open(filepath.Join(folder, "new.db"), journal.Options{})
+	require.ErrorIs(t, err, journal.ErrUnwritable)
+	j, err := journal.Open(path, journal.Options{ReadOnly: true})
+	require.NoError(t, err)
+	s, err := j.Load(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, s.History.Log, 6)
+	_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
+	require.ErrorIs(t, err, journal.ErrReadOnly)
+	_, _, err = j.Resume(t.Context(), "")
+	require.ErrorIs(t, err, journal.ErrReadOnly)
+	_, _, err = j.Remove(t.Context(), time.Now())
+	require.ErrorIs(t, err, journal.ErrReadOnly)
+	require.NoError(t, j.Close())
+}
+
+// moved copies a journal that is not open to a small disk and leaves so much room there.
+func moved(t *testing.T, room int64) (path string) {
+	folder := mounted(t)
+	for name, text := range files(t, filepath.Dir(written(t, 3))) {
+		put(t, filepath.Join(folder, name), text)
+	}
+	fill(t, folder, room)
+	return filepath.Join(folder, "runs.db")
+}
+
+// fill fills the disk of a folder up to so much room.
+func fill(t *testing.T, folder string, room int64) {
+	var s syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(folder, &s))
+	put(t, filepath.Join(folder, "fill"), string(make([]byte, int64(s.Bavail)*s.Bsize-room)))
+}
+
+// A journal on a disk that is full before it is opened says so to who would
+// write, and can be read.
+func TestDiskThatWasFullBefore(t *testing.T) {
+	t.Parallel()
+	for _, room := range []int64{0, 4096} {
+		path := moved(t, room)
+		for range 2 { // the first has left what it could make
+			_, err := journal.Open(path, journal.Options{})
+			require.ErrorIs(t, err, journal.ErrFull)
+			require.ErrorContains(t, err, "open the journal "+path+": the disk is full")
+			j, err := journal.Open(path, journal.Options{ReadOnly: true})
+			require.NoError(t, err)
+			s, err := j.Load(t.Context(), "")
+			require.NoError(t, err)
+			require.Len(t, s.History.Log, 6)
+			list, err := j.Runs(t.Context())
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+			require.NoError(t, j.Close())
+		}
+		_, err := journal.Open(filepath.Join(filepath.Dir(path), "new.db"), journal.Options{})
+		require.ErrorIs(t, err, journal.ErrFull, "its key file cannot be made")
+		require.NoError(t, os.Remove(filepath.Join(filepath.Dir(path), "fill")))
+		j, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err, "there is room again")
+		gone, _, err := j.Remove(t.Context(), time.Now().Add(time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, []string{"r1"}, gone)
+		require.NoError(t, j.Close())
+	}
+}
+
+// With the little room that SQLite needs to open it, a run can be removed.
+func TestRunIsRemovedWhereLittleRoomIs(t *testing.T) {
+	t.Parallel()
+	path := moved(t, 100<<10)
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	gone, bytes, err := j.Remove(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, []string{"r1"}, gone)
+	require.GreaterOrEqual(t, bytes, int64(0))
+	require.NoError(t, j.Close())
+}
+
+// What stands ahead of a file can only be read where there is room for its index.
+func TestFullDiskWithLinesAheadOfTheFile(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(t.TempDir(), "runs.db")
+	open, err := journal.Open(source, journal.Options{})
+	require.NoError(t, err)
+	r, err := open.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	write(t, r, 3)
+	folder := mounted(t)
+	for name, text := range files(t, filepath.Dir(source)) {
+		if name != "runs.db-shm" {
+			put(t, filepath.Join(folder, name), text)
+		}
+	}
+	require.NoError(t, open.Close())
+	fill(t, folder, 0)
+	for _, readOnly := range []bool{false, true} {
+		_, err = journal.Open(filepath.Join(folder, "runs.db"), journal.Options{ReadOnly: readOnly})
+		require.ErrorIs(t, err, journal.ErrFull)
+	}
+}
+
+// asNobody calls f as a user to whom nothing belongs, or skips the test where
+// that is not allowed.
+func asNobody(t *testing.T, f func()) {
+	done, allowed := make(chan struct{}), true
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // the thread ends with the goroutine, and nobody else gets it
+		const nobody = 65534
+		if syscall.Getuid() == 0 {
+			allowed = syscall.Setfsuid(nobody) == nil && syscall.Setfsgid(nobody) == nil
+		}
+		if allowed {
+			f()
+		}
+	}()
+	<-done
+	if !allowed {
+		t.Skip("another user cannot be taken here")
+	}
+}
+
+// Whoever may not read a file is told so, and not that it cannot be written.
+func TestFileThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, closed := range map[string]string{"journal": "", "key file": ".key"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := written(t, 1)
+			for _, name := range []string{path, path + ".key"} {
+				require.NoError(t, os.Chmod(name, 0o600))
+				require.NoError(t, os.Chown(name, 65534, 65534))
+			}
+			require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
+			require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755))
+			require.NoError(t, os.Chmod(path+closed, 0))
+			var errs [2]error
+			asNobody(t, func() {
+				for i, readOnly := range []bool{false, true} {
+					_, errs[i] = journal.Open(path, journal.Options{ReadOnly: readOnly})
+				}
+			})
+			for _, err := range errs {
+				require.ErrorIs(t, err, journal.ErrUnreadable)
+				require.ErrorIs(t, err, fs.ErrPermission)
+				require.NotErrorIs(t, err, journal.ErrUnwritable)
+				require.ErrorContains(t, err, "cannot be read")
+				require.ErrorContains(t, err, path+closed)
+			}
+		})
+	}
+}
