@@ -301,7 +301,8 @@ func placeOf(path string) string {
 }
 
 // tellChanges says of what a run is resumed that is not as it was.
-func (a *app) tellChanges(again *resumption, file *spec.File) {
+func (a *app) tellChanges(j *job, file *spec.File) {
+	again := j.again
 	if again == nil {
 		return
 	}
@@ -315,6 +316,7 @@ func (a *app) tellChanges(again *resumption, file *spec.File) {
 		}
 		a.say("resume:  %s: what that affects runs again", text)
 	}
+	a.tellScript("resume: ", &j.stage, &again.memory.invocation, file)
 	for _, name := range changedInputs(&again.stored.History, file) {
 		a.say("resume:  input %s has changed since: what it affects runs again", cleanLine(name))
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -73,6 +76,27 @@ func (r *reusing) resolve(file *spec.File, names naming) error {
 			return usageError("--fresh %q: no task is called that: %s", name, names.suggest(name))
 		}
 		file.Run.Fresh = append(file.Run.Fresh, string(id))
+	}
+	return nil
+}
+
+// tellReuse says it if a script is not what it was in the last run of the same
+// spec: nothing that it answered is taken.
+func (a *app) tellReuse(ctx context.Context, j *job, file *spec.File, told *chronicle) error {
+	if told == nil || j.again != nil || !file.Run.Reuse || !j.offline {
+		return nil
+	}
+	list, err := told.journal.Runs(ctx)
+	i := slices.IndexFunc(list, func(s journal.Summary) bool { return s.Name == file.Name })
+	if err != nil || i < 0 {
+		return unloaded(whyEnded(ctx, err))
+	}
+	last, err := told.journal.Load(ctx, list[i].Run)
+	if err != nil {
+		return unloaded(whyEnded(ctx, err))
+	}
+	if was, err := remember(&last.Info); err == nil { // else another program made it
+		a.tellScript("reuse:  ", &j.stage, &was.invocation, file)
 	}
 	return nil
 }

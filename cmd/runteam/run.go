@@ -235,7 +235,10 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 	if err := out.told.options(ctx, &o); err != nil {
 		return out, err
 	}
-	a.tellChanges(j.again, file)
+	a.tellChanges(j, file)
+	if err := a.tellReuse(ctx, j, file, out.told); err != nil {
+		return out, err
+	}
 	out.began = a.now()
 	if out.Result, err = a.follow(ctx, j, plan, start); err == nil {
 		err = out.told.unbegun()

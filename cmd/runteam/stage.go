@@ -2,10 +2,11 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -50,11 +51,11 @@ func (s *stage) scriptOf(file *spec.File) string {
 }
 
 // readScript reads a script. What keeps the file itself from being read is said
-// of name, which is how the user named it. The digest is of its text.
+// of name, which is how the user named it. The digest is of what it says.
 func readScript(name, path string) (script *scripted.Script, digest string, err error) {
 	script, err = scripted.ReadFile(path)
 	if err == nil {
-		digest, err = digestOf(path)
+		digest, err = digestOf(script)
 	}
 	at, ok := errors.AsType[*fs.PathError](err)
 	if !ok {
@@ -71,10 +72,31 @@ func readScript(name, path string) (script *scripted.Script, digest string, err 
 	return nil, "", &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
 }
 
-// digestOf returns the SHA-256 of a file in hexadecimal digits.
-func digestOf(path string) (string, error) {
-	text, err := os.ReadFile(path)
+// digestOf returns the SHA-256 of what a script says, in hexadecimal digits. Where
+// in the file it says so, and what comments say, does not count.
+func digestOf(script *scripted.Script) (string, error) {
+	said := scripted.Script{Models: script.Models, Replies: slices.Clone(script.Replies)}
+	for i := range said.Replies {
+		said.Replies[i].At = scripted.Place{}
+	}
+	text, err := json.Marshal(said)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
+}
+
+// tellScript says that another script answers than before, which asks for
+// everything again that one had answered.
+func (a *app) tellScript(who string, s *stage, was *invocation, file *spec.File) {
+	if !s.offline || !was.Offline || was.Answers == "" || was.Answers == s.answers {
+		return
+	}
+	text := "another script answers than before"
+	switch path := s.scriptOf(file); {
+	case path == "":
+		text = "no script answers any more"
+	case s.script == was.Script:
+		text = cleanLine(path) + " has changed since"
+	}
+	a.say("%s %s: what it answers is asked again", who, text)
 }
 
 // sign makes the script part of the version of whoever it answers for, so that
