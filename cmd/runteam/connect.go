@@ -25,6 +25,7 @@ type connector struct {
 	server *scripted.Server // stands in for every endpoint; nil means the real ones
 	strays []spec.Problem   // replies of the script for tasks that the spec has not
 	rec    *recording       // what keeps the answers of all models; nil if nothing does
+	lazy   bool             // that there is no key is the matter of who is asked: perhaps nobody is
 	open   []*openai.Model
 }
 
@@ -60,6 +61,9 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		return c.standIn(ag)
 	}
 	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.lookup)
+	if c.lazy && errors.Is(err, llm.ErrNoKey) {
+		return c.keyless(ag, err)
+	}
 	if err != nil {
 		return nil, resolveError(ag, c.lookup, err)
 	}
@@ -69,6 +73,17 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	}
 	c.open = append(c.open, m)
 	return c.agent(ag, c.rec.of(m)), nil
+}
+
+// keyless connects an agent that has no key, and fails when it is asked.
+func (c *connector) keyless(ag spec.Agent, why error) (team.Agent, error) {
+	base, err := endpoint(ag, c.lookup)
+	if err != nil {
+		return nil, resolveError(ag, c.lookup, err)
+	}
+	return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, connectionError(why)
+	}), base}, nil
 }
 
 // standIn connects an agent to the scripted endpoint. For the gate it keeps

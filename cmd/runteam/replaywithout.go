@@ -54,6 +54,7 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 		return err
 	}
 	defer c.close()
+	c.lazy = true
 	t, err := build(file, c.connect)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -179,6 +181,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return err
 	}
 	defer c.close()
+	c.lazy = j.again != nil || file.Run.Reuse
 	file.Config.Logger = a.log
 	t, err := build(file, c.connect)
 	if err != nil {
@@ -311,7 +314,7 @@ func statusOf(res *team.Result) int {
 		return stop.status()
 	}
 	switch {
-	case res.Unkept != nil:
+	case res.Unkept != nil, keyless(res):
 		return statusNoRun
 	case res.Success():
 		return statusOK
@@ -319,4 +322,9 @@ func statusOf(res *team.Result) int {
 		return statusNoRun
 	}
 	return statusFailed
+}
+
+// keyless reports whether somebody could not be asked for want of a key.
+func keyless(res *team.Result) bool {
+	return slices.ContainsFunc(res.Errors, func(e team.TaskError) bool { return errors.Is(&e, llm.ErrNoKey) })
 }
