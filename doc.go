@@ -10,8 +10,9 @@
 // [team.Team.RunTasks] runs a graph of tasks, [team.Team.RunTeam] has a
 // coordinator plan the tasks for a goal and answer it from their results, and
 // [team.Team.Plan] says beforehand who would read what. Package agent makes an agent out of a model, package
-// llm/openai is that model behind any OpenAI-compatible endpoint, and package
-// spec reads teams and tasks from a file. The command is in cmd/runteam.
+// llm/openai is that model behind any OpenAI-compatible endpoint, package
+// spec reads teams and tasks from a file, and package journal keeps a run as it
+// happens, so that it goes on after a crash. The command is in cmd/runteam.
 //
 // ARCHITECTURE.md follows one run through the packages.
 //
