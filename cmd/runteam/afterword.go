@@ -17,12 +17,19 @@ func (a *app) tellKept(j *job, res finished) {
 	if j.progress != "none" {
 		a.say("%s", strings.Join(afterword(j, &res), "\n"))
 	}
-	if res.lost && a.settings.level <= slog.LevelWarn {
-		a.say("runteam: warning: of what is above confidential the journal has only digests, so it is asked for again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
+	if res.lost {
+		a.warnKeyless()
 	}
 	if res.Unkept != nil {
 		a.say("runteam: the run is not kept to its end: %s", clean(res.Unkept.Error()))
 		a.say("         what is done is printed, and what had not begun was skipped; the journal has the run as far as it came")
+	}
+}
+
+// warnKeyless says of what cannot be read from the journal again.
+func (a *app) warnKeyless() {
+	if a.settings.level <= slog.LevelWarn {
+		a.say("runteam: warning: of what is above confidential the journal has only digests, so it is asked for again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -183,9 +184,10 @@ func (c *chronicle) unbegun() error {
 	return unopened(c.failed, toKeep)
 }
 
-// unkeyed reports whether something that cannot be read again was kept as a
-// digest alone, since there is no key: a result, or what came from standard input.
-func (c *chronicle) unkeyed(res *team.Result, file *spec.File) bool {
+// unkeyed reports whether of something that may come of a run, or that came from
+// standard input, only a digest would be kept, since there is no key. Of a goal
+// that is not planned more may come.
+func (c *chronicle) unkeyed(plan *team.Plan, file *spec.File) bool {
 	if c == nil || c.keyed {
 		return false
 	}
@@ -194,15 +196,17 @@ func (c *chronicle) unkeyed(res *team.Result, file *spec.File) bool {
 			return true
 		}
 	}
-	if file.Goal != nil && file.Goal.Classification > label.Confidential && len(res.Steps) > 0 {
+	if file.Goal != nil && file.Goal.Classification > label.Confidential {
 		return true
 	}
-	for i := range res.Tasks {
-		if t := &res.Tasks[i]; t.Envelope != nil && t.Label > label.Confidential {
-			return true
-		}
-	}
-	return false
+	return plan != nil && slices.ContainsFunc(plan.Tasks, func(t team.PlannedTask) bool { return t.Label > label.Confidential })
+}
+
+// lost reports whether of a result only a digest was kept, since there is no key.
+func (c *chronicle) lost(res *team.Result) bool {
+	return c != nil && !c.keyed && slices.ContainsFunc(res.Tasks, func(t team.TaskResult) bool {
+		return t.Envelope != nil && t.Label > label.Confidential
+	})
 }
 
 // otherKey stands in the error of a chain of decisions that is to go on under another key.

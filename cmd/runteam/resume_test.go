@@ -342,6 +342,7 @@ func TestSecretsInAJournal(t *testing.T) {
 		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
 		require.Contains(t, got.stderr, "resume:  the result of Closed cannot be read, so it runs again: it is above confidential")
 		require.Equal(t, 1, strings.Count(got.stderr, "--journal-key FILE or RUNTEAM_JOURNAL_KEY gives a key"), "%s", got.stderr)
+		require.Less(t, strings.Index(got.stderr, "gives a key"), strings.Index(got.stderr, "start "), "before anything is run: %s", got.stderr)
 	})
 	t.Run("with a key", func(t *testing.T) {
 		t.Parallel()
@@ -370,6 +371,7 @@ func TestSecretsInAJournal(t *testing.T) {
 		got := call{dir: dir, args: []string{"run", "--offline", "--input", "note=-"}, stdin: "a secret note"}.run(t)
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Equal(t, 1, strings.Count(got.stderr, "gives a key"), "%s", got.stderr)
+		require.Less(t, strings.Index(got.stderr, "gives a key"), strings.Index(got.stderr, "start "), "before anything is run: %s", got.stderr)
 		got = call{dir: dir, args: []string{"resume"}, stdin: "a secret note"}.run(t)
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "resumed: 1 task done before")

@@ -208,7 +208,7 @@ type finished struct {
 	kept   error     // why nothing was recorded that should have been
 	told   *chronicle
 	began  time.Time // by this command
-	lost   bool      // of something only a digest is kept
+	lost   bool      // of a result only a digest is kept, and nobody was warned of it
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
@@ -238,6 +238,10 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 	if err := out.told.options(ctx, &o); err != nil {
 		return out, err
 	}
+	warned := out.told.unkeyed(plan, file)
+	if warned {
+		a.warnKeyless()
+	}
 	a.tellChanges(j, file)
 	if err := a.tellReuse(ctx, j, file, out.told); err != nil {
 		return out, err
@@ -249,7 +253,7 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 	if err != nil {
 		return out, err
 	}
-	out.Command, out.lost = j.command, out.told.unkeyed(out.Result, file)
+	out.Command, out.lost = j.command, !warned && out.told.lost(out.Result)
 	return out, nil
 }
 
