@@ -28,8 +28,8 @@ type State struct {
 	seal   [sha256.Size]byte
 }
 
-// errState is the error of what is no state of this chain.
-var errState = errors.New("the state is not one of this chain: it was altered, or is of another run or key")
+// ErrState reports that a state is not one of the chain that is to go on.
+var ErrState = errors.New("the state is not one of this chain: it was altered, or is of another run or key")
 
 // Head returns the head of the chain.
 func (s State) Head() Head { return s.head }
@@ -63,7 +63,8 @@ func (c *Chain) State() State {
 // written by it. What was written after the state was taken, of either kind,
 // must have been cut off. Of the options Run and Key must be those with which
 // the chain was opened; the others say what an opening line says, and are not
-// looked at. Of a chain that is closed the error is [ErrClosed].
+// looked at. Of a chain that is closed the error is [ErrClosed], and of
+// one of another run or key [ErrState].
 func Continue(w io.Writer, s State, o Options) (*Chain, error) {
 	if s.IsZero() {
 		return nil, errors.New("the state is of no chain: give one that a chain returned")
@@ -71,7 +72,7 @@ func Continue(w io.Writer, s State, o Options) (*Chain, error) {
 	c := &Chain{w: w, hash: newDigester(o.Key), run: valid(o.Run), head: s.head, counts: s.counts, beside: newStretch()}
 	c.counts.Held = maps.Clone(s.counts.Held)
 	if !s.sealed(c.hash, c.run) {
-		return nil, errState
+		return nil, ErrState
 	}
 	if s.closed {
 		return nil, ErrClosed

@@ -222,6 +222,7 @@ func TestG45AWrongStateIsRefused(t *testing.T) {
 		refused(append(bytes.Clone(form), 0))
 		for name, o := range map[string]audit.Options{"run": {Run: "run-2", Key: k}, "key": {Run: "run-1", Key: []byte("another key of sufficient length")}} {
 			_, err := audit.Continue(nil, state, o)
+			require.ErrorIs(t, err, audit.ErrState, name)
 			require.ErrorContains(t, err, "of another run or key", name)
 		}
 	}

@@ -253,7 +253,7 @@ func (v *verifier) stands(s *State) (at int, why string) {
 	case s.IsZero():
 		return 0, ""
 	case v.last > 0 && !s.sealed(v.hash, v.report.Run):
-		return v.last, errState.Error()
+		return v.last, ErrState.Error()
 	case s.head != v.report.Head:
 		return v.last, "it does not end with the state given: lines were removed or added at its end, or it is another record"
 	case s.closed: // what follows is found without it

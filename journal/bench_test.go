@@ -105,7 +105,7 @@ func packed(b *testing.B, list []completion) [][2][]byte {
 		for step, entries := range c {
 			text, err := json.Marshal(entries)
 			require.NoError(b, err)
-			out[i][step] = journal.Deflate(text)
+			out[i][step] = journal.Compress(text)
 		}
 	}
 	return out

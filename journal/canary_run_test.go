@@ -39,7 +39,7 @@ func allText(t *testing.T, path string) string {
 		var blobs [2][]byte
 		require.NoError(t, rows.Scan(&blobs[0], &blobs[1]))
 		for _, blob := range blobs {
-			text, err := journal.Inflate(blob)
+			text, err := journal.Decompress(blob)
 			require.NoError(t, err)
 			b.Write(text)
 			b.WriteByte('\n')

@@ -6,7 +6,7 @@ import (
 	"github.com/runteam/runteam/audit"
 )
 
-// maxLines is how many bytes of lines a row is cut at.
+// maxLines is how many bytes of lines, those of decisions too, a row is cut at.
 const maxLines = 1 << 20
 
 // A commit is what becomes durable at once. All orders of one run make one row,
@@ -23,7 +23,6 @@ type commit struct {
 // A draft is what the next row of a run will have.
 type draft struct {
 	run     *Run
-	bytes   int
 	answers [][32]byte
 	turns   []turn
 	close   bool
@@ -45,7 +44,7 @@ func (c *commit) add(o *order) {
 		c.refuse(r, err)
 		return
 	}
-	if d.bytes > maxLines {
+	if r.lines.Len() > maxLines {
 		c.finish(d)
 	}
 }
@@ -82,7 +81,6 @@ func (d *draft) add(o *order, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		d.bytes += len(p.line)
 	}
 	d.answers, d.turns = append(d.answers, o.answers...), append(d.turns, o.turns...)
 	if d.close = o.close; !o.close {

@@ -17,8 +17,8 @@ func (o Options) Pages(n int) Options {
 // Version is the version of the schema.
 var Version = version
 
-// Inflate returns what was compressed.
-func Inflate(text []byte) ([]byte, error) { return inflate(text) }
+// Decompress returns what was compressed.
+func Decompress(text []byte) ([]byte, error) { return decompress(text) }
 
-// Deflate compresses lines.
-func Deflate(lines []byte) []byte { return deflate(lines) }
+// Compress compresses lines.
+func Compress(lines []byte) []byte { return compress(lines) }

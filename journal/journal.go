@@ -94,6 +94,7 @@ func (j *Journal) Close() error {
 		var lost error
 		if j.pen != nil {
 			lost = j.pen.stop()
+			j.pen.opening.Wait()
 		}
 		j.closed = errors.Join(lost, j.fail("close", j.store.close()))
 		j.over.Store(true)

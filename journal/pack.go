@@ -10,9 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zip compresses lines. It is safe for concurrent use, and made when it is
+// compressor compresses lines. It is safe for concurrent use, and made when it is
 // first needed.
-var zip = sync.OnceValue(func() *zstd.Encoder {
+var compressor = sync.OnceValue(func() *zstd.Encoder {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(err) // the options are right or wrong for ever
@@ -20,8 +20,8 @@ var zip = sync.OnceValue(func() *zstd.Encoder {
 	return w
 })
 
-// unzip gives them back, at most maxRow: a damaged row must not fill the memory.
-var unzip = sync.OnceValue(func() *zstd.Decoder {
+// decompressor gives them back, at most maxRow: a damaged row must not fill the memory.
+var decompressor = sync.OnceValue(func() *zstd.Decoder {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRow), zstd.WithDecoderConcurrency(0))
 	if err != nil {
 		panic(err) // the same
@@ -37,7 +37,7 @@ const maxRow = 1 << 30
 type bundle struct {
 	kept  []byte // the lines of which a History is made
 	rest  []byte
-	order []byte // how many of the rest come next, how many kept, and so on
+	parts []byte // how many of the rest come next, how many kept, and so on
 }
 
 // keptKinds are how lines begin of which a History is made.
@@ -59,31 +59,31 @@ func pack(text []byte) (b bundle) {
 			of = 1
 		}
 		if of != side {
-			b.order = binary.AppendUvarint(b.order, count)
+			b.parts = binary.AppendUvarint(b.parts, count)
 			side, count = of, 0
 		}
 		sides[of] = append(sides[of], line...)
 		count++
 	}
-	b.order = binary.AppendUvarint(b.order, count)
-	b.rest, b.kept = deflate(sides[0]), deflate(sides[1])
+	b.parts = binary.AppendUvarint(b.parts, count)
+	b.rest, b.kept = compress(sides[0]), compress(sides[1])
 	return b
 }
 
 // unpack returns all lines, in their order.
 func (b *bundle) unpack() ([]byte, error) {
-	rest, err := inflate(b.rest)
+	rest, err := decompress(b.rest)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := inflate(b.kept)
+	kept, err := decompress(b.kept)
 	if err != nil {
 		return nil, err
 	}
-	sides, side, order := [2][]byte{rest, kept}, 0, b.order
+	sides, side, parts := [2][]byte{rest, kept}, 0, b.parts
 	out := make([]byte, 0, len(rest)+len(kept))
-	for len(order) > 0 {
-		count, n := binary.Uvarint(order)
+	for len(parts) > 0 {
+		count, n := binary.Uvarint(parts)
 		if n <= 0 {
 			return nil, errRow
 		}
@@ -94,7 +94,7 @@ func (b *bundle) unpack() ([]byte, error) {
 			}
 			out, sides[side] = append(out, sides[side][:end]...), sides[side][end:]
 		}
-		side, order = 1-side, order[n:]
+		side, parts = 1-side, parts[n:]
 	}
 	if len(sides[0])+len(sides[1]) > 0 {
 		return nil, errRow
@@ -105,20 +105,20 @@ func (b *bundle) unpack() ([]byte, error) {
 // errRow is the error of a row that no journal has written.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
-// deflate compresses lines; none are nothing.
-func deflate(lines []byte) []byte {
+// compress compresses lines; none are nothing.
+func compress(lines []byte) []byte {
 	if len(lines) == 0 {
 		return []byte{}
 	}
-	return zip().EncodeAll(lines, nil)
+	return compressor().EncodeAll(lines, nil)
 }
 
-// inflate returns lines as they were: whole ones, or none.
-func inflate(text []byte) ([]byte, error) {
+// decompress returns lines as they were: whole ones, or none.
+func decompress(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	lines, err := unzip().DecodeAll(text, nil)
+	lines, err := decompressor().DecodeAll(text, nil)
 	if err != nil || len(lines) == 0 || lines[len(lines)-1] != '\n' {
 		return nil, errRow
 	}

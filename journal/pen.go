@@ -17,9 +17,10 @@ var ErrLost = errors.New("another process has taken the run over")
 // A pen is the one goroutine that writes. All that waits for it becomes durable
 // in one commit, in the order in which it came.
 type pen struct {
-	j    *Journal
-	wake chan struct{} // holds one
-	end  chan struct{} // closed when the goroutine has ended
+	j       *Journal
+	opening sync.WaitGroup // who begins a run: the store is open until they are through
+	wake    chan struct{}  // holds one
+	end     chan struct{}  // closed when the goroutine has ended
 
 	mu      sync.Mutex // guards the next ones
 	queue   []*order
@@ -75,6 +76,17 @@ func (p *pen) rouse() {
 	case p.wake <- struct{}{}:
 	default: // it will look anyway
 	}
+}
+
+// enter keeps the store open until leave is called, if it is not being closed.
+func (p *pen) enter() (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return nil, p.j.fail("write", ErrClosed)
+	}
+	p.opening.Add(1)
+	return p.opening.Done, nil
 }
 
 // admit makes the lease of a run the pen's to renew.

@@ -33,10 +33,14 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 	if err != nil {
 		return nil, nil, err
 	}
+	leave, err := j.pen.enter()
+	if err != nil {
+		return nil, nil, errors.Join(err, j.giveBack(ctx, row.n, &l))
+	}
+	defer leave()
 	r, s, err := j.takeUp(ctx, row.runRow, l)
 	if err != nil {
-		_, left := j.store.lend(context.WithoutCancel(ctx), row.n, &l, nil)
-		return nil, nil, errors.Join(err, j.fail("write", left))
+		return nil, nil, errors.Join(err, j.giveBack(ctx, row.n, &l))
 	}
 	return r, s, nil
 }

@@ -100,7 +100,7 @@ const (
 // addBatch adds what a commit brings for a run.
 func addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
 	if !b.empty {
-		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines.order, b.lines.kept, b.lines.rest)
+		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines.parts, b.lines.kept, b.lines.rest)
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (f *file) leaves(ctx context.Context, query string, args ...any) (list []le
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var l leaf
-		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.order, &l.lines.kept, &l.lines.rest); err != nil {
+		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.parts, &l.lines.kept, &l.lines.rest); err != nil {
 			return nil, f.explain(err)
 		}
 		list = append(list, l)

@@ -44,6 +44,11 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		info.Time = j.o.Now()
 	}
 	info.Fingerprint = j.Masked(info.Fingerprint)
+	leave, err := j.pen.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	previous, err := j.newest(ctx)
 	if err != nil {
 		return nil, j.fail("read", err)
@@ -64,7 +69,16 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		return nil, j.fail("write", err)
 	}
 	r.head = r.lines.State().Head()
-	return r, j.pen.admit(r)
+	if err := j.pen.admit(r); err != nil { // the journal is being closed
+		return nil, errors.Join(err, j.giveBack(ctx, r.row.n, &r.lease))
+	}
+	return r, nil
+}
+
+// giveBack ends the lease of a run that did not come to be written.
+func (j *Journal) giveBack(ctx context.Context, run int64, l *lease) error {
+	_, err := j.store.lend(context.WithoutCancel(ctx), run, l, nil)
+	return j.fail("write", err)
 }
 
 // run returns a run that is not open yet.

@@ -33,8 +33,8 @@ create table batches (
 	at    integer not null,
 	state blob not null, -- of the chain behind the lines
 	parts blob not null, -- in which order the lines stand: how many of the rest come next, how many kept, and so on
-	kept  blob not null, -- the lines of the history
-	rest  blob not null  -- the other lines, compressed
+	kept  blob not null, -- the lines of the history, compressed with zstd
+	rest  blob not null  -- the other lines, the same
 ) strict;
 create index batches_of on batches (run);
 create table answers ( -- that other runs may take

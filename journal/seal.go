@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // KeyBytes is how many bytes a journal key has.
@@ -22,6 +23,10 @@ var ErrNoKey = errors.New("encrypted under a key that was not given")
 // that it was written for another place.
 var ErrDamaged = errors.New("damaged: what is encrypted here was altered, or belongs elsewhere")
 
+// ErrAltered reports that a text that was kept as it is does not stand there as
+// it was, or that it was written for another place.
+var ErrAltered = errors.New("altered: it is not the text whose digest was stored with it, or belongs elsewhere")
+
 // A KeyError says under which key something is encrypted, and which was given.
 // Both are ids, which tell keys apart and say nothing of them.
 type KeyError struct {
@@ -34,10 +39,18 @@ func (e *KeyError) Error() string {
 	if e.Have != "" {
 		have = "the key given is " + e.Have
 	}
-	return fmt.Sprintf("encrypted under the key %s, and %s: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY", e.Want, have)
+	return fmt.Sprintf(underKey+"%s, and %s: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY", e.Want, have)
 }
 
 func (e *KeyError) Unwrap() error { return ErrNoKey }
+
+// underKey begins the text of a [KeyError].
+const underKey = "encrypted under the key "
+
+// Locked reports whether something of which Missing says why it cannot be had, as
+// an [event.Exchange] and a [File] do, can be had with another key: it is
+// encrypted under one that was not given.
+func Locked(missing string) bool { return strings.HasPrefix(missing, underKey) }
 
 // sealedText is a text that is encrypted, as a line of the journal has it.
 type sealedText struct {

@@ -63,7 +63,7 @@ func requireNoCanary(t *testing.T, path string) {
 		var blobs [2][]byte
 		require.NoError(t, rows.Scan(&blobs[0], &blobs[1]))
 		for _, blob := range blobs {
-			text, err := journal.Inflate(blob)
+			text, err := journal.Decompress(blob)
 			require.NoError(t, err)
 			require.False(t, strings.Contains(string(text), journaltest.Canary), "the canary stands in a row: %s", text)
 			n += len(text)
@@ -95,6 +95,7 @@ func TestWrongKeyIsSaid(t *testing.T) {
 		require.Nil(t, x.Result, name)
 		require.Contains(t, x.Missing, tt.want, name)
 		require.Contains(t, s.Info.Files[1].Missing, tt.want, name)
+		require.True(t, journal.Locked(x.Missing) && journal.Locked(s.Info.Files[1].Missing), name)
 		require.NoError(t, j.Close())
 	}
 	_, err = journal.Open(path, journal.Options{Key: oneKey[1:]})
@@ -140,11 +141,11 @@ func TestG19ResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	var n int64
 	var blob []byte
 	require.NoError(t, db.QueryRow("select n, kept from batches order by length(kept) desc limit 1").Scan(&n, &blob))
-	text, err := journal.Inflate(blob)
+	text, err := journal.Decompress(blob)
 	require.NoError(t, err)
 	altered := strings.Replace(string(text), `"producer":"analyst"`, `"producer":"auditor"`, 1)
 	require.NotEqual(t, string(text), altered)
-	_, err = db.Exec("update batches set kept = ? where n = ?", journal.Deflate([]byte(altered)), n)
+	_, err = db.Exec("update batches set kept = ? where n = ?", journal.Compress([]byte(altered)), n)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/journal/journaltest"
+	"github.com/runteam/runteam/label"
 )
 
 // A journal of 400 tasks that answer with 1,000 characters each, one after the
@@ -144,4 +145,47 @@ func TestRemovedRunIsGone(t *testing.T) {
 	require.False(t, strings.Contains(after, string(blob[100:200])))
 	require.Less(t, len(after), len(before)/2)
 	require.EqualValues(t, len(before)-len(after), bytes)
+}
+
+// Decisions count for the length of a row as other lines do, however many come
+// at once.
+func TestRowOfManyDecisionsIsCut(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	story := journaltest.NewTeller("r1", 1)
+	asked := story.Ask(story.Task(1), label.Confidential)[0].Record
+	decisions := &event.Record{}
+	for len(decisions.Handoffs) < 500 {
+		decisions.Handoffs = append(decisions.Handoffs, asked.Handoffs...)
+	}
+	goOn := make(chan struct{})
+	r.Append(story.Events(story.Task(1), event.TaskReady), func(error) { <-goOn }) // all that follows waits for it
+	for range 20 {
+		r.Append([]event.Entry{{Record: decisions}}, nil)
+	}
+	close(goOn)
+	_, err = r.Close(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query("select rest from batches")
+	require.NoError(t, err)
+	long, all := 0, 0
+	for rows.Next() {
+		var blob []byte
+		require.NoError(t, rows.Scan(&blob))
+		text, err := journal.Decompress(blob)
+		require.NoError(t, err)
+		long, all = max(long, len(text)), all+len(text)
+	}
+	require.NoError(t, rows.Err())
+	require.Greater(t, all, 3<<20)
+	require.Less(t, long, 2<<20, "of %d", all)
 }

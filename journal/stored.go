@@ -86,7 +86,7 @@ func (l *leaf) read(whole bool) ([]byte, error) {
 	if whole {
 		return l.lines.unpack()
 	}
-	return inflate(l.lines.kept)
+	return decompress(l.lines.kept)
 }
 
 // Lines returns the lines of a run as they became durable, in the form of a
@@ -214,7 +214,7 @@ func (d *decoder) info(value []byte) error {
 	}
 	for _, f := range x.Files {
 		if d.vault.digests != nil && d.vault.digest("file", f.standing(d.run)) != f.Digest {
-			f.Text, f.Hidden, f.Missing = "", nil, ErrDamaged.Error()
+			f.Text, f.Hidden, f.Missing = "", nil, ErrAltered.Error()
 		}
 		if f.Hidden != nil {
 			var text []byte

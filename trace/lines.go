@@ -146,6 +146,9 @@ func (t *Lines) Take() []byte {
 	return text
 }
 
+// Len returns how many bytes [Lines.Take] will return.
+func (t *Lines) Len() int { return len(t.pending()) }
+
 // pending is what Take will return.
 func (t *Lines) pending() []byte {
 	if t.err != nil {

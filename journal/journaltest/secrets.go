@@ -129,6 +129,7 @@ func withoutKey(t *testing.T, s *journal.Stored) {
 	require.Len(t, done, 3)
 	require.Nil(t, done[0].Result)
 	require.Contains(t, done[0].Missing, "no journal key")
+	require.False(t, journal.Locked(done[0].Missing), "no key gives it back")
 	require.Equal(t, "[withheld: secret]", done[0].Shown.Text)
 	require.True(t, done[0].Completed())
 	require.Equal(t, "[withheld: secret]", done[1].Error)
