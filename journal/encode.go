@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +12,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/trace"
@@ -198,7 +196,7 @@ func (e *encoder) record(r *event.Record) ([]part, error) {
 	if r.Prompt == nil {
 		return parts, nil
 	}
-	shown, cut := lower(r.Prompt)
+	shown, cut := r.Prompt.Lower(ceiling)
 	line, err := e.lines.Prompt(shown)
 	if err != nil {
 		return nil, err
@@ -217,46 +215,6 @@ func (e *encoder) record(r *event.Record) ([]part, error) {
 	}
 	more, err := e.one(kindSealed, sealedLine{session, *h})
 	return append(parts, more...), err
-}
-
-// lower returns a prompt without the words that are above the ceiling, and
-// whether there were any.
-func lower(s *prompt.Shown) (*prompt.Shown, bool) {
-	over := func(p prompt.Piece) bool {
-		return p.Words != "" && p.Source >= 0 && int(p.Source) < len(s.Receipt.Sources) && level(&s.Receipt.Sources[p.Source]) > ceiling
-	}
-	if !slices.ContainsFunc(s.System, over) && !slices.ContainsFunc(s.Text, over) {
-		return s, false
-	}
-	low := &prompt.Shown{Receipt: s.Receipt, System: slices.Clone(s.System), Text: slices.Clone(s.Text)}
-	for _, pieces := range [...][]prompt.Piece{low.System, low.Text} {
-		for i := range pieces {
-			switch p := &pieces[i]; {
-			case over(*p):
-				p.Words, p.Withheld = "", true
-			case p.Part == prompt.PartFrame:
-				p.Words = fenced.ReplaceAllStringFunc(p.Words, blot)
-			}
-		}
-	}
-	return low, true
-}
-
-// level is how sensitive a source is, also where it was lowered for its reader.
-func level(s *prompt.Source) label.Classification {
-	if s.Decision == nil {
-		return s.Classification
-	}
-	return s.Classification.Join(s.Decision.Before)
-}
-
-// fenced finds the fence in a line of the builder's, which is a digest of all
-// payloads.
-var fenced = regexp.MustCompile(`\[/?envelope [0-9a-f]+`)
-
-func blot(line string) string {
-	opener, fence, _ := strings.Cut(line, " ")
-	return opener + " " + strings.Repeat("*", len(fence))
 }
 
 func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {

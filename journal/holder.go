@@ -18,7 +18,7 @@ type Holder struct {
 	Host    string `json:"host,omitempty"`    // the host's name
 	Boot    string `json:"boot,omitempty"`    // the id that the kernel gave itself when it booted; empty where there is none
 	Space   string `json:"space,omitempty"`   // the namespaces in which PID and Started count; empty where there are none
-	PID     int    `json:"pid"`               //
+	PID     int    `json:"pid"`
 	Started string `json:"started,omitempty"` // when the process started, as the kernel counts; empty if that cannot be read
 }
 

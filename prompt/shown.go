@@ -42,6 +42,29 @@ func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Sh
 	return s
 }
 
+// Lower returns the prompt for a reader with a lower clearance, without the words
+// that are above it as [Prompt.Show] leaves them out, and whether there were any.
+// If there were none it returns s itself, and else what is not s's but its
+// receipt.
+func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool) {
+	above := func(p Piece) bool {
+		return p.Words != "" && p.Source >= 0 && int(p.Source) < len(s.Receipt.Sources) && s.Receipt.Sources[p.Source].level() > clearance
+	}
+	if !slices.ContainsFunc(s.System, above) && !slices.ContainsFunc(s.Text, above) {
+		return s, false
+	}
+	low := &Shown{Receipt: s.Receipt, System: slices.Clone(s.System), Text: slices.Clone(s.Text)}
+	for _, pieces := range [...][]Piece{low.System, low.Text} {
+		for i := range pieces {
+			if p := &pieces[i]; above(*p) {
+				p.Words, p.Withheld = "", true
+			}
+		}
+		hideFences(pieces)
+	}
+	return low, true
+}
+
 // level is how sensitive a source is, also where it was lowered for its reader.
 func (s *Source) level() label.Classification {
 	if s.Decision == nil {

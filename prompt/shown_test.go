@@ -115,6 +115,31 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 	})
 }
 
+// A prompt that is shown and then lowered is what its reader is shown at once,
+// and what was shown first stays as it is.
+func TestLoweredPromptIsTheOneOfItsReader(t *testing.T) {
+	t.Parallel()
+	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDesk(t)
+		d.task = &task.Task{ID: "t-down", Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}
+		b := d.brief()
+		for _, title := range []string{"One", "Two", "Three"} {
+			b.Dependencies = append(b.Dependencies, d.at(levels.Draw(t, "level"), title, rapid.StringN(1, -1, -1).Draw(t, "text")))
+		}
+		p := build(t, b)
+		first, then := levels.Draw(t, "first"), levels.Draw(t, "then")
+		s := p.Show(first, nil)
+		lowered, hid := s.Lower(then)
+		require.Equal(t, p.Show(first, nil), s)
+		require.Equal(t, p.Show(min(first, then), nil), *lowered)
+		require.Equal(t, hid, words(lowered.Text) != words(s.Text))
+		if !hid {
+			require.Same(t, &s, lowered)
+		}
+	})
+}
+
 var fence = regexp.MustCompile(`(\[/?envelope )[0-9a-f]{32}`)
 
 // Whoever is shown a prompt cannot change it.

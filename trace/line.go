@@ -10,8 +10,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// A line is one line of a trace, of one kind: of which there are "part" and
-// "result" too. The lines of the chain of decisions are package audit's.
+// A line is one line of a trace, of one kind. Lines of a "part" and of the
+// "result" are written member by member. The lines of the chain of decisions are package audit's.
 type line struct {
 	Trace  *header    `json:"trace,omitempty"`
 	Event  *wireEvent `json:"event,omitempty"`

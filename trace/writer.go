@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/event"
 )
 
-// ErrClosed is what a [Writer] returns once it was closed.
+// ErrClosed is what a [Writer] returns, and [Lines] do, once it was closed.
 var ErrClosed = errors.New("the trace is closed")
 
 // Options say what a trace is of.
