@@ -160,7 +160,11 @@ func (s *auditing) record(cmd *cobra.Command, a *app) (*recordOf, error) {
 	if err != nil {
 		return nil, neither(s.run, err)
 	}
-	found, err := j.Find(cmd.Context(), s.run)
+	run, err := meant(cmd.Context(), j, s.run)
+	if err != nil {
+		return nil, err
+	}
+	found, err := j.Find(cmd.Context(), run)
 	var lines io.ReadCloser
 	if err == nil {
 		lines, err = j.Lines(cmd.Context(), found.Run)

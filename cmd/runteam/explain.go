@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/trace"
 )
 
@@ -32,7 +34,8 @@ RUN. If there is a file of that name it reads that, as a trace, which "runteam r
 --trace FILE" writes; - is standard input. For each prompt it shows every range of
 bytes with its source, what was withheld by which rule, and what was there and not
 sent. With --contains it says where a text occurs, and who brought it in. TASK is
-a title, a key or an id, or a step of the coordinator. What is above the clearance
+a title, a key or an id, or a step of the coordinator; one of the newest run may
+stand alone. What is above the clearance
 of whoever the run was for is not shown: of it explain says the source, the label
 and the length.`,
 		Example: `  runteam explain                              the newest run
@@ -102,11 +105,38 @@ func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 		return nil, neither(e.run, err)
 	}
 	defer j.Close()
-	t, err := j.Trace(cmd.Context(), e.run)
+	run, err := meant(cmd.Context(), j, e.run)
+	if err != nil {
+		return nil, err
+	}
+	t, err := j.Trace(cmd.Context(), run)
+	if e.task == "" && errors.Is(err, journal.ErrUnknownRun) && e.run != "" { // perhaps a task of the newest run
+		if newest := e.ofNewest(cmd.Context(), j); newest != nil {
+			return newest, nil
+		}
+	}
 	if err != nil {
 		return nil, neither(e.run, unloaded(whyEnded(cmd.Context(), err)))
 	}
 	return t, nil
+}
+
+// ofNewest takes what no run is called for a task of the newest run; nil if that
+// has none of this name.
+func (e *explaining) ofNewest(ctx context.Context, j *journal.Journal) *trace.Trace {
+	run, err := meant(ctx, j, "")
+	if err != nil {
+		return nil
+	}
+	t, err := j.Trace(ctx, run)
+	if err != nil {
+		return nil
+	}
+	if _, err := t.Find(e.run); err != nil {
+		return nil
+	}
+	e.task = e.run
+	return t
 }
 
 // read reads the trace of a file.

@@ -48,7 +48,8 @@ type invocation struct {
 	// may have brought: their clearances count when the run is looked at again.
 	Endpoints map[string]string `json:"endpoints,omitempty"`
 
-	// Without and WithoutInputs are what a replay left out of the run that it repeats.
+	// Without and WithoutInputs are what a replay left out of the run Of that it repeats.
+	Of            string   `json:"of,omitempty"`
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 

@@ -87,7 +87,7 @@ func (a *app) lookUp(cmd *cobra.Command, r *replaying) (*storedRun, error) {
 
 // job is the run that is made, as the stored one was but for flags.
 func (r *replaying) job(m *remembered) *job {
-	j := &job{command: "replay", stage: stage{offline: m.Offline, script: m.Script}, journal: r.journaling, progress: r.progress, reveal: r.reveal}
+	j := &job{command: experimenting, stage: stage{offline: m.Offline, script: m.Script}, journal: r.journaling, progress: r.progress, reveal: r.reveal}
 	j.journal.none = r.unkept
 	j.source, _ = m.source() // it was asked for once already
 	j.source.models = append(j.source.models, r.models...)
@@ -111,6 +111,7 @@ func (r *replaying) remember(told *chronicle, m *remembered, k *storedRun) error
 	v := &invocation{}
 	err := json.Unmarshal(told.info.Invocation, v)
 	v.Folder, v.Found = m.Folder, m.Found
+	v.Of = k.Run
 	v.Without, v.WithoutInputs = r.leftOut(m)
 	if err == nil {
 		told.info.Invocation, err = json.Marshal(v)

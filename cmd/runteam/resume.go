@@ -108,6 +108,9 @@ func (a *app) resumption(ctx context.Context, j *job, run string) (*resumption, 
 
 // load reads what the journal has of a run, and refuses one that cannot go on.
 func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
+	if run, err = meant(ctx, r.journal, run); err != nil {
+		return err
+	}
 	if r.stored, err = r.journal.Load(ctx, run); err != nil {
 		return unloaded(whyEnded(ctx, err))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -24,7 +25,9 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `runs lists the runs of the journal, the newest first: how each begins that no
 other does, its status, when it began, how long it took and how many of its tasks
 are done. A run that a process works on is running; one that none does and that
-has no end is interrupted, and "runteam resume" goes on with it.`,
+has no end is interrupted, and "runteam resume" goes on with it, as with one that
+failed, was cancelled or ran out of time or budget. What "replay --without" made
+is marked as an experiment, and is the newest run of no other command.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError("%s takes no argument: write runteam show %s", cmd.CommandPath(), shellWord(args[0]))
@@ -45,17 +48,19 @@ type listedRun struct {
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt,omitzero"`
 	Tasks   journal.Counts `json:"tasks"`
+
+	Experiment *experiment `json:"experiment,omitempty"`
 }
 
 func (a *app) runs(cmd *cobra.Command, l *looking) error {
-	list, err := a.allRuns(cmd, l)
+	list, of, err := a.allRuns(cmd, l)
 	if err != nil {
 		return err
 	}
 	if a.settings.json() {
 		all := make([]listedRun, len(list))
 		for i, s := range list {
-			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks}
+			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, of[s.Run]}
 			if all[i].Tasks == nil {
 				all[i].Tasks = journal.Counts{}
 			}
@@ -68,33 +73,49 @@ func (a *app) runs(cmd *cobra.Command, l *looking) error {
 	var b strings.Builder
 	short, table := shortIDs(list), newRows(&b, "")
 	table.row("run", "name", "status", "started", "took", "tasks", "")
+	failed := false // one that ended so, and can be resumed
 	for i := range list {
 		s := &list[i]
-		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(s, a.now()), doneOf(s.Tasks), goOn(s.Status, short[s.Run]))
+		next := ""
+		switch e := of[s.Run]; {
+		case e != nil:
+			next = e.text(cmp.Or(short[e.Of], shortRun(e.Of)))
+		case s.Status == journal.Interrupted || !failed:
+			next = goOn(s.Status, short[s.Run])
+			failed = failed || next != "" && s.Status != journal.Interrupted
+		}
+		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(s, a.now()), doneOf(s.Tasks), next)
 	}
 	table.flush()
 	return satisfied(a.printText(b.String()))
 }
 
-// allRuns returns the runs of the journal. That there is none is said, and no error.
-func (a *app) allRuns(cmd *cobra.Command, l *looking) ([]journal.Summary, error) {
+// allRuns returns the runs of the journal, and what those that are experiments
+// are of. That there is none is said, and no error.
+func (a *app) allRuns(cmd *cobra.Command, l *looking) ([]journal.Summary, map[string]*experiment, error) {
 	if err := l.check(cmd); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if where, none := a.noJournal(&l.journaling); none {
 		a.say(`runteam: there is no journal yet: "runteam run" keeps its runs in %s`, cleanLine(where))
-		return nil, nil
+		return nil, nil, nil
 	}
 	j, err := l.open(cmd, a)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer j.Close()
 	list, err := j.Runs(cmd.Context())
 	if err == nil && len(list) == 0 {
 		a.say("runteam: the journal has no runs")
 	}
-	return list, unloaded(whyEnded(cmd.Context(), err))
+	of := map[string]*experiment{}
+	for i := range list {
+		if e := experimentOf(cmd.Context(), j, &list[i]); e != nil {
+			of[list[i].Run] = e
+		}
+	}
+	return list, of, unloaded(whyEnded(cmd.Context(), err))
 }
 
 // noJournal reports whether no flag names a journal and none was made yet, and
@@ -112,9 +133,9 @@ func (a *app) noJournal(g *journaling) (where string, none bool) {
 	return where, errors.Is(err, fs.ErrNotExist)
 }
 
-// goOn is what to type to go on with an interrupted run.
+// goOn is what to type to go on with a run that came to no good end.
 func goOn(status, id string) string {
-	if status != journal.Interrupted {
+	if status == string(team.StatusOK) || status == journal.Running {
 		return ""
 	}
 	return "runteam resume " + shellWord(id)

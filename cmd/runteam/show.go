@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/journal"
 )
 
 // showing is one look at a stored run, as the arguments ask for it.
@@ -19,9 +23,9 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show [RUN] [TASK]",
 		Short: "Show a run of the journal: its tasks, what they came to, what they took",
 		Long: `show prints a run of the journal: the newest, or the one whose id begins with RUN.
-It says how the run ended, what became of each task, and what the tasks came to,
-in short; with TASK (a title, a key or an id, or a step of the coordinator) all of
-one task. With --usage it says what each task, agent and model took, and what that
+It says how the run ended, its answer, what became of each task, and what the
+others came to, in short; with TASK (a title, a key or an id, or a step of the coordinator) all of
+one task; a TASK of the newest run may stand alone. With --usage it says what each task, agent and model took, and what that
 cost by the prices: of the spec. Results are as whoever the run was for may see
 them: what is above that clearance is not shown, nor what has expired since.`,
 		Example: `  runteam show                                 the newest run
@@ -60,6 +64,9 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 	}
 	defer j.Close()
 	k, err := a.stored(cmd.Context(), j, s.run)
+	if s.task == "" && !s.usage {
+		k, err = a.storedTaskOf(cmd.Context(), j, s, k, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,4 +94,21 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		return satisfied(a.printJSON(document))
 	}
 	return satisfied(a.printText(b.String()))
+}
+
+// storedTaskOf takes what no run is called for a task of the newest run, if that
+// has one of this name.
+func (a *app) storedTaskOf(ctx context.Context, j *journal.Journal, s *showing, k *storedRun, unknown error) (*storedRun, error) {
+	if !errors.Is(unknown, journal.ErrUnknownRun) || s.run == "" {
+		return k, unknown
+	}
+	newest, err := a.stored(ctx, j, "")
+	if err != nil {
+		return nil, unknown
+	}
+	if _, err := newest.find(s.run); err != nil {
+		return nil, unknown
+	}
+	s.task = s.run
+	return newest, nil
 }

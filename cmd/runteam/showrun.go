@@ -29,19 +29,22 @@ type shownRun struct {
 	Spec        string          `json:"spec,omitempty"` // where it was
 	Fingerprint string          `json:"fingerprint,omitempty"`
 
-	// Without and WithoutInputs are what replay left out of the run that it made again.
+	// Without and WithoutInputs are what replay left out of the run Of that it made again.
+	Of            string   `json:"replayed,omitempty"`
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 
 	Inputs   []event.GivenInput `json:"inputs"`
 	Tasks    []shownTask        `json:"tasks"`
 	Steps    []shownTask        `json:"coordinator,omitempty"`
-	Output   string             `json:"output,omitempty"` // of the coordinator
+	Output   string             `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
 	Usage    llm.Usage          `json:"totalTokenUsage"`
 	Errors   []event.Failure    `json:"errors"`
 	Warnings []string           `json:"warnings,omitempty"`
 
-	took string
+	took    string
+	short   string    // of Run, what tells it apart
+	answers []task.ID // whose results make the answer
 }
 
 // shownTask is a task of a stored run, in JSON.
@@ -102,7 +105,7 @@ type shownExchange struct {
 func (k *storedRun) show() *shownRun {
 	asked := k.asked()
 	r := &shownRun{
-		Without: asked.Without, WithoutInputs: asked.WithoutInputs,
+		Of: asked.Of, short: k.begins, Without: asked.Without, WithoutInputs: asked.WithoutInputs,
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
 		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
 	}
@@ -122,7 +125,27 @@ func (k *storedRun) show() *shownRun {
 			r.Tasks = append(r.Tasks, t)
 		}
 	}
+	if end := k.history.End; end != nil && end.Answer == "" {
+		r.answer(end.Output)
+	}
 	return r
+}
+
+// answer makes the answer of the results that are it, each under its title if
+// there are several.
+func (r *shownRun) answer(output []task.ID) {
+	var parts, titled []string
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if t.Status == task.Completed && slices.Contains(output, t.ID) {
+			r.answers = append(r.answers, t.ID)
+			parts, titled = append(parts, t.Result), append(titled, "# "+t.Title+"\n\n"+t.Result)
+		}
+	}
+	if len(parts) > 1 {
+		parts = titled
+	}
+	r.Output = strings.Join(parts, "\n\n")
 }
 
 // short says what became of a task.
@@ -212,6 +235,12 @@ const (
 	maxShownLine  = 400
 )
 
+// An answer with more lines or bytes is long, and only begun.
+const (
+	maxAnswerLines = 200
+	maxAnswerBytes = 16_000
+)
+
 // write writes a run for people.
 func (r *shownRun) write(w io.Writer) {
 	fmt.Fprintf(w, "%srun %s: %s\n", prefixed(r.Name), cleanLine(r.Run), cleanLine(r.Status))
@@ -226,12 +255,13 @@ func (r *shownRun) write(w io.Writer) {
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
 	}
-	if text := leftOutText(r.Without, r.WithoutInputs); text != "" {
-		fmt.Fprintf(w, "another run without %s\n", text)
-	}
-	if next := goOn(r.Status, r.Run); next != "" {
+	e := experiment{r.Of, r.Without, r.WithoutInputs}
+	if r.Command == experimenting {
+		fmt.Fprintln(w, e.text(r.Of))
+	} else if next := goOn(r.Status, r.short); next != "" {
 		fmt.Fprintf(w, "to go on: %s\n", next)
 	}
+	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
 	table := newRows(w, "")
 	for _, list := range [][]shownTask{r.Tasks, r.Steps} {
@@ -244,11 +274,30 @@ func (r *shownRun) write(w io.Writer) {
 		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", indented(e.Message))
 	}
 	for i := range r.Tasks {
-		r.Tasks[i].excerpt(w, r.Run)
+		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
+			t.excerpt(w, r.short)
+		}
 	}
-	if r.Output != "" {
-		fmt.Fprintf(w, "\n# The answer\n\n%s\n", clean(r.Output))
+}
+
+// writeAnswer writes the answer of the run, and reports whether it stands there
+// whole: one that is long is only begun.
+func (r *shownRun) writeAnswer(w io.Writer) (whole bool) {
+	text := strings.TrimRight(clean(r.Output), "\n")
+	if text == "" {
+		return false
 	}
+	fmt.Fprint(w, "\n# The answer\n\n")
+	lines := strings.Split(text, "\n")
+	if whole = len(lines) <= maxAnswerLines && len(text) <= maxAnswerBytes; whole {
+		fmt.Fprintln(w, text)
+		return whole
+	}
+	for _, line := range lines[:min(len(lines), maxShownLines)] {
+		fmt.Fprintln(w, clip(line, maxShownLine))
+	}
+	fmt.Fprintf(w, "… %s in all: runteam show %s -o json has it as output\n", size(len(r.Output)), shellWord(r.short))
+	return whole
 }
 
 func took(r *shownRun) string {

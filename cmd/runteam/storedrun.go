@@ -24,6 +24,7 @@ type storedRun struct {
 	info    journal.Info
 	history event.History
 	trace   *trace.Trace
+	begins  string // how its id begins, as no other does
 	now     time.Time
 
 	tasks []storedTask // in the order written, then the coordinator's steps
@@ -46,6 +47,10 @@ type storedTask struct {
 
 // stored reads a run.
 func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*storedRun, error) {
+	run, err := meant(ctx, j, run)
+	if err != nil {
+		return nil, err
+	}
 	found, err := j.Find(ctx, run)
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
@@ -58,7 +63,11 @@ func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*stor
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
+	all, err := j.Runs(ctx)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	k := &storedRun{Summary: found, begins: shortIDs(all)[found.Run], info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
 	k.collect()
 	return k, nil
 }
