@@ -15,9 +15,9 @@ import (
 // A Holder names a process so that another process, now or after a crash, can
 // tell whether it still runs. Two are the same process if they are equal.
 type Holder struct {
-	Host    string `json:"host,omitempty"`    // the host's name
-	Boot    string `json:"boot,omitempty"`    // the id that the kernel gave itself when it booted; empty where there is none
-	Space   string `json:"space,omitempty"`   // the namespaces in which PID and Started count; empty where there are none
+	Host    string `json:"host,omitempty"`  // the host's name
+	Boot    string `json:"boot,omitempty"`  // the id that the kernel gave itself when it booted; empty where there is none
+	Space   string `json:"space,omitempty"` // the namespaces in which PID and Started count; empty where there are none
 	PID     int    `json:"pid"`
 	Started string `json:"started,omitempty"` // when the process started, as the kernel counts; empty if that cannot be read
 }

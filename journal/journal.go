@@ -17,10 +17,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // ErrClosed reports that a journal, or a run of it, takes nothing any more.
@@ -29,20 +27,6 @@ var ErrClosed = errors.New("the journal is closed")
 // ErrReadOnly reports that something was to be written to a journal that was
 // opened to be read.
 var ErrReadOnly = errors.New("the journal was opened to be read only")
-
-// Options say how a journal is kept. The zero value keeps only keyed digests of
-// what is above confidential, and has a chain of decisions without a key.
-type Options struct {
-	Key      []byte           // 32 bytes: what is above confidential is encrypted with it; nil keeps only keyed digests of that
-	AuditKey []byte           // of the chain of decisions, 16 bytes at least; nil means none
-	ReadOnly bool             // changes nothing, and works in a folder that cannot be written
-	Now      func() time.Time // nil means time.Now
-	Holder   *Holder          // who takes up runs; nil means this process
-	Logger   *slog.Logger     // nil discards
-
-	busy  time.Duration // how long a file may be locked by others; zero means 5 s
-	pages int           // how many pages the file may have; zero means any number
-}
 
 // A Journal keeps runs. It is safe for concurrent use. [Open] and [InMemory]
 // make one; whoever made it closes it.
@@ -60,31 +44,18 @@ type Journal struct {
 }
 
 // InMemory returns an empty journal that is gone when the process is. It keeps
-// what a file would keep, in the same form.
+// what a file would keep, in the same form. It panics with the error of
+// [Options.Check], which [Open] returns: whoever does not make the keys asks first.
 func InMemory(o Options) *Journal {
+	if err := o.Check(); err != nil {
+		panic(fmt.Errorf("journal: %w", err))
+	}
 	o = o.withDefaults()
 	j := &Journal{o: o, me: *o.Holder, vault: memoryVault(o.Key), store: newMemory()}
 	if !o.ReadOnly {
 		j.pen = newPen(j)
 	}
 	return j
-}
-
-// withDefaults returns a copy with every default filled in.
-func (o Options) withDefaults() Options {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Holder == nil {
-		o.Holder = new(ThisHolder())
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.busy == 0 {
-		o.busy = 5 * time.Second
-	}
-	return o
 }
 
 // Close waits for what was appended, gives up the runs that were not closed, and

@@ -22,7 +22,7 @@ var ErrClock = errors.New("the clock was set back")
 // ends. It wraps [ErrClock] if the clock stands more than 2 s before what the
 // run has; if it is less, it is waited for.
 func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error) {
-	if err := errors.Join(j.writable(), j.vault.err); err != nil {
+	if err := j.writable(); err != nil {
 		return nil, nil, j.fail("write", err)
 	}
 	row, err := j.find(ctx, run)

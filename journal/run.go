@@ -34,7 +34,7 @@ type Run struct {
 // Begin begins a run, which is this process's until it is closed. The chain of
 // its decisions names the head of the run before it.
 func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
-	if err := errors.Join(j.writable(), j.vault.err); err != nil {
+	if err := j.writable(); err != nil {
 		return nil, j.fail("write", err)
 	}
 	if info.Run == "" {

@@ -68,6 +68,14 @@ type sealer struct {
 	random io.Reader
 }
 
+// checkKey returns why something is no key; nil is none, and right.
+func checkKey(key []byte) error {
+	if key == nil || len(key) == KeyBytes {
+		return nil
+	}
+	return fmt.Errorf("a journal key has %d bytes and this one %d: make one with `openssl rand -hex 32`", KeyBytes, len(key))
+}
+
 // newSealer returns a sealer under a key of [KeyBytes] bytes; a nil key gives
 // nil. Nonces are read from random, which is crypto/rand's but in tests: a
 // nonce that comes twice under one key gives both texts away.
@@ -75,8 +83,8 @@ func newSealer(key []byte, random io.Reader) (*sealer, error) {
 	if key == nil {
 		return nil, nil
 	}
-	if len(key) != KeyBytes {
-		return nil, fmt.Errorf("a journal key has %d bytes and this one %d: make one with `openssl rand -hex 32`", KeyBytes, len(key))
+	if err := checkKey(key); err != nil {
+		return nil, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

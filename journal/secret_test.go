@@ -166,3 +166,21 @@ func TestG19ResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	_, _, err = j.Resume(t.Context(), "r1")
 	require.NoError(t, err)
 }
+
+// Keys that are none are refused wherever a journal is kept, before it is made.
+func TestKeysThatAreNone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	for name, o := range map[string]journal.Options{
+		"short": {Key: oneKey[1:]}, "long": {Key: append(oneKey[:32:32], 'x')}, "empty": {Key: []byte{}}, "one that can be guessed": {AuditKey: oneKey[:15]},
+	} {
+		want := o.Check()
+		require.Error(t, want, name)
+		_, err := journal.Open(path, o)
+		require.ErrorContains(t, err, want.Error(), name)
+		require.PanicsWithError(t, "journal: "+want.Error(), func() { journal.InMemory(o) }, name)
+	}
+	require.Empty(t, files(t, filepath.Dir(path)))
+	require.NoError(t, new(journal.Options{}).Check())
+	require.NoError(t, new(journal.Options{Key: oneKey, AuditKey: oneKey}).Check())
+}

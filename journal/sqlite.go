@@ -17,8 +17,6 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"github.com/runteam/runteam/audit"
 )
 
 // Open opens the journal in a file. Unless it is to be read only, a file that is
@@ -35,8 +33,8 @@ func Open(path string, o Options) (*Journal, error) {
 }
 
 func (j *Journal) open() error {
-	if n := len(j.o.AuditKey); n > 0 && n < audit.MinKey {
-		return fmt.Errorf("a key of the chain of %d bytes can be guessed: give one of %d or more", n, audit.MinKey)
+	if err := j.o.Check(); err != nil {
+		return err
 	}
 	s, err := newSealer(j.o.Key, rand.Reader)
 	if err != nil {

@@ -24,15 +24,18 @@ const noKey = "it is above confidential, and the run that made it had no journal
 type vault struct {
 	sealer  *sealer   // nil without a key
 	digests *digester // nil if the file of its key is not there
-	err     error     // of the key
 }
 
-// memoryVault returns a vault whose digests nobody else can compute.
+// memoryVault returns a vault whose digests nobody else can compute. The key was
+// checked.
 func memoryVault(key []byte) *vault {
 	secret := make([]byte, 32)
 	rand.Read(secret) //nolint:errcheck // it never returns an error
 	s, err := newSealer(key, rand.Reader)
-	return &vault{sealer: s, digests: newDigester(secret), err: err}
+	if err != nil {
+		panic(err)
+	}
+	return &vault{sealer: s, digests: newDigester(secret)}
 }
 
 // hidden is what is kept of words above the ceiling: one of both.
