@@ -2,9 +2,7 @@ package journal
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,41 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 )
-
-// ParseKey reads a journal key as people give it: 64 hex digits, or the base64
-// of 32 bytes in 44 characters. One line feed may stand at its end. The error
-// says how to make a key, and nothing of the text.
-func ParseKey(text []byte) ([]byte, error) {
-	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
-	var key []byte
-	var err error
-	switch len(text) {
-	case hex.EncodedLen(KeyBytes):
-		key, err = hex.AppendDecode(nil, text)
-	case base64.StdEncoding.EncodedLen(KeyBytes):
-		key, err = base64.StdEncoding.Strict().AppendDecode(nil, text)
-	}
-	if err != nil || len(key) != KeyBytes {
-		return nil, fmt.Errorf("a journal key is 64 hex digits, or the base64 of 32 bytes in 44 characters; this is neither, with %d bytes: make one with `openssl rand -hex 32`", len(text))
-	}
-	return key, nil
-}
-
-// A digester makes digests that only who has its key can compute, so that a
-// short text cannot be guessed from its digest. It is safe for concurrent use.
-type digester struct{ key []byte }
-
-// newDigester returns a digester under a key of 32 random bytes.
-func newDigester(key []byte) *digester { return &digester{bytes.Clone(key)} }
-
-// mac returns the digest of data. The same data has another digest for each
-// kind, so that digests of different things are never taken for one another.
-func (d *digester) mac(kind string, data []byte) [32]byte {
-	h := hmac.New(sha256.New, d.key)
-	io.WriteString(h, bound("runteam/journal/1 digest", kind)) // a hash returns no error
-	h.Write(data)
-	return [32]byte(h.Sum(nil))
-}
 
 // loadDigestKey reads the key file of a journal. If it is not there and create
 // is set it is made: of any number of processes that begin at once, one makes

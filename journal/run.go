@@ -2,10 +2,8 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/runteam/runteam/audit"
@@ -136,37 +134,6 @@ func (r *Run) Append(entries []event.Entry, done func(error)) {
 	r.j.pen.put(o)
 }
 
-// Recall returns what other runs were answered to the same prompt, the newest
-// first: of what can be reused that which is whole, not expired, and can be
-// read with the keys of the journal. Its keys are masked.
-func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange, err error) {
-	masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
-	for {
-		leaves, err := r.j.store.answers(ctx, masked, before)
-		if err != nil {
-			return nil, r.j.fail("read", err)
-		}
-		for _, l := range leaves {
-			before = l.n
-			if l.run == r.row.n {
-				continue
-			}
-			found, err := r.j.answersIn(l, masked)
-			if err != nil {
-				return nil, r.j.fail("read", err)
-			}
-			for _, x := range slices.Backward(found) {
-				if fresh(&x, now) {
-					list = append(list, x)
-				}
-			}
-		}
-		if len(leaves) < pageSize {
-			return list, nil
-		}
-	}
-}
-
 // Update keeps another Info for the run from now on, as when the spec changed
 // before it was resumed. It returns when that is durable.
 func (r *Run) Update(ctx context.Context, info Info) error {
@@ -231,44 +198,4 @@ func (r *Run) Info() Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.info
-}
-
-// An order is what is to become durable at once.
-type order struct {
-	run     *Run
-	parts   []part
-	answers [][32]byte
-	turns   []turn
-	close   bool // the run ends with it
-	err     error
-	done    func(error) // called once, unless it is nil
-}
-
-// add encodes an entry.
-func (o *order) add(e *event.Entry) error {
-	parts, err := o.run.encoder.entry(e)
-	if err != nil {
-		return err
-	}
-	o.parts = append(o.parts, parts...)
-	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Key != (event.Key{}) {
-		o.answers = append(o.answers, o.run.j.vault.mask(x.Key))
-	}
-	switch {
-	case e.Begin != nil:
-		o.turns = append(o.turns, turn{at: e.Begin.Time})
-	case e.End != nil:
-		o.turns = append(o.turns, turn{at: e.End.Time, status: e.End.Status, tasks: tally(e.End)})
-	}
-	return nil
-}
-
-// tally says how many tasks came to which status.
-func tally(e *event.End) string {
-	n := Counts{}
-	for i := range e.Tasks {
-		n[e.Tasks[i].Status]++
-	}
-	text, _ := json.Marshal(n) // of a map of numbers
-	return string(text)
 }

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -14,6 +16,25 @@ import (
 
 // KeyBytes is how many bytes a journal key has.
 const KeyBytes = 32
+
+// ParseKey reads a journal key as people give it: 64 hex digits, or the base64
+// of 32 bytes in 44 characters. One line feed may stand at its end. The error
+// says how to make a key, and nothing of the text.
+func ParseKey(text []byte) ([]byte, error) {
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	var key []byte
+	var err error
+	switch len(text) {
+	case hex.EncodedLen(KeyBytes):
+		key, err = hex.AppendDecode(nil, text)
+	case base64.StdEncoding.EncodedLen(KeyBytes):
+		key, err = base64.StdEncoding.Strict().AppendDecode(nil, text)
+	}
+	if err != nil || len(key) != KeyBytes {
+		return nil, fmt.Errorf("a journal key is 64 hex digits, or the base64 of 32 bytes in 44 characters; this is neither, with %d bytes: make one with `openssl rand -hex 32`", len(text))
+	}
+	return key, nil
+}
 
 // ErrNoKey reports that something is encrypted under a key that was not given.
 // A [*KeyError] wraps it.

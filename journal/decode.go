@@ -1,0 +1,203 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+)
+
+// A decoder makes the history of lines.
+type decoder struct {
+	vault  *vault
+	run    string
+	stored *Stored
+}
+
+// rows takes the lines of a row.
+func (d *decoder) rows(lines []byte) error {
+	for line := range bytes.Lines(lines) {
+		kind, value := split(line)
+		if err := d.line(kind, value); err != nil {
+			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// split returns the kind and the value of a line of one member, as an encoder
+// wrote it. Of another line the kind is empty.
+func split(line []byte) (kind string, value []byte) {
+	line = bytes.TrimRight(line, "\n")
+	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
+	name, rest, found := bytes.Cut(rest, []byte(`":`))
+	value, whole := bytes.CutSuffix(rest, []byte("}"))
+	if !ok || !found || !whole {
+		return "", nil
+	}
+	return string(name), value
+}
+
+// line takes a line that tells of the history; others are not looked at.
+func (d *decoder) line(kind string, value []byte) error {
+	h := &d.stored.History
+	switch kind {
+	case kindInfo:
+		return d.info(value)
+	case kindBegin:
+		return d.begin(value)
+	case kindAsked:
+		a := new(event.Asked)
+		h.Log = append(h.Log, event.Entry{Asked: a})
+		return json.Unmarshal(value, a)
+	case kindBegun:
+		b := new(event.Begun)
+		h.Log = append(h.Log, event.Entry{Begun: b})
+		return json.Unmarshal(value, b)
+	case kindExchange:
+		x, err := d.exchange(value)
+		h.Log = append(h.Log, event.Entry{Exchange: x})
+		return err
+	case kindEnd:
+		return d.end(value)
+	}
+	return nil
+}
+
+func (d *decoder) info(value []byte) error {
+	var x infoLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return err
+	}
+	for _, f := range x.Files {
+		if d.vault.digests != nil && d.vault.digest("file", f.standing(d.run)) != f.Digest {
+			f.Text, f.Hidden, f.Missing = "", nil, ErrAltered.Error()
+		}
+		if f.Hidden != nil {
+			var text []byte
+			text, f.Missing = d.vault.show(f.Hidden, kindInfo, d.run, f.Path)
+			f.Text = string(text)
+		}
+		x.Info.Files = append(x.Info.Files, f.File)
+	}
+	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
+	d.stored.Info = x.Info
+	return nil
+}
+
+func (d *decoder) begin(value []byte) error {
+	var x beginLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return err
+	}
+	for _, in := range x.Inputs {
+		in.GivenInput.Key = keyOf(in.Key)
+		x.Begin.Inputs = append(x.Begin.Inputs, in.GivenInput)
+	}
+	h := &d.stored.History
+	h.Begins, h.End = append(h.Begins, x.Begin), nil
+	return nil
+}
+
+// keyOf returns a masked key as it was kept.
+func keyOf(k *envelope.Digest) event.Key {
+	if k == nil {
+		return event.Key{}
+	}
+	return event.Key(*k)
+}
+
+func (d *decoder) exchange(value []byte) (*event.Exchange, error) {
+	var x exchangeLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return nil, err
+	}
+	e := &x.Exchange
+	e.Key, e.Core = keyOf(x.Key), keyOf(x.Core)
+	if x.Hidden != nil && !d.reveal(&x) {
+		return e, nil
+	}
+	if x.Result != nil {
+		e.Result = d.record(&x)
+	}
+	return e, nil
+}
+
+// reveal puts back what was hidden of an exchange, or says why it cannot be had.
+func (d *decoder) reveal(x *exchangeLine) bool {
+	e := &x.Exchange
+	text, missing := d.vault.show(x.Hidden, kindExchange, d.run, e.Session, e.Part)
+	var s secrets
+	if missing == "" {
+		if err := json.Unmarshal(text, &s); err != nil {
+			missing = err.Error()
+		}
+	}
+	if missing != "" {
+		if x.Result != nil {
+			e.Missing, e.Shown = missing, &event.ShownResult{Text: withheld}
+		}
+		if e.Code != "" {
+			e.Error = withheld
+		}
+		return false
+	}
+	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {
+		x.Result.words = s.words
+	}
+	return true
+}
+
+// record returns the envelope that a line keeps. If header and payload are not
+// what the digest says, it has another digest than they have.
+func (d *decoder) record(x *exchangeLine) *envelope.Record {
+	l := x.Result
+	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
+	made, err := r.Envelope()
+	if err != nil {
+		return r
+	}
+	e, err := envelope.New(made.Header(), payloadOf(r))
+	if err != nil {
+		return r
+	}
+	if of := e.Digest(); d.vault.digest("envelope", x.standing(d.run, of)) == l.Digest {
+		r.Digest = of
+	}
+	return r
+}
+
+// payloadOf returns the payload of a record that an envelope could be made of.
+func payloadOf(r *envelope.Record) envelope.Payload {
+	p := envelope.Text(r.Text)
+	if r.JSON == nil {
+		return p
+	}
+	v, err := envelope.ParseJSON(string(r.JSON))
+	if err != nil {
+		return p
+	}
+	return p.WithStructured(v)
+}
+
+func (d *decoder) end(value []byte) error {
+	var x endLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return err
+	}
+	e := &x.End
+	if x.Hidden != nil {
+		text, missing := d.vault.show(x.Hidden, kindEnd, d.run)
+		if missing == "" {
+			e = new(event.End)
+			if err := json.Unmarshal(text, e); err != nil {
+				return err
+			}
+		}
+	}
+	d.stored.History.End = e
+	return nil
+}

@@ -1,0 +1,89 @@
+package journal
+
+import (
+	"encoding/json"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+)
+
+// The kinds of lines that only a journal has.
+const (
+	kindInfo     = "info"
+	kindBegin    = "begin"
+	kindAsked    = "asked"
+	kindBegun    = "begun"
+	kindExchange = "exchange"
+	kindEnd      = "end"
+	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
+)
+
+// infoLine is an Info as it is kept.
+type infoLine struct {
+	Info
+	Files []fileLine `json:"files,omitempty"`
+}
+
+type fileLine struct {
+	File
+	Hidden *hidden         `json:"hidden,omitempty"` // the text, if it is above the ceiling
+	Digest envelope.Digest `json:"digest"`
+}
+
+// standing is what the digest of a file covers.
+func (l *fileLine) standing(run string) []byte {
+	return []byte(bound(run, l.Path, l.Label.String(), l.Text))
+}
+
+// beginLine is an event.Begin as it is kept.
+type beginLine struct {
+	event.Begin
+	Inputs []inputLine `json:"inputs,omitempty"`
+}
+
+type inputLine struct {
+	event.GivenInput
+	Key *envelope.Digest `json:"key,omitempty"`
+}
+
+// exchangeLine is an event.Exchange as it is kept.
+type exchangeLine struct {
+	event.Exchange
+	Key    *envelope.Digest `json:"key,omitempty"`
+	Core   *envelope.Digest `json:"core,omitempty"`
+	Result *resultLine      `json:"result,omitempty"`
+	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the ceiling
+}
+
+// resultLine is an envelope as it is kept, with its words or without them.
+type resultLine struct {
+	envelope.Header
+	words
+	Digest envelope.Digest `json:"digest"`
+}
+
+// words are a payload.
+type words struct {
+	Text string          `json:"text,omitempty"`
+	Raw  []byte          `json:"raw,omitempty"` // the text, if JSON cannot hold it
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// secrets are the words of an exchange above the ceiling.
+type secrets struct {
+	words
+	Shown *event.ShownResult `json:"shown,omitempty"`
+	Error string             `json:"error,omitempty"`
+}
+
+// endLine is an event.End as it is kept.
+type endLine struct {
+	event.End
+	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the ceiling
+}
+
+// sealedLine is a prompt of which the line before it has no words above the ceiling.
+type sealedLine struct {
+	Session string `json:"session"`
+	Hidden  hidden `json:"hidden"`
+}

@@ -1,0 +1,112 @@
+package journal
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// Lines returns the lines of a run as they became durable, in the form of a
+// trace with more kinds of lines. They can be verified with package audit.
+func (j *Journal) Lines(ctx context.Context, run string) (io.ReadCloser, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return &lineReader{ctx: ctx, j: j, run: r.n}, nil //nolint:containedctx // of a reader, for as long as it reads
+}
+
+// A lineReader reads the rows of a run as it goes on.
+type lineReader struct {
+	ctx    context.Context
+	j      *Journal
+	run    int64
+	after  int64
+	leaves []leaf
+	text   []byte
+	end    bool
+	closed bool
+}
+
+// Read reads lines.
+func (r *lineReader) Read(p []byte) (int, error) {
+	for len(r.text) == 0 {
+		if r.closed {
+			return 0, r.j.fail("read", ErrClosed)
+		}
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// next unpacks the next row.
+func (r *lineReader) next() (err error) {
+	if len(r.leaves) == 0 {
+		if r.end {
+			return io.EOF
+		}
+		if r.leaves, err = r.j.store.page(r.ctx, r.run, r.after, true); err != nil {
+			return r.j.fail("read", err)
+		}
+		if r.end = len(r.leaves) < pageSize; len(r.leaves) == 0 {
+			return io.EOF
+		}
+	}
+	r.text, err = r.leaves[0].read(true)
+	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]
+	return r.j.fail("read", err)
+}
+
+// Close ends the reading.
+func (r *lineReader) Close() error {
+	r.closed, r.text, r.leaves = true, nil, nil
+	return nil
+}
+
+// each calls f with the lines of each row of a run, in order: all of them, or
+// those of its history.
+func (j *Journal) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
+	var after int64
+	for {
+		leaves, err := j.store.page(ctx, number, after, whole)
+		if err != nil {
+			return err
+		}
+		for i, err := range unpacked(leaves, whole) {
+			if err == nil {
+				err = f(leaves[i].text)
+			}
+			if err != nil {
+				return err
+			}
+			after = leaves[i].n
+		}
+		if len(leaves) < pageSize {
+			return nil
+		}
+	}
+}
+
+// unpacked unpacks the rows of a page, at the same time, and returns how each
+// of them came out.
+func unpacked(leaves []leaf, whole bool) []error {
+	errs := make([]error, len(leaves))
+	var all sync.WaitGroup
+	for i := range leaves {
+		all.Go(func() { leaves[i].text, errs[i] = leaves[i].read(whole) })
+	}
+	all.Wait()
+	return errs
+}
+
+// read returns the lines of a row, or those of its history.
+func (l *leaf) read(whole bool) ([]byte, error) {
+	if whole {
+		return l.lines.unpack()
+	}
+	return decompress(l.lines.kept)
+}
