@@ -94,7 +94,7 @@ func (k *storedRun) side(t *storedTask) *comparedSide {
 		return s
 	}
 	r := k.read(x)
-	s.Label, s.Reused, s.text, s.hidden = &r.label, x.From, r.text, strings.HasPrefix(r.text, "[withheld: ")
+	s.Label, s.Reused, s.text, s.hidden = &r.label, x.From, r.text, r.hidden
 	return s
 }
 

@@ -102,7 +102,7 @@ func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
 	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
 	require.Contains(t, stdout, "[not shown: 27 bytes]")
 	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
-	require.Contains(t, stdout, "occurs in nothing that was recorded")
+	require.Contains(t, stdout, "occurs in nothing that may be shown")
 	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
 }
 

@@ -73,8 +73,11 @@ func (x *explained) writeSearch(w io.Writer) {
 // times says how often a text occurs.
 func (f *found) times(task string) string {
 	in := "nothing that was recorded"
+	if f.Unsearched > 0 {
+		in = "nothing that may be shown"
+	}
 	if task != "" {
-		in = "nothing that was recorded of " + cleanLine(task)
+		in += " of " + cleanLine(task)
 	}
 	if n := len(f.Occurrences); n > 0 {
 		return "occurs in " + plural(n, "place")

@@ -282,7 +282,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			require.Equal(t, statusOK, got.status, "%+v", got)
 			var d replayedWithout
 			require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
-			require.Equal(t, tt.want, d.Answer)
+			require.Equal(t, tt.want, d.Verdict)
 			after := promptTexts(t, c, d.Run)
 			for _, tk := range d.Tasks {
 				switch {

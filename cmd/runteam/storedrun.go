@@ -279,6 +279,13 @@ type readable struct {
 	text       string
 	structured string // canonical JSON; empty without a schema
 	label      label.Classification
+	hidden     bool // the text says why there is none
+}
+
+// withheldText reports whether the text for a reader says that the result is
+// withheld, and nothing else.
+func withheldText(text string) bool {
+	return strings.HasPrefix(text, "[withheld: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
 }
 
 // read returns the result of an exchange that completed. Nothing above the
@@ -287,18 +294,18 @@ type readable struct {
 func (k *storedRun) read(x *event.Exchange) readable {
 	if x.Result == nil || x.Missing != "" {
 		level := label.Secret
-		return readable{text: "[withheld: " + level.String() + "]", label: level}
+		return readable{text: "[withheld: " + level.String() + "]", label: level, hidden: true}
 	}
 	r := readable{text: cmp.Or(x.Result.Text, string(x.Result.JSON)), structured: string(x.Result.JSON), label: x.Result.Classification}
 	if x.Shown != nil {
-		r.text, r.structured = x.Shown.Text, x.Shown.Structured
+		r.text, r.structured, r.hidden = x.Shown.Text, x.Shown.Structured, withheldText(x.Shown.Text)
 	}
 	e, err := x.Result.Envelope()
 	switch {
 	case err != nil || e.Genuine() != nil:
-		r.text, r.structured = "[withheld: it is not what was stored]", ""
+		r.text, r.structured, r.hidden = "[withheld: it is not what was stored]", "", true
 	case !e.ExpiresAt().IsZero() && !k.now.Before(e.ExpiresAt()):
-		r.text, r.structured = "[withheld: expired]", ""
+		r.text, r.structured, r.hidden = "[withheld: expired]", "", true
 	}
 	return r
 }
