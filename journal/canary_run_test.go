@@ -49,7 +49,7 @@ func allText(t *testing.T, path string) string {
 }
 
 func requireNoCanaries(t *testing.T, text string) {
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		for _, m := range canary.FindAllStringIndex(line, -1) {
 			t.Errorf("%s in …%.200s… of %.40s", line[m[0]:m[1]], line[max(0, m[0]-120):min(len(line), m[1]+40)], line)
 		}

@@ -28,6 +28,21 @@ func (d *decoder) rows(lines []byte) error {
 	return nil
 }
 
+// infos takes only the lines of a row that are an Info.
+func (d *decoder) infos(lines []byte) error {
+	for line := range bytes.Lines(lines) {
+		if !bytes.HasPrefix(line, infoOpener) {
+			continue
+		}
+		if err := d.rows(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var infoOpener = opener(kindInfo)
+
 // split returns the kind and the value of a line of one member, as an encoder
 // wrote it. Of another line the kind is empty.
 func split(line []byte) (kind string, value []byte) {

@@ -64,7 +64,7 @@ func taken(t *testing.T, folder string) (n int) {
 }
 
 // BenchmarkLoad loads a run of 10,000 tasks, of which so many ran at the same
-// time: one at a time makes as many rows as can be.
+// time: one at a time makes as many rows as can be; all of it, and only its Info.
 func BenchmarkLoad(b *testing.B) {
 	for _, workers := range []int{1, parallel} {
 		b.Run(strconv.Itoa(workers), func(b *testing.B) {
@@ -87,11 +87,20 @@ func BenchmarkLoad(b *testing.B) {
 				})
 			}
 			all.Wait()
-			for b.Loop() {
-				s, err := j.Load(b.Context(), "r1")
-				require.NoError(b, err)
-				require.Len(b, s.History.Log, 20_000)
-			}
+			b.Run("all", func(b *testing.B) {
+				for b.Loop() {
+					s, err := j.Load(b.Context(), "r1")
+					require.NoError(b, err)
+					require.Len(b, s.History.Log, 20_000)
+				}
+			})
+			b.Run("info", func(b *testing.B) {
+				for b.Loop() {
+					info, err := j.LoadInfo(b.Context(), "r1")
+					require.NoError(b, err)
+					require.Equal(b, "r1", info.Run)
+				}
+			})
 		})
 	}
 }

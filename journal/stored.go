@@ -26,6 +26,20 @@ func (j *Journal) Load(ctx context.Context, run string) (*Stored, error) {
 	return j.load(ctx, r.n, r.id)
 }
 
+// LoadInfo returns the newest Info of a run, as [Journal.Load] does, and reads
+// nothing else of what the journal has of it.
+func (j *Journal) LoadInfo(ctx context.Context, run string) (*Info, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{vault: j.vault, run: r.id, stored: new(Stored)}
+	if err := j.each(ctx, r.n, false, d.infos); err != nil {
+		return nil, j.fail("read", fmt.Errorf("run %s: %w", r.id, err))
+	}
+	return &d.stored.Info, nil
+}
+
 func (j *Journal) load(ctx context.Context, number int64, run string) (*Stored, error) {
 	at, _, err := j.store.last(ctx, number)
 	if err != nil {
