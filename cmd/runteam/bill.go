@@ -24,6 +24,7 @@ type bill struct {
 	Models  []*billRow `json:"models"`
 	Total   *billRow   `json:"total"`
 	Prices  priceList  `json:"prices,omitempty"` // US dollars for a million tokens
+	room    int        // for titles; 0 for any length
 	without []string   // models that were called and have no price
 }
 
@@ -128,10 +129,10 @@ func (r *billRow) take(o *billRow) {
 // write writes a bill for people.
 func (b *bill) write(w io.Writer) {
 	fmt.Fprintf(w, "%srun %s: %s\n\n", prefixed(b.Name), cleanLine(b.Run), cleanLine(b.Status))
-	table := newRows(w, "")
+	table := newRows(w, "").within(b.room)
 	table.row("task", "agent", "model", "calls", "tokens in", "out", "cost", "")
 	for _, r := range b.Rows {
-		table.row(cleanLine(r.Title), cleanLine(r.Agent), cmp.Or(cleanLine(r.Model), "-"), number(r.Calls), r.input(), number(r.Usage.OutputTokens), r.price(), r.remarks())
+		table.row(table.title(r.Title), cleanLine(r.Agent), cmp.Or(cleanLine(r.Model), "-"), number(r.Calls), r.input(), number(r.Usage.OutputTokens), r.price(), r.remarks())
 	}
 	table.flush()
 	sums := func(what string, list []*billRow, name func(*billRow) string) {
@@ -152,7 +153,11 @@ func (b *bill) write(w io.Writer) {
 func (b *bill) sum() string {
 	t := b.Total
 	text := "sum: " + plural(t.Calls, "call")
-	text += cmp.Or(tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ", "), ", no tokens counted")
+	before := ", "
+	if t.Interrupted > 0 {
+		before = ", ~"
+	}
+	text += cmp.Or(tokens(t.Usage.InputTokens, t.Usage.OutputTokens, before), ", no tokens counted")
 	switch {
 	case len(b.without) == 0:
 		text += ", " + dollars(t.cost)

@@ -291,10 +291,35 @@ func titles(ids []task.ID, title map[task.ID]string) string {
 type rows struct {
 	w      *tabwriter.Writer
 	indent string
+	room   int // for titles; 0 for any length
 }
 
 func newRows(w io.Writer, indent string) rows {
-	return rows{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), indent}
+	return rows{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), indent: indent}
+}
+
+// within returns rows whose titles have so much room.
+func (r rows) within(room int) rows {
+	r.room = room
+	return r
+}
+
+// title is a title as a cell.
+func (r rows) title(text string) string {
+	if text = cleanLine(text); r.room > 0 {
+		text = clip(text, r.room)
+	}
+	return text
+}
+
+// roomForTitles is how long a title may be where a person reads tables: half of
+// the terminal; 0 for any length.
+func (a *app) roomForTitles() int {
+	if !a.isTerminal(a.stdout) {
+		return 0
+	}
+	width, _ := a.size(a.stdout)
+	return width / 2
 }
 
 func (r rows) row(cells ...string) {

@@ -17,6 +17,8 @@ type comparedRuns struct {
 	Before comparedRun    `json:"before"`
 	After  comparedRun    `json:"after"`
 	Tasks  []comparedTask `json:"tasks"` // with the steps of the coordinator behind them
+
+	room int // for titles; 0 for any length
 }
 
 type comparedRun struct {
@@ -41,6 +43,7 @@ func (a *app) compareRuns(cmd *cobra.Command, r *replaying) error {
 		return err
 	}
 	d := compared(before, after)
+	d.room = a.roomForTitles()
 	if a.settings.json() {
 		err = a.printJSON(d)
 	} else {
@@ -114,11 +117,11 @@ func (d *comparedRuns) write(w io.Writer, verbose bool) {
 		fmt.Fprintf(w, "%-7s %srun %s: %s\n", r.what, prefixed(r.of.Name), cleanLine(r.of.Run), cleanLine(r.of.Status))
 	}
 	fmt.Fprintln(w)
-	table := newRows(w, "")
+	table := newRows(w, "").within(d.room)
 	table.row("task", "status", "label", "prompt", "result", "tokens")
 	for i := range d.Tasks {
 		c := &d.Tasks[i]
-		table.row(cleanLine(c.Title), c.statusOfBoth(), c.labels(), c.Prompt, c.Result, c.usages())
+		table.row(table.title(c.Title), c.statusOfBoth(), c.labels(), c.Prompt, c.Result, c.usages())
 	}
 	table.flush()
 	for i := range d.Tasks {

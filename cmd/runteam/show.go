@@ -75,7 +75,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 	switch {
 	case s.usage:
 		u := k.bill()
-		document = u
+		document, u.room = u, a.roomForTitles()
 		u.write(&b)
 	case s.task != "":
 		id, err := k.find(s.task)
@@ -87,7 +87,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		t.write(&b)
 	default:
 		r := k.show()
-		document = r
+		document, r.room = r, a.roomForTitles()
 		r.write(&b)
 	}
 	if a.settings.json() {

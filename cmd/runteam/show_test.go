@@ -154,7 +154,7 @@ func TestShowUsageIsTheBill(t *testing.T) {
 	got = call{dir: dir, args: []string{"show", "--usage"}}.run(t)
 	require.Regexp(t, `\nCut +solo +priced +0 +~1,001 +0 +\$0\.0020 +1 interrupted, estimated\n`, got.stdout)
 	require.Regexp(t, `\nCut +solo +other +1 +1,000 +100 +-\n`, got.stdout)
-	require.Regexp(t, `\nsum: 5 calls, 6,001 tokens in, 500 out, \$0\.0110 without other, for which there is no price; the tokens of 1 interrupted call are an estimate; 1 answer reused, saved 5,000 tokens in, 500 out \(\$0\.0150\)\n$`, got.stdout)
+	require.Regexp(t, `\nsum: 5 calls, ~6,001 tokens in, 500 out, \$0\.0110 without other, for which there is no price; the tokens of 1 interrupted call are an estimate; 1 answer reused, saved 5,000 tokens in, 500 out \(\$0\.0150\)\n$`, got.stdout)
 	requireHarmless(t, got.stdout)
 }
 

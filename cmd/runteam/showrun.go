@@ -43,6 +43,7 @@ type shownRun struct {
 	Warnings []string           `json:"warnings,omitempty"`
 
 	took    string
+	room    int       // for titles; 0 for any length
 	short   string    // of Run, what tells it apart
 	answers []task.ID // whose results make the answer
 }
@@ -263,7 +264,7 @@ func (r *shownRun) write(w io.Writer) {
 	}
 	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
-	table := newRows(w, "")
+	table := newRows(w, "").within(r.room)
 	for _, list := range [][]shownTask{r.Tasks, r.Steps} {
 		for i := range list {
 			list[i].row(table)
@@ -317,7 +318,7 @@ func (t *shownTask) row(table rows) {
 	if !t.Ended.IsZero() {
 		taken = elapsed(t.Ended.Sub(t.Started))
 	}
-	table.row(statusText(t.Status), cleanLine(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
+	table.row(statusText(t.Status), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
 }
 
 // remarks say what else is worth knowing of a task.

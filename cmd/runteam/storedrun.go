@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/trace"
 )
 
@@ -326,7 +327,17 @@ func (k *storedRun) because(t *storedTask) string {
 	if root := t.ended.Root; root != "" && root != t.id {
 		return fmt.Sprintf("because %q %s", k.trace.Title(root), cmp.Or(k.statusOf(root), "failed"))
 	}
+	if why := aborted[k.Status]; why != "" && t.status == task.Skipped && withheldText(t.ended.Reason) {
+		return why // in the words of the runtime, of which nothing is secret
+	}
 	return t.ended.Reason
+}
+
+// aborted says why what had not begun was skipped, by the status of the run.
+var aborted = map[string]string{
+	string(team.StatusCanceled): "the run was cancelled",
+	string(team.StatusTimeout):   "the time of the run was over",
+	string(team.StatusBudget):    "the budget was spent",
 }
 
 // statusOf is the status of a task; empty if there is no such task.
