@@ -11,6 +11,7 @@ import (
 func TestExperimentIsNoNewestRun(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
+	in := call{dir: dir}
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }
 	got := call("run", "-o", "json")
 	require.Equal(t, statusOK, got.status, "%+v", got)
@@ -19,7 +20,7 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	other := object(t, got.stdout)["runId"].(string)
 
-	list := listRuns(t, c(dir))
+	list := listRuns(t, in)
 	require.Len(t, list, 2)
 	require.Equal(t, other, list[0].Run)
 	require.Equal(t, &experiment{Of: id, Without: []string{"First"}, WithoutInputs: []string{"note"}}, list[0].Experiment)
@@ -39,9 +40,6 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	got = call("resume", other)
 	require.Equal(t, statusUsage, got.status, "%+v", got)
 }
-
-// c is a call in a folder.
-func c(dir string) call { return call{dir: dir} }
 
 // A task of the newest run may stand alone.
 func TestTaskAlone(t *testing.T) {
@@ -90,7 +88,7 @@ func TestRunsSayHowToGoOn(t *testing.T) {
 	for _, args := range []string{"", "--script s.yaml", "--script s.yaml", "--max-token-budget 1", ""} {
 		offlineRun(t, call{dir: dir}, strings.Fields(args)...)
 	}
-	list := listRuns(t, c(dir))
+	list := listRuns(t, call{dir: dir})
 	require.Equal(t, []string{"ok", "budget_exhausted", "error", "error", "ok"}, []string{list[0].Status, list[1].Status, list[2].Status, list[3].Status, list[4].Status})
 	text := call{dir: dir, args: []string{"runs"}}.run(t).stdout
 	require.Equal(t, 1, strings.Count(text, "runteam resume "), text)

@@ -64,8 +64,10 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 	}
 	defer j.Close()
 	k, err := a.stored(cmd.Context(), j, s.run)
-	if s.task == "" && !s.usage {
-		k, err = a.storedTaskOf(cmd.Context(), j, s, k, err)
+	if errors.Is(err, journal.ErrUnknownRun) && s.task == "" && !s.usage {
+		if newest := a.withTask(cmd.Context(), j, s.run); newest != nil {
+			k, err, s.task = newest, nil, s.run
+		}
 	}
 	if err != nil {
 		return err
@@ -96,19 +98,14 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 	return satisfied(a.printText(b.String()))
 }
 
-// storedTaskOf takes what no run is called for a task of the newest run, if that
-// has one of this name.
-func (a *app) storedTaskOf(ctx context.Context, j *journal.Journal, s *showing, k *storedRun, unknown error) (*storedRun, error) {
-	if !errors.Is(unknown, journal.ErrUnknownRun) || s.run == "" {
-		return k, unknown
-	}
-	newest, err := a.stored(ctx, j, "")
+// withTask returns the newest run if it has a task of this name; nil if not.
+func (a *app) withTask(ctx context.Context, j *journal.Journal, name string) *storedRun {
+	k, err := a.stored(ctx, j, "")
 	if err != nil {
-		return nil, unknown
+		return nil
 	}
-	if _, err := newest.find(s.run); err != nil {
-		return nil, unknown
+	if _, err := k.find(name); err != nil {
+		return nil
 	}
-	s.task = s.run
-	return newest, nil
+	return k
 }

@@ -336,8 +336,8 @@ func (k *storedRun) because(t *storedTask) string {
 // aborted says why what had not begun was skipped, by the status of the run.
 var aborted = map[string]string{
 	string(team.StatusCanceled): "the run was cancelled",
-	string(team.StatusTimeout):   "the time of the run was over",
-	string(team.StatusBudget):    "the budget was spent",
+	string(team.StatusTimeout):  "the time of the run was over",
+	string(team.StatusBudget):   "the budget was spent",
 }
 
 // statusOf is the status of a task; empty if there is no such task.

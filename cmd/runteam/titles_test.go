@@ -18,7 +18,7 @@ func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	long := strings.Repeat("wide title ", 12) + "ends"
 	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "Answer", long, 1)})
 	require.Equal(t, statusOK, offlineRun(t, call{dir: dir}).status)
-	run := listRuns(t, c(dir))[0].Run
+	run := listRuns(t, call{dir: dir})[0].Run
 	for _, args := range [][]string{{"show"}, {"show", "--usage"}, {"replay", run, "--diff", run}} {
 		for _, width := range []int{0, 60, 400} {
 			a, stdout, stderr := here(args...)
