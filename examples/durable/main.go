@@ -89,11 +89,11 @@ func reader(out io.Writer, last int32, die func()) *team.Team {
 			<-ctx.Done()
 			return agent.Reply{}, ctx.Err()
 		}
-		answer := "4,711 kWh"
+		answer := []string{"4,711 kWh"}
 		for _, s := range p.Sections() {
-			answer += ", after " + s.Title
+			answer = append(answer, "after "+s.Title)
 		}
-		return agent.Reply{Text: answer, Usage: llm.Usage{OutputTokens: 3}}, nil
+		return agent.Reply{Text: strings.Join(answer, ", "), Usage: llm.Usage{OutputTokens: 3}}, nil
 	}
 	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: team.AgentFunc(read)}}})
 	if err != nil {
