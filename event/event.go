@@ -40,6 +40,22 @@ const (
 	Error         Type = "error"           // a task failed, by itself or because of Root
 )
 
+// Status returns the status that a task has after an event of this type; empty
+// if that says nothing of it.
+func (t Type) Status() task.Status {
+	switch t {
+	case TaskStart:
+		return task.InProgress
+	case TaskComplete:
+		return task.Completed
+	case TaskSkipped:
+		return task.Skipped
+	case Error:
+		return task.Failed
+	}
+	return ""
+}
+
 // An Event is one thing that happened. Seq, Type, Time and Run are always set;
 // the fields of a task are set for every type that begins with task_ or agent_,
 // for Error, Message and Budget, for a Warning about a model call, and for what

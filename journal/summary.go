@@ -199,25 +199,10 @@ func learnStatus(statuses map[task.ID]task.Status, line []byte) error {
 			Task task.ID
 		}
 		err := json.Unmarshal(value, &e)
-		if status := after(e.Type); status != "" && e.Task != "" && !isStep(e.Task) {
+		if status := e.Type.Status(); status != "" && e.Task != "" && !isStep(e.Task) {
 			statuses[e.Task] = status
 		}
 		return err
 	}
 	return nil
-}
-
-// after returns the status of a task after an event; empty if it says nothing.
-func after(t event.Type) task.Status {
-	switch t {
-	case event.TaskStart:
-		return task.InProgress
-	case event.TaskComplete:
-		return task.Completed
-	case event.TaskSkipped:
-		return task.Skipped
-	case event.Error:
-		return task.Failed
-	}
-	return ""
 }

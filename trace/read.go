@@ -210,15 +210,10 @@ func (r *reader) event(text json.RawMessage) error {
 	return nil
 }
 
-// ended returns the status of a task after an event.
+// ended returns the status with which a task ended by an event.
 func ended(t event.Type) task.Status {
-	switch t {
-	case event.TaskComplete:
-		return task.Completed
-	case event.TaskSkipped:
-		return task.Skipped
-	case event.Error:
-		return task.Failed
+	if s := t.Status(); s.Terminal() {
+		return s
 	}
 	return ""
 }
