@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -324,7 +325,12 @@ func TestFailedJournalEndsTheRun(t *testing.T) {
 	run(t, teamOf(t, &counter{}), &team.RunOptions{Journal: whole}, specs...)
 	for n := 1; n < whole.len(); n++ {
 		journal, c := &memory{fail: n}, &counter{}
-		res, err := teamOf(t, c).RunTasks(t.Context(), specs, &team.RunOptions{Journal: journal})
+		watch := func(e event.Event) {
+			if e.Type == event.TaskComplete && !slices.ContainsFunc(journal.exchanges(), func(x event.Exchange) bool { return x.Task == e.Task && x.Completed() }) {
+				t.Errorf("%q was told complete, and is not durable", e.Title)
+			}
+		}
+		res, err := teamOf(t, c).RunTasks(t.Context(), specs, &team.RunOptions{Journal: journal, Subscribers: []func(event.Event){watch}})
 		require.NoError(t, err)
 		if journal.refused == 0 { // so many commits there are not each time
 			require.NoError(t, res.Err())
@@ -567,4 +573,33 @@ func TestG18ReusedResultIsIssuedAnew(t *testing.T) {
 	c, tk = run(spec, forged)
 	require.Equal(t, map[string]int{"a": 1}, c.count(), "it does not verify")
 	require.NotEqual(t, "something else", tk.Result)
+}
+
+// An answer that was given as confidential stays so where what it was made from
+// counts for less today, as long as the plan allows that.
+func TestG18ReusedResultKeepsItsLabel(t *testing.T) {
+	t.Parallel()
+	specs := []task.Spec{
+		{Title: "a", Description: "A.", Assignee: "worker", Classification: label.Confidential},
+		{Title: "b", Description: "B.", Assignee: "worker", DependsOn: []task.Ref{{Task: "a", Optional: true}}},
+	}
+	failing := func() *counter { return &counter{fail: map[string]bool{"a": true}} }
+	first := &memory{}
+	res := run(t, teamOf(t, failing()), &team.RunOptions{Journal: first}, specs...)
+	require.Equal(t, label.Internal, of(t, res, "b").Label, "nothing confidential reached it")
+	kept := first.exchanges()
+	for i := range kept {
+		if kept[i].Result != nil {
+			h := kept[i].Result.Header
+			h.Classification = label.Confidential
+			e, err := envelope.New(h, envelope.Text(kept[i].Result.Text))
+			require.NoError(t, err)
+			kept[i].Result = new(e.Record())
+		}
+	}
+	c := failing()
+	res = run(t, teamOf(t, c), &team.RunOptions{Journal: &memory{others: kept}, Reuse: true}, specs...)
+	require.Equal(t, map[string]int{"a": 1}, c.count())
+	require.Equal(t, label.Confidential, of(t, res, "b").Label)
+	require.Equal(t, label.Confidential, of(t, res, "b").Envelope.Classification())
 }
