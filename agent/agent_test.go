@@ -24,7 +24,7 @@ const scoreSchema = `{"type":"object","properties":{"score":{"type":"integer","m
 
 // promptOf returns a prompt with this system prompt and schema.
 func promptOf(t testing.TB, system, schema string) prompt.Prompt {
-	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"}, time.Time{})
+	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"})
 	require.NoError(t, err)
 	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Title: "Score it", Description: "From 0 to 10."}, System: system, Schema: schema})
 	require.NoError(t, err)

@@ -87,7 +87,8 @@ type Contract struct {
 	Grants       []Grant
 	RequiredTags []string
 	DeclaredTags []string
-	ExpiresAt    time.Time // of sealed copies and of the reply; zero means never
+	Duration     time.Duration // how long the agent may work; zero means without bound
+	ExpiresAt    time.Time     // when that time is over; zero until [Contract.Start], and without a bound
 
 	bySource map[Source]int // indexes into Grants; nil where there are few
 	replied  *atomic.Bool   // a reply has passed under this contract; shared by its copies
@@ -125,7 +126,9 @@ func (r *Refusal) Error() string {
 // Required tags must be among the declared ones. The session asked for must
 // fit into the agent's longest, which also bounds a session that nobody
 // bounded. And only what is granted, by name and at its paths, will flow.
-func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
+//
+// The session begins with [Contract.Start].
+func Negotiate(r Request, c *Capabilities) (Contract, error) {
 	if level := c.Clearance(); r.Classification > level {
 		who, hint := c.bound(r.Classification)
 		return Contract{}, &Refusal{RuleClearance,
@@ -167,17 +170,18 @@ func Negotiate(r Request, c *Capabilities, now time.Time) (Contract, error) {
 			k.bySource[k.Grants[i].Source] = i
 		}
 	}
-	if bound := session(r.Duration, c.MaxSession); bound > 0 {
-		k.ExpiresAt = now.Add(bound)
+	if k.Duration = c.MaxSession; r.Duration > 0 {
+		k.Duration = r.Duration
 	}
 	return k, nil
 }
 
-func session(asked, most time.Duration) time.Duration {
-	if asked > 0 {
-		return asked
+// Start begins the session: the agent is called now. What was decided and
+// recorded before takes nothing from the agent's time.
+func (k *Contract) Start(now time.Time) {
+	if k.Duration > 0 {
+		k.ExpiresAt = now.Add(k.Duration)
 	}
-	return most
 }
 
 func without(list, known []string) []string {

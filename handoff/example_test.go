@@ -35,7 +35,7 @@ func Example() {
 	}
 
 	// 3. The handshake. If the two do not fit, it fails, and no data flows.
-	contract, err := handoff.Negotiate(request, &summarizer, now)
+	contract, err := handoff.Negotiate(request, &summarizer)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -112,7 +112,7 @@ func ExampleCompartment_Decide() {
 	grant := handoff.WholeOf(source, "team.yaml:31 dependsOn")
 	grant.Terms = book.Between("fraud", "letters")
 	contract, _ := handoff.Negotiate(handoff.Request{Session: "run-1/write/1", Task: "write", Grants: []handoff.Grant{grant}},
-		&handoff.Capabilities{Agent: "letters"}, now) // which accepts what is internal
+		&handoff.Capabilities{Agent: "letters"}) // which accepts what is internal
 	gate := handoff.Compartment{Contract: contract}
 
 	for _, raw := range []string{`{"fraud_score": 0.2, "evidence": "seen twice"}`, `{"evidence": "seen twice"}`} {

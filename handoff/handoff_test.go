@@ -37,7 +37,7 @@ func writer() handoff.Capabilities {
 }
 
 func negotiate(t require.TestingT, r handoff.Request, c handoff.Capabilities) handoff.Contract {
-	k, err := handoff.Negotiate(r, &c, noon)
+	k, err := handoff.Negotiate(r, &c)
 	require.NoError(t, err)
 	return k
 }

@@ -239,7 +239,7 @@ func ExampleCompartment() {
 	source := handoff.Source{Kind: handoff.Input, Name: "report"}
 	contract, _ := handoff.Negotiate(handoff.Request{
 		Session: "run/task/1", Task: "task", Classification: label.Internal, Grants: []handoff.Grant{handoff.WholeOf(source, "uses")},
-	}, &handoff.Capabilities{Agent: "writer"}, now)
+	}, &handoff.Capabilities{Agent: "writer"})
 	gate := handoff.Compartment{Contract: contract}
 	for _, level := range []label.Classification{label.Internal, label.Confidential} {
 		e, _ := envelope.New(envelope.Header{ID: "i", Producer: envelope.User, Classification: level, CreatedAt: now}, envelope.Text("figures"))

@@ -58,7 +58,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 			t.Parallel()
 			r, c := request(), writer()
 			tt.change(&r, &c)
-			k, err := handoff.Negotiate(r, &c, noon)
+			k, err := handoff.Negotiate(r, &c)
 			refusal, ok := errors.AsType[*handoff.Refusal](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, tt.rule, refusal.Rule)
@@ -89,7 +89,7 @@ func TestNegotiateAcceptsTheEdges(t *testing.T) {
 			t.Parallel()
 			r, c := request(), writer()
 			tt.change(&r, &c)
-			_, err := handoff.Negotiate(r, &c, noon)
+			_, err := handoff.Negotiate(r, &c)
 			require.NoError(t, err)
 		})
 	}
@@ -106,8 +106,10 @@ func TestContractSaysWhatWasAgreed(t *testing.T) {
 	require.Equal(t, exported(handoff.Contract{
 		Session: "r1/t-down/1", Caller: "user", Callee: "writer", Run: "r1", Task: "t-down",
 		Clearance: label.Confidential, MaxInput: label.Internal, MaxOutput: label.Internal, // not what the agent could take or give
-		RequiredTags: []string{"score"}, DeclaredTags: []string{"summary", "score"}, ExpiresAt: noon.Add(time.Minute),
+		RequiredTags: []string{"score"}, DeclaredTags: []string{"summary", "score"}, Duration: time.Minute,
 	}), exported(k))
+	k.Start(noon)
+	require.Equal(t, noon.Add(time.Minute), k.ExpiresAt)
 }
 
 // exported returns the fields of a struct that everybody can see, by name.
@@ -136,7 +138,9 @@ func TestG16ContractExpiry(t *testing.T) {
 	for _, tt := range tests {
 		r, c := request(), writer()
 		r.Duration, c.MaxSession = tt.asked, tt.most
-		require.Equal(t, tt.want, negotiate(t, r, c).ExpiresAt, tt.name)
+		k := negotiate(t, r, c)
+		k.Start(noon)
+		require.Equal(t, tt.want, k.ExpiresAt, tt.name)
 	}
 }
 
@@ -164,7 +168,7 @@ func TestG15DefaultsOfAnAgent(t *testing.T) {
 	c := handoff.Capabilities{Agent: "plain"}
 	require.Equal(t, label.Internal, c.Clearance())
 	r := request()
-	_, err := handoff.Negotiate(r, &c, noon)
+	_, err := handoff.Negotiate(r, &c)
 	require.Error(t, err, "it does not accept confidential")
 	r.Classification = label.Internal
 	require.Equal(t, label.Internal, negotiate(t, r, c).MaxOutput)
@@ -266,7 +270,7 @@ func TestG01ManyGrants(t *testing.T) {
 		grants = append(grants, handoff.WholeOf(name(i), ""))
 	}
 	grants = append(grants, handoff.Grant{Source: name(7)}) // the first of two counts
-	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Grants: grants}, &handoff.Capabilities{Agent: "a"}, noon)
+	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Grants: grants}, &handoff.Capabilities{Agent: "a"})
 	require.NoError(t, err)
 	gate := handoff.Compartment{Contract: k}
 	e, err := envelope.New(envelope.Header{ID: "e", Producer: "b", CreatedAt: noon}, envelope.Text("x"))

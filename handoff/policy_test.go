@@ -224,7 +224,7 @@ func TestG12TheOrderOfRulesDoesNotMatter(t *testing.T) {
 				g := handoff.WholeOf(upstream, "")
 				g.Terms = terms
 				k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Classification: label.Confidential, Grants: []handoff.Grant{g}},
-					&handoff.Capabilities{Agent: to, Accepts: label.Confidential, Produces: label.Confidential}, noon)
+					&handoff.Capabilities{Agent: to, Accepts: label.Confidential, Produces: label.Confidential})
 				require.NoError(t, err)
 				gate := handoff.Compartment{Contract: k}
 				o := offer(t, structured(t, `{"a":{"x":"C-1 V-2","y":2,"ssn":3},"b":["1.2.3.4"],"c":4,"notes":5,"z":6}`), func(h *envelope.Header) { h.Producer, h.Classification = from, label.Internal })

@@ -42,7 +42,7 @@ func handOn(t *testing.T, from, to string, p envelope.Payload) *handoff.Sealed {
 	g := handoff.WholeOf(upstream, "dependsOn")
 	g.Terms = insurers(t).Between(from, to)
 	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Classification: label.Confidential, Grants: []handoff.Grant{g}},
-		&handoff.Capabilities{Agent: to, Accepts: label.Confidential, Produces: label.Confidential}, noon)
+		&handoff.Capabilities{Agent: to, Accepts: label.Confidential, Produces: label.Confidential})
 	require.NoError(t, err)
 	gate := handoff.Compartment{Contract: k}
 	o := offer(t, p, func(h *envelope.Header) { h.Producer = from })
@@ -107,7 +107,7 @@ func TestScenarioGovernance(t *testing.T) {
 	for name, need := range map[string][]task.Path{"blocked": {"/internal_notes", "/fraud_score"}, "in other words": {"/*"}, "not allowed": {"/indicators/**", "/risk_level"}} {
 		g := handoff.Grant{Source: upstream, Paths: need, Terms: b.Between("fraud", "recommendation")}
 		k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t", Classification: label.Confidential, Grants: []handoff.Grant{g}},
-			&handoff.Capabilities{Agent: "recommendation", Accepts: label.Confidential, Produces: label.Confidential}, noon)
+			&handoff.Capabilities{Agent: "recommendation", Accepts: label.Confidential, Produces: label.Confidential})
 		require.NoError(t, err)
 		gate := handoff.Compartment{Contract: k}
 		s := seal(t, &gate, offer(t, structured(t, fraudResult), func(h *envelope.Header) { h.Producer = "fraud" }))

@@ -19,7 +19,7 @@ func ExampleBuild() {
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: "r1/synthesis/1", Caller: handoff.User, Task: "synthesis", Classification: label.Internal,
 		Grants: []handoff.Grant{handoff.WholeOf(goal, ""), handoff.WholeOf(result, "")},
-	}, &handoff.Capabilities{Agent: handoff.Coordinator}, now)
+	}, &handoff.Capabilities{Agent: handoff.Coordinator})
 	if err != nil {
 		panic(err)
 	}

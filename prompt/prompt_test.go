@@ -30,7 +30,7 @@ type desk struct {
 
 func newDesk(t require.TestingT) *desk {
 	k, err := handoff.Negotiate(handoff.Request{Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down", Classification: label.Confidential},
-		&handoff.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential}, noon)
+		&handoff.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential})
 	require.NoError(t, err)
 	return &desk{t: t, gate: &handoff.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
 }

@@ -37,7 +37,7 @@ type Spec struct {
 	MaxRetries   int
 	RetryDelay   time.Duration // before the first retry; zero means 1 s, [NoDelay] none
 	RetryBackoff float64       // factor between two delays; zero means 2
-	Timeout      time.Duration // bound on one attempt; zero means none
+	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
 
 	Reuse Reuse // whether its result may be one of an earlier run
 

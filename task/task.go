@@ -50,7 +50,7 @@ type Task struct {
 	MaxRetries   int           // attempts after the first
 	RetryDelay   time.Duration // before the first retry; see [Backoff]
 	RetryBackoff float64       // factor between two delays, at least 1
-	Timeout      time.Duration // bound on one attempt, and the session that it asks for; zero means none
+	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
 
 	Reuse Reuse // whether the result may be one of an earlier run
 

@@ -41,11 +41,10 @@ func (r *run) prepareAhead(launch func(*attempt)) {
 }
 
 // mayWait reports whether the prompt of a task stays as it is while it waits:
-// nothing in it expires, no time runs from when it was built, and it does not
-// depend on what happens meanwhile.
+// nothing in it expires, and it does not depend on what happens meanwhile.
 func (r *run) mayWait(i int) bool {
 	t := r.plan.graph.Task(i)
-	if t.MemoryScope == task.ScopeAll || t.Timeout > 0 || r.team.config.Agents[r.plan.members[i]].MaxSession > 0 {
+	if t.MemoryScope == task.ScopeAll {
 		return false
 	}
 	for j := range t.Uses {

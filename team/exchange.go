@@ -38,7 +38,7 @@ type exchange struct {
 
 	declassified bool      // whatever leaves the task is lowered by the policy
 	began        time.Time // when it was dispatched
-	start        time.Time // from when on its contract counts: what was sent or stored by then is part of it
+	start        time.Time // what was sent or stored by then is part of it
 	offers       []handoff.Offer
 
 	grants   []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross
@@ -46,10 +46,11 @@ type exchange struct {
 	sealed   []handoff.Sealed   // parallel to offers, once all were sealed
 	rulings  []handoff.Decision // about them, also if something was held
 	contract handoff.Contract
-	spent    []retelling // prompts that retold context before this one
-	unretold *translator // the retelling that the exchange fails with; nil if it does not
-	sent     int         // bytes of the prompt that the agent was given
-	existed  int         // bytes of all inputs and results that there were when it was dispatched
+	spent    []retelling   // prompts that retold context before this one
+	worked   time.Duration // how long its agent worked so far, also on these
+	unretold *translator   // the retelling that the exchange fails with; nil if it does not
+	sent     int           // bytes of the prompt that the agent was given
+	existed  int           // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
 
 	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
@@ -133,24 +134,34 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err := purse.open(); err != nil {
 		return err
 	}
+	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
+		return x.late()
+	}
 	x.asked, x.sent = true, len(text.System())+len(text.Text())
 	if bus := x.run.bus; bus.live() {
 		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: x.sizeTold(len(text.Text())), Receipt: x.receipt})
 	}
-	if !x.contract.ExpiresAt.IsZero() {
-		limit := x.contract.ExpiresAt.Sub(x.start)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, fmt.Errorf("%w: more than %v", ErrAttemptTimeout, limit))
-		defer cancel()
-	}
 	o.begun()
 	x.inAgent = true
+	called := time.Now()
+	x.contract.Start(called.Add(-x.worked))
+	defer func() { x.worked += time.Since(called) }()
+	if !x.contract.ExpiresAt.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
+		defer cancel()
+	}
 	x.reply, err = x.ask(ctx, text, purse)
 	if err != nil {
 		return because(ctx, err)
 	}
 	x.inAgent = false
 	return x.close(time.Now())
+}
+
+// late is the error of an attempt that took longer than it may.
+func (x *exchange) late() error {
+	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
 }
 
 // seal makes the contract and takes everything that is offered through the gate.
@@ -168,7 +179,7 @@ func (x *exchange) seal(ctx context.Context) error {
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: handoff.Label(t.Classification, x.parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
-	}, x.caps, x.start)
+	}, x.caps)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
@@ -30,7 +29,7 @@ func (c *checker) judge(i int, parts []arrival) {
 	_, err := handoff.Negotiate(handoff.Request{
 		Session: "plan", Caller: handoff.User, Task: tk.ID,
 		Classification: p.labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.declassified(c.team.edges, i),
-	}, &c.team.caps[p.members[i]], time.Time{})
+	}, &c.team.caps[p.members[i]])
 	if err != nil {
 		c.refused(i, err)
 	}

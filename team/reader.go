@@ -26,7 +26,7 @@ func (r *run) toUser(e *envelope.Envelope, source handoff.Source, now time.Time)
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
 		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},
-	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
+	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return "", "", err
 	}

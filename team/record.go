@@ -119,16 +119,13 @@ func record(ctx context.Context, rec Recorder, r event.Record) (err error) {
 
 var errRecorderGone = errors.New("the recorder ended its goroutine")
 
-// timely reports what was sealed in time and is no longer, and an attempt whose
-// time is up: keeping the record may take a while.
+// timely reports what was sealed in time and has expired since: keeping the
+// record may take a while.
 func (x *exchange) timely(now time.Time) error {
 	for i := range x.sealed {
 		if err := x.sealed[i].Fresh(now); err != nil {
 			return err
 		}
-	}
-	if end := x.contract.ExpiresAt; !end.IsZero() && !now.Before(end) {
-		return fmt.Errorf("%w: it was over before its prompt was recorded", ErrAttemptTimeout)
 	}
 	return nil
 }

@@ -73,8 +73,8 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 		ID: x.task.ID, Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public,
 		Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens),
 	}
-	if end := x.contract.ExpiresAt; !end.IsZero() {
-		s.task.Timeout = max(end.Sub(s.start), 1) // it takes from the time of the exchange that it serves
+	if limit := x.contract.Duration; limit > 0 {
+		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the exchange that it serves
 	}
 	if m, ok := x.run.team.member(x.caps.Agent); ok {
 		member := &x.run.team.config.Agents[m]
@@ -93,6 +93,7 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 		x.run.ledger.note(s.entry())
 	}
 	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.reply.Usage, s.sent, s.rulings})
+	x.worked += s.worked
 	x.broke, x.gone = x.broke || s.broke, x.gone || s.gone
 	return s
 }

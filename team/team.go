@@ -61,7 +61,7 @@ type Member struct {
 	// it; empty narrows nothing.
 	Handoff handoff.Mode
 
-	MaxSession  time.Duration // bound on one attempt, and on what a task may ask for; zero means none
+	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
 	// Endpoint is the base URL that its prompts are sent to. Empty means what

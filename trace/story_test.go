@@ -83,7 +83,7 @@ func record(t testing.TB, of *task.Task, system string, offers ...offer) event.R
 		grants = append(grants, handoff.WholeOf(o.Source, o.line))
 	}
 	k, err := handoff.Negotiate(handoff.Request{Session: "r1/" + string(of.ID) + "/1", Caller: handoff.User, Run: "r1", Task: of.ID, Classification: level, Grants: grants},
-		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}, noon)
+		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret})
 	require.NoError(t, err)
 	gate := handoff.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: system, SystemOrigin: "team.yaml:9"}

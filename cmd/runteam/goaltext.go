@@ -40,7 +40,7 @@ func gated(goal *team.Goal, accepts label.Classification, now time.Time) (string
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: session, Caller: handoff.User, Task: "goal", Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
-	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts}, now)
+	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return "", err
 	}

@@ -94,7 +94,7 @@ func (t *Teller) Ask(of *task.Task, clearance label.Classification) []event.Entr
 func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.Classification) (*event.Record, int) {
 	grants := []handoff.Grant{handoff.WholeOf(offers[0].Source, "team.yaml:8"), handoff.WholeOf(offers[1].Source, "team.yaml:9")}
 	k := must(handoff.Negotiate(handoff.Request{Session: t.Session(of), Caller: handoff.User, Run: t.Run, Task: of.ID, Classification: min(t.Label, label.Confidential), Grants: grants},
-		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}, Noon))
+		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}))
 	gate := handoff.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
 	r := &event.Record{}
