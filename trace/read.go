@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/task"
 )
@@ -80,7 +81,10 @@ type reader struct {
 
 // next reads a line, and reports whether there may be another.
 func (r *reader) next() (more bool, err error) {
-	text, err := r.lines.ReadBytes('\n')
+	text, err := r.readLine()
+	if errors.Is(err, errLongLine) {
+		return false, &FormatError{r.at + 1, err.Error()}
+	}
 	if err != nil && err != io.EOF {
 		return false, fmt.Errorf("line %d: %w", r.at+1, err)
 	}
@@ -101,6 +105,24 @@ func (r *reader) next() (more bool, err error) {
 	}
 	r.read++
 	return !cut, nil
+}
+
+// errLongLine reports a line that no [Writer] wrote.
+var errLongLine = fmt.Errorf("it is longer than %d bytes", audit.MaxLine)
+
+// readLine returns the next line with its line feed. It reads at most
+// [audit.MaxLine] bytes of it, so that an endless line does not fill the memory.
+func (r *reader) readLine() (line []byte, err error) {
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(bytes.TrimSuffix(line, []byte("\n"))) > audit.MaxLine:
+			return nil, errLongLine
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
 }
 
 // line takes one line.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/trace"
 )
@@ -155,4 +156,26 @@ func TestReadSurvivesWhateverIsDoneToLines(t *testing.T) {
 		require.NoError(t, err)
 		requireSound(t, tr)
 	})
+}
+
+// An endless reader counts what is read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read += len(p); e.read > 4*audit.MaxLine {
+		return 0, errors.New("it was read on and on")
+	}
+	clear(p)
+	return len(p), nil
+}
+
+// A line without an end, as that of a device, is refused after the most bytes
+// that a line may have.
+func TestLineWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	in := &endless{}
+	_, err := trace.Read(in)
+	require.ErrorIs(t, err, trace.ErrFormat)
+	require.ErrorContains(t, err, "line 1: it is longer than 16777216 bytes")
+	require.Less(t, in.read, 2*audit.MaxLine)
 }
