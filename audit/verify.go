@@ -10,6 +10,7 @@ import (
 
 // VerifyOptions say what is known of a record from elsewhere.
 type VerifyOptions struct {
+	Run   string // the id of the run that every chain of the record must be of; empty accepts any
 	Key   []byte // with which the record was written; each chain in it must have been
 	Head  Head   // what the record must have come to; zero if that is not known
 	State State  // the same, of a record that is to be continued: it covers the lines after the last one of the record; zero if it is not known
@@ -185,6 +186,9 @@ func (v *verifier) opens(n int, e *entry) string {
 	if e.Keyed != (len(v.o.Key) > 0) {
 		return v.misfit(e)
 	}
+	if v.o.Run != "" && e.Run != valid(v.o.Run) {
+		return fmt.Sprintf("it opens the record of run %q, not of run %q: the lines of another run stand here", e.Run, v.o.Run)
+	}
 	if v.report.Runs == 0 {
 		v.report.Previous = e.Previous
 	} else if e.Previous != v.report.Head {
@@ -228,7 +232,7 @@ func (v *verifier) end() Report {
 	case v.report.Runs == 0:
 		v.leftOpen(0, "there is no record of decisions in it")
 	case v.within && !v.o.State.IsZero():
-		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end")
+		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end, or rows were removed there")
 	case v.within:
 		v.leftOpen(v.last, "the closing line is missing: the run did not come to its end, or lines were removed; nothing covers what stands after this line")
 	}

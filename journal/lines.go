@@ -21,6 +21,7 @@ type lineReader struct {
 	ctx    context.Context
 	j      *Journal
 	run    int64
+	until  int64 // the last row to read; zero means that there is no bound
 	after  int64
 	leaves []leaf
 	text   []byte
@@ -55,6 +56,10 @@ func (r *lineReader) next() (err error) {
 		if r.end = len(r.leaves) < pageSize; len(r.leaves) == 0 {
 			return io.EOF
 		}
+	}
+	if r.until > 0 && r.leaves[0].n > r.until {
+		r.leaves, r.end = nil, true
+		return io.EOF
 	}
 	r.text, err = r.leaves[0].read(true)
 	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]

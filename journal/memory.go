@@ -135,19 +135,19 @@ func (m *memory) page(ctx context.Context, run, after int64, _ bool) (list []lea
 	return list, nil
 }
 
-func (m *memory) last(ctx context.Context, run int64) (at time.Time, state []byte, err error) {
+func (m *memory) last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
-		return at, nil, err
+		return 0, at, nil, err
 	}
 	defer leave()
 	for _, k := range m.leaves[run] {
 		if k.at.After(at) {
 			at = k.at
 		}
-		state = k.state
+		n, state = k.n, k.state
 	}
-	return at, state, nil
+	return n, at, state, nil
 }
 
 func (m *memory) answers(ctx context.Context, key [32]byte, before int64) (list []leaf, err error) {

@@ -79,7 +79,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 
 // goOn returns the lines of a run where they came to.
 func (j *Journal) goOn(ctx context.Context, r *Run) (*trace.Lines, error) {
-	_, form, err := j.store.last(ctx, r.row.n)
+	_, _, form, err := j.store.last(ctx, r.row.n)
 	if err != nil {
 		return nil, err
 	}

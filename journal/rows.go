@@ -229,8 +229,11 @@ func (f *file) leaves(ctx context.Context, query string, args ...any) (list []le
 	return list, f.explain(rows.Err())
 }
 
-func (f *file) last(ctx context.Context, run int64) (at time.Time, state []byte, err error) {
-	var n sql.NullInt64
-	err = f.read.QueryRowContext(ctx, "select (select max(at) from batches where run = ?1), (select state from batches where run = ?1 order by n desc limit 1)", run).Scan(&n, &state)
-	return moment(n.Int64), state, f.explain(err)
+func (f *file) last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error) {
+	var newest sql.NullInt64
+	err = f.read.QueryRowContext(ctx, `select n, (select max(at) from batches where run = ?1), state from batches where run = ?1 order by n desc limit 1`, run).Scan(&n, &newest, &state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, moment(0), nil, nil
+	}
+	return n, moment(newest.Int64), state, f.explain(err)
 }

@@ -9,12 +9,12 @@ import (
 // A store keeps the rows of a journal. Rows are added and never changed, but
 // for leases; only whole runs are removed. It is safe for concurrent use.
 type store interface {
-	head(ctx context.Context) (state []byte, err error)                     // of the chain of the newest run; nil if there is none
-	begin(ctx context.Context, r *runRow, b *batch) error                   // adds a run with its lease and sets its number; errTaken if there is one with this id
-	commit(ctx context.Context, list []*batch) error                        // adds, at once, all whose leases stand
-	runs(ctx context.Context, prefix string) ([]row, error)                 // whose ids begin with it, newest first
-	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error) // of a run, behind one; without the rest of their lines unless they are to be whole
-	last(ctx context.Context, run int64) (at time.Time, state []byte, err error)
+	head(ctx context.Context) (state []byte, err error)                                                  // of the chain of the newest run; nil if there is none
+	begin(ctx context.Context, r *runRow, b *batch) error                                                // adds a run with its lease and sets its number; errTaken if there is one with this id
+	commit(ctx context.Context, list []*batch) error                                                     // adds, at once, all whose leases stand
+	runs(ctx context.Context, prefix string) ([]row, error)                                              // whose ids begin with it, newest first
+	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error)                              // of a run, behind one; without the rest of their lines unless they are to be whole
+	last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error)                // the number of the last batch, the newest time of one, and the state after the last
 	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)                             // newest first, of batches with a lower number; without the rest of their lines
 	lease(ctx context.Context, run int64) (*lease, error)                                                // nil if nobody has it
 	lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error)                           // false if it is not the old one any more; nil is none

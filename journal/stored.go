@@ -41,7 +41,7 @@ func (j *Journal) LoadInfo(ctx context.Context, run string) (*Info, error) {
 }
 
 func (j *Journal) load(ctx context.Context, number int64, run string) (*Stored, error) {
-	at, _, err := j.store.last(ctx, number)
+	_, at, _, err := j.store.last(ctx, number)
 	if err != nil {
 		return nil, j.fail("read", err)
 	}

@@ -49,12 +49,13 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 whose id begins with RUN. If there is a file of that name it reads that, as the
 record which "runteam run --trace FILE" writes; - is standard input. It says
 whether the record was altered: in its decisions, its prompts, its events, its
-result, any line of it. The answer is
+result, any line of it; and whether a record in the journal is that of RUN. The
+answer names the run and is
 
   verified                    closed, unaltered, and it ends with the head of --head
   consistent, not anchored    closed and unaltered in itself; no head was given
   open                        unaltered as far as it says; a closing line is missing
-  broken at line N            altered
+  broken at line N            altered, or the record of another run
 
 Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read; 3 the
 journal cannot be read.`,
@@ -121,24 +122,27 @@ func (a *app) auditKey(file string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// auditVerify reads a record and prints what it is worth.
+// auditVerify verifies a record and prints the answer.
 func (a *app) auditVerify(cmd *cobra.Command, s *auditing, o audit.VerifyOptions) error {
-	in, err := s.record(cmd, a)
+	verify := s.verifyRun
+	if s.run == "-" || s.run != "" && isFile(s.run) {
+		verify = s.verifyFile
+	}
+	report, name, err := verify(cmd, a, o)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	report, err := audit.Verify(until{cmd.Context(), in}, o)
-	if err != nil {
-		return unread(in.name, err)
-	}
 	if report.Keyed && o.Key == nil {
-		return usageError("%s: the record was written with a key: give --key-file FILE or set %s", in.name, envAuditKey)
+		return usageError("%s: the record was written with a key: give --key-file FILE or set %s", name, envAuditKey)
 	}
 	if a.settings.json() {
 		err = a.printJSON(report)
 	} else {
-		err = a.printText(auditSentence(report, in.of))
+		of := ""
+		if strings.HasPrefix(name, runName) {
+			of = " of the record of " + cleanLine(name)
+		}
+		err = a.printText(auditSentence(report, of))
 	}
 	if err = satisfied(err); err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
 		err = ended(statusFailed)
@@ -146,49 +150,47 @@ func (a *app) auditVerify(cmd *cobra.Command, s *auditing, o audit.VerifyOptions
 	return err
 }
 
-// record opens a file, or the lines of a run of the journal.
-func (s *auditing) record(cmd *cobra.Command, a *app) (*recordOf, error) {
-	if s.run == "-" {
-		return &recordOf{Reader: a.stdin, name: s.run}, nil
-	}
-	if s.run != "" && isFile(s.run) {
+// runName begins the name of a record that is in the journal.
+const runName = "run "
+
+// verifyFile verifies the record in a file.
+func (s *auditing) verifyFile(cmd *cobra.Command, a *app, o audit.VerifyOptions) (r audit.Report, name string, err error) {
+	in := a.stdin
+	if s.run != "-" {
 		file, err := os.Open(s.run)
-		return &recordOf{Reader: file, name: s.run, close: []io.Closer{file}}, err
+		if err != nil {
+			return r, "", err
+		}
+		defer file.Close()
+		in = file
 	}
+	if r, err = audit.Verify(until{cmd.Context(), in}, o); err != nil {
+		err = unread(s.run, err)
+	}
+	return r, s.run, err
+}
+
+// verifyRun verifies the record of a run in the journal.
+func (s *auditing) verifyRun(cmd *cobra.Command, a *app, o audit.VerifyOptions) (r audit.Report, name string, err error) {
 	s.auditKey = s.keyFile
 	j, err := s.open(cmd, a)
 	if err != nil {
-		return nil, neither(s.run, err)
+		return r, "", neither(s.run, err)
 	}
+	defer j.Close()
 	run, err := meant(cmd.Context(), j, s.run)
 	if err != nil {
-		return nil, err
+		return r, "", err
 	}
 	found, err := j.Find(cmd.Context(), run)
-	var lines io.ReadCloser
-	if err == nil {
-		lines, err = j.Lines(cmd.Context(), found.Run)
-	}
 	if err != nil {
-		_ = j.Close()
-		return nil, neither(s.run, unloaded(whyEnded(cmd.Context(), err)))
+		return r, "", neither(s.run, unloaded(whyEnded(cmd.Context(), err)))
 	}
-	return &recordOf{Reader: lines, name: "run " + found.Run, of: " of the record of run " + cleanLine(found.Run), close: []io.Closer{lines, j}}, nil
-}
-
-// A recordOf is a record that is being read.
-type recordOf struct {
-	io.Reader
-	name  string
-	of    string // says of a run what its lines are of
-	close []io.Closer
-}
-
-// Close closes what it is read from, all of which was only read.
-func (r *recordOf) Close() {
-	for _, c := range r.close {
-		_ = c.Close()
+	name = runName + found.Run
+	if r, err = j.Verify(cmd.Context(), found.Run, o); err != nil {
+		err = unread(name, whyEnded(cmd.Context(), err))
 	}
+	return r, name, err
 }
 
 // unread words a failure to read a record, or what a signal made of it.
@@ -229,9 +231,13 @@ func auditSentence(r audit.Report, of string) string {
 	if r.Status == audit.Open {
 		lines = "up to line " + number(r.Covered)
 	}
-	text := fmt.Sprintf("%s: %s, %s", r.Status, lines, plural(r.Decisions, "decision"))
+	text := string(r.Status) + ": "
+	if r.Run != "" {
+		text += runName + cleanLine(r.Run) + ", "
+	}
+	text += lines + ", " + plural(r.Decisions, "decision")
 	if r.Runs > 1 {
-		text += " of " + plural(r.Runs, "run")
+		text += " in " + plural(r.Runs, "chain")
 	}
 	text += fmt.Sprintf(", %s held, head %s", number(r.Held), r.Head)
 	if r.Previous != (audit.Head{}) {

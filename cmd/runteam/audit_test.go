@@ -1,6 +1,8 @@
 package main
 
 import (
+	"database/sql"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
 )
 
 const auditTestKey = "a key that is only for tests"
@@ -49,22 +53,22 @@ func TestG45AuditVerify(t *testing.T) {
 		status int
 		want   string // of the sentence, from its beginning
 	}{
-		{"verified", "trace --head " + head.String(), "", statusOK, "verified: all 6 lines, 3 decisions" + counts + head.String() + "\n"},
-		{"consistent", "trace", "", statusOK, "consistent, not anchored: all 6 lines, 3 decisions" + counts + head.String() + "\n"},
-		{"standard input", "-", "", statusOK, "consistent, not anchored: all 6 lines, 3 decisions"},
-		{"two runs", "both --head " + last.String(), "", statusOK, "verified: all 12 lines, 6 decisions of 2 runs, 2 held, head " + last.String() + "\n"},
-		{"the second alone", "second --head " + last.String(), "", statusOK, "verified: all 6 lines, 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
+		{"verified", "trace --head " + head.String(), "", statusOK, "verified: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"consistent", "trace", "", statusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"standard input", "-", "", statusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions"},
+		{"two runs", "both --head " + last.String(), "", statusOK, "verified: run two, all 12 lines, 6 decisions in 2 chains, 2 held, head " + last.String() + "\n"},
+		{"the second alone", "second --head " + last.String(), "", statusOK, "verified: run two, all 6 lines, 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
 		{"an older head", "both --head " + head.String(), "", statusFailed, "broken at line 12: the head given is that of line 6"},
 		{"edited", "edited --head " + head.String(), "", statusFailed, "broken at line 4: its digest is not that of what it says"},
 		{"edited beside", "event --head " + head.String(), "", statusFailed, "broken at line 2: it is not the line that line 3 says: it was altered\n"},
 		{"added at the end", "longer", "", statusFailed, "broken at line 7: it stands after the closing line and nothing covers it"},
-		{"cut", "cut", "", statusFailed, "open: up to line 5, 3 decisions, 1 held, head "},
+		{"cut", "cut", "", statusFailed, "open: run one, up to line 5, 3 decisions, 1 held, head "},
 		{"cut, with the head", "cut --head " + head.String(), "", statusFailed, "broken at line 5: it does not end with the head given"},
-		{"torn", "torn", "", statusFailed, "open: up to line 5, 3 decisions"},
+		{"torn", "torn", "", statusFailed, "open: run one, up to line 5, 3 decisions"},
 		{"nothing", "empty", "", statusFailed, "open: there is no record of decisions in it\n"},
 		{"nothing, with a head", "empty --head " + head.String(), "", statusFailed, "broken: there is no record of decisions in it\n"},
 		{"another file", "binary", "", statusFailed, "broken at line 1: it is not a JSON object\n"},
-		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", statusOK, "verified: all 6 lines, 3 decisions"},
+		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", statusOK, "verified: run one, all 6 lines, 3 decisions"},
 		{"a key in a file of Windows", "keyed --key-file windows", "", statusOK, "consistent, not anchored: "},
 		{"a key of the environment", "keyed", auditTestKey, statusOK, "consistent, not anchored: "},
 		{"the file goes before the environment", "keyed --key-file key", "another key, also long enough", statusOK, "consistent, not anchored: "},
@@ -90,6 +94,37 @@ func TestG45AuditVerify(t *testing.T) {
 			require.Equal(t, tt.status != statusOK, report["why"] != nil)
 		})
 	}
+}
+
+// Somebody who can write the journal and has no key puts the rows of one run
+// under the id of another.
+func TestG45AuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{AuditKey: []byte(auditTestKey)})
+	for _, id := range []string{"aaaaaaaa-1", "bbbbbbbb-2"} {
+		w := write(t, j, id, "n", "One")
+		w.exchange("One", "m", 1, w.says("said in "+id, label.Public, 0))
+		w.end("ok", completed("One"))
+	}
+	require.NoError(t, j.Close())
+	verify := func(run string, more ...string) outcome {
+		return call{dir: dir, args: append([]string{"audit", "verify", run}, more...), env: map[string]string{envAuditKey: auditTestKey}}.run(t)
+	}
+	got := verify("aaaaaaaa")
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "consistent, not anchored: run aaaaaaaa-1, all ")
+	require.Equal(t, "aaaaaaaa-1", object(t, verify("aaaa", "-o", "json").stdout)["run"])
+
+	db, err := sql.Open("sqlite", filepath.Join(dir, journalFolder, journalFile))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), "delete from batches where run = 1; update batches set run = 1 where run = 2")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	got = verify("aaaaaaaa")
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stdout, ` of the record of run aaaaaaaa-1: it opens the record of run "bbbbbbbb-2", not of run "aaaaaaaa-1"`)
+	require.Equal(t, "broken", object(t, verify("aaaa", "-o", "json").stdout)["status"])
 }
 
 func TestG45AuditVerifyInJSON(t *testing.T) {

@@ -150,9 +150,7 @@ func stored(t *testing.T, dir string) *journal.Journal {
 func consistent(t *testing.T, dir string) string {
 	t.Helper()
 	j := stored(t, dir)
-	lines, err := j.Lines(t.Context(), "")
-	require.NoError(t, err)
-	report, err := audit.Verify(lines, audit.VerifyOptions{})
+	report, err := j.Verify(t.Context(), "", audit.VerifyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, audit.Consistent, report.Status, "%+v", report)
 	return report.Head.String()

@@ -529,7 +529,7 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, id[:8])))
 
 	verified := first("audit", "verify", id)
-	require.Regexp(t, `^consistent, not anchored: all \d+ lines, \d+ decisions, \d+ held, head \S+\n$`, verified)
+	require.Regexp(t, `^consistent, not anchored: run `+id+`, all \d+ lines, \d+ decisions, \d+ held, head \S+\n$`, verified)
 	head := strings.TrimSpace(verified[strings.LastIndex(verified, " "):])
 	require.Regexp(t, `^verified: `, first("audit", "verify", "--head", head))
 	require.True(t, json.Valid([]byte(first("audit", "verify", "-o", "json"))))

@@ -135,10 +135,7 @@ func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
 // RequireVerified fails unless the lines of a run are what its head says.
 func RequireVerified(t testing.TB, j *journal.Journal, run string, key []byte, head audit.Head) audit.Report {
 	t.Helper()
-	lines, err := j.Lines(t.Context(), run)
-	require.NoError(t, err)
-	defer lines.Close()
-	report, err := audit.Verify(lines, audit.VerifyOptions{Key: key, Head: head})
+	report, err := j.Verify(t.Context(), run, audit.VerifyOptions{Key: key, Head: head})
 	require.NoError(t, err)
 	require.NotEqual(t, audit.Broken, report.Status, report.Why)
 	return report
