@@ -9,10 +9,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Retelling returns what must be offered, and granted, to whoever retells an
-// offer about which the gate ruled that it needs a translation: what grant and
-// block have left of it, for the reader of the same contract, under the same
-// ceiling and redaction.
+// Retelling returns the offer and the grant for the call that translates an
+// offer about which d is [NeedsTranslation]: what grant and block have left of
+// it, for the reader of the same contract, under the same ceiling and
+// redaction. What is left keeps the label of the original, and the declassifier
+// that lowered the original lowers it again for this reader: a viewer below the
+// label sees neither.
 func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
 	if d.Verdict != NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
 		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
@@ -23,7 +25,7 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 	}
 	h := o.Envelope.Header()
 	left, err := envelope.New(envelope.Header{
-		ID: leftOf(o.Envelope), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: d.After, Trust: d.trust,
+		ID: leftOf(o.Envelope), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: d.Before, Trust: d.trust,
 		CreatedAt: h.CreatedAt, ExpiresAt: d.expires, Hops: h.Hops, DerivedFrom: []envelope.ID{h.ID},
 	}, d.left)
 	if err != nil {
@@ -36,6 +38,11 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 	terms.selection, terms.needs, terms.mode = pick.Everything(), false, Full
 	terms.retells, terms.byModel, terms.tokens, terms.recast = false, false, 0, ""
 	terms.lower, terms.renew, terms.endorse = nil, nil, nil
+	if d.lowers != nil { // the paths are picked already: all that is left may be lowered
+		whole := *d.lowers
+		whole.Paths, whole.UnsafeText = []task.Path{task.Whole}, true
+		terms.lower = &whole
+	}
 	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal}, nil
 }
 
