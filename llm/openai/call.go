@@ -1,8 +1,8 @@
 package openai
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +26,7 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	if err == nil {
 		return res, nil
 	}
-	return llm.Response{}, m.explain(ctx, within, err)
+	return llm.Response{}, m.explain(ctx, within, req, err)
 }
 
 // refusesUsage reports whether an endpoint does not know the option that asks for usage in a stream.
@@ -47,7 +47,7 @@ func (m *Model) fault(kind llm.Kind, message string) *llm.Error {
 }
 
 // explain says which of several ends of a call is the one to report.
-func (m *Model) explain(ctx, within context.Context, err error) error {
+func (m *Model) explain(ctx, within context.Context, req llm.Request, err error) error {
 	if refused, ok := errors.AsType[*emitError](err); ok {
 		return fmt.Errorf("stream of model %q: %w", m.name, refused.err)
 	}
@@ -60,7 +60,7 @@ func (m *Model) explain(ctx, within context.Context, err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e
 	}
-	return m.unreachable(err)
+	return m.unreachable(req, err)
 }
 
 // An emitError is what the caller's emit answered.
@@ -68,30 +68,39 @@ type emitError struct{ err error }
 
 func (e *emitError) Error() string { return e.err.Error() }
 
-// attempt makes one request. A call owns its client, since a client remembers nothing but its settings.
+// attempt makes one request and reads the reply. A call owns its client, since a client remembers nothing but its settings.
 func (m *Model) attempt(ctx context.Context, req llm.Request, emit func(llm.Delta) error, usage bool) (llm.Response, error) {
-	c := &call{model: m, req: req, stream: emit != nil}
+	c := &call{model: m, req: req}
 	client := m.goOpenAI(c)
 	body := openai.ChatCompletionRequest{Model: placeholder, Messages: messages(req)}
+	var err error
 	if emit == nil {
-		reply, err := client.CreateChatCompletion(ctx, body)
-		if err != nil {
-			return llm.Response{}, c.unreadable(err)
+		_, err = client.CreateChatCompletion(ctx, body)
+	} else {
+		if usage {
+			body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 		}
-		return c.whole(reply)
+		_, err = client.CreateChatCompletionStream(ctx, body)
 	}
-	if usage {
-		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
-	}
-	stream, err := client.CreateChatCompletionStream(ctx, body)
-	if errors.Is(err, errWhole) {
-		return c.unstreamed(emit)
-	}
-	if err != nil {
+	if !errors.Is(err, errTaken) {
 		return llm.Response{}, err
 	}
-	defer stream.Close()
-	return c.collect(stream, emit)
+	defer c.reply.Body.Close()
+	if emit == nil {
+		return c.whole(c.reply.Body, c.reply.ContentLength)
+	}
+	in := bufio.NewReaderSize(c.reply.Body, 16<<10)
+	if isEvents(c.reply.Header, in) {
+		return c.stream(in, emit)
+	}
+	res, err := c.whole(in, c.reply.ContentLength)
+	if err != nil || res.Text == "" {
+		return res, err
+	}
+	if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {
+		return llm.Response{}, &emitError{err}
+	}
+	return res, nil
 }
 
 // goOpenAI returns a client that sends through doer.
@@ -118,71 +127,29 @@ func messages(req llm.Request) []openai.ChatCompletionMessage {
 	return all
 }
 
-// whole turns a reply in one piece into a response.
-func (c *call) whole(reply openai.ChatCompletionResponse) (llm.Response, error) {
-	res := llm.Response{Model: llm.OneLine(reply.Model), Usage: usage(&reply.Usage)}
-	if len(reply.Choices) == 0 {
-		return llm.Response{}, c.empty(res, "no choices")
+// response returns what was read as a response. What it says beside the text
+// and the arguments of tool calls is sanitized.
+func (c *call) response(all *completion) llm.Response {
+	res := llm.Response{Text: string(all.text), FinishReason: all.finish, Model: all.model, Usage: all.usage}
+	if !knownFinish[res.FinishReason] {
+		res.FinishReason = c.sanitize(res.FinishReason)
 	}
-	choice := reply.Choices[0]
-	res.FinishReason = finish(choice.FinishReason)
-	res.Text = said(choice.Message)
-	for _, t := range choice.Message.ToolCalls {
-		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments})
+	if res.Model != c.model.name {
+		res.Model = c.sanitize(res.Model)
 	}
-	return c.checked(res)
+	for i := range all.calls {
+		t := &all.calls[i]
+		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: c.sanitize(string(t.id)), Name: c.sanitize(string(t.name)), Arguments: string(t.arguments)})
+	}
+	return res
 }
 
-// said returns the text of a message, whose content may come in parts; a refusal is a text too.
-func said(m openai.ChatCompletionMessage) string {
-	text := m.Content
-	for _, part := range m.MultiContent {
-		if part.Type == openai.ChatMessagePartTypeText {
-			text += part.Text
-		}
-	}
-	if text == "" {
-		text = m.Refusal
-	}
-	return text
-}
+// knownFinish holds the finish reasons of the API.
+var knownFinish = map[string]bool{"": true, "stop": true, "length": true, "tool_calls": true, "function_call": true, "content_filter": true}
 
-func finish(r openai.FinishReason) string {
-	if r == openai.FinishReasonNull {
-		return ""
-	}
-	return llm.OneLine(string(r))
-}
-
-func usage(u *openai.Usage) llm.Usage {
-	if u == nil {
-		return llm.Usage{}
-	}
-	return llm.Usage{InputTokens: max(u.PromptTokens, 0), OutputTokens: max(u.CompletionTokens, 0)}
-}
-
-// unstreamed reads a reply that came in one piece although a stream was asked for.
-func (c *call) unstreamed(emit func(llm.Delta) error) (llm.Response, error) {
-	var reply openai.ChatCompletionResponse
-	if err := json.Unmarshal(c.body, &reply); err != nil {
-		return llm.Response{}, c.unreadable(err)
-	}
-	res, err := c.whole(reply)
-	if err != nil || res.Text == "" {
-		return res, err
-	}
-	if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {
-		return llm.Response{}, &emitError{err}
-	}
-	return res, nil
-}
-
-// checked refuses a response that is empty or too large.
+// checked refuses a response that is empty.
 func (c *call) checked(res llm.Response) (llm.Response, error) {
-	switch {
-	case len(res.Text) > c.model.maxReply:
-		return llm.Response{}, c.tooLarge()
-	case strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0:
+	if strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0 {
 		return llm.Response{}, c.empty(res, "neither text nor tool calls")
 	}
 	return res, nil
@@ -202,18 +169,6 @@ func (c *call) empty(res llm.Response, what string) error {
 
 func (c *call) tooLarge() error {
 	e := c.model.fault(llm.TooLarge, fmt.Sprintf("the limit is %d bytes", c.model.maxReply))
-	e.Status = http.StatusOK
-	return e
-}
-
-// unreadable words an error of decoding a whole reply; others pass.
-func (c *call) unreadable(err error) error {
-	_, form := errors.AsType[*json.UnmarshalTypeError](err)
-	_, syntax := errors.AsType[*json.SyntaxError](err)
-	if !form && !syntax {
-		return err
-	}
-	e := c.model.fault(llm.BadResponse, "JSON of another form than a chat completion")
 	e.Status = http.StatusOK
 	return e
 }

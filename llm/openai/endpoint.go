@@ -156,10 +156,11 @@ func headersOf(given map[string]string) (http.Header, error) {
 	return h, nil
 }
 
-// A strayError is a redirect that would leave the endpoint.
+// A strayError is a redirect that would leave the endpoint. It holds words of
+// the server, so it has no text of its own.
 type strayError struct{ to string }
 
-func (e *strayError) Error() string { return "it redirects to " + e.to }
+func (*strayError) Error() string { return "a redirect that is not followed" }
 
 // stayAt returns a redirect policy that follows a redirect only within the
 // origin of the first request, with the same method: neither the key nor the
@@ -167,7 +168,7 @@ func (e *strayError) Error() string { return "it redirects to " + e.to }
 func stayAt(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		if origin(r.URL) != origin(via[0].URL) || r.Method != via[0].Method {
-			return &strayError{to: llm.OneLine(redactURL(r.URL.String()))}
+			return &strayError{to: redactURL(r.URL.String())}
 		}
 		if next != nil {
 			return next(r, via)

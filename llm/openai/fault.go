@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,96 +23,128 @@ import (
 // refused words a reply whose status is not a success. A 404 is looked into further.
 func (c *call) refused(ctx context.Context, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what is missing of an error is not needed
-	said := saidIn(body)
-	e := c.model.fault(kindOf(res.StatusCode, said), c.model.clean(c.req, said.message))
+	said := sayingIn(body)
+	e := c.model.fault(kindOf(res.StatusCode, said), c.sanitize(said.message))
 	e.Status = res.StatusCode
 	e.RetryAfter = retryAfter(res.Header, time.Now())
 	switch {
 	case res.StatusCode < 400:
-		e.Message = "it redirects to " + c.model.clean(c.req, redactURL(res.Header.Get("Location")))
+		e.Message = "it redirects to " + c.sanitize(redactURL(res.Header.Get("Location")))
 	case e.Kind == llm.Unauthorized && c.model.key.IsZero() && c.model.headers.Get("Authorization") == "":
 		e.Message = strings.TrimSuffix("no key was sent: "+e.Message, ": ")
 	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
-		c.model.lookInto(ctx, e)
+		c.lookInto(ctx, e)
 	}
 	return e
 }
 
-// errorIn returns the error that stands in JSON under status 200, or nil if
-// there is none: {"error": null}, or the word in another place. If certain,
-// any data is an error.
-func (c *call) errorIn(data []byte, certain bool) error {
-	var probe struct {
-		Error json.RawMessage `json:"error"`
-	}
-	err := json.Unmarshal(data, &probe)
-	none := err != nil || len(probe.Error) == 0 || string(probe.Error) == "null"
-	if none && !certain {
-		return nil
-	}
-	said := saidIn(data)
+// failure is an error that stands in a reply under status 200.
+func (c *call) failure(said *saying, u llm.Usage) error {
 	kind := llm.BadResponse
 	if said.status >= 400 && said.status < 600 {
-		kind = kindOf(said.status, said)
-	} else if k := kindOf(0, said); k != "" {
+		kind = kindOf(said.status, *said)
+	} else if k := kindOf(0, *said); k != "" {
 		kind = k
 	}
 	message := "an error under status 200"
-	if m := c.model.clean(c.req, said.message); m != "" {
+	if m := c.sanitize(said.message); m != "" {
 		message += ": " + m
 	}
 	e := c.model.fault(kind, message)
-	e.Status = http.StatusOK
+	e.Status, e.Usage = http.StatusOK, u
 	return e
 }
 
-// saying is what the body of an error says.
+// A saying is what the body of an error says.
 type saying struct {
-	message string
+	message string   // at most maxForeign bytes
 	codes   []string // its code and type
 	status  int      // a code that is a number, else 0
 }
 
-// saidIn reads the forms that servers use: {"error": {message, type, code}},
+// sayingIn reads the forms that servers use: {"error": {message, type, code}},
 // {"error": "text"}, {"message": …}, {"detail": …}, HTML, plain text.
-func saidIn(body []byte) saying {
+func sayingIn(body []byte) saying {
 	body = bytes.TrimSpace(body)
-	var outer map[string]json.RawMessage
-	if json.Unmarshal(body, &outer) != nil {
-		if bytes.HasPrefix(body, []byte("<")) {
-			return saying{message: "HTML instead of JSON"}
-		}
-		return saying{message: string(body)}
+	var d decoder
+	var outer saying
+	var inner *saying
+	d.open(body)
+	var err error
+	if d.tokens.PeekKind() != '{' {
+		err = errForm
+	} else {
+		err = d.object(func(name []byte) error {
+			if string(name) != "error" {
+				return d.saying(&outer, name)
+			}
+			raw, err := d.tokens.ReadValue()
+			if err == nil {
+				inner = new(errorSaying(raw))
+			}
+			return err
+		})
 	}
-	inner := outer
-	if raw, ok := outer["error"]; ok {
-		if text, ok := textOf(raw); ok {
-			return saying{message: text}
-		}
-		inner = nil
-		_ = json.Unmarshal(raw, &inner) // another form: nothing is known of it
+	switch {
+	case err != nil && bytes.HasPrefix(body, []byte("<")):
+		return saying{message: "HTML instead of JSON"}
+	case err != nil:
+		return saying{message: string(body[:min(len(body), maxForeign)])}
+	case inner != nil:
+		return *inner
 	}
-	var s saying
-	for _, key := range []string{"message", "detail", "msg"} {
-		if text, ok := textOf(inner[key]); ok && s.message == "" {
-			s.message = text
-		}
+	return outer
+}
+
+// errorSaying reads the member "error" of a reply: a text or an object. Of
+// another form nothing is known.
+func errorSaying(raw []byte) (s saying) {
+	var d decoder
+	d.open(raw)
+	if d.tokens.PeekKind() != '{' {
+		s.message = d.words(maxForeign)
+		return s
 	}
-	for _, key := range []string{"code", "type"} {
-		if text, ok := textOf(inner[key]); ok {
-			s.codes = append(s.codes, text)
-		}
-	}
-	if code, err := strconv.Atoi(strings.TrimSpace(string(inner["code"]))); err == nil {
-		s.status = code
-	}
+	_ = d.object(func(name []byte) error { return d.saying(&s, name) }) // raw is valid JSON
 	return s
 }
 
-func textOf(raw json.RawMessage) (string, bool) {
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil && s != ""
+// saying takes in one member of an error.
+func (d *decoder) saying(s *saying, name []byte) error {
+	switch kind := d.tokens.PeekKind(); string(name) {
+	case "message", "detail", "msg":
+		if text := d.words(maxForeign); text != "" && (s.message == "" || string(name) == "message") {
+			s.message = text
+		}
+		return nil
+	case "code", "type":
+		if kind == '0' {
+			status, _, err := d.integer()
+			if err == nil && string(name) == "code" {
+				s.status = status
+			}
+			return nil
+		}
+		if text := d.words(64); text != "" {
+			s.codes = append(s.codes[:min(len(s.codes), 1)], text)
+		}
+		return nil
+	}
+	return d.tokens.SkipValue()
+}
+
+// words reads a value and returns it if it is a text: at most n bytes of it. A
+// syntax error is found by what is read next.
+func (d *decoder) words(n int) string {
+	if d.tokens.PeekKind() != '"' {
+		_ = d.tokens.SkipValue()
+		return ""
+	}
+	text, err := d.string(nil)
+	if err != nil {
+		return ""
+	}
+	return string(text[:min(len(text), n)])
 }
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
@@ -186,17 +217,32 @@ func duration(n float64, unit time.Duration) time.Duration {
 	return time.Duration(n * float64(unit))
 }
 
-// unreachable words an error of the connection.
-func (m *Model) unreachable(err error) error {
+// unreachable is an error of the connection. Servers, proxies and name servers
+// write parts of it.
+func (m *Model) unreachable(req llm.Request, err error) error {
 	if stray, ok := errors.AsType[*strayError](err); ok {
-		return m.fault(llm.NotFound, stray.Error()+", which is not followed")
+		return m.fault(llm.NotFound, "it redirects to "+m.sanitize(req, stray.to)+", which is not followed")
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL
 	}
-	e := m.fault(llm.Unreachable, m.clean(llm.Request{}, reason(err)))
-	e.Err = err
+	e := m.fault(llm.Unreachable, m.sanitize(req, reason(err)))
+	e.Err = cause(err)
 	return e
+}
+
+// cause returns the known condition behind an error of a connection, or nil.
+// The error itself may hold words of a server, such as those of a GOAWAY frame.
+func cause(err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	for _, known := range [...]error{io.ErrUnexpectedEOF, io.EOF, os.ErrDeadlineExceeded, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return nil
 }
 
 // reason says in few words why a connection failed.

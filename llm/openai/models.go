@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,42 +16,60 @@ import (
 
 const (
 	maxList   = 1 << 20          // of a list of models, in bytes
+	maxModels = 1000             // names that are kept of a list
 	listLimit = 10 * time.Second // for reading it
 )
 
-// lookInto says whether a 404 means the model or the address, by what the
+// lookInto decides whether a 404 means the model or the address, by what the
 // endpoint lists. Nothing else reads the list.
-func (m *Model) lookInto(ctx context.Context, e *llm.Error) {
+func (c *call) lookInto(ctx context.Context, e *llm.Error) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	models, err := m.list(ctx)
-	if err != nil {
-		return
-	}
-	if e.Kind == llm.UnknownModel || !slices.Contains(models, m.name) {
+	models, offered := c.list(ctx)
+	if len(models) > 0 && (e.Kind == llm.UnknownModel || !offered) {
 		e.Kind, e.Models = llm.UnknownModel, models
 	}
 }
 
-// list returns the names of the models that the endpoint offers, those that begin most like m's own first.
-func (m *Model) list(ctx context.Context) ([]string, error) {
-	listed, err := m.goOpenAI(lister{m}).ListModels(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, l := range listed.Models {
-		if l.ID != "" {
-			names = append(names, llm.OneLine(l.ID))
+// list returns the names of the models that the endpoint offers, those that
+// begin most like the model's own first, and reports whether its own is among them.
+// It returns nothing if there is no list.
+func (c *call) list(ctx context.Context) (names []string, offered bool) {
+	l := &lister{model: c.model}
+	_, _ = c.model.goOpenAI(l).ListModels(ctx) // it makes the request; l reads the reply
+	own := c.model.name
+	var d decoder
+	d.open(l.body)
+	err := d.object(func(name []byte) error {
+		if string(name) != "data" {
+			return d.tokens.SkipValue()
 		}
-	}
-	if len(names) == 0 {
-		return nil, errors.New("an empty list")
+		return d.array(func() error {
+			return d.object(func(name []byte) error {
+				if string(name) != "id" {
+					return d.tokens.SkipValue()
+				}
+				id := d.words(maxForeign)
+				if offered = offered || id == own; id != "" && len(names) < maxModels {
+					names = append(names, id)
+				}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		return nil, false
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(alike(b, m.name), alike(a, m.name)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(alike(b, own), alike(a, own)), cmp.Compare(a, b))
 	})
-	return slices.Compact(names), nil
+	names = slices.Compact(names)
+	for i, name := range names {
+		if name != own {
+			names[i] = c.sanitize(name)
+		}
+	}
+	return names, offered
 }
 
 // alike counts the bytes with which both names begin.
@@ -62,22 +81,27 @@ func alike(a, b string) int {
 	return n
 }
 
-// lister is the HTTP client that reads the list: signed, and of bounded size.
-type lister struct{ model *Model }
+// A lister is the HTTP client that reads the list: signed, and of bounded size.
+type lister struct {
+	model *Model
+	body  []byte
+}
 
-func (l lister) Do(r *http.Request) (*http.Response, error) {
+// Do sends r and keeps the body of the reply. It always returns an error.
+func (l *lister) Do(r *http.Request) (*http.Response, error) {
 	l.model.sign(r)
 	res, err := l.model.client.Do(r)
 	if err != nil {
 		return nil, err
 	}
+	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		res.Body.Close()
 		return nil, errors.New("no list")
 	}
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(res.Body, maxList), res.Body}
-	return res, nil
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(io.LimitReader(res.Body, maxList)); err != nil {
+		return nil, err
+	}
+	l.body = body.Bytes()
+	return nil, errTaken
 }

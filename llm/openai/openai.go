@@ -124,6 +124,8 @@ func (m *Model) connect(c *http.Client) {
 			ForceAttemptHTTP2:     true,
 			MaxIdleConnsPerHost:   64, // as many tasks may run at once
 			IdleConnTimeout:       90 * time.Second,
+
+			MaxResponseHeaderBytes: 256 << 10,
 		}
 		c = &http.Client{Transport: m.own}
 	}

@@ -138,6 +138,9 @@ func TestBadReplies(t *testing.T) {
 		{"garbage", `{"choices": nope}`, llm.BadResponse, "not JSON"},
 		{"two values", whole + whole, llm.BadResponse, "not JSON"},
 		{"another form", `{"choices":"none"}`, llm.BadResponse, "another form"},
+		{"negative usage", strings.Replace(whole, `:7`, `:-7`, 1), llm.BadResponse, "token counts are negative"},
+		{"usage that no integer holds", strings.Replace(whole, `:7`, `:1e99`, 1), llm.BadResponse, "token counts"},
+		{"128 tool calls and one", `{"choices":[{"message":{"tool_calls":[` + strings.Repeat("{},", 128) + `{}]}}]}`, llm.BadResponse, "more than 128 tool calls"},
 		{"no choices", `{"choices":[],"usage":{"prompt_tokens":7}}`, llm.Empty, "no choices"},
 		{"no choices at all", `{}`, llm.Empty, "no choices"},
 		{"no text", `{"choices":[{"message":{"content":" \n"},"finish_reason":"stop"}]}`, llm.Empty, `neither text nor tool calls, finish reason "stop"`},
@@ -257,6 +260,25 @@ func TestEndlessReplies(t *testing.T) {
 	}
 	e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: serve(t, endless), MaxReply: 1000}), true)
 	require.Equal(t, llm.TooLarge, e.Kind, "a line without end")
+
+	keepAlive := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			if _, err := io.WriteString(w, ": keep-alive\n\n"); err != nil {
+				return
+			}
+		}
+	}
+	e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: serve(t, keepAlive), MaxReply: 1000}), true)
+	require.Equal(t, llm.TooLarge, e.Kind, "comments without end")
+
+	headers := func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 5000 {
+			w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 100))
+		}
+	}
+	e = failure(t, model(t, headers), false)
+	require.Equal(t, llm.Unreachable, e.Kind, "headers without end")
 }
 
 func TestMaxReplyIsExact(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -19,20 +18,20 @@ const (
 	maxFault = 64 << 10 // how much of an error's body is read
 )
 
-// errWhole reports a reply in one piece where a stream was asked for; call.body holds it.
-var errWhole = errors.New("the reply is not a stream")
+// errTaken ends go-openai's part of a call: it makes the request, and this
+// package reads the reply, which is then in call.reply.
+var errTaken = errors.New("the reply is read elsewhere")
 
-// call is one request and its reply. As the HTTP client of go-openai it puts
-// into the request what that leaves out, and lets only clean replies through.
+// A call is one request and its reply. As the HTTP client of go-openai it adds
+// to the request what that leaves out, and keeps the reply for itself.
 type call struct {
 	model  *Model
 	req    llm.Request
-	stream bool
-	body   []byte // a reply in one piece
-	done   bool   // [DONE] was seen
+	reply  *http.Response
+	decode decoder
 }
 
-// Do sends r, patched, and returns a reply that go-openai can read, or an error.
+// Do sends r, patched, and keeps a successful reply. It always returns an error.
 func (c *call) Do(r *http.Request) (*http.Response, error) {
 	if err := c.patch(r); err != nil {
 		return nil, err
@@ -46,15 +45,8 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 		defer res.Body.Close()
 		return nil, c.refused(r.Context(), res)
 	}
-	if c.stream {
-		return c.streamed(res)
-	}
-	defer res.Body.Close()
-	if c.body, err = c.read(res); err != nil {
-		return nil, err
-	}
-	res.Body = io.NopCloser(bytes.NewReader(c.body))
-	return res, nil
+	c.reply = res
+	return nil, errTaken
 }
 
 // patch writes into the body what go-openai does not send (a temperature of
@@ -103,24 +95,6 @@ func (m *Model) sign(r *http.Request) {
 	maps.Copy(r.Header, m.headers)
 }
 
-// streamed returns res with a clean body, or errWhole.
-func (c *call) streamed(res *http.Response) (*http.Response, error) {
-	in := bufio.NewReaderSize(res.Body, 4096)
-	if !isEvents(res.Header, in) {
-		defer res.Body.Close()
-		whole := *res
-		whole.Body = io.NopCloser(in)
-		body, err := c.read(&whole)
-		if err != nil {
-			return nil, err
-		}
-		c.body = body
-		return nil, errWhole
-	}
-	res.Body = &events{call: c, body: res.Body, in: in}
-	return res, nil
-}
-
 // isEvents reports whether a reply is a stream of events, by its type or, if that lies, by how it begins.
 func isEvents(h http.Header, in *bufio.Reader) bool {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err == nil && kind == "text/event-stream" {
@@ -140,24 +114,32 @@ func isEvents(h http.Header, in *bufio.Reader) bool {
 	return bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte(":")) || bytes.HasPrefix(start, []byte("event"))
 }
 
-// read returns the body of a reply in one piece: JSON, within the limit, and not an error.
-func (c *call) read(res *http.Response) ([]byte, error) {
+// read returns the body of a reply in one piece, within the limit.
+func (c *call) read(in io.Reader, announced int64) ([]byte, error) {
 	limit := int64(c.model.maxReply) + envelope
-	if res.ContentLength > limit {
+	if announced > limit {
 		return nil, c.tooLarge()
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	var body bytes.Buffer
+	if announced > 0 {
+		body.Grow(int(announced) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(in, limit+1))
 	switch {
-	case int64(len(body)) > limit:
+	case int64(body.Len()) > limit:
 		return nil, c.tooLarge()
 	case err != nil:
 		return nil, c.cut("the connection broke", err)
 	}
-	return body, c.checkJSON(body)
+	return body.Bytes(), nil
 }
 
-// checkJSON refuses what is not a JSON object without an error in it.
-func (c *call) checkJSON(body []byte) error {
+// whole reads a reply in one piece.
+func (c *call) whole(in io.Reader, announced int64) (llm.Response, error) {
+	body, err := c.read(in, announced)
+	if err != nil {
+		return llm.Response{}, err
+	}
 	body = bytes.TrimSpace(body)
 	what := ""
 	switch {
@@ -169,28 +151,44 @@ func (c *call) checkJSON(body []byte) error {
 		what = "not a JSON object"
 	}
 	if what != "" {
-		e := c.model.fault(llm.BadResponse, what)
-		e.Status = http.StatusOK
-		return e
+		return llm.Response{}, c.bad(what)
 	}
-	var probe json.RawMessage
-	if err := json.Unmarshal(body, &probe); err != nil {
-		if s, ok := errors.AsType[*json.SyntaxError](err); ok && s.Offset >= int64(len(body)) {
-			return c.cut("the JSON ends half-way", nil)
-		}
-		e := c.model.fault(llm.BadResponse, fmt.Sprintf("not JSON: %s", c.model.clean(c.req, err.Error())))
-		e.Status = http.StatusOK
-		return e
+	all := completion{limit: c.model.maxReply}
+	if err := c.decode.decode(body, &all, false); err != nil {
+		return llm.Response{}, c.unreadable(err)
 	}
-	if !bytes.Contains(body, []byte(`"error"`)) {
-		return nil
+	switch {
+	case all.failure != nil:
+		return llm.Response{}, c.failure(all.failure, all.usage)
+	case !all.choices:
+		return llm.Response{}, c.empty(c.response(&all), "no choices")
 	}
-	return c.errorIn(body, false)
+	return c.checked(c.response(&all))
+}
+
+// unreadable returns the error of a call for one of a decoder.
+func (c *call) unreadable(err error) error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return c.tooLarge()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return c.cut("the JSON ends half-way", nil)
+	case errors.Is(err, errForm), errors.Is(err, errUsage), errors.Is(err, errTools):
+		return c.bad(err.Error())
+	}
+	return c.bad("not JSON: " + c.sanitize(err.Error()))
+}
+
+// bad is a reply that cannot be used.
+func (c *call) bad(message string) error {
+	e := c.model.fault(llm.BadResponse, message)
+	e.Status = http.StatusOK
+	return e
 }
 
 // cut is a reply that ended too early. Its status is that of the reply.
 func (c *call) cut(message string, err error) error {
 	e := c.model.fault(llm.Cut, message)
-	e.Status, e.Err = http.StatusOK, err
+	e.Status, e.Err = http.StatusOK, cause(err)
 	return e
 }

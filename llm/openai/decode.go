@@ -1,0 +1,391 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// Errors of a decoder.
+var (
+	errForm     = errors.New("JSON of another form than a chat completion")
+	errUsage    = errors.New("the token counts are negative or no integers")
+	errTools    = errors.New("more than 128 tool calls, or a tool call with an index beyond that")
+	errTooLarge = errors.New("the reply is above the limit")
+)
+
+// maxTools bounds the tool calls of one reply.
+const maxTools = 128
+
+// A completion is a reply to a chat completion as it arrives: in one piece, or
+// in the chunks of a stream. It holds what the runtime uses and nothing else.
+type completion struct {
+	limit   int // of text, tool calls and finish reason together, in bytes
+	model   string
+	finish  string
+	text    []byte // what the first choice says, or why it refuses to
+	refusal []byte // of a single choice
+	calls   []toolCall
+	usage   llm.Usage
+	choices bool    // a choice was seen
+	failure *saying // the error in the reply; nil if there is none
+}
+
+// A toolCall is a tool call as it arrives.
+type toolCall struct {
+	index               int // in a stream, which call it is a piece of; below zero if the endpoint does not say
+	id, name, arguments []byte
+}
+
+// A decoder reads chat completions in one pass. Its time and memory are linear
+// in the size of the reply, whatever the shape: it builds no values for members
+// that it does not need. The zero value is ready for use.
+type decoder struct {
+	tokens *jsontext.Decoder
+	in     bytes.Buffer
+	piece  completion // of the choice that is being read
+	kind   []byte     // of the part that is being read
+}
+
+// decode adds one JSON object to c: a whole reply or, if chunk is set, a chunk
+// of a stream. data may be overwritten. The error is one of this file's, an
+// error of JSON syntax, or io.ErrUnexpectedEOF if data ends too early.
+func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
+	d.open(data)
+	if d.tokens.PeekKind() != '{' {
+		return errForm
+	}
+	first := true
+	err := d.object(func(name []byte) error {
+		switch string(name) {
+		case "model":
+			text, err := d.string(nil)
+			if err == nil && len(text) > 0 {
+				c.model = string(text[:min(len(text), maxForeign)])
+			}
+			return err
+		case "usage":
+			return d.usage(c)
+		case "error":
+			if d.tokens.PeekKind() == 'n' {
+				return d.tokens.SkipValue()
+			}
+			raw, err := d.tokens.ReadValue()
+			if err == nil {
+				said := errorSaying(raw)
+				c.failure = &said
+			}
+			return err
+		case "choices":
+			return d.array(func() error {
+				if !chunk && !first {
+					return d.tokens.SkipValue()
+				}
+				first = false
+				return d.choice(c, chunk)
+			})
+		}
+		return d.tokens.SkipValue()
+	})
+	if err != nil {
+		return err
+	}
+	if d.tokens.PeekKind() != 0 {
+		return errTrailing
+	}
+	if _, err := d.tokens.ReadToken(); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+var errTrailing = errors.New("something follows the JSON object")
+
+// open makes data what the decoder reads.
+func (d *decoder) open(data []byte) {
+	d.in = *bytes.NewBuffer(data)
+	if d.tokens == nil {
+		d.tokens = jsontext.NewDecoder(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		return
+	}
+	d.tokens.Reset(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// choice adds one choice. In a stream, only the first of several counts.
+func (d *decoder) choice(c *completion, chunk bool) error {
+	p := &d.piece
+	*p = completion{text: p.text[:0], refusal: p.refusal[:0], calls: p.calls[:0]}
+	index, message := 0, "message"
+	if chunk {
+		message = "delta"
+	}
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "index":
+			index, _, err = d.integer()
+			return err
+		case "finish_reason":
+			text, err := d.string(nil)
+			p.finish = string(text[:min(len(text), maxForeign)])
+			return err
+		case message:
+			return d.message(p)
+		}
+		return d.tokens.SkipValue()
+	})
+	if err != nil || chunk && index != 0 {
+		return err
+	}
+	return c.add(p, chunk)
+}
+
+// add adds what one choice brought.
+func (c *completion) add(p *completion, chunk bool) error {
+	c.choices = true
+	if p.finish != "" && p.finish != "null" {
+		c.finish = p.finish
+	}
+	c.text = append(c.text, p.text...)
+	if chunk || len(p.text) == 0 {
+		c.text = append(c.text, p.refusal...)
+	}
+	for i := range p.calls {
+		if err := c.addCall(&p.calls[i], chunk); err != nil {
+			return err
+		}
+	}
+	size := len(c.text)
+	for i := range c.calls {
+		t := &c.calls[i]
+		size += len(t.id) + len(t.name) + len(t.arguments)
+	}
+	if size > c.limit {
+		return errTooLarge
+	}
+	return nil
+}
+
+// addCall adds a tool call, or in a stream a piece of one: a new index opens a
+// call, a known index continues it.
+func (c *completion) addCall(t *toolCall, chunk bool) error {
+	i := len(c.calls)
+	switch {
+	case !chunk:
+	case t.index >= 0:
+		i = t.index
+	case len(t.id) == 0 && i > 0:
+		i--
+	}
+	if i >= maxTools {
+		return errTools
+	}
+	for len(c.calls) <= i {
+		c.calls = append(c.calls, toolCall{})
+	}
+	of := &c.calls[i]
+	of.id, of.name, of.arguments = append(of.id, t.id...), append(of.name, t.name...), append(of.arguments, t.arguments...)
+	return nil
+}
+
+// message reads a message or a delta.
+func (d *decoder) message(p *completion) error {
+	return d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "content":
+			p.text, err = d.content(p.text[:0])
+		case "refusal":
+			p.refusal, err = d.string(p.refusal[:0])
+		case "tool_calls":
+			err = d.array(func() error { return d.toolCall(p) })
+		default:
+			err = d.tokens.SkipValue()
+		}
+		return err
+	})
+}
+
+// content appends a content to a text: a string, or the texts of a list of parts.
+func (d *decoder) content(text []byte) ([]byte, error) {
+	if d.tokens.PeekKind() != '[' {
+		return d.string(text)
+	}
+	err := d.array(func() error {
+		isText, start := false, len(text)
+		err := d.object(func(name []byte) (err error) {
+			switch string(name) {
+			case "type":
+				var kind []byte
+				kind, err = d.string(d.kind[:0])
+				d.kind, isText = kind, string(kind) == "text"
+			case "text":
+				text, err = d.string(text[:start])
+			default:
+				err = d.tokens.SkipValue()
+			}
+			return err
+		})
+		if !isText {
+			text = text[:start]
+		}
+		return err
+	})
+	return text, err
+}
+
+// toolCall reads a tool call.
+func (d *decoder) toolCall(p *completion) error {
+	if len(p.calls) >= maxTools {
+		return errTools
+	}
+	t := toolCall{index: -1}
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "index":
+			var known bool
+			if t.index, known, err = d.integer(); !known {
+				t.index = -1
+			} else if t.index < 0 {
+				err = errTools
+			}
+		case "id":
+			t.id, err = d.string(nil)
+		case "function":
+			err = d.object(func(name []byte) (err error) {
+				switch string(name) {
+				case "name":
+					t.name, err = d.string(nil)
+				case "arguments":
+					t.arguments, err = d.string(nil)
+				default:
+					err = d.tokens.SkipValue()
+				}
+				return err
+			})
+		default:
+			err = d.tokens.SkipValue()
+		}
+		return err
+	})
+	p.calls = append(p.calls, t)
+	return err
+}
+
+// usage reads the token counts. A missing count is zero.
+func (d *decoder) usage(c *completion) error {
+	if d.tokens.PeekKind() == 'n' {
+		return d.tokens.SkipValue() // as most chunks of a stream have it
+	}
+	var u llm.Usage
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "prompt_tokens":
+			u.InputTokens, _, err = d.integer()
+		case "completion_tokens":
+			u.OutputTokens, _, err = d.integer()
+		default:
+			err = d.tokens.SkipValue()
+		}
+		return err
+	})
+	if errors.Is(err, errForm) || u.InputTokens < 0 || u.OutputTokens < 0 {
+		err = errUsage
+	}
+	if err == nil {
+		c.usage = u
+	}
+	return err
+}
+
+// object calls member with the name of each member, which must read the value.
+// null is an object without members.
+func (d *decoder) object(member func(name []byte) error) error {
+	if open, err := d.enter('{'); !open || err != nil {
+		return err
+	}
+	for d.tokens.PeekKind() == '"' {
+		raw, err := d.tokens.ReadValue()
+		if err != nil {
+			return err
+		}
+		name := []byte(raw[1 : len(raw)-1])
+		if bytes.IndexByte(name, '\\') >= 0 {
+			name, _ = jsontext.AppendUnquote(nil, raw)
+		}
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.tokens.ReadToken() // the end, or the error
+	return err
+}
+
+// array calls item for each item, which must read it. null is an array without items.
+func (d *decoder) array(item func() error) error {
+	if open, err := d.enter('['); !open || err != nil {
+		return err
+	}
+	for {
+		switch d.tokens.PeekKind() {
+		case ']', 0:
+			_, err := d.tokens.ReadToken() // the end, or the error
+			return err
+		}
+		if err := item(); err != nil {
+			return err
+		}
+	}
+}
+
+// enter reads the opening token of a container. null opens nothing.
+func (d *decoder) enter(kind jsontext.Kind) (open bool, err error) {
+	switch d.tokens.PeekKind() {
+	case kind:
+		_, err := d.tokens.ReadToken()
+		return true, err
+	case 'n', 0:
+		return false, d.tokens.SkipValue()
+	}
+	return false, errForm
+}
+
+// string appends a string to a text. null is empty.
+func (d *decoder) string(text []byte) ([]byte, error) {
+	switch d.tokens.PeekKind() {
+	case '"':
+		raw, err := d.tokens.ReadValue()
+		if err != nil {
+			return text, err
+		}
+		text, _ = jsontext.AppendUnquote(text, raw) // invalid UTF-8 is replaced
+		return text, nil
+	case 'n', 0:
+		return text, d.tokens.SkipValue()
+	}
+	return text, errForm
+}
+
+// integer reads an integer. null is none.
+func (d *decoder) integer() (n int, known bool, err error) {
+	switch d.tokens.PeekKind() {
+	case '0':
+		raw, err := d.tokens.ReadValue()
+		if err != nil {
+			return 0, false, err
+		}
+		if len(raw) > 20 {
+			return 0, false, errForm
+		}
+		if n, err = strconv.Atoi(string(raw)); err != nil {
+			return 0, false, errForm
+		}
+		return n, true, nil
+	case 'n', 0:
+		return 0, false, d.tokens.SkipValue()
+	}
+	return 0, false, errForm
+}
