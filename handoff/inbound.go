@@ -36,8 +36,9 @@ type Validator interface {
 
 // GateInbound rules on a reply and makes the envelope of a result.
 //
-// The reply must come within the contract's life, claim nothing above its
-// ceiling, match the schema (nil: any text does), and carry the required tags.
+// The reply must come within the contract's life, be at most [MaxReply] bytes
+// large, claim nothing above its ceiling, match the schema (nil: any text does),
+// and carry the required tags.
 // The label is computed and never taken from the reply: as sensitive as what
 // the contract let in, and gone with the part that expires first. It is trusted
 // by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
@@ -59,6 +60,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		return refuse(RuleContract, "the reply came after the contract had ended")
 	}
+	if r.tooLarge() {
+		return refuse(RuleReplySize, tooLargeReply)
+	}
 	if r.Claim != nil && *r.Claim > k.MaxOutput {
 		return refuse(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
 	}
@@ -69,6 +73,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	payload, err := r.payload(schema)
 	if err != nil {
 		return refuse(RuleSchema, err.Error())
+	}
+	if r.tooLarge() { // with the structured part that the text holds
+		return refuse(RuleReplySize, tooLargeReply)
 	}
 	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
 		return refuse(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))

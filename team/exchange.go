@@ -331,7 +331,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 		x.message, x.fault = s.message, s.fault
 	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
 		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
-		x.message = err.Error()
+		x.message = x.run.errorText(err.Error())
 	case errors.Is(err, ErrReplay):
 		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
 	case held && !x.asked && s == nil: // the gate names rules and labels
@@ -371,6 +371,9 @@ func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
 	}
 	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	if !handoff.Showable(x.text, x.structured) {
+		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func code(err error) string {
 		switch held.Decision.Rule {
 		case handoff.RuleSchema:
 			return CodeSchema
-		case handoff.RuleClaim, handoff.RuleTags:
+		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleReplySize:
 			return CodeReply
 		case handoff.RuleContract: // the reply came too late
 			return CodeTimeout

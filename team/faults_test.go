@@ -40,8 +40,8 @@ func TestG02UnsoundValuesAreHeld(t *testing.T) {
 		why    string
 	}{
 		{"sound", `{"score":7,"story":"` + canary + `"}`, true, []task.Path{"/score"}, "", "", ""},
-		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "reader", handoff.CodeHeld, "bytes, at most"},
-		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", team.CodeReply, "larger than 4 MiB"},
+		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeReply, "larger than 4 MiB"},
 		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", team.CodeSchema, "deep"},
 		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
 		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeSchema, "duplicate key"},

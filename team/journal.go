@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"crypto/sha256"
+	"strings"
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
@@ -52,12 +53,20 @@ func (r *run) sizeOf(in *Input) int {
 	return len(in.Text)
 }
 
+// The reasons of all failures share so many bytes of the last entry, which a
+// journal keeps in one line; each has at least so many.
+const (
+	reasonsInEnd = 1 << 20
+	leastReason  = 256
+)
+
 // ending is what the journal keeps of how the run ended.
 func (r *run) ending(res *Result) event.Entry {
 	if r.ledger == nil {
 		return event.Entry{}
 	}
 	end := &event.End{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings}
+	room := max(reasonsInEnd/(len(res.Errors)+1), leastReason)
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
 		e := event.Ended{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status}
@@ -66,6 +75,9 @@ func (r *run) ending(res *Result) event.Entry {
 		}
 		if t.Error != nil {
 			e.Reason, e.Code, e.Root = t.Error.Message, t.Error.Code, t.Error.Root
+		}
+		if len(e.Reason) > room { // whole it stands with the exchange
+			e.Reason = strings.ToValidUTF8(e.Reason[:room], "") + "…"
 		}
 		end.Tasks = append(end.Tasks, e)
 	}

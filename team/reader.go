@@ -2,7 +2,6 @@ package team
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -71,11 +70,12 @@ func withheld(level label.Classification) string { return "[withheld: " + level.
 func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
 	now := time.Now()
 	k := x.contract
+	said = r.errorText(said)
 	if k.Session == "" { // nothing was sent yet: the words are ours
 		return r.ours(x, code, said, now)
 	}
 	gate := handoff.Compartment{Contract: k}
-	e, err := gate.GateFault(envelope.ID(k.Session+"/error"), strings.ToValidUTF8(said, "\uFFFD"), x.sealed, now)
+	e, err := gate.GateFault(envelope.ID(k.Session+"/error"), said, x.sealed, now)
 	if err != nil {
 		return code, nil
 	}
@@ -88,6 +88,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 
 // ours returns an error in the words of the runtime, which quote nobody.
 func (r *run) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
+	said = r.errorText(said)
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + x.task.ID), Producer: handoff.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
 	}, envelope.Text(said))
