@@ -30,10 +30,12 @@ bench:
 	$(GO) test ./handoff ./redact ./flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Table)$$' -benchtime 1s
 
 # What a journal costs: completions a second beside bare inserts of the same bytes, a
-# run with and without it, reading a long run back, taking one up, taking all from another.
+# run with and without it, reading a long run back, taking one up, taking all from another,
+# removing old runs, and other runs meanwhile.
 bench-journal:
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume)$$' -benchtime 3x
+	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
 
 # What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
 corpora:

@@ -113,6 +113,13 @@ func (c *commit) finish(d *draft) {
 	}
 }
 
+// fail ends the runs of which the commit had something.
+func (c *commit) fail(err error) {
+	for _, r := range c.of {
+		c.refuse(r, err)
+	}
+}
+
 // settle takes in what became of the batches.
 func (c *commit) settle(p *pen) {
 	for i, b := range c.batches {

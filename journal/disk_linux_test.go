@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // mounted mounts a small disk, or skips the test where that is not allowed.
-func mounted(t *testing.T) string {
+func mounted(t *testing.T, size string) string {
 	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=400k"); err != nil {
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("a disk cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(folder, syscall.MNT_DETACH)) })
@@ -26,12 +27,12 @@ func mounted(t *testing.T) string {
 
 func TestDiskThatIsFull(t *testing.T) {
 	t.Parallel()
-	requireFull(t, filepath.Join(mounted(t), "runs.db"), journal.Options{})
+	requireFull(t, filepath.Join(mounted(t, "700k"), "runs.db"), journal.Options{})
 }
 
 func TestDiskThatIsReadOnly(t *testing.T) {
 	t.Parallel()
-	folder := mounted(t)
+	folder := mounted(t, "700k")
 	path := filepath.Join(folder, "runs.db")
 	for name, text := range files(t, filepath.Dir(written(t, 3))) {
 		put(t, filepath.Join(folder, name), text)
@@ -57,7 +58,7 @@ func TestDiskThatIsReadOnly(t *testing.T) {
 
 // moved copies a journal that is not open to a small disk and leaves so much room there.
 func moved(t *testing.T, room int64) (path string) {
-	folder := mounted(t)
+	folder := mounted(t, "700k")
 	for name, text := range files(t, filepath.Dir(written(t, 3))) {
 		put(t, filepath.Join(folder, name), text)
 	}
@@ -117,6 +118,67 @@ func TestRunIsRemovedWhereLittleRoomIs(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
+// On a disk without a free byte old runs can be removed, also from a journal of
+// the form without an index and where a killed process left its log.
+func TestOldRunsAreRemovedFromAFullDisk(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, path string){
+		"closed":           func(*testing.T, string) {},
+		"an older form":    func(t *testing.T, path string) { edit(t, path, "drop index answers_of", "pragma user_version = 1") },
+		"a log left there": leaveLog,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := mounted(t, "6m")
+			path := filepath.Join(folder, "runs.db")
+			filled(t, path, 12, 30)
+			change(t, path)
+			fill(t, folder, 0)
+			_, err := journal.Open(path, journal.Options{})
+			require.ErrorIs(t, err, journal.ErrFull)
+
+			j, err := journal.Open(path, journal.Options{UseReserve: true})
+			require.NoError(t, err)
+			gone, bytes, err := j.Remove(t.Context(), journaltest.Noon.Add(11*time.Minute))
+			require.NoError(t, err)
+			require.Subset(t, gone, []string{"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10"})
+			require.Greater(t, bytes, int64(500<<10))
+			require.NoError(t, j.Close())
+
+			j, err = journal.Open(path, journal.Options{})
+			require.NoError(t, err, "there is room again")
+			list, err := j.Runs(t.Context())
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+			r, err := j.Begin(t.Context(), journal.Info{Run: "new"})
+			require.NoError(t, err)
+			write(t, r, 10)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+			at, err := os.Stat(path + ".reserve")
+			require.NoError(t, err, "for the next time")
+			require.EqualValues(t, 256<<10, at.Size())
+		})
+	}
+}
+
+// leaveLog has a journal on a disk as after the process was killed that wrote to it.
+func leaveLog(t *testing.T, path string) {
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "last", Time: journaltest.Noon.Add(5 * time.Minute)})
+	require.NoError(t, err)
+	write(t, r, 20)
+	_, err = r.Close(t.Context())
+	require.NoError(t, err)
+	left := files(t, filepath.Dir(path))
+	require.NoError(t, j.Close())
+	for _, name := range []string{"runs.db", "runs.db-wal"} {
+		put(t, filepath.Join(filepath.Dir(path), name), left[name])
+	}
+}
+
 // What stands ahead of a file can only be read where there is room for its index.
 func TestFullDiskWithLinesAheadOfTheFile(t *testing.T) {
 	t.Parallel()
@@ -126,7 +188,7 @@ func TestFullDiskWithLinesAheadOfTheFile(t *testing.T) {
 	r, err := open.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	write(t, r, 3)
-	folder := mounted(t)
+	folder := mounted(t, "700k")
 	for name, text := range files(t, filepath.Dir(source)) {
 		if name != "runs.db-shm" {
 			put(t, filepath.Join(folder, name), text)

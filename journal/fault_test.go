@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -146,7 +147,7 @@ func TestFilesOfAJournalAreTheirOwners(t *testing.T) {
 		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), e.Name())
 		names = append(names, strings.TrimPrefix(e.Name(), filepath.Base(path)))
 	}
-	require.Equal(t, []string{"", "-shm", "-wal", ".key"}, names)
+	require.Equal(t, []string{"", "-shm", "-wal", ".key", ".reserve"}, names)
 	require.NoError(t, j.Close())
 }
 
@@ -165,8 +166,29 @@ func TestKeyFileThatIsMissing(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "another key would not be the one that is missing")
 }
 
-// requireFull fails unless a journal whose disk is full says so, to everybody
-// from then on, and has what was durable before.
+// filled makes a journal of runs of so many tasks, which began a minute apart.
+func filled(t testing.TB, path string, runs, tasks int) {
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	for n := range runs {
+		id := fmt.Sprintf("r%d", n)
+		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon.Add(time.Duration(n) * time.Minute)})
+		require.NoError(t, err)
+		story := journaltest.NewTeller(id, uint64(n))
+		var all []event.Entry
+		for i := range tasks {
+			before, after := story.Complete(n*tasks+i, 1000)
+			all = append(append(all, before...), after...)
+		}
+		require.NoError(t, journaltest.Append(r, all...))
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+	}
+	require.NoError(t, j.Close())
+}
+
+// requireFull fails unless a journal whose disk is full says so, to the run of
+// which something was lost from then on, and has what was durable before.
 func requireFull(t *testing.T, path string, o journal.Options) {
 	j, err := journal.Open(path, o)
 	require.NoError(t, err)
@@ -189,7 +211,7 @@ func requireFull(t *testing.T, path string, o journal.Options) {
 	s, loading := j.Load(t.Context(), "r1")
 	require.NoError(t, loading)
 	require.Len(t, s.History.Log, kept, "all that was said to be durable, and no more")
-	require.ErrorIs(t, j.Close(), journal.ErrFull)
+	require.NoError(t, j.Close(), "that something was lost was said, and its run is released")
 }
 
 func TestFileThatMayNotGrow(t *testing.T) {
@@ -197,35 +219,168 @@ func TestFileThatMayNotGrow(t *testing.T) {
 	requireFull(t, filepath.Join(t.TempDir(), "runs.db"), journal.Options{}.Pages(60))
 }
 
-func TestFileThatIsLocked(t *testing.T) {
-	t.Parallel()
-	path := written(t, 1)
-	o := journal.Options{}.Busy(50 * time.Millisecond)
-	j, err := journal.Open(path, o)
-	require.NoError(t, err)
-	r, _, err := j.Resume(t.Context(), "")
-	require.NoError(t, err)
+// locked keeps a file from being written until the returned function is called.
+func locked(t *testing.T, path string) (unlock func()) {
 	other, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	conn, err := other.Conn(t.Context())
 	require.NoError(t, err)
 	_, err = conn.ExecContext(t.Context(), "begin immediate")
 	require.NoError(t, err)
+	return func() {
+		_, err = conn.ExecContext(t.Context(), "rollback")
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(conn.Close(), other.Close()))
+	}
+}
+
+// While a file is locked for too long the journal says so, and afterwards it
+// works again by itself; only the run of which something was lost is at its end,
+// and can be resumed.
+func TestJournalRecoversAfterALock(t *testing.T) {
+	t.Parallel()
+	path := written(t, 1)
+	j, err := journal.Open(path, journal.Options{}.Busy(50*time.Millisecond))
+	require.NoError(t, err)
+	r, _, err := j.Resume(t.Context(), "")
+	require.NoError(t, err)
+	idle, err := j.Begin(t.Context(), journal.Info{Run: "idle"})
+	require.NoError(t, err)
+	unlock := locked(t, path)
 
 	_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.ErrorIs(t, err, journal.ErrLocked)
 	story := journaltest.NewTeller("r1", 1)
-	err = journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...)
+	ready := story.Events(story.Task(1), event.TaskReady)
+	err = journaltest.Append(r, ready...)
 	require.ErrorIs(t, err, journal.ErrLocked)
-	s, err := j.Load(t.Context(), "")
+	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err, "it can be read")
 	require.Len(t, s.History.Log, 2)
+	unlock()
 
-	_, err = conn.ExecContext(t.Context(), "rollback")
+	require.ErrorIs(t, journaltest.Append(r, ready...), journal.ErrLocked, "there is a gap in this run")
+	require.NoError(t, journaltest.Append(idle, ready...))
+	other, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.NoError(t, err)
-	require.NoError(t, errors.Join(conn.Close(), other.Close()))
-	require.ErrorIs(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...), journal.ErrLocked, "the first error stays")
-	require.ErrorIs(t, j.Close(), journal.ErrLocked)
+	require.NoError(t, journaltest.Append(other, ready...))
+	_, err = r.Close(t.Context())
+	require.ErrorIs(t, err, journal.ErrLocked)
+	again, s, err := j.Resume(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, s.History.Log, 2)
+	require.NoError(t, journaltest.Append(again, ready...))
+	head, err := again.Close(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	require.NoError(t, j.Close())
+}
+
+// A disk that gets room again is the same.
+func TestJournalRecoversOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	filled(t, path, 4, 30)
+	at, err := os.Stat(path)
+	require.NoError(t, err)
+	j, err := journal.Open(path, journal.Options{}.Pages(int(at.Size())/4096+20))
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "full"})
+	require.NoError(t, err)
+	story := journaltest.NewTeller("full", 9)
+	for n := 0; err == nil; n++ {
+		_, after := story.Complete(n, 3000)
+		err = journaltest.Append(r, after...)
+	}
+	require.ErrorIs(t, err, journal.ErrFull)
+	_, err = r.Close(t.Context())
+	require.ErrorIs(t, err, journal.ErrFull)
+	gone, _, err := j.Remove(t.Context(), journaltest.Noon.Add(time.Hour))
+	require.NoError(t, err)
+	require.Len(t, gone, 4)
+	again, _, err := j.Resume(t.Context(), "full")
+	require.NoError(t, err, "it was released when it was closed")
+	write(t, again, 3)
+	_, err = again.Close(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+}
+
+// The lease of a run that failed is released though nothing could be written
+// when it was closed: with the next beat that finds the file free.
+func TestFailedRunIsReleasedOnceTheJournalCanBeWritten(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir() // outside, where the clock is the real one
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(folder, "runs.db")
+		j, err := journal.Open(path, journal.Options{}.Busy(2*time.Second))
+		require.NoError(t, err)
+		other, err := journal.Open(path, journal.Options{}.Busy(2*time.Second))
+		require.NoError(t, err)
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		unlock := locked(t, path)
+		story := journaltest.NewTeller("r1", 1)
+		require.ErrorIs(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...), journal.ErrLocked)
+		_, err = r.Close(t.Context())
+		require.ErrorIs(t, err, journal.ErrLocked)
+		unlock()
+		_, _, err = other.Resume(t.Context(), "r1")
+		require.ErrorIs(t, err, journal.ErrLeased)
+		time.Sleep(6 * time.Second)
+		again, _, err := other.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		_, err = again.Close(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, other.Close())
+		require.NoError(t, j.Close())
+	})
+}
+
+// Once Hurry is closed, a locked file is waited for 1 s and not 30.
+func TestHurryShortensTheWaitForALockedFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		path, hurry := filepath.Join(folder, "runs.db"), make(chan struct{})
+		j, err := journal.Open(path, journal.Options{Hurry: hurry})
+		require.NoError(t, err)
+		unlock := locked(t, path)
+		began := time.Now()
+		_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
+		require.ErrorIs(t, err, journal.ErrLocked)
+		require.InDelta(t, 30, time.Since(began).Seconds(), 1)
+		began = time.Now()
+		time.AfterFunc(10*time.Second, func() { close(hurry) })
+		_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
+		require.ErrorIs(t, err, journal.ErrLocked)
+		require.InDelta(t, 10, time.Since(began).Seconds(), 1)
+		began = time.Now()
+		_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
+		require.ErrorIs(t, err, journal.ErrLocked)
+		require.InDelta(t, 1, time.Since(began).Seconds(), 1)
+		unlock()
+		require.NoError(t, j.Close())
+	})
+}
+
+// A wait for a locked file ends with its context, and with the lock.
+func TestWaitForALockedFile(t *testing.T) {
+	t.Parallel()
+	path := written(t, 1)
+	j, err := journal.Open(path, journal.Options{}.Busy(time.Hour))
+	require.NoError(t, err)
+	unlock := locked(t, path)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("the user has stopped it")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(stopped) })
+	_, err = j.Begin(ctx, journal.Info{Run: "r2"})
+	require.ErrorIs(t, err, stopped)
+	time.AfterFunc(20*time.Millisecond, unlock)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
+	require.NoError(t, err)
+	write(t, r, 1)
+	require.NoError(t, j.Close())
 }
 
 func TestPageThatIsDamaged(t *testing.T) {

@@ -18,7 +18,15 @@ type Options struct {
 	Holder   *Holder          // who takes up runs; nil means this process
 	Logger   *slog.Logger     // nil discards
 
-	busy  time.Duration // how long a file may be locked by others; zero means 5 s
+	// UseReserve lets [Open] use the room that the journal keeps for [Journal.Remove]
+	// if the disk is full, so that runs can be removed to make room.
+	UseReserve bool
+
+	// Hurry, once it is closed, limits each wait for a file that other processes
+	// keep locked to 1 s. Without it a wait takes up to 30 s.
+	Hurry <-chan struct{}
+
+	busy  time.Duration // the longest wait for a locked file; zero means 30 s
 	pages int           // how many pages the file may have; zero means any number
 }
 
@@ -43,7 +51,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.busy == 0 {
-		o.busy = 5 * time.Second
+		o.busy = 30 * time.Second
 	}
 	return o
 }

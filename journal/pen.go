@@ -15,7 +15,9 @@ import (
 var ErrLost = errors.New("another process has taken the run over")
 
 // A pen is the one goroutine that writes. All that waits for it becomes durable
-// in one commit, in the order in which it came.
+// in one commit, in the order in which it came. If a commit fails, the runs of
+// which it had something are at their end: nothing more of them is written, since
+// it would stand behind a gap. Other runs are not affected.
 type pen struct {
 	j       *Journal
 	opening sync.WaitGroup // who begins a run: the store is open until they are through
@@ -29,7 +31,7 @@ type pen struct {
 	refuses bool           // a goroutine answers what came too late
 	open    map[int64]*Run // whose leases are to be renewed
 
-	err error // the first; nothing is written after it. The goroutine's
+	err error // why the last write failed; nil if it succeeded. The goroutine's
 }
 
 func newPen(j *Journal) *pen {
@@ -108,7 +110,7 @@ func (p *pen) dismiss(r *Run) {
 }
 
 // stop ends the goroutine once all that was put is written, and returns the
-// error that kept it from that.
+// error of the last write.
 func (p *pen) stop() error {
 	p.mu.Lock()
 	p.stopped = true
@@ -127,7 +129,7 @@ func (p *pen) run() {
 		select {
 		case <-p.wake:
 		case <-beat.C:
-			p.renew()
+			p.renew(p.opened()...)
 		}
 		for {
 			list, over := p.take()
@@ -152,22 +154,24 @@ func (p *pen) take() (list []*order, over bool) {
 	return list, p.over
 }
 
-// write makes a commit of orders and tells whoever waits for them.
+// write makes a commit of orders and reports to whoever waits for them.
 func (p *pen) write(list []*order) {
 	c := commit{now: p.j.o.Now(), runs: map[*Run][]*order{}}
-	if p.err == nil {
-		for _, o := range list {
-			c.add(o)
-		}
-		c.cut()
-		p.err = p.j.fail("write", p.j.store.commit(context.Background(), c.batches))
+	for _, o := range list {
+		c.add(o)
 	}
-	if p.err == nil {
-		c.settle(p)
+	c.cut()
+	if len(c.batches) > 0 {
+		if p.err = p.j.fail("write", p.j.store.commit(context.Background(), c.batches)); p.err != nil {
+			c.fail(p.err)
+		} else {
+			c.settle(p)
+		}
 	}
 	for _, o := range list {
-		if p.err != nil {
-			o.err = p.err
+		if o.close && o.run.err != nil { // the lease did not end with the commit
+			o.run.over = true
+			p.renew(o.run)
 		}
 		o.answer(p.j.fail("write", o.err))
 	}
@@ -180,22 +184,37 @@ func (o *order) answer(err error) {
 	}
 }
 
-// renew tells everybody that the open runs are still this process's.
-func (p *pen) renew() {
-	for _, r := range p.opened() {
-		if p.err != nil || r.err != nil {
+// renewing is how long the pen waits for a locked file to renew leases: it
+// writes nothing meanwhile, and tries again with the next beat.
+const renewing = time.Second
+
+// renew renews the leases of runs. The lease of a run that was closed, but could
+// not be written to its end, is released.
+func (p *pen) renew(runs ...*Run) {
+	ctx, cancel := context.WithTimeout(context.Background(), renewing)
+	defer cancel()
+	for _, r := range runs {
+		if errors.Is(r.err, ErrLost) {
 			continue
 		}
-		next := r.lease.next(p.j.me, p.j.o.Now())
-		ok, err := p.j.store.lend(context.Background(), r.row.n, &r.lease, &next)
+		next := new(r.lease.next(p.j.me, p.j.o.Now()))
+		if r.over {
+			next = nil
+		}
+		ok, err := p.j.store.lend(ctx, r.row.n, &r.lease, next)
+		if err == nil {
+			p.err = nil // the journal can be written again
+		}
 		switch {
-		case err != nil: // what is written next finds whether it still is
-			p.j.o.Logger.Warn("a run of the journal could not be kept as this process's", "run", r.row.id, "error", err)
-		case ok:
-			r.lease = next
-		default:
-			r.err = ErrLost
+		case err != nil: // the next commit finds whether the lease still stands
+			p.j.o.Logger.Warn("the lease of a run could not be written", "run", r.row.id, "error", err)
+		case !ok:
+			r.err = cmp.Or(r.err, ErrLost)
 			p.dismiss(r)
+		case r.over:
+			p.dismiss(r)
+		default:
+			r.lease = *next
 		}
 	}
 }

@@ -6,10 +6,15 @@ import (
 	"time"
 )
 
-// Remove removes the runs that began before a time, but none that somebody works
-// on, and gives their space back. It returns the ids of those that went, the
-// newest first and also with an error, and how many bytes the journal is smaller
-// by, which is zero with an error.
+// Remove removes the runs that began before a time, except those that a process
+// works on, and returns their space to the file system. It writes in short
+// transactions and rests between them, so that other processes can write
+// meanwhile. On a full disk it uses the room that the journal keeps in reserve.
+//
+// It returns the ids of the runs that are gone, the newest first and also with an
+// error, and by how many bytes the journal became smaller, zero with an error. If
+// it is interrupted, a run that is gone may still take space, which the next
+// Remove returns.
 func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, bytes int64, err error) {
 	if err := j.writable(); err != nil {
 		return nil, 0, j.fail("write", err)
@@ -19,9 +24,6 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 		return nil, 0, j.fail("read", err)
 	}
 	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) })
-	if len(old) == 0 {
-		return nil, 0, nil
-	}
 	now := j.o.Now()
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {

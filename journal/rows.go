@@ -16,24 +16,28 @@ func stamp(t time.Time) int64 { return t.UnixNano() }
 // moment returns the time that a row has.
 func moment(n int64) time.Time { return time.Unix(0, n).UTC() }
 
-// update makes one transaction.
+// update makes one transaction. While other processes keep the file locked it
+// tries again, so do may be called several times.
 func (f *file) update(ctx context.Context, do func(tx *sql.Tx) error) error {
 	if f.write == nil {
 		return ErrReadOnly
 	}
-	tx, err := f.write.BeginTx(ctx, nil)
-	if err != nil {
-		return f.explain(err)
-	}
-	defer tx.Rollback() //nolint:errcheck // of what is not committed
-	if err := do(tx); err != nil {
-		return f.explain(err)
-	}
-	return f.explain(tx.Commit())
+	return f.explain(f.patiently(ctx, func() error {
+		tx, err := f.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // of what is not committed
+		if err := do(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}))
 }
 
 func (f *file) head(ctx context.Context) (state []byte, err error) {
-	err = f.read.QueryRowContext(ctx, "select state from batches where run = (select max(n) from runs) order by n desc limit 1").Scan(&state)
+	err = f.read.QueryRowContext(ctx, `select state from batches where run =
+(select n from runs r where not exists (select 1 from turns where run = r.n and status = ?) order by n desc limit 1) order by n desc limit 1`, removed).Scan(&state)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -176,7 +180,7 @@ func (f *file) runs(ctx context.Context, prefix string) (list []row, err error) 
 	rows, err := f.read.QueryContext(ctx, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
 from runs r left join leases l on l.run = r.n
 left join turns t on t.n = (select max(n) from turns where run = r.n)
-where substr(r.id, 1, length(?1)) = ?1 order by r.n desc`, prefix)
+where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc`, prefix, removed)
 	if err != nil {
 		return nil, f.explain(err)
 	}

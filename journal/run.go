@@ -27,6 +27,7 @@ type Run struct {
 	lines *trace.Lines
 	lease lease
 	err   error // the first: nothing is written after it
+	over  bool  // it was closed after an error; only its lease is left to release
 }
 
 // Begin begins a run, which is this process's until it is closed. The chain of
@@ -155,9 +156,13 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	return nil
 }
 
-// Close writes the closing line of the chain, gives the run up, and returns the
+// Close writes the closing line of the chain, releases the run, and returns the
 // head of the chain. It returns when that is durable, or the context ends. A
 // second Close returns ErrClosed.
+//
+// If something of the run could not be written, Close returns why, and releases
+// the run all the same, so that it can be resumed: at once, or as soon as the
+// journal can be written again.
 func (r *Run) Close(ctx context.Context) (audit.Head, error) {
 	o := &order{run: r, close: true}
 	if err := r.await(ctx, o); err != nil {

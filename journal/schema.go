@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -11,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next: the first
 // makes an empty file one of version 1. There is no way back.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -61,6 +62,13 @@ create table leases (
 	return err
 }
 
+// indexAnswers lets the answers of a run be found, to remove them. All else in
+// this package works without the index; see [file.migrate].
+func indexAnswers(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, "create index answers_of on answers (run)")
+	return err
+}
+
 // A VersionError says that a journal was written by a newer program.
 type VersionError struct{ Have, Know int }
 
@@ -68,7 +76,22 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
 }
 
-// migrate brings a file to the newest version, at once or not at all.
+// migrate brings a file to the newest version, at once or not at all. Where the
+// disk has no room for the index of version 2, the file stays as it is: it works
+// without, and runs can be removed to make room.
+func (f *file) migrate(ctx context.Context) error {
+	is, err := identity(ctx, f.write)
+	if err != nil || is.version == version {
+		return err
+	}
+	err = migrate(ctx, f.write)
+	if is.version == 1 && errors.Is(f.explain(err), ErrFull) {
+		f.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", f.path, "error", err)
+		return nil
+	}
+	return err
+}
+
 func migrate(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

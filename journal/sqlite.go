@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -44,23 +45,36 @@ func (j *Journal) open() error {
 	if f.path, err = filepath.Abs(j.path); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	used, err := f.look(ctx) // before anything is changed
+	d, err := f.openAll(context.Background(), j.path+".key")
+	if errors.Is(err, ErrFull) && j.o.UseReserve && f.useReserve() {
+		d, err = f.openAll(context.Background(), j.path+".key")
+	}
 	if err != nil {
-		return errors.Join(f.explain(err), f.close())
-	}
-	d, err := loadDigestKey(j.path+".key", rand.Reader, !used && !j.o.ReadOnly)
-	if err != nil && (used || !j.o.ReadOnly) {
-		return errors.Join(f.explain(err), f.close())
-	}
-	if err := f.open(ctx); err != nil {
-		return errors.Join(f.explain(err), f.close())
+		return err
 	}
 	j.store, j.vault = f, &vault{sealer: s, digests: d}
 	if !j.o.ReadOnly {
 		j.pen = newPen(j)
 	}
 	return nil
+}
+
+// openAll opens the file, and key, that of its key. Unless it succeeds, nothing is left open.
+func (f *file) openAll(ctx context.Context, key string) (d *digester, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(f.explain(err), f.close())
+		}
+	}()
+	used, err := f.look(ctx) // before anything is changed
+	if err != nil {
+		return nil, err
+	}
+	d, err = loadDigestKey(key, rand.Reader, !used && !f.o.ReadOnly)
+	if err != nil && (used || !f.o.ReadOnly) {
+		return nil, err
+	}
+	return d, f.open(ctx)
 }
 
 // A file is a store in a file of SQLite.
@@ -175,7 +189,7 @@ func (f *file) prepare(ctx context.Context) (err error) {
 	if err := errors.Join(made.Chmod(0o600), made.Close()); err != nil {
 		return err
 	}
-	settings := url.Values{"_txlock": {"immediate"}}
+	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(0)"}} // see patiently
 	if f.o.pages > 0 {
 		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", f.o.pages))
 	}
@@ -185,12 +199,13 @@ func (f *file) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	f.write.SetMaxOpenConns(1)
-	if err := f.patiently(func() error { return migrate(ctx, f.write) }); err != nil {
+	if err := f.patiently(ctx, func() error { return f.migrate(ctx) }); err != nil {
 		return err
 	}
-	if err := f.patiently(func() error { return f.ahead(ctx) }); err != nil {
+	if err := f.patiently(ctx, func() error { return f.ahead(ctx) }); err != nil {
 		return err
 	}
+	f.keepReserve()
 	if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
 		return err
 	}
@@ -210,21 +225,39 @@ func (f *file) ahead(ctx context.Context) error {
 	return nil
 }
 
-// patiently tries again while another process makes the same file, where SQLite
-// does not wait by itself.
-func (f *file) patiently(do func() error) error {
-	for began := time.Now(); ; {
+// hurried is how long a locked file is waited for once [Options].Hurry is closed.
+const hurried = time.Second
+
+// patiently calls do until the file is not locked by others any more, the time
+// for that is over, or the context ends. It waits in place of SQLite, which
+// cannot be interrupted and asks at fixed times, up to 100 ms apart: a process
+// that writes often would be met at work nearly every time.
+func (f *file) patiently(ctx context.Context, do func() error) error {
+	began := time.Now()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > f.o.busy {
-			return err
+		if err != nil && (code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > hurried && isClosed(f.o.Hurry)) {
+			err = backoff.Permanent(err)
 		}
-		time.Sleep(5 * time.Millisecond)
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(f.o.busy), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: time.Millisecond, Multiplier: 1.5, MaxInterval: 20 * time.Millisecond, RandomizationFactor: 0.5,
+	}))
+	return err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
 // connect returns handles with these settings.
 func (f *file) connect(settings url.Values) (*sql.DB, error) {
-	for _, p := range []string{fmt.Sprintf("busy_timeout(%d)", f.o.busy.Milliseconds()), "synchronous(full)", "temp_store(memory)", "cell_size_check(true)"} {
+	for _, p := range []string{"synchronous(full)", "temp_store(memory)", "cell_size_check(true)"} {
 		settings.Add("_pragma", p)
 	}
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(f.path), OmitHost: true, RawQuery: settings.Encode()}
@@ -236,7 +269,8 @@ func (f *file) reading() url.Values {
 	if f.still {
 		return url.Values{"mode": {"ro"}, "immutable": {"1"}}
 	}
-	return url.Values{"mode": {"ro"}, "_pragma": {"query_only(true)"}}
+	busy := fmt.Sprintf("busy_timeout(%d)", min(f.o.busy, 5*time.Second).Milliseconds()) // only while another process recovers the file
+	return url.Values{"mode": {"ro"}, "_pragma": {busy, "query_only(true)"}}
 }
 
 // alone reports whether SQLite cannot read a file only because it cannot make

@@ -3,94 +3,318 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"time"
 )
 
-// remove removes the rows of runs, one run after the other so that others come
-// to write meanwhile, overwrites them, and cuts the file.
+// removed is the status, in the last turn of a run, that says that the run is
+// being removed: it is not listed any more, though some of its rows may be left.
+const removed = "removed"
+
+// removing is how long one transaction of a removal takes at most, if its first
+// statement does not take longer. Other processes wait that long to write.
+const removing = 10 * time.Millisecond
+
+// A removal removes runs from a file.
+type removal struct {
+	f    *file
+	idle func(*lease) bool
+
+	others bool // another process holds a run, and may write
+
+	// most is how many rows or pages one statement removes. After an error it is
+	// one, since the disk may be full: then each transaction changes few pages, and
+	// a checkpoint after it keeps the log ahead of the file short. It doubles with
+	// each success.
+	most int64
+
+	lent       *sql.Stmt
+	statements [len(removeRows)]*sql.Stmt
+}
+
+// mostRows is how many rows one statement of a removal removes at most.
+const mostRows = 256
+
+func (m *removal) careful() bool { return m.most < mostRows }
+
+// again reports whether to try again what failed, with less at a time.
+func (m *removal) again(ctx context.Context) bool {
+	if m.most == 1 || ctx.Err() != nil {
+		return false
+	}
+	m.most = 1
+	m.f.checkpoint(ctx)
+	return true
+}
+
+// done takes in that a transaction succeeded, which began at a time. It leaves the
+// file to others for as long as it was kept from them, or for a part of that if
+// only a process that is about to begin a run can wait for it.
+func (m *removal) done(ctx context.Context, began time.Time) error {
+	if m.careful() {
+		m.f.checkpoint(ctx)
+		m.most *= 2
+	}
+	rest := min(time.Since(began), 5*removing)
+	if !m.others {
+		rest /= 4
+	}
+	return wait(ctx, rest)
+}
+
+// remove removes the rows of runs and shrinks the file.
 func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
 	before, err := f.size(ctx)
 	if err != nil {
 		return nil, 0, f.explain(err)
 	}
-	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = on"); err != nil {
+	// Free pages are cut off in the end, so only what stays in a page that others
+	// use has to be overwritten.
+	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 500"); err != nil {
 		return nil, 0, f.explain(err)
 	}
-	for _, r := range runs {
-		went, err := f.removeRun(ctx, r.n, idle)
-		if err != nil {
-			return gone, 0, err
-		}
-		if went {
-			gone = append(gone, r)
-		}
+	defer f.write.ExecContext(context.WithoutCancel(ctx), "pragma wal_autocheckpoint = 4000") //nolint:errcheck // it sets a number
+	m := &removal{f: f, idle: idle, most: mostRows}
+	defer m.close()
+	if err := m.prepare(ctx); err != nil {
+		return nil, 0, f.explain(err)
 	}
-	if err := f.shrink(ctx); err != nil {
-		return gone, 0, f.explain(err)
+	gone, err = m.run(ctx, runs)
+	if errors.Is(err, ErrFull) && f.useReserve() {
+		var more []row
+		more, err = m.run(ctx, runs) // what is gone is not there any more
+		gone = append(gone, more...)
 	}
+	if err != nil {
+		return gone, 0, err
+	}
+	f.keepReserve()
 	after, err := f.size(ctx)
 	return gone, before - after, f.explain(err)
 }
 
-// removeRun removes the rows of a run unless somebody works on it, which it finds
-// out in the transaction that removes them, and reports whether it was there and
-// went.
-func (f *file) removeRun(ctx context.Context, run int64, idle func(*lease) bool) (went bool, err error) {
-	err = f.update(ctx, func(tx *sql.Tx) error {
-		l, err := leaseOf(ctx, tx, run)
-		if err != nil || !idle(l) {
-			return err
-		}
-		went, err = removeRows(ctx, tx, run)
-		return err
-	})
-	return went && err == nil, err
-}
-
-// removeRows removes the rows of a run, and reports whether there was one.
-func removeRows(ctx context.Context, tx *sql.Tx, run int64) (bool, error) {
-	done, err := tx.ExecContext(ctx, "delete from runs where n = ?", run)
+// run removes what an interrupted removal left, then the runs, and shrinks the file.
+func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
+	left, err := m.f.halfRemoved(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	for _, statement := range []string{
-		"delete from answers where run = ?", "delete from batches where run = ?", "delete from turns where run = ?",
-		"delete from leases where run = ?",
-	} {
-		if _, err := tx.ExecContext(ctx, statement, run); err != nil {
-			return false, err
-		}
+	if _, err := m.all(ctx, left); err != nil {
+		return nil, err
 	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+	if gone, err = m.all(ctx, runs); err != nil {
+		return gone, err
+	}
+	return gone, m.shrink(ctx)
 }
 
-// shrink cuts the free pages off.
-func (f *file) shrink(ctx context.Context) error {
-	for {
-		var free int64
-		if err := f.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free); err != nil {
-			return err
-		}
-		if free == 0 {
-			_, err := f.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)")
-			return err
-		}
-		if err := f.cut(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// cut cuts some pages off: one with each row that is read.
-func (f *file) cut(ctx context.Context) error {
-	rows, err := f.write.QueryContext(ctx, "pragma incremental_vacuum(1000)")
+// halfRemoved returns the runs of which an interrupted removal left rows.
+func (f *file) halfRemoved(ctx context.Context) (list []row, err error) {
+	rows, err := f.read.QueryContext(ctx, "select run from turns where status = ?", removed)
 	if err != nil {
-		return err
+		return nil, f.explain(err)
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.n); err != nil {
+			return nil, f.explain(err)
+		}
+		list = append(list, r)
+	}
+	return list, f.explain(rows.Err())
+}
+
+// all removes runs, and returns those that are gone: they may have rows left if
+// there is an error.
+func (m *removal) all(ctx context.Context, list []row) (gone []row, err error) {
+	for len(list) > 0 {
+		began := time.Now()
+		n, went, err := m.some(ctx, list)
+		if err != nil {
+			if m.again(ctx) {
+				continue
+			}
+			return gone, err
+		}
+		gone, list = append(gone, went...), list[n:]
+		if err := m.done(ctx, began); err != nil {
+			return gone, err
+		}
+		if m.careful() && n > 0 { // its space may be room enough for the next run
+			if err := m.shrink(ctx); err != nil {
+				return gone, err
+			}
+		}
+	}
+	return gone, nil
+}
+
+// some removes, in one transaction, as much as its time allows. It returns how
+// many runs at the front of the list are done with, and which runs are gone.
+func (m *removal) some(ctx context.Context, list []row) (done int, gone []row, err error) {
+	err = m.f.update(ctx, func(tx *sql.Tx) error {
+		done, gone = 0, nil
+		err := tx.QueryRowContext(ctx, "select exists (select 1 from leases where renewed > ?)", stamp(m.f.o.Now().Add(-leaseTime))).Scan(&m.others)
+		if err != nil {
+			return err
+		}
+		for began := time.Now(); done < len(list); {
+			idle, went, whole, err := m.part(ctx, tx, list[done].n)
+			if err != nil {
+				return err
+			}
+			if went {
+				gone = append(gone, list[done])
+			}
+			if whole || !idle {
+				done++
+			}
+			if m.careful() || time.Since(began) > removing {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return done, gone, nil
+}
+
+// part removes some rows of a run that nobody works on, and reports whether the
+// run is gone with that, and whether none of its rows are left. If some are, it
+// takes the lease of the run and marks it as removed, so that nobody can work on
+// it from then on.
+func (m *removal) part(ctx context.Context, tx *sql.Tx, run int64) (idle, went, whole bool, err error) {
+	l, err := scanLease(tx.StmtContext(ctx, m.lent).QueryRowContext(ctx, run))
+	if err != nil {
+		return false, false, false, err
+	}
+	marked := false
+	if l != nil && l.Holder == *m.f.o.Holder {
+		err = tx.QueryRowContext(ctx, "select exists (select 1 from turns where run = ? and status = ?)", run, removed).Scan(&marked)
+	}
+	if err != nil || !marked && !m.idle(l) {
+		return false, false, false, err
+	}
+	there, whole, err := m.rows(ctx, tx, run)
+	if err != nil || whole || marked {
+		return true, there && !marked, whole, err
+	}
+	went, err = m.mark(ctx, tx, run, l)
+	return true, went, false, err
+}
+
+// mark marks a run as removed, and reports whether it was there and not marked before.
+func (m *removal) mark(ctx context.Context, tx *sql.Tx, run int64, l *lease) (bool, error) {
+	now := m.f.o.Now()
+	next := l.next(*m.f.o.Holder, now)
+	if err := putLease(ctx, tx, run, &next); err != nil {
+		return false, err
+	}
+	added, err := tx.ExecContext(ctx, `insert into turns (run, at, status, tasks) select n, ?, ?, '{}' from runs
+where n = ? and not exists (select 1 from turns where run = runs.n and status = ?)`, stamp(now), removed, run, removed)
+	if err != nil {
+		return false, err
+	}
+	n, err := added.RowsAffected()
+	return n > 0, err
+}
+
+// The statements of a removal, in their order: answers lead to batches, so they
+// go first, and the run itself goes last, so that its number is not given to
+// another one before. The first two remove some rows, the others all.
+var removeRows = [...]string{
+	"delete from answers where (key, batch) in (select key, batch from answers where run = ? limit ?)",
+	"delete from batches where n in (select n from batches where run = ? limit ?)",
+	"delete from turns where run = ?", "delete from leases where run = ?", "delete from runs where n = ?",
+}
+
+// rows removes some rows of a run, and reports whether none are left, and whether
+// the run was there.
+func (m *removal) rows(ctx context.Context, tx *sql.Tx, run int64) (there, whole bool, err error) {
+	n := int64(0)
+	for i, s := range m.statements {
+		args := []any{run, m.most}
+		if i > 1 {
+			args = args[:1]
+		}
+		done, err := tx.StmtContext(ctx, s).ExecContext(ctx, args...)
+		if err != nil {
+			return false, false, err
+		}
+		if n, err = done.RowsAffected(); err != nil || i < 2 && n == m.most {
+			return false, false, err
+		}
+	}
+	return n > 0, true, nil
+}
+
+// prepare prepares the statements.
+func (m *removal) prepare(ctx context.Context) (err error) {
+	if m.lent, err = m.f.write.PrepareContext(ctx, lentTo); err != nil {
+		return err
+	}
+	for i, s := range removeRows {
+		if m.statements[i], err = m.f.write.PrepareContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *removal) close() {
+	for _, s := range append(m.statements[:], m.lent) {
+		if s != nil {
+			_ = s.Close() // nothing depends on it
+		}
+	}
+}
+
+// shrink cuts the free pages off, some at a time, and empties the log ahead of
+// the file as far as nobody reads it.
+func (m *removal) shrink(ctx context.Context) error {
+	for {
+		began := time.Now()
+		var free int64
+		err := m.f.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free)
+		if err == nil && free > 0 {
+			err = m.f.patiently(ctx, func() error { return m.cut(ctx) })
+		}
+		switch {
+		case err != nil && m.again(ctx):
+			continue
+		case err != nil:
+			return m.f.explain(err)
+		case free == 0:
+			m.f.checkpoint(ctx)
+			return nil
+		}
+		if err := m.done(ctx, began); err != nil {
+			return err
+		}
+	}
+}
+
+// cut cuts some pages off, one with each row that is read.
+func (m *removal) cut(ctx context.Context) error {
+	rows, err := m.f.write.QueryContext(ctx, "pragma incremental_vacuum")
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // what was cut by then is committed
+	for began, n := time.Now(), int64(1); rows.Next() && time.Since(began) < removing && (!m.careful() || n < m.most); n++ {
 	}
 	return rows.Err()
+}
+
+// checkpoint brings the log ahead of the file to the file and empties it, as far
+// as nobody reads it. Another checkpoint does what it leaves.
+func (f *file) checkpoint(ctx context.Context) {
+	if _, err := f.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
+		f.o.Logger.Debug("the journal could not be brought up to date", "path", f.path, "error", err)
+	}
 }
 
 // size returns how many bytes the rows take.

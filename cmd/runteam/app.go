@@ -34,6 +34,7 @@ type app struct {
 	signals    <-chan os.Signal                     // SIGINT and SIGTERM
 	exit       func(status int)                     // ends the process at once
 
+	stopping <-chan struct{} // closed by the first signal
 	settings settings
 	screen   *screen // stderr; everything for people goes through it
 	log      *slog.Logger
@@ -56,6 +57,7 @@ func (a *app) run() (status int) {
 	}()
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
+	a.stopping = ctx.Done()
 	root := a.root()
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)

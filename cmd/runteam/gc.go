@@ -59,7 +59,7 @@ func (a *app) gc(cmd *cobra.Command, c *collecting) error {
 	if err != nil {
 		return err
 	}
-	why := toChange
+	why := toRemove
 	if c.dryRun {
 		why = toRead
 	}

@@ -63,6 +63,7 @@ type purpose int
 const (
 	toRead   purpose = iota // changes nothing, and makes nothing
 	toChange                // a journal that there is
+	toRemove                // the same, and on a full disk too
 	toKeep                  // makes one if there is none
 )
 
@@ -71,7 +72,7 @@ const (
 // made if they are not there; for anything else it is an error, which says how a
 // journal comes about.
 func (a *app) openJournal(g *journaling, why purpose) (*journal.Journal, string, error) {
-	o := journal.Options{ReadOnly: why == toRead, Now: a.now, Logger: a.log}
+	o := journal.Options{ReadOnly: why == toRead, UseReserve: why == toRemove, Hurry: a.stopping, Now: a.now, Logger: a.log}
 	var err error
 	if o.Key, err = a.journalKey(g.keyFile); err != nil {
 		return nil, "", err
