@@ -185,36 +185,51 @@ func (s *scan) behindScheme(v value) value {
 	return v
 }
 
-// secret reports whether v is a secret beside a name of class c.
+// secret reports whether v is a secret beside a name of class c. The counts decide on most values, so they come first.
 func (s *scan) secret(v value, c nameClass, how manner) bool {
 	t := s.text[v.from:v.to]
 	h := s.shape(t)
-	if len(t) < 4 || h.letters+h.digits == 0 || filler(h) || h.placed() {
+	if len(t) < 4 || h.letters+h.digits == 0 || !h.plausible(v, c, how) || filler(h) || h.placed() {
 		return false
 	}
 	if h.blanks > 0 {
-		return v.quoted() && c == wordName && how == assigned && phrase(t, h)
+		return phrase(t, h)
 	}
 	if !v.quoted() && s.coded(v, h, c) || v.quoted() && joined(h) {
 		return false
 	}
 	switch {
-	case c == wordName && how == tight:
-		return h.letters >= 4 || h.mixed(4) || h.numeric(6)
-	case c == wordName && how == spoken:
-		return h.mixed(6) && !compound(t, h) || h.numeric(6)
-	case c == wordName && v.quoted():
-		return h.foreign == 0 || h.mixed(6)
+	case c == wordName && (how == tight || how == assigned && v.quoted()), h.numeric(6) && c == wordName:
+		return true
 	case c == wordName:
-		return h.mixed(6) && !compound(t, h) || h.numeric(6)
-	case c == weakName && how != spoken:
-		return h.random(10) && !address(t)
+		return !compound(t, h)
 	case c == firmName && how != spoken:
-		return h.random(8) || h.mixed(6) && !compound(t, h) && (h.symbols > 0 || len(t) > maxName || classify(t) == noName)
+		return h.scattered(8) || !compound(t, h) && (h.symbols > 0 || len(t) > maxName || classify(t) == noName)
 	case c == firmName:
-		return h.random(8)
+		return true
 	}
-	return h.random(12) && !address(t)
+	return !address(t)
+}
+
+// plausible reports whether the counts of a value let it be a secret beside a name of class c.
+func (h shape) plausible(v value, c nameClass, how manner) bool {
+	switch {
+	case h.blanks > 0:
+		return v.quoted() && c == wordName && how == assigned
+	case c == wordName && how == tight:
+		return h.letters >= 4 || h.composed(4) || h.numeric(6)
+	case c == wordName && how == assigned && v.quoted():
+		return h.foreign == 0 || h.composed(6)
+	case c == wordName:
+		return h.composed(6) || h.numeric(6)
+	case c == weakName && how != spoken:
+		return h.scattered(10)
+	case c == firmName && how != spoken:
+		return h.scattered(8) || h.composed(6)
+	case c == firmName:
+		return h.scattered(8)
+	}
+	return h.scattered(12)
 }
 
 // joined reports what stands between two string literals of an expression, taken for a literal ("password="+p+"&"), and

@@ -120,3 +120,28 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRepeated reports microseconds for each KiB of a short token that is repeated. The time for each KiB must not
+// grow with the text.
+//
+// Before an operator read only the bytes behind the operator before it, 64 KiB took (µs for each KiB, in one run on a
+// shared machine): x: 138, key= 40, otp: 603, token: 531, eyJ 617. Since then: 7, 33, 239, 208, 11.
+func BenchmarkRepeated(b *testing.B) {
+	for _, token := range []string{"x:", "key=", "otp:", "token:", "eyJ", "ab:", "is ", "4111 ", "%41", "a\u0301", "QUFB"} {
+		for _, size := range []struct {
+			name string
+			n    int
+		}{{"64KiB", 64 << 10}, {"4MiB", 4 << 20}} {
+			b.Run(token+"/"+size.name, func(b *testing.B) {
+				text := sample(token, size.n)
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					if _, _, err := redact.All().Text(text); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(text)>>10), "µs/KiB")
+			})
+		}
+	}
+}

@@ -44,6 +44,7 @@ const (
 	schemeChar   // token68 of RFC 7235
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
 	runChar      // runs of base64, base64url and hexadecimal
+	stopChar     // what may end a value, quoted or not; see [scan.stops]
 	letterChar   = lowerChar | upperChar
 	alnumChar    = letterChar | digitChar
 	baseChar     = upperChar | digitChar
@@ -55,6 +56,7 @@ var classes = func() (t [256]class) {
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
+		stopChar: "\"'`<>\\&?,;)[",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c
@@ -62,10 +64,10 @@ var classes = func() (t [256]class) {
 	}
 	for b := range 256 {
 		if b <= ' ' || b == 0x7f {
-			t[b] |= spaceChar
+			t[b] |= spaceChar | stopChar
 		}
 		if b >= utf8.RuneSelf {
-			t[b] |= nameChar
+			t[b] |= nameChar | stopChar
 		}
 	}
 	return t

@@ -46,29 +46,48 @@ const (
 	beyondName
 )
 
-// hinted reports whether the name before op may mean something. It costs a fraction of nameBefore, and most names end here.
+// A hintMark is what [scan.hinted] has read of a text: everything up to to. last is where the last three letters of
+// [hints] begin, and barrier where the last byte stands that no name has; both are -1 if there is none.
+type hintMark struct{ to, last, barrier int }
+
+// hinted reports whether the name before op may mean something. It costs a fraction of nameBefore, and most names end
+// here. Operators come in the order of the text, so each byte is read once.
 func (s *scan) hinted(op int) bool {
-	t, floor := s.text, max(op-2*maxName, 0)
+	t, floor, m := s.text, max(op-2*maxName, 0), &s.hints
 	k := op - 1
 	for k > floor && is(t[k], blankChar|closerChar) {
 		k--
 	}
+	s.work += op - k
 	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
 		return true
 	}
-	b, c := byte(noLetter), byte(noLetter)
-	for ; k >= floor; k-- {
-		a := hintLetters[t[k]]
-		if a == beyondName {
-			break
-		}
-		if hints[pairOf(a, b)]&(1<<c) != 0 {
-			return true
-		}
-		b, c = a, b
+	if op < m.to || m.to < floor { // nothing that was read is of use
+		*m = hintMark{floor, -1, -1}
 	}
-	s.work += op - k
-	return false
+	s.work += op - m.to
+	b, c := byte(noLetter), byte(noLetter)
+	if m.to > floor {
+		c = hintLetters[t[m.to-1]]
+		if m.to-1 > floor {
+			b = hintLetters[t[m.to-2]]
+		}
+	}
+	for i := m.to; i < op; i++ {
+		a := b
+		b, c = c, hintLetters[t[i]]
+		switch {
+		case c == beyondName:
+			m.barrier, c = i, noLetter
+		case hints[pairOf(a, b)]&(1<<c) != 0:
+			m.last = i - 2
+		}
+	}
+	m.to = op
+	if hints[pairOf(b, c)]&(1<<noLetter) != 0 { // two letters are enough before the operator
+		m.last = op - 2
+	}
+	return m.last >= floor && m.last > m.barrier
 }
 
 // closingQuote reports a closing quote or bracket beyond ASCII at the end of t.

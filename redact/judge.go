@@ -111,9 +111,12 @@ func (h shape) wordy() bool { return h.pairs >= 4 && h.common*4 >= h.pairs*3 && 
 func (h shape) restless() bool { return h.flips*10 >= 3*len(h.text) }
 
 // random reports a value of at least n bytes that nobody would read aloud: what generators of keys put out.
-func (h shape) random(n int) bool {
+func (h shape) random(n int) bool { return h.scattered(n) && !h.placed() }
+
+// scattered is random by the counts alone, which cost nothing more.
+func (h shape) scattered(n int) bool {
 	switch {
-	case len(h.text) < n, h.blanks > 0, h.foreign > 0, h.distinct < 5, h.letters == 0, h.placed():
+	case len(h.text) < n, h.blanks > 0, h.foreign > 0, h.distinct < 5, h.letters == 0:
 		return false
 	case h.hex:
 		return len(h.text) >= max(n, 12) && h.digits > 0 && h.distinct >= 6
@@ -127,8 +130,11 @@ func (h shape) random(n int) bool {
 
 // mixed reports a value of at least n bytes in which letters stand beside digits or marks, or capitals in no order: what
 // people make up.
-func (h shape) mixed(n int) bool {
-	return len(h.text) >= n && h.blanks == 0 && h.letters > 0 && (h.digits+h.symbols > 0 || h.restless() || h.random(n)) && h.distinct >= 3 && !h.placed()
+func (h shape) mixed(n int) bool { return h.composed(n) && !h.placed() }
+
+// composed is mixed by the counts alone.
+func (h shape) composed(n int) bool {
+	return len(h.text) >= n && h.blanks == 0 && h.letters > 0 && (h.digits+h.symbols > 0 || h.restless() || h.scattered(n)) && h.distinct >= 3
 }
 
 // numeric reports a value of at least n digits and nothing else.

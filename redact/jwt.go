@@ -16,7 +16,8 @@ const (
 // findJWT finds a JSON Web Token (RFC 7519): parts of base64url joined by dots, of which the first is a JOSE header.
 // Unsigned tokens (two parts, or an empty third) and encrypted ones (five) count too.
 func findJWT(s *scan, i int) int {
-	end := s.runEnd(i, urlChar, i+maxJOSE+1)
+	end := s.runEnd(max(i, s.headers), urlChar, i+maxJOSE+1)
+	s.headers = end
 	if end-i > maxJOSE || !at(s.text, end, dotChar) || !s.jose(s.text[i:end]) {
 		return i
 	}

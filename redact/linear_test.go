@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/redact"
 )
 
 // maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst. Clean prose takes
 // less than one.
-const maxWork = 300
+const maxWork = 200
 
 // A pattern is repeated to make a text that invites a scanner to read the same bytes again and again.
 type pattern struct{ name, head, repeat string }
@@ -98,6 +99,12 @@ func hostile() []pattern {
 		{"tags", "", "\U000e0041\U000e0041\U000e0041\U000e0041\U000e0041\U000e0041\U000e0041"},
 		{"tags of percents", "", "\U000e0025\U000e0032\U000e0035"},
 		{"tags apart", "", "\U000e0041a"},
+		{"short names", "", "x:"},
+		{"names of three letters", "", "otp:"},
+		{"headers without end", "", "eyJ"},
+		{"headers with an end", "", strings.Repeat("eyJ9", 256) + "."},
+		{"verbs", "", "is "},
+		{"commands", "", "mysql -p"},
 		{"urls with keys", "", "?sig=a1B2c3D4e5F6"},
 	}
 }
@@ -114,4 +121,17 @@ func TestG29WorkIsLinear(t *testing.T) {
 			t.Logf("%d bytes of work for each byte", large>>20)
 		})
 	}
+}
+
+// A hostile text repeats something short. Whatever it repeats, four times the text is four times the work.
+func TestG29WorkIsLinearInAnyRepetition(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"x", "key", "pass", "otp", "token", "is", "a1B2", "eyJ", "4111", "0", "+", "@", ".", ":", "=", "-", "_", "/", " ", "\n", "\"", "'", "<", ">", "(", "|", ",", "%4", "\\u00", "é", "中", "\u200b", "[", "]"}
+	rapid.Check(t, func(t *rapid.T) {
+		repeat := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 6).Draw(t, "token"), "")
+		small := redact.Work(redact.All(), strings.Repeat(repeat, 4<<10/len(repeat)+1))
+		large := redact.Work(redact.All(), strings.Repeat(repeat, 16<<10/len(repeat)+1))
+		require.LessOrEqual(t, large, 5*small+1<<12, "four times the text")
+		require.Less(t, large, maxWork<<14)
+	})
 }

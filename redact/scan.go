@@ -82,6 +82,8 @@ type scan struct {
 	settled string // the text with found replaced
 
 	valueEnd int // assignments before this offset have been ruled on
+	hints    hintMark
+	headers  int // bytes before this offset belong to the run of base64url in which headers of a JWT were looked for
 	armorEnd endMark
 	beside   int // AWS secrets before this offset have been looked for
 	manifest int // the Kubernetes document that ends here has been ruled on
@@ -117,7 +119,7 @@ func (s *scan) free() {
 func (s *scan) reset(text string) {
 	s.text, s.hits = text, s.hits[:0]
 	s.valueEnd, s.beside, s.manifest, s.work, s.escapes = 0, 0, 0, 0, false
-	s.armorEnd = endMark{}
+	s.armorEnd, s.hints, s.headers = endMark{}, hintMark{last: -1, barrier: -1}, 0
 }
 
 // hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.

@@ -113,7 +113,7 @@ func (s *scan) rest(v value) int {
 
 // closes returns the first offset from k to limit at which v ends.
 func (s *scan) closes(v value, k, limit int) int {
-	for k < limit && (is(s.text[k], wordChar) || !s.stops(v, k)) {
+	for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
 		if v.quoted() && v.escapes == 0 && s.text[k] == '\\' && k+1 < limit && s.text[k+1] != '\n' {
 			k++
 		}
