@@ -225,7 +225,7 @@ func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
 			o := offer(t, structured(t, `{"a":"CANARY"}`).WithText("CANARY"), labelled(level))
 			o.As = as
 			for _, gate := range []*handoff.Compartment{under(t, p), needing(t, p, "/a"), needing(t, p, "")} {
-				s, err := gate.GateOutbound(o, noon)
+				s, err := gate.GateOutbound(t.Context(), o, noon)
 				require.NoError(t, err)
 				require.Zero(t, s.Payload())
 				for _, cut := range []handoff.Sealed{s.Lower(10), s.Excerpt(10)} {

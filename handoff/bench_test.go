@@ -115,7 +115,7 @@ func BenchmarkDecide(b *testing.B) {
 				b.SetBytes(int64(with.payload.Size()))
 				b.ReportAllocs()
 				for b.Loop() {
-					r, err := gate.Decide(o, noon)
+					r, err := gate.Decide(b.Context(), o, noon)
 					if err != nil || !r.Crosses() {
 						b.Fatal(r.Detail, err)
 					}

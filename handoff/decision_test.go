@@ -196,13 +196,13 @@ func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
 			if o.Optional = optional; strings.HasPrefix(name, "no redactor") {
 				o.Envelope = envelopeOf(t, tt.give, func(h *envelope.Header) { h.Producer = handoff.User })
 			}
-			r, err := c.Decide(o, noon)
+			r, err := c.Decide(t.Context(), o, noon)
 			require.Error(t, err, name)
 			require.NotContains(t, err.Error(), "CANARY")
 			require.Equal(t, handoff.Held, r.Verdict, name)
 			require.Equal(t, handoff.RuleRedact, r.Rule)
 			require.Zero(t, r.BytesAfter)
-			s, err := c.GateOutbound(o, noon)
+			s, err := c.GateOutbound(t.Context(), o, noon)
 			require.Error(t, err, name)
 			require.Zero(t, s)
 			s, err = c.Seal(o, &r)
@@ -298,7 +298,7 @@ func TestG23TextsOfJSONAreRedactedByTheirStructure(t *testing.T) {
 	for _, fence := range []string{"%s", "```json\n%s\n```\n"} {
 		text := fmt.Sprintf(fence, `{ "desk": "a@b.example",  "of": "c@d.example" }`)
 		o := offer(t, envelope.Text(text))
-		d, err := k.Decide(o, noon)
+		d, err := k.Decide(t.Context(), o, noon)
 		require.NoError(t, err)
 		s, err := k.Seal(o, &d)
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package handoff_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ func Example() {
 	}, payload)
 
 	// 5. The gate narrows and redacts on the way out.
-	safe, err := gate.GateOutbound(&handoff.Offer{Source: ticket, Title: "Ticket", Envelope: raw}, now)
+	safe, err := gate.GateOutbound(context.Background(), &handoff.Offer{Source: ticket, Title: "Ticket", Envelope: raw}, now)
 	crossed, _ := safe.Payload().JSON()
 	fmt.Println(crossed, err)
 	fmt.Println("kept:", safe.Decision().Kept, "dropped:", safe.Decision().Dropped, "redacted:", safe.Decision().Redacted)
@@ -118,7 +119,7 @@ func ExampleCompartment_Decide() {
 	for _, raw := range []string{`{"fraud_score": 0.2, "evidence": "seen twice"}`, `{"evidence": "seen twice"}`} {
 		payload, _ := envelope.Structured(raw)
 		e, _ := envelope.New(envelope.Header{ID: "e-1", Producer: "fraud", Classification: label.Confidential, CreatedAt: now}, payload)
-		d, _ := gate.Decide(&handoff.Offer{Source: source, Envelope: e}, now)
+		d, _ := gate.Decide(context.Background(), &handoff.Offer{Source: source, Envelope: e}, now)
 		fmt.Println(d.Verdict, d.Before, d.After, d.Kept, d.Dropped, d.Entries, d.Err())
 	}
 	// Output:

@@ -11,6 +11,7 @@ package handoff
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ import (
 // Sizes of what may cross to an agent.
 const (
 	MaxPayload = 64 << 10 // of one dependency or input; a text is cut, a structured value is held
-	MaxRedact  = 1 << 20  // of a value before redaction; above it is held
+	MaxRedact  = 4 << 20  // of a value before redaction; a larger one is withheld
 )
 
 // Rules of the gate, beside those of the handshake.
@@ -68,8 +69,8 @@ type Offer struct {
 // back sealed as a withheld line if it is optional; otherwise the error is the
 // [*HeldError] that its reader fails with. Any other error means that the gate
 // could not decide.
-func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
-	d, err := c.Decide(o, now)
+func (c *Compartment) GateOutbound(ctx context.Context, o *Offer, now time.Time) (Sealed, error) {
+	d, err := c.Decide(ctx, o, now)
 	if err != nil {
 		return Sealed{}, err
 	}
@@ -81,7 +82,10 @@ func (c *Compartment) GateOutbound(o *Offer, now time.Time) (Sealed, error) {
 // alive, a result there, genuine, fresh, granted, minimal, label within policy
 // and contract, parts, retelling, recast; what is left must be small enough to
 // be checked, is redacted, its control tokens are broken, and it is cut.
-func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
+//
+// When ctx ends, redaction stops: the value is withheld, and the error wraps
+// the context's cause. The context does nothing else.
+func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruling, error) {
 	d := Ruling{
 		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full},
 		session:  c.Contract.Session, about: o.Envelope,
@@ -120,7 +124,7 @@ func (c *Compartment) Decide(o *Offer, now time.Time) (Ruling, error) {
 		d.hold(RuleGrant, ReasonRule, "it is granted under the terms of another pair")
 		return d, nil
 	}
-	err := c.rule(o, g, &d, now)
+	err := c.rule(ctx, o, g, &d, now)
 	return d, err
 }
 
@@ -141,7 +145,7 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 }
 
 // rule rules on what is genuine, fresh and granted by somebody.
-func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
+func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, now time.Time) error {
 	if t := g.Terms; t.Mode() == Minimal && !g.Source.Instructs(d.From) { // whatever the label: nothing that is labelled crosses
 		d.Mode, d.Rule, d.Line = Minimal, t.rule, cmp.Or(t.line, d.Line)
 		d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "its heading and status cross"
@@ -192,7 +196,7 @@ func (c *Compartment) rule(o *Offer, g *Grant, d *Ruling, now time.Time) error {
 		d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
-	return c.gated(g, d, p)
+	return c.gated(ctx, g, d, p)
 }
 
 // refuse holds a value whose label does not cross. Where the label alone
@@ -283,12 +287,12 @@ func derives(e, from *envelope.Envelope) bool {
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
-func (c *Compartment) gated(g *Grant, d *Ruling, p envelope.Payload) error {
+func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
 		return nil
 	}
-	p, err := c.redacted(g, d, p)
+	p, err := c.redacted(ctx, g, d, p)
 	if err != nil {
 		d.Dropped = nil
 		d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets and personal data")

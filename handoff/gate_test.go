@@ -97,7 +97,7 @@ func requireHeld(t *testing.T, c *handoff.Compartment, o *handoff.Offer, rule ha
 	require.Zero(t, r.BytesAfter)
 	require.Empty(t, r.Redacted)
 
-	s, err := c.GateOutbound(o, noon)
+	s, err := c.GateOutbound(t.Context(), o, noon)
 	held, ok := errors.AsType[*handoff.HeldError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, code, held.Code())
@@ -108,7 +108,7 @@ func requireHeld(t *testing.T, c *handoff.Compartment, o *handoff.Offer, rule ha
 
 	line := *o
 	line.Optional = true
-	s, err = c.GateOutbound(&line, noon)
+	s, err = c.GateOutbound(t.Context(), &line, noon)
 	require.NoError(t, err)
 	require.True(t, s.Withheld())
 	require.Equal(t, why, s.Decision().Reason)
@@ -167,7 +167,7 @@ func TestG01ZeroCompartmentLetsNothingThrough(t *testing.T) {
 		o := offer(t, envelope.Text("numbers"), func(h *envelope.Header) { h.Classification = level })
 		r := decide(t, &c, o)
 		require.Equal(t, handoff.Held, r.Verdict)
-		_, err := c.GateOutbound(o, noon)
+		_, err := c.GateOutbound(t.Context(), o, noon)
 		require.Error(t, err)
 	}
 	o := offer(t, envelope.Text("numbers"))
@@ -214,7 +214,7 @@ func TestG16FreshAtTheGate(t *testing.T) {
 		at     time.Duration
 		passes bool
 	}{{-1, false}, {0, true}, {9999 * time.Millisecond, true}, {10 * time.Second, false}, {time.Hour, false}} {
-		r, err := compartment(t).Decide(offer(t, envelope.Text("x"), lives), noon.Add(tt.at))
+		r, err := compartment(t).Decide(t.Context(), offer(t, envelope.Text("x"), lives), noon.Add(tt.at))
 		require.NoError(t, err)
 		require.Equal(t, tt.passes, r.Verdict == handoff.Passed, "at %v", tt.at)
 		if !tt.passes {
@@ -228,7 +228,7 @@ func TestG16ContractBoundsCopies(t *testing.T) {
 	t.Parallel()
 	c := compartment(t, func(k *handoff.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
 	for at, want := range map[time.Duration]handoff.Verdict{0: handoff.Passed, 9999 * time.Millisecond: handoff.Passed, 10 * time.Second: handoff.Held} {
-		r, err := c.Decide(offer(t, envelope.Text("x")), noon.Add(at))
+		r, err := c.Decide(t.Context(), offer(t, envelope.Text("x")), noon.Add(at))
 		require.NoError(t, err)
 		require.Equal(t, want, r.Verdict, "at %v", at)
 	}
@@ -290,7 +290,7 @@ func TestFormsOfAPayload(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	x := func(n int) string { return strings.Repeat("x", n) }
-	t.Run("1 MiB is checked and cut", func(t *testing.T) {
+	t.Run("the largest value is checked and cut", func(t *testing.T) {
 		t.Parallel()
 		s := text(t, x(handoff.MaxRedact))
 		require.Equal(t, handoff.MaxPayload, s.Payload().Size())
@@ -303,7 +303,7 @@ func TestSizes(t *testing.T) {
 		require.Equal(t, handoff.MaxPayload, s.Payload().Size())
 		require.Zero(t, s.Decision().CutFrom)
 	})
-	t.Run("both parts count for 1 MiB", func(t *testing.T) {
+	t.Run("both parts count for the largest value", func(t *testing.T) {
 		t.Parallel()
 		o := offer(t, structured(t, `"`+x(1000)+`"`).WithText(x(handoff.MaxRedact-1001)))
 		o.As = task.Both
@@ -378,12 +378,12 @@ func TestG29WhatCannotBeRedactedIsHeld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, envelope.Text("bad \xff byte"))
 	o.Optional = true // not even a line: the gate could not decide
-	r, err := compartment(t).Decide(o, noon)
+	r, err := compartment(t).Decide(t.Context(), o, noon)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "bad")
 	require.Equal(t, handoff.Held, r.Verdict)
 	require.Equal(t, handoff.RuleRedact, r.Rule)
-	s, err := compartment(t).GateOutbound(o, noon)
+	s, err := compartment(t).GateOutbound(t.Context(), o, noon)
 	require.Error(t, err)
 	require.Zero(t, s)
 }

@@ -1,6 +1,7 @@
 package handoff_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -110,14 +111,14 @@ func offer(t require.TestingT, p envelope.Payload, changes ...func(*envelope.Hea
 }
 
 func decide(t require.TestingT, c *handoff.Compartment, o *handoff.Offer) handoff.Ruling {
-	r, err := c.Decide(o, noon)
+	r, err := c.Decide(context.Background(), o, noon)
 	require.NoError(t, err)
 	return r
 }
 
 // seal gates an offer that must pass.
 func seal(t require.TestingT, c *handoff.Compartment, o *handoff.Offer) handoff.Sealed {
-	s, err := c.GateOutbound(o, noon)
+	s, err := c.GateOutbound(context.Background(), o, noon)
 	require.NoError(t, err)
 	require.False(t, s.Withheld())
 	return s

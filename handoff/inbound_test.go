@@ -1,6 +1,7 @@
 package handoff_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -243,7 +244,7 @@ func ExampleCompartment() {
 	gate := handoff.Compartment{Contract: contract}
 	for _, level := range []label.Classification{label.Internal, label.Confidential} {
 		e, _ := envelope.New(envelope.Header{ID: "i", Producer: envelope.User, Classification: level, CreatedAt: now}, envelope.Text("figures"))
-		s, err := gate.GateOutbound(&handoff.Offer{Source: source, Title: "report", Envelope: e}, now)
+		s, err := gate.GateOutbound(context.Background(), &handoff.Offer{Source: source, Title: "report", Envelope: e}, now)
 		fmt.Println(s.Payload().Text(), err)
 	}
 	// Output:

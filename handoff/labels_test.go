@@ -132,7 +132,7 @@ func TestG14Renewal(t *testing.T) {
 		renewed bool
 	}{{-1, false, false}, {0, true, false}, {time.Second - 1, true, false}, {time.Second, true, true}, {9999 * time.Millisecond, true, true}, {10 * time.Second, false, false}, {time.Hour, false, false}} {
 		c, o := under(t, p), offer(t, envelope.Text("x"), lives)
-		r, err := c.Decide(o, noon.Add(tt.at))
+		r, err := c.Decide(t.Context(), o, noon.Add(tt.at))
 		require.NoError(t, err)
 		require.Equal(t, tt.passes, r.Crosses(), "at %v", tt.at)
 		require.Equal(t, tt.renewed, len(r.Entries) == 1, "at %v", tt.at)
@@ -154,7 +154,7 @@ func TestG14Renewal(t *testing.T) {
 	// It renews no other pair, and no envelope of the future or altered.
 	for _, n := range []handoff.Renewal{{From: "analyst", To: "critic"}, {From: "critic", To: "writer"}} {
 		n.Name, n.TTL, n.Reason = "n", time.Hour, "r"
-		r, err := under(t, handoff.Policy{Renew: []handoff.Renewal{n}}).Decide(offer(t, envelope.Text("x"), lives), noon.Add(time.Second))
+		r, err := under(t, handoff.Policy{Renew: []handoff.Renewal{n}}).Decide(t.Context(), offer(t, envelope.Text("x"), lives), noon.Add(time.Second))
 		require.NoError(t, err)
 		require.Equal(t, handoff.RuleExpiry, r.Rule)
 	}
@@ -270,7 +270,7 @@ func TestG09FaultsOfAgentsStandUnderTheirRules(t *testing.T) {
 		g.Terms = rulebook(t, exactly(r)).Between("analyst", "writer")
 		o := offer(t, envelope.Text("it broke: CANARY"))
 		o.Source, o.Optional = source, true
-		s, err := granted(t, []handoff.Grant{g}).GateOutbound(o, noon)
+		s, err := granted(t, []handoff.Grant{g}).GateOutbound(t.Context(), o, noon)
 		require.NoError(t, err)
 		require.True(t, s.Withheld())
 		require.Zero(t, s.Payload())

@@ -107,7 +107,7 @@ func ask(t *rapid.T, p handoff.Policy, need []task.Path, o *handoff.Offer) (hand
 	}
 	line := *o
 	line.Optional = true
-	s, err := gate.GateOutbound(&line, noon)
+	s, err := gate.GateOutbound(t.Context(), &line, noon)
 	require.NoError(t, err)
 	return decide(t, gate, &line), s.Payload()
 }

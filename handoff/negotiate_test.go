@@ -276,7 +276,7 @@ func TestG01ManyGrants(t *testing.T) {
 	e, err := envelope.New(envelope.Header{ID: "e", Producer: "b", CreatedAt: noon}, envelope.Text("x"))
 	require.NoError(t, err)
 	rule := func(s handoff.Source) handoff.Rule {
-		r, err := gate.Decide(&handoff.Offer{Source: s, Envelope: e}, noon)
+		r, err := gate.Decide(t.Context(), &handoff.Offer{Source: s, Envelope: e}, noon)
 		require.NoError(t, err)
 		return r.Rule
 	}

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"context"
 	"maps"
 	"regexp"
 	"strings"
@@ -13,13 +14,13 @@ import (
 
 // redacted takes secrets and personal data out of both parts, but for what the
 // grant reveals.
-func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelope.Payload, error) {
+func (c *Compartment) redacted(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload) (envelope.Payload, error) {
 	r := standardRedactor(c.Contract.Callee)
 	if g.Terms != nil {
 		r = g.Terms.redactor
 	}
 	reveal := g.reveals(c.Contract.toAgent())
-	text, out, shown, err := worded(r, p.Text(), reveal)
+	text, out, shown, err := worded(ctx, r, p.Text(), reveal)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -31,7 +32,7 @@ func (c *Compartment) redacted(g *Grant, d *Ruling, p envelope.Payload) (envelop
 		}
 		return envelope.Text(text), nil
 	}
-	clean, out, shown, err := r.JSONRevealing(canonical, reveal)
+	clean, out, shown, err := r.JSONRevealing(ctx, canonical, reveal)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -58,15 +59,15 @@ var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 // worded redacts a text. One that is a strict JSON value, in a code fence or
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
-func worded(r *redact.Redactor, text string, reveal redact.Reveal) (string, redact.Counts, redact.Counts, error) {
+func worded(ctx context.Context, r *redact.Redactor, text string, reveal redact.Reveal) (string, redact.Counts, redact.Counts, error) {
 	before, body, after := envelope.Unfence(text)
 	if !fence.MatchString(before) || !fence.MatchString(after) || !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
-		return r.TextRevealing(text, reveal)
+		return r.TextRevealing(ctx, text, reveal)
 	}
 	if _, err := envelope.DecodeJSON(body); err != nil {
-		return r.TextRevealing(text, reveal)
+		return r.TextRevealing(ctx, text, reveal)
 	}
-	clean, out, shown, err := r.JSONRevealing(body, reveal)
+	clean, out, shown, err := r.JSONRevealing(ctx, body, reveal)
 	if err != nil {
 		return "", nil, nil, err
 	}

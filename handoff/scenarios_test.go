@@ -46,7 +46,7 @@ func handOn(t *testing.T, from, to string, p envelope.Payload) *handoff.Sealed {
 	require.NoError(t, err)
 	gate := handoff.Compartment{Contract: k}
 	o := offer(t, p, func(h *envelope.Header) { h.Producer = from })
-	s, err := gate.GateOutbound(o, noon)
+	s, err := gate.GateOutbound(t.Context(), o, noon)
 	require.NoError(t, err)
 	return &s
 }

@@ -1,6 +1,7 @@
 package handoff_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,7 +101,7 @@ func TestG18RulingBelongsToItsContract(t *testing.T) {
 func TestG18ContractWithoutASessionSealsNothing(t *testing.T) {
 	t.Parallel()
 	c := compartment(t, func(k *handoff.Contract) { k.Session = "" })
-	s, err := c.GateOutbound(offer(t, envelope.Text("x")), noon)
+	s, err := c.GateOutbound(t.Context(), offer(t, envelope.Text("x")), noon)
 	require.ErrorContains(t, err, "no session")
 	require.Zero(t, s)
 }
@@ -128,7 +129,7 @@ func TestG18SealedBelongsToItsContract(t *testing.T) {
 
 // withheld returns the line of an optional dependency that failed.
 func withheld(t require.TestingT, c *handoff.Compartment) handoff.Sealed {
-	s, err := c.GateOutbound(&handoff.Offer{Source: upstream, Title: "Analyse", Assignee: "analyst", Status: task.Failed, Optional: true}, noon)
+	s, err := c.GateOutbound(context.Background(), &handoff.Offer{Source: upstream, Title: "Analyse", Assignee: "analyst", Status: task.Failed, Optional: true}, noon)
 	require.NoError(t, err)
 	return s
 }
@@ -151,7 +152,7 @@ func TestG33OptionalBecomesALineWithTheRightWord(t *testing.T) {
 			c, o := compartment(t), offer(t, envelope.Text("x"))
 			o.Optional = true
 			change(t, c, o)
-			s, err := c.GateOutbound(o, noon)
+			s, err := c.GateOutbound(t.Context(), o, noon)
 			require.NoError(t, err)
 			require.True(t, s.Withheld())
 			require.Equal(t, word, s.Decision().Reason)
@@ -212,7 +213,7 @@ func TestG42NoVerbPrintsWhatCrosses(t *testing.T) {
 
 func TestHeldErrorsAreFound(t *testing.T) {
 	t.Parallel()
-	_, err := compartment(t, func(k *handoff.Contract) { k.Grants = nil }).GateOutbound(offer(t, envelope.Text("x")), noon)
+	_, err := compartment(t, func(k *handoff.Contract) { k.Grants = nil }).GateOutbound(t.Context(), offer(t, envelope.Text("x")), noon)
 	held, ok := errors.AsType[*handoff.HeldError](fmt.Errorf("task: %w", err))
 	require.True(t, ok)
 	require.Equal(t, handoff.CodeHeld, held.Code())
@@ -244,7 +245,7 @@ func TestTranslationRound(t *testing.T) {
 	require.Zero(t, s)
 	require.Error(t, r.Err(), "it has not passed")
 	o.Optional = true
-	_, err = c.GateOutbound(o, noon)
+	_, err = c.GateOutbound(t.Context(), o, noon)
 	require.Error(t, err, "optional does not stand in for a translation")
 
 	o.Translated = retell(t, o, "short "+fakeToken)

@@ -192,7 +192,7 @@ func requireMinimal(t *testing.T, gate *handoff.Compartment, c cell) {
 		require.Equal(t, handoff.ReasonMinimal, r.Reason)
 		require.Zero(t, r.BytesAfter)
 		require.NoError(t, r.Err(), "minimal is not held")
-		s, err := gate.GateOutbound(o, noon)
+		s, err := gate.GateOutbound(t.Context(), o, noon)
 		require.NoError(t, err, "and needs no optional")
 		require.True(t, s.Withheld())
 		require.Zero(t, s.Payload())

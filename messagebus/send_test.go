@@ -65,9 +65,9 @@ func TestG17AMessageIsAHop(t *testing.T) {
 	require.Equal(t, 1, unread(t, b, "writer")[0].Envelope.Header().Hops)
 }
 
-func TestTheLargestContentIsWhatTheGateCanRedact(t *testing.T) {
+func TestTheGateCanRedactTheLargestContent(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, handoff.MaxRedact, messagebus.MaxContent)
+	require.LessOrEqual(t, messagebus.MaxContent, handoff.MaxRedact)
 	b := newBus(t, messagebus.Options{})
 	send(t, b, user, "writer", strings.Repeat("x", messagebus.MaxContent))
 	_, err := b.Send(messagebus.Draft{From: user, To: "writer", Content: strings.Repeat("x", messagebus.MaxContent+1)})

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"context"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
@@ -58,7 +59,7 @@ func (d *desk) refused(o *handoff.Offer) handoff.Sealed {
 	o.Optional = true
 	c := *d.gate
 	c.Contract.Grants = nil
-	s, err := c.GateOutbound(o, noon)
+	s, err := c.GateOutbound(context.Background(), o, noon)
 	require.NoError(d.t, err)
 	return s
 }

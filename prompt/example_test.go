@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -29,7 +30,7 @@ func ExampleBuild() {
 		if err != nil {
 			panic(err)
 		}
-		s, err := gate.GateOutbound(&o, now)
+		s, err := gate.GateOutbound(context.Background(), &o, now)
 		if err != nil {
 			panic(err)
 		}

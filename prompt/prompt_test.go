@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -52,7 +53,7 @@ func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Pay
 }
 
 func (d *desk) gated(o *handoff.Offer) handoff.Sealed {
-	s, err := d.gate.GateOutbound(o, noon)
+	s, err := d.gate.GateOutbound(context.Background(), o, noon)
 	require.NoError(d.t, err)
 	return s
 }
@@ -93,7 +94,7 @@ func (d *desk) withheld(title string, change func(*handoff.Compartment, *handoff
 	o.Optional = true
 	c := *d.gate
 	change(&c, o)
-	s, err := c.GateOutbound(o, noon)
+	s, err := c.GateOutbound(context.Background(), o, noon)
 	require.NoError(d.t, err)
 	return s
 }

@@ -69,7 +69,7 @@ func TestWithheldMemoryAndMessagesLeaveNoTrace(t *testing.T) {
 		o.Optional = true
 		c := *d.gate
 		c.Contract.Grants = nil
-		s, err := c.GateOutbound(o, noon)
+		s, err := c.GateOutbound(t.Context(), o, noon)
 		require.NoError(t, err)
 		if kind == handoff.Memory {
 			b.Memory = append(b.Memory, s)

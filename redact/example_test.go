@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -41,7 +42,7 @@ func ExampleRedactor_JSONRevealing() {
 	may := func(kind redact.Kind, path []string) bool {
 		return kind == redact.Email && slices.Equal(path, []string{"to"})
 	}
-	value, redacted, revealed, _ := r.JSONRevealing(`{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
+	value, redacted, revealed, _ := r.JSONRevealing(context.Background(), `{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
 	fmt.Println(value)
 	fmt.Println(redacted.Kinds(), revealed.Kinds())
 	// Output:

@@ -1,5 +1,7 @@
 package redact
 
+import "context"
+
 // Failing returns a redactor whose detector panics with a quotation of the text wherever an "!" stands.
 func Failing() *Redactor {
 	return build(detector{name: "failing", anchors: []anchor{{"!", "", ""}}, find: func(s *scan, i int) int { panic(s.text[i:]) }})
@@ -15,7 +17,7 @@ func Restless() *Redactor {
 
 // Work returns how many bytes r looked at beyond the pass itself, over all rounds on text.
 func Work(r *Redactor, text string) int {
-	s := newScan()
+	s := newScan(context.Background())
 	defer s.free()
 	work := 0
 	s.found, s.settled = s.found[:0], text

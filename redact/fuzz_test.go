@@ -56,7 +56,7 @@ func fuzzText(t *testing.T, r *redact.Redactor, text string) {
 	require.NoError(t, err)
 	require.Nil(t, more, "found in %q of %q", out, text)
 	require.Equal(t, out, again)
-	shown, redacted, revealed, err := r.TextRevealing(text, everything)
+	shown, redacted, revealed, err := r.TextRevealing(t.Context(), text, everything)
 	if err != nil {
 		require.ErrorIs(t, err, redact.ErrUnsettled)
 		return
@@ -110,7 +110,7 @@ func fuzzJSON(t *testing.T, r *redact.Redactor, in string) {
 	require.NoError(t, err)
 	require.Nil(t, more, "found in %q of %q", out, in)
 	require.Equal(t, out, again)
-	shown, redacted, revealed, err := r.JSONRevealing(in, everything)
+	shown, redacted, revealed, err := r.JSONRevealing(t.Context(), in, everything)
 	if err != nil {
 		require.ErrorIs(t, err, redact.ErrUnsettled)
 		return

@@ -159,6 +159,9 @@ func (w *walk) look() error {
 	s, r := w.s, &w.row
 	s.place, s.spare = place{}, maxDecoded*len(r.joins)+4096
 	w.r.look(s, text(r.joins), 0, given)
+	if err := s.stopped(); err != nil {
+		return err
+	}
 	if s.spare < 0 {
 		return ErrUnsettled
 	}

@@ -87,13 +87,13 @@ func TestG26RevealOfAJoinNeedsEachLeaf(t *testing.T) {
 			return kind == redact.Email && len(path) == 2 && path[0] == "to" && slices.Contains(index, path[1])
 		}
 	}
-	got, redacted, revealed, err := redact.Default().JSONRevealing(value, may("0", "1", "2"))
+	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), value, may("0", "1", "2"))
 	require.NoError(t, err)
 	require.Equal(t, value, got)
 	require.Nil(t, redacted)
 	require.Equal(t, redact.Counts{redact.Email: 1}, revealed)
 	for _, reveal := range []redact.Reveal{may("1"), may("2"), may("0", "3")} {
-		got, redacted, _, err := redact.Default().JSONRevealing(value, reveal)
+		got, redacted, _, err := redact.Default().JSONRevealing(t.Context(), value, reveal)
 		require.NoError(t, err)
 		require.NotContains(t, got, "claims")
 		require.Positive(t, redacted.Total())

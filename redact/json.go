@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,18 +21,19 @@ import (
 //
 // Duplicate keys are not looked for; decode strictly first. An error is one of the Err values of this package.
 func (r *Redactor) JSON(canonical string) (string, Counts, error) {
-	out, redacted, _, err := r.JSONRevealing(canonical, nil)
+	out, redacted, _, err := r.JSONRevealing(context.Background(), canonical, nil)
 	return out, redacted, err
 }
 
 // JSONRevealing is [Redactor.JSON] for a reader that may see what reveal lets stand. It also returns the number of
-// spans of each kind that stand. What is split over several leaves stands only if it may in each of them.
-func (r *Redactor) JSONRevealing(canonical string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
+// spans of each kind that stand. What is split over several leaves stands only if it may in each of them. It stops with
+// [ErrStopped] when ctx ends.
+func (r *Redactor) JSONRevealing(ctx context.Context, canonical string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(canonical); at >= 0 {
 		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", ErrEncoding, at, len(canonical))
 	}
 	w := walks.Get().(*walk)
-	w.r, w.s, w.reveal = r, newScan(), reveal
+	w.r, w.s, w.reveal = r, newScan(ctx), reveal
 	if err := r.guard(func() error { return w.settle(canonical) }); err != nil {
 		return "", nil, nil, fmt.Errorf("redact JSON of %d bytes: %w", len(canonical), err)
 	}

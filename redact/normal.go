@@ -64,11 +64,11 @@ func (r *Redactor) lookBehind(s *scan, layer int, f form) {
 // inside looks at text, which is another form of a part of the text of s, and returns the scan of it.
 func (r *Redactor) inside(s *scan, text string, layer int, f form) *scan {
 	if s.deeper == nil {
-		s.deeper = newScan()
+		s.deeper = newScan(s.ctx)
 	}
 	d := s.deeper
-	d.place, d.spare = s.place, s.spare-len(text)
-	if d.spare >= 0 {
+	d.ctx, d.place, d.spare = s.ctx, s.place, s.spare-len(text)
+	if d.spare >= 0 && s.ctx.Err() == nil {
 		r.look(d, text, layer, f)
 	} else {
 		d.reset("")

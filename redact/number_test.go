@@ -29,7 +29,7 @@ func TestG28Numbers(t *testing.T) {
 		require.Equal(t, want, got)
 		requireSameShape(t, give, got)
 	}
-	got, redacted, revealed, err := redact.Default().JSONRevealing(`{"card":4111111111111111,"other":4111111111111111}`, only(redact.Card, "card"))
+	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), `{"card":4111111111111111,"other":4111111111111111}`, only(redact.Card, "card"))
 	require.NoError(t, err)
 	require.Equal(t, `{"card":4111111111111111,"other":"[REDACTED:card]"}`, got)
 	require.Equal(t, redact.Counts{redact.Card: 1}, redacted)

@@ -3,7 +3,6 @@ package redact
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 )
 
@@ -91,9 +90,3 @@ var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, Password, Token,
 func (k Kind) rank() int { return slices.Index(ranking[:], k) }
 
 func builtIn(k Kind) bool { return k.rank() >= 0 }
-
-// compiled is an own pattern at work.
-type compiled struct {
-	kind Kind
-	expr *regexp.Regexp
-}

@@ -1,18 +1,42 @@
 package redact
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
-// A Pattern is a kind of one's own. Its spans are the matches of Regexp, in the syntax of package regexp (RE2), which
-// takes linear time. They rank below the built-in kinds where they overlap, and the first pattern of a list before the
-// next.
+// A Pattern is a kind of one's own. Its spans are the matches of Regexp, in the syntax of package regexp (RE2). They
+// rank below the built-in kinds where they overlap, and the first pattern of a list before the next.
+//
+// The time that a match takes grows with the text and with the number of instructions that Regexp compiles to, so there
+// may be at most 1,000 of these in a pattern, and 4,000 in all patterns of a [Redactor].
 type Pattern struct {
 	Name   string // the kind, and so what the placeholder shows: [REDACTED:name]; lower-case letters, digits and dashes, 32 at most
 	Regexp string // must not match the empty text, nor anything in a placeholder
+}
+
+// Instructions that one pattern may compile to, and all of a redactor together. Each byte of a text takes up to ten
+// nanoseconds for each of them.
+const (
+	maxProgram  = 1_000
+	maxPrograms = 4_000
+)
+
+// A compiled is a [Pattern] ready for use.
+type compiled struct {
+	kind   Kind
+	first  *regexp.Regexp // finds the first match of a text
+	next   *regexp.Regexp // finds as its group the first match behind the first character of a text
+	prefix string         // every match begins with it
+	size   int            // instructions
 }
 
 var patternName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
@@ -26,7 +50,7 @@ func compile(patterns []Pattern) ([]compiled, error) {
 	}
 	names := map[string]bool{}
 	for _, p := range patterns {
-		expr, err := regexp.Compile(p.Regexp)
+		c, err := compilePattern(p)
 		switch {
 		case !patternName.MatchString(p.Name):
 			wrong(p, "write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most")
@@ -36,47 +60,82 @@ func compile(patterns []Pattern) ([]compiled, error) {
 			wrong(p, "named twice: join the two by |")
 		case err != nil:
 			wrong(p, "%w", err)
-		case shortest(p.Regexp) == 0:
-			wrong(p, "can match the empty text: ask for a character at least")
 		}
 		names[p.Name] = true
-		out = append(out, compiled{Kind(p.Name), expr})
+		out = append(out, c)
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
+	total := 0
 	for i, p := range patterns {
+		total += out[i].size
 		if kind, ok := out[i].inPlaceholder(out); ok {
 			wrong(p, "matches in %s, which takes the place of what was found: ask for more", kind.Placeholder())
 		}
 	}
+	if total > maxPrograms {
+		i := slices.IndexFunc(out, func(c compiled) bool { return c.size == slices.MaxFunc(out, bySize).size })
+		wrong(patterns[i], "it has %d of %d instructions of all patterns together, at most %d are allowed: shorten what it repeats", out[i].size, total, maxPrograms)
+	}
 	return out, errors.Join(problems...)
+}
+
+func bySize(a, b compiled) int { return cmp.Compare(a.size, b.size) }
+
+// compilePattern returns the pattern ready for use.
+func compilePattern(p Pattern) (c compiled, err error) {
+	tree, err := syntax.Parse(p.Regexp, syntax.Perl)
+	if err != nil {
+		return c, err
+	}
+	tree = withoutGroups(tree)
+	if minimum(tree) == 0 {
+		return c, errors.New("can match the empty text: ask for a character at least")
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return c, err
+	}
+	c.kind, c.size = Kind(p.Name), len(program.Inst)
+	if c.size > maxProgram {
+		return c, fmt.Errorf("compiles to %d instructions, at most %d are allowed: shorten what it repeats, such as {1,40}", c.size, maxProgram)
+	}
+	if c.first, err = regexp.Compile(tree.String()); err != nil {
+		return c, err
+	}
+	c.prefix, _ = c.first.LiteralPrefix()
+	c.next, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + tree.String() + `)`)
+	return c, err
+}
+
+// withoutGroups returns re with its capturing groups as plain ones.
+func withoutGroups(re *syntax.Regexp) *syntax.Regexp {
+	for re.Op == syntax.OpCapture {
+		re = re.Sub[0]
+	}
+	for i, sub := range re.Sub {
+		re.Sub[i] = withoutGroups(sub)
+	}
+	return re
 }
 
 // inPlaceholder returns a kind in whose placeholder c matches, if there is one.
 func (c compiled) inPlaceholder(own []compiled) (Kind, bool) {
 	for _, kind := range ranking {
-		if c.expr.MatchString(kind.Placeholder()) {
+		if c.first.MatchString(kind.Placeholder()) {
 			return kind, true
 		}
 	}
 	for _, other := range own {
-		if c.expr.MatchString(other.kind.Placeholder()) {
+		if c.first.MatchString(other.kind.Placeholder()) {
 			return other.kind, true
 		}
 	}
 	return "", false
 }
 
-// shortest returns the length of the shortest match of expr in characters, which need not be reached.
-func shortest(expr string) int {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	return minimum(re)
-}
-
+// minimum returns the length of the shortest match of re in characters, which need not be reached.
 func minimum(re *syntax.Regexp) (n int) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -104,9 +163,64 @@ func minimum(re *syntax.Regexp) (n int) {
 
 // match adds the spans of own patterns to the hits of s.
 func (r *Redactor) match(s *scan) {
-	for _, p := range r.patterns {
-		for _, at := range p.expr.FindAllStringIndex(s.text, -1) {
-			s.hit(p.kind, at[0], at[1])
+	s.runes.ctx = s.ctx
+	for i := range r.patterns {
+		p := &r.patterns[i]
+		for at := 0; ; {
+			from, to := p.find(&s.runes, s.text, at)
+			if to < 0 || s.runes.stopped {
+				break
+			}
+			s.hit(p.kind, from, to)
+			at = to
 		}
 	}
+	s.runes.text, s.runes.ctx = "", nil
+}
+
+// find returns the first match that begins at or behind from. It is the one that [regexp.Regexp.FindAllString] finds
+// next when the last match ended there: what stands before from counts for ^ and \b. An end of -1 means none.
+func (p *compiled) find(in *runes, text string, from int) (start, end int) {
+	if p.prefix != "" {
+		i := strings.Index(text[from:], p.prefix)
+		if i < 0 {
+			return 0, -1
+		}
+		from += i
+	}
+	if from == 0 {
+		in.text, in.at = text, 0
+		if at := p.first.FindReaderIndex(in); at != nil {
+			return at[0], at[1]
+		}
+		return 0, -1
+	}
+	_, n := utf8.DecodeLastRuneInString(text[:from])
+	in.text, in.at = text, from-n
+	if at := p.next.FindReaderSubmatchIndex(in); at != nil {
+		return from - n + at[2], from - n + at[3]
+	}
+	return 0, -1
+}
+
+// A runes reads a text for a match, which cannot be stopped in any other way: it ends when ctx does.
+type runes struct {
+	ctx     context.Context
+	text    string
+	at      int
+	count   int
+	stopped bool // ctx ended before the text
+}
+
+func (r *runes) ReadRune() (c rune, n int, err error) {
+	const often = 256
+	if r.count++; r.count%often == 0 && r.ctx.Err() != nil {
+		r.stopped = true
+	}
+	if r.at >= len(r.text) || r.stopped {
+		return 0, 0, io.EOF
+	}
+	c, n = utf8.DecodeRuneInString(r.text[r.at:])
+	r.at += n
+	return c, n, nil
 }

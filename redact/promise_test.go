@@ -80,7 +80,7 @@ func TestG23AKeyIsNoContextForOthers(t *testing.T) {
 func TestG23ARevealedKindStandsUnderItsKey(t *testing.T) {
 	t.Parallel()
 	give := `{"phone":"555-0136","ssn":78051120}`
-	got, redacted, revealed, err := redact.Default().JSONRevealing(give, only(redact.Phone, "phone"))
+	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), give, only(redact.Phone, "phone"))
 	require.NoError(t, err)
 	require.Equal(t, `{"phone":"555-0136","ssn":"[REDACTED:ssn]"}`, got)
 	require.Equal(t, redact.Counts{redact.SSN: 1}, redacted)

@@ -15,6 +15,7 @@
 package redact
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,6 +96,8 @@ var (
 	// ErrUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
 	// decodes to many times its size. Only texts made for it do this.
 	ErrUnsettled = errors.New("redaction does not settle")
+	// ErrStopped reports that the context ended before the whole text was looked at. It comes with the context's cause.
+	ErrStopped = errors.New("stopped before all of it was looked at")
 )
 
 // A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
@@ -111,7 +114,7 @@ type Redactor struct {
 // gives what [Redactor.Text] gives. A text that cannot be decided on is one span of kind [Password] over its whole
 // length: Find has no error to hold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
 func (r *Redactor) Find(text string, dst []Span) []Span {
-	s := newScan()
+	s := newScan(context.Background())
 	if err := r.guard(func() error { return r.settle(s, text, place{}) }); err != nil {
 		return append(dst, Span{0, len(text), Password})
 	}
@@ -125,17 +128,17 @@ func (r *Redactor) Find(text string, dst []Span) []Span {
 // it is at most five times as long as text (own patterns that match less than ten bytes aside). An error is one of the
 // Err values of this package, without any of the text.
 func (r *Redactor) Text(text string) (string, Counts, error) {
-	out, redacted, _, err := r.TextRevealing(text, nil)
+	out, redacted, _, err := r.TextRevealing(context.Background(), text, nil)
 	return out, redacted, err
 }
 
 // TextRevealing is [Redactor.Text] for a reader that may see what reveal lets stand. It also returns the number of
-// spans of each kind that stand.
-func (r *Redactor) TextRevealing(text string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
+// spans of each kind that stand. It stops with [ErrStopped] when ctx ends, in the middle of an own pattern too.
+func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(text); at >= 0 {
 		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", ErrEncoding, at, len(text))
 	}
-	s := newScan()
+	s := newScan(ctx)
 	if err := r.guard(func() error { return r.settle(s, text, place{reveal: reveal}) }); err != nil {
 		return "", nil, nil, fmt.Errorf("redact text of %d bytes: %w", len(text), err)
 	}
@@ -164,6 +167,9 @@ func (r *Redactor) settle(s *scan, text string, where place) error {
 	for range maxRounds {
 		s.spare = maxDecoded*len(s.settled) + 4096
 		r.look(s, s.settled, 0, given)
+		if err := s.stopped(); err != nil {
+			return err
+		}
 		if s.spare < 0 {
 			return fmt.Errorf("%w: decodes to many times its size", ErrUnsettled)
 		}
@@ -179,6 +185,14 @@ func (r *Redactor) settle(s *scan, text string, where place) error {
 		s.settled = replace(text, s.found)
 	}
 	return ErrUnsettled
+}
+
+// stopped returns an error if the context of s has ended: then not all of the text was looked at.
+func (s *scan) stopped() error {
+	if s.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrStopped, context.Cause(s.ctx))
 }
 
 // maxRounds bounds the passes over one text. Texts that were not made to defeat it need two.

@@ -21,7 +21,7 @@ func TestRevealLetsAKindStandInAText(t *testing.T) {
 	t.Parallel()
 	const text = "anna@claims.example, password: Xk9#mP2q, ben\u200b@claims.example, YW5uYUBjbGFpbXMuZXhhbXBsZQ=="
 	asked := 0
-	got, redacted, revealed, err := redact.Default().TextRevealing(text, func(kind redact.Kind, path []string) bool {
+	got, redacted, revealed, err := redact.Default().TextRevealing(t.Context(), text, func(kind redact.Kind, path []string) bool {
 		asked++
 		require.Equal(t, redact.Email, kind, "never asked about secrets")
 		require.Nil(t, path)
@@ -33,13 +33,13 @@ func TestRevealLetsAKindStandInAText(t *testing.T) {
 	require.Equal(t, redact.Counts{redact.Email: 3}, revealed)
 	require.Positive(t, asked)
 
-	got, redacted, revealed, err = redact.Default().TextRevealing(text, only(redact.Card))
+	got, redacted, revealed, err = redact.Default().TextRevealing(t.Context(), text, only(redact.Card))
 	require.NoError(t, err)
 	require.NotContains(t, got, "example")
 	require.Equal(t, 4, redacted.Total())
 	require.Nil(t, revealed)
 
-	got, redacted, revealed, err = redact.Default().TextRevealing("nothing here", everything)
+	got, redacted, revealed, err = redact.Default().TextRevealing(t.Context(), "nothing here", everything)
 	require.NoError(t, err)
 	require.Equal(t, "nothing here", got)
 	require.Nil(t, redacted)
@@ -63,7 +63,7 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 		{only(redact.Email), "", ""},
 		{only(redact.Card, "a/b", "1"), "", ""},
 	} {
-		got, redacted, revealed, err := redact.Default().JSONRevealing(value, tt.reveal)
+		got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), value, tt.reveal)
 		require.NoError(t, err)
 		want, n := all, 0
 		if tt.after != "" {
@@ -73,15 +73,15 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 		require.Equal(t, redact.Counts{redact.Email: 5 - n}, redacted)
 		require.Equal(t, n, revealed.Total())
 	}
-	got, _, _, err := redact.Default().JSONRevealing(value, everything)
+	got, _, _, err := redact.Default().JSONRevealing(t.Context(), value, everything)
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(value, `"anna@claims.example":`, `"[REDACTED:email]":`, 1), got, "keys are never revealed")
 	for _, leaf := range []string{"0", "2"} { // paths are those of the leaf, whatever stands before it
-		got, _, _, err = redact.Default().JSONRevealing(`[["anna@claims.example"],7,"ben@claims.example"]`, func(_ redact.Kind, path []string) bool { return path[0] == leaf })
+		got, _, _, err = redact.Default().JSONRevealing(t.Context(), `[["anna@claims.example"],7,"ben@claims.example"]`, func(_ redact.Kind, path []string) bool { return path[0] == leaf })
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(got, "[REDACTED:email]"))
 	}
-	got, _, revealed, err := redact.Default().JSONRevealing(`"anna@claims.example"`, func(_ redact.Kind, path []string) bool { return path != nil && len(path) == 0 })
+	got, _, revealed, err := redact.Default().JSONRevealing(t.Context(), `"anna@claims.example"`, func(_ redact.Kind, path []string) bool { return path != nil && len(path) == 0 })
 	require.NoError(t, err)
 	require.Equal(t, `"anna@claims.example"`, got)
 	require.Equal(t, redact.Counts{redact.Email: 1}, revealed)
@@ -92,13 +92,13 @@ func TestRevealNeverLetsASecretStand(t *testing.T) {
 	for _, f := range slices.Concat(keys(), tokens(), passwords(), jwts()) {
 		want, counts, err := redact.Secrets().Text(f.text)
 		require.NoError(t, err)
-		got, redacted, revealed, err := redact.Secrets().TextRevealing(f.text, everything)
+		got, redacted, revealed, err := redact.Secrets().TextRevealing(t.Context(), f.text, everything)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, counts, redacted)
 		require.Nil(t, revealed)
 	}
-	got, _, revealed, err := redact.All().JSONRevealing(`{"password":"anna@claims.example"}`, everything)
+	got, _, revealed, err := redact.All().JSONRevealing(t.Context(), `{"password":"anna@claims.example"}`, everything)
 	require.NoError(t, err)
 	require.Equal(t, `{"password":"[REDACTED:password]"}`, got)
 	require.Nil(t, revealed)
@@ -122,7 +122,7 @@ func TestRevealOfWhatOverlaps(t *testing.T) {
 		{"other", "enVicmEgenVicmEgenVicmEgemVicmE=", "enVicmEgenVicmEgenVicmEgemVicmE="}, //
 		{"none", "enVicmEgenVicmEgenVicmEgemVicmE=", "[REDACTED:other]"},                  //
 	} {
-		got, _, _, err := r.TextRevealing(tt.text, only(redact.Kind(tt.kind)))
+		got, _, _, err := r.TextRevealing(t.Context(), tt.text, only(redact.Kind(tt.kind)))
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got, tt.kind)
 	}
@@ -131,9 +131,9 @@ func TestRevealOfWhatOverlaps(t *testing.T) {
 func TestG29PanicOfARevealIsAnError(t *testing.T) {
 	t.Parallel()
 	fail := func(redact.Kind, []string) bool { panic("anna") }
-	_, _, _, err := redact.Default().TextRevealing("anna@claims.example", fail)
+	_, _, _, err := redact.Default().TextRevealing(t.Context(), "anna@claims.example", fail)
 	require.ErrorIs(t, err, redact.ErrDetector)
-	_, _, _, err = redact.Default().JSONRevealing(`["anna@claims.example"]`, fail)
+	_, _, _, err = redact.Default().JSONRevealing(t.Context(), `["anna@claims.example"]`, fail)
 	require.ErrorIs(t, err, redact.ErrDetector)
 	require.NotContains(t, err.Error(), "anna")
 }

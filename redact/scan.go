@@ -1,8 +1,10 @@
 package redact
 
 import (
+	"context"
 	"math/bits"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -75,8 +77,9 @@ func mark(table *[256]uint64, set string, bit int) {
 
 // A scan is the state of one pass. Its slices are reused by later passes.
 type scan struct {
-	text string // what this pass reads
-	hits []Span // what this pass has found, in any order, overlapping
+	ctx  context.Context // the pass stops when it ends
+	text string          // what this pass reads
+	hits []Span          // what this pass has found, in any order, overlapping
 
 	found   []Span // the spans of all passes over one text, see settle
 	settled string // the text with found replaced
@@ -101,19 +104,31 @@ type scan struct {
 	raw     []byte // decoded run
 	lines64 []byte // a run of several lines
 
-	buf []byte // unescaped JSON string
+	runes runes  // reads text for own patterns
+	buf   []byte // unescaped JSON string
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
 
-func newScan() *scan { return scans.Get().(*scan) }
+func newScan(ctx context.Context) *scan {
+	s := scans.Get().(*scan)
+	s.ctx = ctx
+	return s
+}
 
-// free gives s back without its texts.
+// maxKept bounds the bytes of the buffers that one scan keeps for the next text.
+const maxKept = 1 << 20
+
+// free gives s back without its texts, unless it has grown large.
 func (s *scan) free() {
+	size := 0
 	for d := s; d != nil; d = d.deeper {
-		d.text, d.settled, d.place = "", "", place{}
+		d.text, d.settled, d.place, d.ctx = "", "", place{}, nil
+		size += cap(d.hits)*int(unsafe.Sizeof(Span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw) + cap(d.buf)
 	}
-	scans.Put(s)
+	if size <= maxKept {
+		scans.Put(s)
+	}
 }
 
 func (s *scan) reset(text string) {
@@ -130,14 +145,22 @@ func (s *scan) hit(kind Kind, start, end int) {
 	s.hits = append(s.hits, Span{start, end, kind})
 }
 
+// passBlock is how many bytes of a text a pass reads before it looks whether its context has ended.
+const passBlock = 64 << 10
+
 // pass leaves the hits of text in s.hits.
 func (r *Redactor) pass(s *scan, text string) {
 	s.reset(text)
 	p := &r.prefilter
 	i := 0
-	for ; i+2 < len(text); i++ {
-		if m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]; m != 0 {
-			i = r.visit(s, i, m) - 1
+	for i+2 < len(text) {
+		if i >= passBlock && s.ctx.Err() != nil {
+			return
+		}
+		for block := min(i+passBlock, len(text)-2); i < block; i++ {
+			if m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]; m != 0 {
+				i = r.visit(s, i, m) - 1
+			}
 		}
 	}
 	for ; i < len(text); i++ {

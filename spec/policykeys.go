@@ -44,7 +44,7 @@ var redactPlace = newPlace("redact", "redact",
 
 var patternPlace = newPlace("pattern", "a pattern",
 	key{"name", neededText, Works, nil, "required; stands in the place of what is found, as `[REDACTED:name]`: `a-z`, `0-9` and `-`, at most 32"},
-	key{"regexp", neededText, Works, nil, "required; what is found, in RE2 syntax; it must not match the empty text"},
+	key{"regexp", neededText, Works, nil, "required; what is found, in RE2 syntax; it must not match the empty text, and compiles to at most 1000 instructions (`a{1,40}` takes 80)"},
 ).needing("name", "regexp")
 
 var declassifyPlace = newPlace("declassify", "a declassifier",

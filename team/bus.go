@@ -15,6 +15,10 @@ import (
 // drainTime is how long subscribers may take to catch up when a run has ended.
 const drainTime = 5 * time.Second
 
+// messageTime is how long a message may be looked at for secrets and personal
+// data; then its code takes its place.
+const messageTime = time.Second
+
 // A bus hands events to subscribers. Each has a goroutine and a queue without
 // bound, so none can hold up the run or another one.
 type bus struct {
@@ -50,7 +54,9 @@ func (b *bus) emit(e event.Event) {
 		return
 	}
 	if e.Message != "" {
-		clean, _, err := b.words.Text(e.Message)
+		ctx, cancel := context.WithTimeout(context.Background(), messageTime)
+		clean, _, _, err := b.words.TextRevealing(ctx, e.Message, nil)
+		cancel()
 		if err != nil {
 			clean = cmp.Or(e.Code, "[withheld]")
 		}

@@ -156,7 +156,7 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 		return because(ctx, err)
 	}
 	x.inAgent = false
-	return x.close(time.Now())
+	return x.close(ctx, time.Now())
 }
 
 // late is the error of an attempt that took longer than it may.
@@ -184,7 +184,9 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	x.contract = contract
-	wanted, err := x.rule(x.start, nil)
+	checking, done := x.checking(ctx)
+	wanted, err := x.rule(checking, x.start, nil)
+	done()
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
@@ -193,8 +195,33 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	failed := x.retellAll(ctx, wanted)
-	_, err = x.rule(time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
+	checking, done = x.checking(ctx)
+	defer done()
+	_, err = x.rule(checking, time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
+}
+
+// gateTime is how long the gate may check the context of an attempt that has no
+// time limit. Only patterns of the policy take as long.
+const gateTime = 30 * time.Second
+
+// checking returns the context in which the gate checks what is offered. It may
+// take as long as the attempt itself.
+func (x *exchange) checking(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := cmp.Or(x.contract.Duration, gateTime)
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v to check its context", ErrAttemptTimeout, limit))
+}
+
+// finishTime is how long a result that came in time may still be checked once
+// its run was canceled or its attempt is over.
+const finishTime = time.Second
+
+// finishing returns the context in which a result is checked for the caller. It
+// outlives ctx by finishTime.
+func (x *exchange) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := x.checking(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishTime, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 // weigh counts an offer for the label of the exchange, and grants it whole if
@@ -221,12 +248,12 @@ func (x *exchange) weigh(i int) {
 
 // rule takes everything that is offered through the gate at one moment. It
 // returns what must be retold first; failed says what could not be.
-func (x *exchange) rule(now time.Time, failed map[int]*translator) (wanted []wish, first error) {
+func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []wish, first error) {
 	gate := handoff.Compartment{Contract: x.contract}
 	x.rulings, x.sealed = x.rulings[:0], x.sealed[:0]
 	for i := range x.offers { // also after an error, for the record
 		o := &x.offers[i]
-		d, err := gate.Decide(o, now)
+		d, err := gate.Decide(ctx, o, now)
 		if err == nil && d.Verdict == handoff.NeedsTranslation {
 			if s := failed[i]; s == nil {
 				wanted = append(wanted, wish{i, d})
@@ -343,13 +370,13 @@ func (x *exchange) judge(ctx context.Context, err error) {
 
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
-func (x *exchange) close(now time.Time) error {
+func (x *exchange) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
 	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim}, now)
 	if err != nil {
 		return err
 	}
-	return x.accept(e, now)
+	return x.accept(ctx, e, now)
 }
 
 // admit takes a reply through the gate.
@@ -365,11 +392,13 @@ func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope
 }
 
 // accept makes an envelope the exchange's result, and takes it to the caller.
-func (x *exchange) accept(e *envelope.Envelope, now time.Time) (err error) {
+func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) (err error) {
 	if x.envelope = e; x.apart != "" {
 		return nil // the caller reads what is made from it
 	}
-	if x.text, x.structured, err = x.run.forUser(e, x.task.ID, now); err != nil {
+	ctx, done := x.finishing(ctx)
+	defer done()
+	if x.text, x.structured, err = x.run.toUser(ctx, e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now); err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if !handoff.Showable(x.text, x.structured) {

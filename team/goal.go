@@ -205,7 +205,7 @@ func (r *run) goalFor() string {
 	if r.council == nil {
 		return ""
 	}
-	text, _, err := r.forUser(r.council.goal, "goal", r.start)
+	text, err := r.shortForUser(r.council.goal, handoff.Source{Kind: handoff.Dependency, Name: "goal"}, r.start)
 	if err != nil {
 		return withheld(r.goal.Classification)
 	}

@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -10,14 +11,22 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// forUser takes a value through the gate to the caller, who reads results,
-// events and errors. Above the caller's clearance there is a line instead.
-func (r *run) forUser(e *envelope.Envelope, id task.ID, now time.Time) (text, structured string, err error) {
-	return r.toUser(e, handoff.Source{Kind: handoff.Dependency, Name: string(id)}, now)
+// shortTime is how long the gate may check a short text for the caller: a goal,
+// a description, an error.
+const shortTime = 5 * time.Second
+
+// shortForUser is toUser for a short text. It does not end with the run, so that
+// the caller can read why the run ended.
+func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), shortTime)
+	defer cancel()
+	text, _, err := r.toUser(ctx, e, source, now)
+	return text, err
 }
 
-// toUser does so for any source of a task.
-func (r *run) toUser(e *envelope.Envelope, source handoff.Source, now time.Time) (text, structured string, err error) {
+// toUser takes a value through the gate to the caller, who reads results,
+// events and errors. Above the caller's clearance there is a line instead.
+func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (text, structured string, err error) {
 	if e.Empty() {
 		return "", "", nil
 	}
@@ -31,7 +40,7 @@ func (r *run) toUser(e *envelope.Envelope, source handoff.Source, now time.Time)
 	}
 	gate := handoff.Compartment{Contract: contract}
 	offer := handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
-	d, err := gate.Decide(&offer, now)
+	d, err := gate.Decide(ctx, &offer, now)
 	if err != nil {
 		return "", "", err
 	}
@@ -79,7 +88,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 	if err != nil {
 		return code, nil
 	}
-	text, _, err := r.toUser(e, handoff.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
+	text, err := r.shortForUser(e, handoff.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
 	if err != nil || text == "" {
 		return code, nil
 	}

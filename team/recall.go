@@ -48,7 +48,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 			x.recalled, x.own = e, r.past.own
 			return true, &repeatedError{e.Code, e.Error}
 		}
-		if taken, err := x.reissue(e, r.past.own); taken || err != nil {
+		if taken, err := x.reissue(ctx, e, r.past.own); taken || err != nil {
 			return true, err
 		}
 	}
@@ -63,7 +63,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 		return false, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	for i := range list {
-		taken, err := x.reissue(&list[i], false)
+		taken, err := x.reissue(ctx, &list[i], false)
 		if taken && err == nil {
 			err = x.credit(ctx, p)
 		}
@@ -93,7 +93,7 @@ func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
 // to this prompt. It is at least as sensitive as it was and lives no longer.
 // One that has expired, does not verify, cannot be had any more, or is more
 // sensitive than the task may be is not taken: then the agent is asked.
-func (x *exchange) reissue(e *event.Exchange, own bool) (taken bool, err error) {
+func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (taken bool, err error) {
 	now := time.Now()
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
@@ -114,7 +114,7 @@ func (x *exchange) reissue(e *event.Exchange, own bool) (taken bool, err error) 
 		made = old // it is this run's own, and is what it was
 	}
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags}, e, own
-	return true, x.accept(made, now)
+	return true, x.accept(ctx, made, now)
 }
 
 // sameBut reports whether a result that was issued anew is what it was, but for

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/sharedmem"
@@ -335,7 +336,7 @@ func (r *run) described(i int) string {
 	case t.Classification > *r.options.UserAccepts:
 		return withheld(t.Classification)
 	case r.planned != nil:
-		text, _, err := r.forUser(r.planned[i], t.ID, time.Now())
+		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
 		if err != nil {
 			return withheld(t.Classification)
 		}

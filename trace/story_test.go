@@ -90,7 +90,7 @@ func record(t testing.TB, of *task.Task, system string, offers ...offer) event.R
 	var r event.Record
 	for i := range offers {
 		o := &offers[i]
-		s, err := gate.GateOutbound(&o.Offer, noon)
+		s, err := gate.GateOutbound(t.Context(), &o.Offer, noon)
 		require.NoError(t, err)
 		d := s.Decision()
 		r.Handoffs = append(r.Handoffs, event.Handoff{

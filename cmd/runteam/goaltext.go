@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func gated(goal *team.Goal, accepts label.Classification, now time.Time) (string
 		return "", err
 	}
 	gate := handoff.Compartment{Contract: contract}
-	s, err := gate.GateOutbound(&handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
+	s, err := gate.GateOutbound(context.Background(), &handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
 	if err != nil {
 		return "", err
 	}

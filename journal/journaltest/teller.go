@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -99,7 +100,7 @@ func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.C
 	b := prompt.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
 	r := &event.Record{}
 	for i := range offers {
-		s := must(gate.GateOutbound(&offers[i], Noon))
+		s := must(gate.GateOutbound(context.Background(), &offers[i], Noon))
 		r.Handoffs = append(r.Handoffs, decided(k.Session, s.Decision()))
 		if offers[i].Source.Kind == handoff.Input {
 			b.Inputs = append(b.Inputs, s)
