@@ -18,7 +18,9 @@ func (s Sealed) Lower(limit int) Sealed {
 	if from == 0 {
 		return s
 	}
-	return s.shortened(payload, from)
+	s = s.shortened(payload, from)
+	s.decision.Truncated = true
+	return s
 }
 
 // An excerpt ends with the ellipsis, for which so many units are kept free.

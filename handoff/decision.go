@@ -114,6 +114,10 @@ type Decision struct {
 	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [SizeClass]
 	BytesAfter  int                  `json:"bytesAfter"`
 	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
+
+	// Truncated says that a size limit cut the text. A text that was cut because
+	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // A Ruling is a decision together with what it lets through. Only

@@ -26,8 +26,9 @@ import (
 
 // Sizes of what may cross to an agent.
 const (
-	MaxPayload = 64 << 10 // of one dependency or input; a text is cut, a structured value is held
-	MaxRedact  = 4 << 20  // of a value before redaction; a larger one is withheld
+	DefaultContextBytes    = 256 << 10 // of one piece of context, if its grant sets no limit
+	DefaultStructuredBytes = 64 << 10  // of a dependency delivered as structured or both, likewise
+	MaxRedact              = 4 << 20   // of a value before redaction; a larger one is withheld
 )
 
 // Rules of the gate, beside those of the handshake.
@@ -196,7 +197,7 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		d.hold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
-	return c.gated(ctx, g, d, p)
+	return c.gated(ctx, g, d, p, o.As)
 }
 
 // refuse holds a value whose label does not cross. Where the label alone
@@ -287,7 +288,7 @@ func derives(e, from *envelope.Envelope) bool {
 }
 
 // gated redacts, breaks control tokens and cuts. An error holds.
-func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload) error {
+func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
 		return nil
@@ -307,17 +308,18 @@ func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope
 		if t := g.Terms; t != nil && t.retells && !g.Source.Instructs(d.From) {
 			d.Translated = true
 			if t.tokens > 0 {
-				p, d.CutFrom = excerpt(p, min(t.tokens, MaxPayload)*BytesPerToken)
+				p, d.CutFrom = excerpt(p, min(t.tokens, MaxRedact)*BytesPerToken)
 			}
 			d.recast = t.recast
 		}
-		if canonical, _ := p.JSON(); len(canonical) > MaxPayload { // structured values are never cut
-			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured result has %d bytes, at most %d are delivered", len(canonical), MaxPayload))
+		limit := g.limit(as)
+		if canonical, _ := p.JSON(); len(canonical) > limit { // structured values are never cut
+			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured value has %d bytes, at most %d are delivered", len(canonical), limit))
 			return nil
 		}
 		var from int
-		if p, from = cut(p, MaxPayload); from > 0 {
-			d.CutFrom = max(d.CutFrom, from)
+		if p, from = cut(p, limit); from > 0 {
+			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
 	d.Verdict, d.Rule, d.BytesAfter, d.crossing = Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
@@ -333,7 +335,7 @@ const (
 // hold rules that nothing crosses.
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
-	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.BytesAfter, d.Translated = nil, nil, 0, 0, 0, false
+	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	d.BytesBefore = SizeClass(d.BytesBefore)
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }

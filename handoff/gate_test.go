@@ -290,20 +290,44 @@ func TestFormsOfAPayload(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	x := func(n int) string { return strings.Repeat("x", n) }
-	t.Run("the largest value is checked and cut", func(t *testing.T) {
+	t.Run("the largest value that can be redacted is cut", func(t *testing.T) {
 		t.Parallel()
 		s := text(t, x(handoff.MaxRedact))
-		require.Equal(t, handoff.MaxPayload, s.Payload().Size())
+		require.Equal(t, handoff.DefaultContextBytes, s.Payload().Size())
 		require.Equal(t, handoff.MaxRedact, s.Decision().CutFrom)
-		require.Equal(t, handoff.MaxPayload, s.Decision().BytesAfter)
+		require.True(t, s.Decision().Truncated)
+		require.Equal(t, handoff.DefaultContextBytes, s.Decision().BytesAfter)
 	})
-	t.Run("64 KiB stay whole", func(t *testing.T) {
+	t.Run("256 KiB stay whole", func(t *testing.T) {
 		t.Parallel()
-		s := text(t, x(handoff.MaxPayload))
-		require.Equal(t, handoff.MaxPayload, s.Payload().Size())
+		s := text(t, x(handoff.DefaultContextBytes))
+		require.Equal(t, handoff.DefaultContextBytes, s.Payload().Size())
 		require.Zero(t, s.Decision().CutFrom)
+		require.False(t, s.Decision().Truncated)
 	})
-	t.Run("both parts count for the largest value", func(t *testing.T) {
+	for _, limit := range []int{1, 1000, handoff.DefaultStructuredBytes + 1, 700 << 10} {
+		t.Run(fmt.Sprintf("a grant of at most %d bytes", limit), func(t *testing.T) {
+			t.Parallel()
+			c := compartment(t)
+			c.Contract.Grants[0].MaxBytes = limit
+			for n, cut := range map[int]bool{limit: false, limit + 1: true} {
+				s := seal(t, c, offer(t, envelope.Text(x(n))))
+				require.Equal(t, limit, s.Payload().Size())
+				require.Equal(t, cut, s.Decision().Truncated)
+				if limit < 2 {
+					continue
+				}
+				o := offer(t, structured(t, `"`+x(n-2)+`"`))
+				if o.As = task.Structured; cut {
+					requireHeld(t, c, o, handoff.RuleStructuredSize, handoff.ReasonRule, handoff.CodeTooLarge)
+				} else {
+					s := seal(t, c, o)
+					require.Equal(t, limit, s.Payload().Size())
+				}
+			}
+		})
+	}
+	t.Run("both parts count for the largest value that can be redacted", func(t *testing.T) {
 		t.Parallel()
 		o := offer(t, structured(t, `"`+x(1000)+`"`).WithText(x(handoff.MaxRedact-1001)))
 		o.As = task.Both
@@ -311,15 +335,19 @@ func TestSizes(t *testing.T) {
 	})
 	t.Run("structured of 64 KiB is whole", func(t *testing.T) {
 		t.Parallel()
-		o := offer(t, structured(t, `"`+x(handoff.MaxPayload-2)+`"`))
+		o := offer(t, structured(t, `"`+x(handoff.DefaultStructuredBytes-2)+`"`))
 		o.As = task.Structured
 		s := seal(t, compartment(t), o)
-		require.Equal(t, handoff.MaxPayload, s.Payload().Size())
+		require.Equal(t, handoff.DefaultStructuredBytes, s.Payload().Size())
 	})
 	for _, as := range []task.Payload{task.Output, task.Structured, task.Both} {
 		t.Run("structured is never cut "+string(as), func(t *testing.T) {
 			t.Parallel()
-			o := offer(t, structured(t, `"`+x(handoff.MaxPayload-1)+`"`))
+			limit := handoff.DefaultStructuredBytes
+			if as == task.Output {
+				limit = handoff.DefaultContextBytes
+			}
+			o := offer(t, structured(t, `"`+x(limit-1)+`"`))
 			o.As = as
 			requireHeld(t, compartment(t), o, handoff.RuleStructuredSize, handoff.ReasonRule, handoff.CodeTooLarge)
 		})
@@ -332,18 +360,18 @@ func TestSizes(t *testing.T) {
 		}
 		o := offer(t, structured(t, "["+b.String()[1:]+"]"))
 		o.As = task.Structured
-		require.Less(t, o.Envelope.Open().Size(), handoff.MaxPayload)
+		require.Less(t, o.Envelope.Open().Size(), handoff.DefaultStructuredBytes)
 		requireHeld(t, compartment(t), o, handoff.RuleStructuredSize, handoff.ReasonRule, handoff.CodeTooLarge)
 	})
 	t.Run("beside a structured part the text gets the rest", func(t *testing.T) {
 		t.Parallel()
-		o := offer(t, structured(t, `"`+x(998)+`"`).WithText(x(handoff.MaxPayload)))
+		o := offer(t, structured(t, `"`+x(998)+`"`).WithText(x(handoff.DefaultStructuredBytes)))
 		o.As = task.Both
 		s := seal(t, compartment(t), o)
 		canonical, _ := s.Payload().JSON()
 		require.Len(t, canonical, 1000)
-		require.Len(t, s.Payload().Text(), handoff.MaxPayload-1000)
-		require.Equal(t, handoff.MaxPayload, s.Decision().CutFrom)
+		require.Len(t, s.Payload().Text(), handoff.DefaultStructuredBytes-1000)
+		require.Equal(t, handoff.DefaultStructuredBytes, s.Decision().CutFrom)
 	})
 	t.Run("a person reads results whole", func(t *testing.T) {
 		t.Parallel()

@@ -23,6 +23,11 @@ type Grant struct {
 	// beside those of Terms. Secrets never do.
 	Reveal map[redact.Kind][]task.Path
 
+	// MaxBytes limits what is delivered: a longer text is cut, a longer structured
+	// value is withheld. Zero means [DefaultContextBytes], or
+	// [DefaultStructuredBytes] for a dependency in the form structured or both.
+	MaxBytes int
+
 	// Names says which keys of the value a decision may show; nil shows those
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer
@@ -43,6 +48,17 @@ type Namer interface {
 // WholeOf does not. The Paths of WholeOf are shared and must not be written to.
 func WholeOf(s Source, line string) Grant {
 	return Grant{Source: s, Paths: whole, Line: line}
+}
+
+// limit returns the most bytes that the grant delivers in the form as.
+func (g *Grant) limit(as task.Payload) int {
+	switch {
+	case g.MaxBytes > 0:
+		return g.MaxBytes
+	case g.Source.Kind == Dependency && (as == task.Structured || as == task.Both):
+		return DefaultStructuredBytes
+	}
+	return DefaultContextBytes
 }
 
 var whole = []task.Path{task.Whole}

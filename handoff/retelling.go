@@ -43,7 +43,7 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 		whole.Paths, whole.UnsafeText = []task.Path{task.Whole}, true
 		terms.lower = &whole
 	}
-	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal}, nil
+	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal, MaxBytes: g.MaxBytes}, nil
 }
 
 // leftOf names the envelope of what grant and block have left of another one.

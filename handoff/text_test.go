@@ -18,9 +18,9 @@ func TestG35RedactedBeforeCut(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{"token": fakeToken, "pem": fakePEM} {
 		for _, before := range []int{1, 5, len(key) / 2, len(key) - 1, len(key), len(key) + 1} {
-			s := text(t, strings.Repeat("x ", (handoff.MaxPayload-before)/2)+" "+key+" "+strings.Repeat("y ", 5000))
+			s := text(t, strings.Repeat("x ", (handoff.DefaultContextBytes-before)/2)+" "+key+" "+strings.Repeat("y ", 5000))
 			out := s.Payload().Text()
-			require.LessOrEqual(t, len(out), handoff.MaxPayload)
+			require.LessOrEqual(t, len(out), handoff.DefaultContextBytes)
 			require.Equal(t, 1, s.Decision().Redacted.Total(), "%s, %d bytes before the cut", name, before)
 			for i := 0; i+8 <= len(key); i++ {
 				require.NotContains(t, out, key[i:i+8], "%s, %d bytes before the cut", name, before)
@@ -37,8 +37,8 @@ func TestG35CutsAroundPlaceholders(t *testing.T) {
 	t.Parallel()
 	const mark = "[REDACTED:token]"
 	for before := range len(mark) + 2 {
-		out := text(t, strings.Repeat("x", handoff.MaxPayload-before-1)+" "+fakeToken+" tail").Payload().Text()
-		at := handoff.MaxPayload - before
+		out := text(t, strings.Repeat("x", handoff.DefaultContextBytes-before-1)+" "+fakeToken+" tail").Payload().Text()
+		at := handoff.DefaultContextBytes - before
 		switch {
 		case before >= len(mark):
 			require.Equal(t, mark, out[at:at+len(mark)], "it fits")
@@ -50,18 +50,18 @@ func TestG35CutsAroundPlaceholders(t *testing.T) {
 
 func TestG35AnUnclosedBracketDoesNotDecideWhereToCut(t *testing.T) {
 	t.Parallel()
-	s := text(t, "[REDACTED:"+strings.Repeat("x", 2*handoff.MaxPayload))
-	require.Len(t, s.Payload().Text(), handoff.MaxPayload)
+	s := text(t, "[REDACTED:"+strings.Repeat("x", 2*handoff.DefaultContextBytes))
+	require.Len(t, s.Payload().Text(), handoff.DefaultContextBytes)
 }
 
 func TestG35CutsOnRuneBoundaries(t *testing.T) {
 	t.Parallel()
 	for _, r := range []string{"é", "€", "\U0001f600"} {
 		for shift := range len(r) {
-			out := text(t, strings.Repeat("x", shift)+strings.Repeat(r, handoff.MaxPayload)).Payload().Text()
+			out := text(t, strings.Repeat("x", shift)+strings.Repeat(r, handoff.DefaultContextBytes/2)).Payload().Text()
 			require.True(t, utf8.ValidString(out))
-			require.Greater(t, len(out), handoff.MaxPayload-len(r))
-			require.LessOrEqual(t, len(out), handoff.MaxPayload)
+			require.Greater(t, len(out), handoff.DefaultContextBytes-len(r))
+			require.LessOrEqual(t, len(out), handoff.DefaultContextBytes)
 		}
 	}
 }

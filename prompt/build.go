@@ -32,12 +32,15 @@ func Build(b Brief) (Prompt, *Receipt, error) {
 	return Prompt{p}, p.receipt, nil
 }
 
-// limit returns how long the user message may be.
-func (b *Brief) limit() int {
-	if b.MaxBytes == 0 {
-		return MaxBytes
+func (b *Brief) limit() int { return Limit(b.MaxBytes) }
+
+// Limit returns how many bytes a user message may have under a setting of
+// [Brief].MaxBytes.
+func Limit(setting int) int {
+	if setting == 0 {
+		return DefaultBytes
 	}
-	return min(b.MaxBytes, MaxBytes)
+	return min(setting, MaxBytes)
 }
 
 // fit writes the prompt, which had this size, with every text cut to one
@@ -61,7 +64,7 @@ func fit(b *Brief, size int) (*built, error) {
 	lines := len(b.Messages) + len(b.Failed) + len(b.Skipped)
 	if room := b.limit() - (size - texts) - mark*len(sizes) - fence*lines; room >= 0 {
 		// The first limit holds, but for memory, whose line breaks grow.
-		for limit := common(sizes, room); limit > 0; limit /= 2 {
+		for limit := CommonLength(sizes, room); limit > 0; limit /= 2 {
 			lowered := lower(*b, limit)
 			if p := render(&lowered); len(p.text) <= b.limit() {
 				return p, nil
@@ -83,8 +86,9 @@ func lower(b Brief, limit int) Brief {
 	return b
 }
 
-// common returns the largest limit under which the sizes, each cut to it, fit into room.
-func common(sizes []int, room int) int {
+// CommonLength returns the largest length that texts of these sizes can be cut to
+// so that all of them fit into room, which is not negative. It sorts sizes.
+func CommonLength(sizes []int, room int) int {
 	slices.Sort(sizes)
 	for i, n := range sizes {
 		left := len(sizes) - i

@@ -131,7 +131,7 @@ func TestG35ATextCutToNothingIsStillMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", handoff.MaxPayload-2)+`"`).WithText("2048 bytes: "+strings.Repeat("x", 2036)), task.Both)}
+	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", contextBytes-2)+`"`).WithText("2048 bytes: "+strings.Repeat("x", 2036)), task.Both)}
 	text := build(t, b).Text()
 	require.NotContains(t, text, "#### Raw output")
 	require.Equal(t, ", cut 0 of 2 KiB", fenceLine.FindStringSubmatch(text)[4])
@@ -159,8 +159,8 @@ func TestSizesAreLoweredToOneLength(t *testing.T) {
 	b.Dependencies = append(b.Dependencies, d.dep("Short", "analyst", strings.Repeat("s", 5<<10)))
 	b.Inputs = []handoff.Sealed{d.input("long", strings.Repeat("y", 64<<10))}
 	p := build(t, b)
-	require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
-	require.Greater(t, len(p.Text()), prompt.MaxBytes-1024, "and no more is cut than must be")
+	require.LessOrEqual(t, len(p.Text()), promptBytes)
+	require.Greater(t, len(p.Text()), promptBytes-1024, "and no more is cut than must be")
 	var lengths []int
 	for _, s := range p.Sections() {
 		if s.Title == "Short" {
@@ -208,7 +208,7 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 			require.Greater(t, len(d.task.Description), 250<<10, "only instructions can be too large here")
 			return
 		}
-		require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
+		require.LessOrEqual(t, len(p.Text()), promptBytes)
 		require.True(t, utf8.ValidString(p.Text()))
 		requireTiled(t, p.Receipt(), p.Receipt().Text, p.Text())
 	})
@@ -221,7 +221,7 @@ func TestG35NothingIsCutWithoutATrace(t *testing.T) {
 		b := d.brief()
 		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", fakeToken+" "+strings.Repeat("x", 50_000))}
 		whole := len(build(t, b).Text())
-		d.task.Description += strings.Repeat("d", prompt.MaxBytes-(whole-50_017)-32-room)
+		d.task.Description += strings.Repeat("d", promptBytes-(whole-50_017)-32-room)
 		p, _, err := prompt.Build(b)
 		if err != nil {
 			require.ErrorIs(t, err, prompt.ErrTooLarge)
@@ -241,8 +241,8 @@ func TestMessagesThatACutFences(t *testing.T) {
 		b.Messages = append(b.Messages, d.message("critic", strings.Repeat("x", 60<<10)))
 	}
 	text := build(t, b).Text()
-	require.LessOrEqual(t, len(text), prompt.MaxBytes)
-	require.Greater(t, len(text), prompt.MaxBytes-2048, "room for the fences was kept, and little more")
+	require.LessOrEqual(t, len(text), promptBytes)
+	require.Greater(t, len(text), promptBytes-2048, "room for the fences was kept, and little more")
 	require.Len(t, fences(text), 6)
 }
 
@@ -253,15 +253,15 @@ func TestMemoryThatGrowsWhenWrittenStillFits(t *testing.T) {
 	b := d.brief()
 	b.Memory = []handoff.Sealed{d.memory("critic", "a", strings.Repeat("\n", 64<<10)), d.memory("critic", "b", strings.Repeat("\x1c", 64<<10))}
 	p := build(t, b)
-	require.LessOrEqual(t, len(p.Text()), prompt.MaxBytes)
+	require.LessOrEqual(t, len(p.Text()), promptBytes)
 	require.Greater(t, len(p.Text()), 210<<10, "and something of it is left")
 }
 
 func TestInstructionsThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.task.Description = strings.Repeat("x", prompt.MaxBytes-len("# Task: Write it up\n\n"))
-	require.Len(t, build(t, d.brief()).Text(), prompt.MaxBytes)
+	d.task.Description = strings.Repeat("x", promptBytes-len("# Task: Write it up\n\n"))
+	require.Len(t, build(t, d.brief()).Text(), promptBytes)
 	d.task.Description += "x"
 	_, _, err := prompt.Build(d.brief())
 	require.ErrorIs(t, err, prompt.ErrTooLarge)

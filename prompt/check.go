@@ -140,7 +140,7 @@ func checkWords(what, text string, l Layout) error {
 func uncut(b *Brief) error {
 	for _, s := range [...]*handoff.Sealed{b.Goal, b.Instruction} {
 		if s != nil && s.Decision().CutFrom > 0 {
-			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, handoff.MaxPayload)
+			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered; shorten it, or raise maxContextBytes", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, s.Decision().BytesAfter)
 		}
 	}
 	return nil

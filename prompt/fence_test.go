@@ -9,7 +9,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/prompt"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -126,5 +125,5 @@ func TestManyBlocksOfHexDigits(t *testing.T) {
 	for range 300 {
 		b.Dependencies = append(b.Dependencies, d.seal(handoff.Dependency, "x", "analyst", envelope.Text(strings.Repeat("0a", 300))))
 	}
-	require.LessOrEqual(t, len(build(t, b).Text()), prompt.MaxBytes)
+	require.LessOrEqual(t, len(build(t, b).Text()), promptBytes)
 }

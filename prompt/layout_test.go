@@ -183,9 +183,9 @@ func TestG31InstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
 			require.ErrorIs(t, err, prompt.ErrInvalid)
 			require.ErrorContains(t, err, what+" has no text")
 		}
-		_, err = try(envelope.Text(strings.Repeat("x", handoff.MaxPayload)))
+		_, err = try(envelope.Text(strings.Repeat("x", contextBytes)))
 		require.NoError(t, err)
-		_, err = try(envelope.Text(strings.Repeat("x", handoff.MaxPayload+1)))
+		_, err = try(envelope.Text(strings.Repeat("x", contextBytes+1)))
 		require.ErrorIs(t, err, prompt.ErrTooLarge, "half an instruction is another one")
 		require.NotErrorIs(t, err, prompt.ErrInvalid)
 	}

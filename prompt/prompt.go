@@ -15,9 +15,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// MaxBytes bounds the user message. Above it all texts in it are cut to one
-// common length.
-const MaxBytes = 256 << 10
+// Limits on the user message, in bytes. Above its limit all texts in it are cut
+// to one common length.
+const (
+	DefaultBytes = 512 << 10 // if the brief sets no limit
+	MaxBytes     = 4 << 20   // the largest limit that a brief can set
+)
 
 // ErrTooLarge reports a prompt whose instructions and structured values alone
 // exceed its limit, one that was to stay whole and does not fit, or an
@@ -41,7 +44,7 @@ type Brief struct {
 	SystemOrigin string       // where System and Guidance are written, for the receipt
 	Schema       string       // JSON Schema of the reply; empty means free text
 
-	MaxBytes int  // of the user message; zero, and whatever is above it, means [MaxBytes]
+	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is [ErrTooLarge]
 
 	Inputs       []handoff.Sealed // in the order of the task's uses

@@ -21,6 +21,13 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 // repositories do not take it for a real one.
 var fakeToken = "gh" + "p_" + "9fKq2LmZ7RtXv4Nc8BwYp1HsDj6GaEu3Wo5T"
 
+// Limits of a desk's grants and briefs: below the defaults, so that tests can
+// exceed them with small texts.
+const (
+	contextBytes = 64 << 10
+	promptBytes  = 256 << 10
+)
+
 // A desk gates context for one task of "writer".
 type desk struct {
 	t    require.TestingT
@@ -36,13 +43,17 @@ func newDesk(t require.TestingT) *desk {
 	return &desk{t: t, gate: &handoff.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
 }
 
-func (d *desk) brief() prompt.Brief { return prompt.Brief{Contract: d.gate.Contract, Task: d.task} }
+func (d *desk) brief() prompt.Brief {
+	return prompt.Brief{Contract: d.gate.Contract, Task: d.task, MaxBytes: promptBytes}
+}
 
 // offer returns an offer of the given kind that the desk's contract grants.
 func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Payload) *handoff.Offer {
 	d.next++
 	source := handoff.Source{Kind: kind, Name: fmt.Sprintf("s%d", d.next)}
-	d.gate.Contract.Grants = append(d.gate.Contract.Grants, handoff.WholeOf(source, ""))
+	g := handoff.WholeOf(source, "")
+	g.MaxBytes = contextBytes
+	d.gate.Contract.Grants = append(d.gate.Contract.Grants, g)
 	e, err := envelope.New(envelope.Header{ID: envelope.ID(fmt.Sprintf("e%d", d.next)), Producer: from, CreatedAt: noon}, p)
 	require.NoError(d.t, err)
 	o := &handoff.Offer{Source: source, Title: title, Assignee: from, Envelope: e}

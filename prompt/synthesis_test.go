@@ -164,7 +164,7 @@ func TestALimitOfTheCallersOwn(t *testing.T) {
 			b.Dependencies = []handoff.Sealed{d.dep("One", "analyst", long), d.dep("Two", "analyst", long)}
 		}
 		whole := build(t, b).Text()
-		for limit, want := range map[int]string{0: whole, len(whole): whole, prompt.MaxBytes: whole, prompt.MaxBytes + 1: whole, len(whole) - 1: "", 8 << 10: "", 1 << 10: ""} {
+		for limit, want := range map[int]string{0: whole, len(whole): whole, promptBytes: whole, promptBytes + 1: whole, len(whole) - 1: "", 8 << 10: "", 1 << 10: ""} {
 			b.MaxBytes, b.Whole = limit, false
 			p := build(t, b)
 			if want != "" {
@@ -204,8 +204,8 @@ func TestFaultsThatACutFences(t *testing.T) {
 			b.Skipped = list
 		}
 		text := build(t, b).Text()
-		require.LessOrEqual(t, len(text), prompt.MaxBytes)
-		require.Greater(t, len(text), prompt.MaxBytes-6<<10, "room for the fences was kept, and little more")
+		require.LessOrEqual(t, len(text), promptBytes)
+		require.Greater(t, len(text), promptBytes-6<<10, "room for the fences was kept, and little more")
 		require.Len(t, fences(text), 30)
 	}
 }
@@ -214,7 +214,7 @@ func TestMaxBytesNeverRaisesTheLimit(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.synthesis("Find out why.")
-	for range 6 {
+	for range 70 {
 		b.Dependencies = append(b.Dependencies, d.dep("Long", "analyst", strings.Repeat("x", 60<<10)))
 	}
 	b.MaxBytes = 10 * prompt.MaxBytes
@@ -250,7 +250,7 @@ func TestSynthesesNeverExceedTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
 		b := d.synthesis(strings.Repeat("g", rapid.SampledFrom([]int{1, 10_000, 60_000}).Draw(t, "goal")))
-		b.MaxBytes = rapid.SampledFrom([]int{0, 16 << 10, 64 << 10}).Draw(t, "limit")
+		b.MaxBytes = rapid.SampledFrom([]int{16 << 10, 64 << 10, promptBytes}).Draw(t, "limit")
 		for range rapid.IntRange(0, 7).Draw(t, "pieces") {
 			unit := units.Draw(t, "unit")
 			text := strings.Repeat(unit, rapid.SampledFrom([]int{0, 1, 1000, 30_000, 64 << 10}).Draw(t, "length")/len(unit))
@@ -268,9 +268,6 @@ func TestSynthesesNeverExceedTheirSize(t *testing.T) {
 			}
 		}
 		limit := b.MaxBytes
-		if limit == 0 {
-			limit = prompt.MaxBytes
-		}
 		p, _, err := prompt.Build(b)
 		if err != nil {
 			require.ErrorIs(t, err, prompt.ErrTooLarge)

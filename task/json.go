@@ -63,11 +63,13 @@ type wireDependency struct {
 	As       Payload `json:"as,omitempty"`
 	Need     []Path  `json:"need,omitzero"`
 	Optional bool    `json:"optional,omitempty"`
+
+	MaxContextBytes int `json:"maxContextBytes,omitempty"`
 }
 
 // MarshalJSON writes the id alone when the rest is empty.
 func (d wireDependency) MarshalJSON() ([]byte, error) {
-	if d.As == "" && !d.Optional && d.Need == nil {
+	if d.As == "" && !d.Optional && d.Need == nil && d.MaxContextBytes == 0 {
 		return json.Marshal(d.Task)
 	}
 	type plain wireDependency
@@ -162,7 +164,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	}
 	w.DependencyPayload = sharedPayload(t.DependsOn)
 	for _, d := range t.DependsOn {
-		one := wireDependency{Task: d.Task, Need: d.Need, Optional: d.Optional}
+		one := wireDependency{Task: d.Task, Need: d.Need, Optional: d.Optional, MaxContextBytes: d.MaxContextBytes}
 		if w.DependencyPayload == "" && payload(d.As) != Output {
 			one.As = d.As
 		}
@@ -238,7 +240,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		if d.As == "" {
 			d.As = w.DependencyPayload
 		}
-		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Need: d.Need, Optional: d.Optional})
+		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Need: d.Need, Optional: d.Optional, MaxContextBytes: d.MaxContextBytes})
 	}
 	for _, u := range w.Uses {
 		t.Uses = append(t.Uses, Use(u))

@@ -21,7 +21,7 @@ func New(spec Spec, at time.Time) (Task, error) {
 			continue
 		}
 		seen[id] = true
-		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Need: need(&ref, &spec), Optional: ref.Optional})
+		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Need: need(&ref, &spec), Optional: ref.Optional, MaxContextBytes: ref.MaxContextBytes})
 	}
 	if err := found.err(); err != nil {
 		return Task{}, err

@@ -150,7 +150,7 @@ func (r *resolver) link(links int) (*Graph, error) {
 			if !ref.As.Valid() {
 				r.found.add(i, badPayload(t, i, k, ref.As))
 			}
-			slab = append(slab, Dependency{Task: r.g.tasks[j].ID, As: payload(ref.As), Need: need(ref, &r.specs[i]), Optional: ref.Optional})
+			slab = append(slab, Dependency{Task: r.g.tasks[j].ID, As: payload(ref.As), Need: need(ref, &r.specs[i]), Optional: ref.Optional, MaxContextBytes: ref.MaxContextBytes})
 		}
 		if len(slab) > start {
 			t.DependsOn = slab[start:len(slab):len(slab)]

@@ -65,6 +65,10 @@ type Ref struct {
 	As       Payload
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole
 	Optional bool
+
+	// MaxContextBytes limits what is delivered of the result; zero means the limit
+	// of the agent that reads it. See the field of the same name of a team's Config.
+	MaxContextBytes int
 }
 
 // On returns plain references to the named tasks, for a [Spec]'s DependsOn.

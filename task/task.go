@@ -71,6 +71,8 @@ type Dependency struct {
 	As       Payload
 	Need     []Path // parts of the result that are granted; nil means the whole, and an empty list nothing
 	Optional bool   // the dependent runs even when the result is missing or held
+
+	MaxContextBytes int // limit on what is delivered of the result; zero means that of the agent
 }
 
 // A Use grants a named input to a task.

@@ -32,7 +32,7 @@ func (r *run) attempt(i int) *attempt {
 	a.began = a.start
 	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
-	a.declassified = p.declassified(r.team.edges, i)
+	a.declassified, a.limits = p.declassified(r.team.edges, i), r.team.memberLimits(a.member)
 	if r.planned != nil {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))

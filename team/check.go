@@ -79,6 +79,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
 		c.checkFlow()
+		c.checkSizes()
 		c.checkOutput()
 	}
 	if len(c.found) > 0 {
@@ -173,6 +174,7 @@ func (c *checker) checkOptions() {
 		if !utf8.ValidString(in.Text) {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
 		}
+		c.found = append(c.found, checkLimits(at, subject, in.MaxContextBytes, 0)...)
 		if in.TTL < 0 {
 			c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})
 		}
@@ -199,6 +201,9 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		}
 		c.used[k] = true
 	}
+	for j := range s.DependsOn {
+		c.found = append(c.found, checkLimits(task.Pointer("tasks", i, "dependsOn", j), subjectOf(s), s.DependsOn[j].MaxContextBytes, 0)...)
+	}
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
 			add(err.Error(), "write a JSON Schema", err, "outputSchema")
@@ -210,9 +215,6 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),
 			Hint:    "word it differently", Err: task.ErrInvalid,
 		})
-	}
-	if len(s.Description) > prompt.MaxBytes {
-		add(fmt.Sprintf("the description has %d bytes, at most %d fit into a prompt", len(s.Description), prompt.MaxBytes), "give long texts as inputs", prompt.ErrTooLarge, "description")
 	}
 }
 

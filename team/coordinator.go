@@ -34,10 +34,7 @@ func (t *Team) checkCoordinator() (found task.Problems) {
 	if c.Accepts != nil && !c.Accepts.Valid() {
 		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))
 	}
-	if c.MaxPromptBytes < 0 {
-		add("/maxPromptBytes", "must not be negative", "leave it out for the most there is", task.ErrInvalid)
-	}
-	return found
+	return append(found, checkLimits("/coordinator", "coordinator", c.MaxContextBytes, c.MaxPromptBytes)...)
 }
 
 // council is what a run needs to ask its coordinator: who that is for this
@@ -76,8 +73,8 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
 	case !utf8.ValidString(text):
 		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
-	case len(text) > handoff.MaxPayload:
-		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.MaxPayload), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+	case len(text) > handoff.DefaultContextBytes:
+		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
 	}
 	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{
@@ -162,6 +159,7 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	s.existed = r.made
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = r, r.past.counted(id).number+r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
+	s.limits = r.team.limits(k.of.MaxContextBytes, k.of.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
 	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),
 		handoff.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
@@ -183,7 +181,7 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	b := prompt.Brief{
 		Layout: s.layout, Untitled: true, Goal: &s.sealed[0], GoalParams: s.run.goal.Params, Roster: &s.sealed[1],
 		System: k.before, SystemParams: k.of.SystemParams, SystemOrigin: k.of.Origin.String(), Guidance: k.after,
-		MaxBytes: k.of.MaxPromptBytes, Whole: s.whole, Part: s.part, Parts: s.parts,
+		Whole: s.whole, Part: s.part, Parts: s.parts,
 	}
 	if s.compose != nil {
 		s.compose(&b, s.sealed[2:])
@@ -255,6 +253,7 @@ func (r *run) record(s *step) {
 		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
+	r.warnTruncated("coordinator, "+string(s.kind), s.receipt)
 	if !s.own {
 		r.context = r.context.Add(s.measured())
 	}

@@ -34,6 +34,7 @@ type exchange struct {
 	caps   *handoff.Capabilities
 	schema *agent.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
+	limits limits               // on the sizes of its context
 	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
 
 	declassified bool      // whatever leaves the task is lowered by the policy
@@ -230,6 +231,7 @@ func (x *exchange) weigh(i int) {
 	o := &x.offers[i]
 	if i == len(x.grants) {
 		g := handoff.WholeOf(o.Source, "")
+		g.MaxBytes = x.limits.on(o.Source, 0)
 		if o.Envelope != nil {
 			g.Terms = x.run.team.edges.between(o.Envelope.Producer(), x.caps.Agent)
 		}
@@ -280,7 +282,7 @@ func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*tran
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.
 func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
-	b.Contract, b.Task = x.contract, x.task
+	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.prompt
 	if x.schema != nil {
 		b.Schema = x.schema.String()
 	}

@@ -435,7 +435,7 @@ func TestCredentialsAreTakenOut(t *testing.T) {
 
 func TestCodesOfDependencies(t *testing.T) {
 	t.Parallel()
-	large := `{"text":"` + strings.Repeat("x", handoff.MaxPayload) + `"}`
+	large := `{"text":"` + strings.Repeat("x", handoff.DefaultStructuredBytes) + `"}`
 	source := spec("source")
 	source.OutputSchema = []byte(`{"type":"object"}`)
 	as := func(p task.Payload, optional bool) task.Spec {
@@ -456,7 +456,7 @@ func TestCodesOfDependencies(t *testing.T) {
 		{"too large", source, large, as(task.Structured, false), "DEPENDENCY_PAYLOAD_TOO_LARGE", ""},
 		{"keys that would be written alike", source, `{"<|im_start|>": 1, "<·|im_start|>": 2}`, as(task.Structured, false), "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED", ""},
 		{"too large, optional", source, large, as(task.Structured, true), "", "[withheld: rule; status completed]"},
-		{"a text is cut instead", source, large, as(task.Output, false), "", ", cut 64 of "},
+		{"a text is cut instead", source, `{"text":"` + strings.Repeat("x", handoff.DefaultContextBytes) + `"}`, as(task.Output, false), "", ", cut 256 of "},
 		{"missing, optional", spec("source"), "x", as(task.Structured, true), "", "[withheld: rule; status completed]"},
 	}
 	for _, tt := range tests {
@@ -492,14 +492,14 @@ func TestPromptTooLarge(t *testing.T) {
 	source.OutputSchema = []byte(`{"type":"string"}`)
 	var specs []task.Spec
 	reader := by("b", spec("reader"))
-	for i := range 5 {
+	for i := range 9 {
 		s := source
 		s.Title = fmt.Sprint("source ", i)
 		specs = append(specs, s)
 		reader.DependsOn = append(reader.DependsOn, task.Ref{Task: s.Title, As: task.Structured})
 	}
 	reader.MaxRetries = 2
-	res := run(t, newTeam(t, member("source", says(`"`+strings.Repeat("x", handoff.MaxPayload-2)+`"`)), member("b", never(t))), nil, append(specs, reader)...)
+	res := run(t, newTeam(t, member("source", says(`"`+strings.Repeat("x", handoff.DefaultStructuredBytes-2)+`"`)), member("b", never(t))), nil, append(specs, reader)...)
 	require.Equal(t, "PROMPT_TOO_LARGE", of(t, res, "reader").Error.Code)
 	require.Equal(t, 1, of(t, res, "reader").Metrics.Attempts)
 	require.ErrorIs(t, res.Err(), prompt.ErrTooLarge)
@@ -513,10 +513,12 @@ func TestTextsAboveTheCapAreCut(t *testing.T) {
 		specs = append(specs, by("a", spec(fmt.Sprint("source ", i))))
 		reader.DependsOn = append(reader.DependsOn, task.Ref{Task: fmt.Sprint("source ", i)})
 	}
-	res := run(t, newTeam(t, member("a", says(strings.Repeat("x", handoff.MaxPayload))), member("b", echo)), nil, append(specs, reader)...)
+	res := run(t, newTeam(t, member("a", says(strings.Repeat("x", 100<<10))), member("b", echo)), nil, append(specs, reader)...)
 	require.NoError(t, res.Err())
-	require.LessOrEqual(t, len(of(t, res, "reader").Result), prompt.MaxBytes+len("I read:\n"))
-	require.Equal(t, 6, strings.Count(of(t, res, "reader").Result, " of 64 KiB: data"))
+	require.LessOrEqual(t, len(of(t, res, "reader").Result), prompt.DefaultBytes+len("I read:\n"))
+	require.Equal(t, 6, strings.Count(of(t, res, "reader").Result, " of 100 KiB: data"))
+	require.Len(t, res.Warnings, 6)
+	require.Contains(t, res.Warnings[0], `task "reader": the result of "source 0" was cut from 100 KiB to `)
 }
 
 func TestSchemaOfTheAgentHoldsToo(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // A Goal is what a team is asked for: the coordinator plans the tasks for it
 // and answers it from their results.
 type Goal struct {
-	Text           string       // required; at most 64 KiB
+	Text           string       // required; at most 256 KiB
 	Params         []task.Param // which bytes of Text came from parameters, for receipts
 	Classification label.Classification
 	Origin         task.Position
@@ -49,10 +49,11 @@ type Coordinator struct {
 
 	MayGrant Grants // what its plans may grant beside dependencies; the zero value means nothing
 
-	// MaxPromptBytes bounds its prompts; zero means 256 KiB, the most there is.
-	// Results that do not fit are answered in parts, of which the coordinator
+	// MaxContextBytes and MaxPromptBytes limit its prompts, as of [Config]; zero
+	// means the team's. Results that do not fit are answered in parts, of which the coordinator
 	// makes a digest each before it answers the goal from the digests.
-	MaxPromptBytes int
+	MaxContextBytes int
+	MaxPromptBytes  int
 
 	Endpoint string     // as of a [Member]
 	Version  string     // as of a [Member]

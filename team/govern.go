@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/redact"
@@ -108,6 +109,7 @@ func (p *Plan) dependencyGrant(b *termbook, i, j, up int) handoff.Grant {
 	if g.Terms = b.between(from.Assignee, t.Assignee); p.schemas[up] != nil {
 		g.Names = p.schemas[up]
 	}
+	g.MaxBytes = p.team().memberLimits(int(p.members[i])).on(g.Source, d.MaxContextBytes)
 	return g
 }
 
@@ -126,6 +128,11 @@ func (p *Plan) inputGrant(b *termbook, i, j int) handoff.Grant {
 		}
 	}
 	g.Terms = b.between(handoff.User, t.Assignee)
+	own := 0
+	if k, known := p.inputs[strings.ToLower(u.Name)]; known {
+		own = p.options().Inputs[k].MaxContextBytes
+	}
+	g.MaxBytes = p.team().memberLimits(int(p.members[i])).on(g.Source, own)
 	return g
 }
 

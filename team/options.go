@@ -21,7 +21,14 @@ type Input struct {
 	Text           string
 	Classification label.Classification
 	TTL            time.Duration // life from the start of the run; zero means unlimited
-	Origin         task.Position
+
+	// MaxContextBytes limits what is delivered of the text; zero means the limit of
+	// the agent that reads it. An input that is known to exceed its limit is an
+	// error before the run, unless Cut lets it be cut.
+	MaxContextBytes int
+	Cut             bool
+
+	Origin task.Position
 }
 
 // Format writes the name and the size, so that no verb prints the text.

@@ -65,7 +65,7 @@ func (s *translator) vital(o *handoff.Offer) bool {
 // derives from what was retold.
 func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *translator {
 	s := &translator{}
-	s.run, s.number, s.does, s.caps, s.bound = x.run, x.number, x.does, x.caps, x.bound
+	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
 	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
 	s.began = s.start
 	s.declassified = true // what it makes leaves it for nobody but itself

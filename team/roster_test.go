@@ -97,10 +97,10 @@ func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
 	requireFaults(t, err,
 		fault{"/coordinator", "no Agent that does the work", team.ErrNoAgent},
 		fault{"/coordinator/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown},
-		fault{"/coordinator/maxPromptBytes", "negative", task.ErrInvalid},
+		fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid},
 	)
 	_, err = team.New(team.Config{Agents: []team.Member{{Name: "ada"}}, Coordinator: &team.Coordinator{Agent: good, MaxPromptBytes: -1}})
-	requireFaults(t, err, fault{"/agents/0", "no Agent", team.ErrNoAgent}, fault{"/coordinator/maxPromptBytes", "negative", task.ErrInvalid})
+	requireFaults(t, err, fault{"/agents/0", "no Agent", team.ErrNoAgent}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
 }
 
 func TestDefaultAccepts(t *testing.T) {

@@ -121,16 +121,17 @@ type run struct {
 	unplanned  *TaskError // why there is no plan
 	unanswered *TaskError // why there is no answer
 
-	phase     Phase
-	untitled  bool // the prompt is the description alone
-	answered  bool // a model call was answered
-	called    bool // a model call was made
-	recalled  bool // an answer was there from before
-	agentGo   bool // an agent answered without a model call
-	overdrawn bool // the budget had not enough left for a call
-	warnings  []string
-	context   Context // what was sent, for the receipt at the end
-	made      int     // bytes of all results so far
+	phase       Phase
+	untitled    bool // the prompt is the description alone
+	answered    bool // a model call was answered
+	called      bool // a model call was made
+	recalled    bool // an answer was there from before
+	agentGo     bool // an agent answered without a model call
+	overdrawn   bool // the budget had not enough left for a call
+	warnings    []string
+	truncations int     // pieces of context that a limit cut
+	context     Context // what was sent, for the receipt at the end
+	made        int     // bytes of all results so far
 }
 
 func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {

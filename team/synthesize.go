@@ -168,10 +168,5 @@ func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer,
 // frame is more than the builder's own lines around one piece take.
 const frame = 256
 
-// limit bounds the prompt of a step.
-func (s *step) limit() int {
-	if n := s.run.council.of.MaxPromptBytes; n > 0 {
-		return min(n, prompt.MaxBytes)
-	}
-	return prompt.MaxBytes
-}
+// limit returns how many bytes the prompt of a step may have.
+func (s *step) limit() int { return prompt.Limit(s.limits.prompt) }

@@ -61,6 +61,9 @@ type Member struct {
 	// it; empty narrows nothing.
 	Handoff handoff.Mode
 
+	MaxContextBytes int // as of [Config]; zero means the team's
+	MaxPromptBytes  int // as of [Config]; zero means the team's
+
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
@@ -104,6 +107,19 @@ type Config struct {
 	// grants nothing that tasks do not.
 	Policy *handoff.Policy
 
+	// MaxContextBytes limits one piece of context in a prompt: the result of a
+	// dependency, an input or a message. A longer text is cut, which the prompt and
+	// the run's result say; a longer structured value is withheld. The limit that
+	// is set nearest to the piece counts: on the dependency or the input, on the
+	// agent, here. Zero means 256 KiB, and 64 KiB for a dependency that is
+	// delivered as structured or both. At most 4 MiB.
+	MaxContextBytes int
+
+	// MaxPromptBytes limits the user message of a prompt. In a longer one all texts
+	// are cut to one common length. An agent's own limit counts first. Zero means
+	// 512 KiB. At most 4 MiB.
+	MaxPromptBytes int
+
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }
 
@@ -139,6 +155,7 @@ func New(cfg Config) (*Team, error) {
 	for i := range cfg.Agents {
 		found = append(found, t.enroll(i)...)
 	}
+	found = append(found, checkLimits("", "", cfg.MaxContextBytes, cfg.MaxPromptBytes)...)
 	found = append(found, t.checkCoordinator()...)
 	found = append(found, t.checkEndpoints()...)
 	found = append(found, t.govern()...)
@@ -183,6 +200,7 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	if m.MaxSession < 0 {
 		add("/maxSessionMs", "must not be negative", "leave it out for no limit", task.ErrInvalid)
 	}
+	found = append(found, checkLimits(at, subject, m.MaxContextBytes, m.MaxPromptBytes)...)
 	for j, tag := range m.OutputTags {
 		if err := task.CheckName(tag); err != nil {
 			add(fmt.Sprintf("/outputTags/%d", j), err.Error(), "", err)

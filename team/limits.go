@@ -1,0 +1,260 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// limits bound what one reader gets, in bytes. Zero means the default.
+type limits struct {
+	context int // of one piece of context
+	prompt  int // of a user message
+}
+
+// limits returns those of a reader with these settings of its own.
+func (t *Team) limits(context, prompt int) limits {
+	return limits{cmp.Or(context, t.config.MaxContextBytes), cmp.Or(prompt, t.config.MaxPromptBytes)}
+}
+
+// memberLimits returns the limits of member i.
+func (t *Team) memberLimits(i int) limits {
+	m := &t.config.Agents[i]
+	return t.limits(m.MaxContextBytes, m.MaxPromptBytes)
+}
+
+// on returns the limit on a piece of context that has a limit of its own, or
+// zero. Instructions, which must not be cut, get at least the default.
+func (l limits) on(s handoff.Source, own int) int {
+	switch s.Kind {
+	case handoff.Goal, handoff.Roster, handoff.Plan:
+		return max(l.context, handoff.DefaultContextBytes)
+	}
+	return cmp.Or(own, l.context)
+}
+
+// checkLimits checks the settings of one place.
+func checkLimits(at, subject string, context, promptBytes int) (found task.Problems) {
+	for _, one := range [...]struct {
+		key        string
+		value, max int
+	}{{"/maxContextBytes", context, handoff.MaxRedact}, {"/maxPromptBytes", promptBytes, prompt.MaxBytes}} {
+		if one.value < 0 || one.value > one.max {
+			found = append(found, task.Problem{
+				Pointer: at + one.key, Subject: subject, Message: fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key[1:], one.value, one.max),
+				Hint: "leave it out for the default", Err: task.ErrInvalid,
+			})
+		}
+	}
+	return found
+}
+
+// checkSizes reports descriptions and inputs that are known not to fit into the
+// prompts that they are for. Results are not known yet.
+func (c *checker) checkSizes() {
+	reported := make([]bool, len(c.options.Inputs)) // one problem for each input is enough
+	known := map[knownSize]handoff.Decision{}
+	for i := range c.plan.graph.Len() {
+		c.checkPromptSize(i, reported, known)
+	}
+}
+
+// A knownSize identifies what the gate decides about the size of an input.
+type knownSize struct {
+	input, limit int
+	terms        *handoff.Terms
+	need         string
+}
+
+// checkPromptSize checks what is known of the prompt of task i.
+func (c *checker) checkPromptSize(i int, reported []bool, known map[knownSize]handoff.Decision) {
+	t, agent := c.plan.graph.Task(i), c.plan.graph.Task(i).Assignee
+	limits := c.team.memberLimits(int(c.plan.members[i]))
+	most := prompt.Limit(limits.prompt)
+	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + frame*len(t.Uses)
+	if fixed > most {
+		at := c.problem(i, "description")
+		at.say(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", bytesText(len(t.Description)), agent, bytesText(most)), "give long texts as inputs", prompt.ErrTooLarge)
+		return
+	}
+	var texts []int // sizes of what can be cut
+	for j, u := range t.Uses {
+		k := c.inputs[strings.ToLower(u.Name)]
+		in := &c.options.Inputs[k]
+		g := c.plan.inputGrant(c.team.edges, i, j)
+		limit := cmp.Or(g.MaxBytes, handoff.DefaultContextBytes)
+		s, err := g.Terms.Delivers(u.Need)
+		switch {
+		case err != nil || g.Terms.Mode() == handoff.Minimal:
+			continue // reported, or nothing of it is delivered
+		case s.Whole() && len(in.Text) <= limit:
+			texts = append(texts, len(in.Text))
+			continue
+		case s.Whole() && in.Cut && len(in.Text) <= handoff.MaxRedact:
+			texts = append(texts, limit)
+			continue
+		case reported[k]:
+			continue
+		}
+		key := knownSize{k, limit, g.Terms, handoff.PathsString(u.Need)}
+		d, done := known[key]
+		if !done {
+			d = c.decideInput(i, j, g)
+			known[key] = d
+		}
+		switch {
+		case d.Crosses() && !d.Truncated:
+			if fixed += d.BytesAfter; !d.Narrowed {
+				fixed, texts = fixed-d.BytesAfter, append(texts, d.BytesAfter)
+			}
+			continue
+		case d.Crosses() && in.Cut:
+			texts = append(texts, limit)
+			continue
+		case !d.Crosses() && d.Rule != handoff.RuleSize && d.Rule != handoff.RuleStructuredSize:
+			continue // whatever withholds it has been reported
+		}
+		reported[k] = true
+		hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
+		if !d.Crosses() {
+			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
+		}
+		if limit = min(limit, handoff.MaxRedact); limit == handoff.MaxRedact {
+			hint = "grant smaller parts with need, or split the input"
+		}
+		at := c.problem(i, "uses", j)
+		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in), bytesText(limit), agent), hint, prompt.ErrTooLarge)
+	}
+	c.checkSum(i, most-fixed, texts, reported)
+}
+
+// checkSum reports inputs that fit into a prompt one by one, and not together.
+func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
+	total := 0
+	for _, n := range texts {
+		total += n
+	}
+	t := c.plan.graph.Task(i)
+	if total <= room {
+		return
+	}
+	length := max(prompt.CommonLength(texts, max(room, 0)), 0)
+	for j, u := range t.Uses {
+		k := c.inputs[strings.ToLower(u.Name)]
+		if in := &c.options.Inputs[k]; in.Cut || reported[k] || len(in.Text) <= length {
+			continue
+		}
+		at := c.problem(i, "uses", j)
+		at.say(fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", bytesText(total), t.Assignee, bytesText(room)),
+			"grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", prompt.ErrTooLarge)
+		return
+	}
+}
+
+// decideInput asks the gate what it will decide about an input at dispatch.
+func (c *checker) decideInput(i, j int, g handoff.Grant) handoff.Decision {
+	t, in := c.plan.graph.Task(i), c.input(c.plan.graph.Task(i).Uses[j])
+	at := time.Unix(0, 0) // any time: nothing here expires
+	e, err := envelope.New(envelope.Header{ID: inputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
+	if err != nil {
+		return handoff.Decision{}
+	}
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: "plan", Caller: handoff.User, Task: t.ID, Classification: c.plan.labels[i], Grants: []handoff.Grant{g}, Declassified: true,
+	}, &c.team.caps[c.plan.members[i]], at)
+	if err != nil {
+		return handoff.Decision{}
+	}
+	gate := handoff.Compartment{Contract: contract}
+	d, err := gate.Decide(context.Background(), &handoff.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
+	if err != nil {
+		return handoff.Decision{}
+	}
+	return d.Decision
+}
+
+// inputSize names the size of an input: its class, if the caller may not read it.
+func (c *checker) inputSize(in *Input) string {
+	if in.Classification > *c.options.UserAccepts {
+		return "up to " + bytesText(handoff.SizeClass(len(in.Text)))
+	}
+	return bytesText(len(in.Text))
+}
+
+// bytesText writes a size for people.
+func bytesText(n int) string {
+	if n < 10<<10 {
+		return strconv.Itoa(n) + " bytes"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0") + " KiB"
+}
+
+// maxTruncations bounds how many warnings of one run say that context was cut.
+const maxTruncations = 100
+
+// warnTruncated warns that a size limit cut context that a prompt has. The
+// caller asked for the cut of an input with Cut.
+func (r *run) warnTruncated(title string, receipts ...*prompt.Receipt) {
+	for _, receipt := range receipts {
+		if receipt == nil {
+			continue
+		}
+		for i := range receipt.Sources {
+			d := receipt.Sources[i].Decision
+			if d == nil || !d.Truncated || d.Source.Kind == handoff.Input && r.mayCut(d.Source.Name) {
+				continue
+			}
+			switch r.truncations++; {
+			case r.truncations == maxTruncations:
+				r.warn("more context was cut, and is not listed here: see the receipts of the tasks")
+				return
+			case r.truncations > maxTruncations:
+				return
+			}
+			from, to := d.CutFrom, d.BytesAfter
+			if d.Before > *r.options.UserAccepts {
+				from, to = handoff.SizeClass(from), handoff.SizeClass(to)
+			}
+			r.warn(fmt.Sprintf("%s: %s was cut from %s to %s; raise maxContextBytes or maxPromptBytes, or grant parts with need", title, r.named(d), bytesText(from), bytesText(to)))
+		}
+	}
+}
+
+// named says what a decision is about.
+func (r *run) named(d *handoff.Decision) string {
+	switch d.Source.Kind {
+	case handoff.Dependency:
+		if i, ok := r.queue.Index(task.ID(d.Source.Name)); ok {
+			return fmt.Sprintf("the result of %q", r.tasks[i].Title)
+		}
+	case handoff.Input:
+		return fmt.Sprintf("input %q", d.Source.Name)
+	}
+	return fmt.Sprintf("a %v from %q", d.Source.Kind, d.From)
+}
+
+// mayCut reports whether the caller lets an input be cut.
+func (r *run) mayCut(name string) bool {
+	if r.plan == nil {
+		return false
+	}
+	k, known := r.plan.inputs[strings.ToLower(name)]
+	return known && r.options.Inputs[k].Cut
+}
+
+// noteTruncated warns of what a limit cut in the prompts of an attempt.
+func (r *run) noteTruncated(a *attempt) {
+	title := fmt.Sprintf("task %q", a.task.Title)
+	for i := range a.spent {
+		r.warnTruncated(title, a.spent[i].receipt)
+	}
+	r.warnTruncated(title, a.receipt)
+}
