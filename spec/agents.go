@@ -89,6 +89,10 @@ func (r *reader) agent(f *fields) Agent {
 		Reuse:        task.Reuse(text(f.get("reuse"))),
 		MaxSession:   duration(f.get("maxSessionMs")),
 		MaxParallel:  integer(f.get("maxParallel")),
+
+		MaxContextBytes: integer(f.get("maxContextBytes")),
+		MaxPromptBytes:  integer(f.get("maxPromptBytes")),
+
 		Description:  description,
 		Capabilities: textList(f.get("capabilities")),
 		Provider:     openAI,

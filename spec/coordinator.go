@@ -79,7 +79,7 @@ func (r *reader) coordinator(f *fields) *Coordinator {
 		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
 	}
 	c.Reuse = task.Reuse(text(f.own("reuse")))
-	c.MaxPromptBytes = integer(f.own("maxPromptBytes"))
+	c.MaxContextBytes, c.MaxPromptBytes = integer(f.own("maxContextBytes")), integer(f.own("maxPromptBytes"))
 	c.Coordinator.Model = c.Connection.Model
 	c.Origin = origin(f.node.src, f.node.at)
 	return c

@@ -61,6 +61,7 @@ func (r *reader) input(name string, parent *node, i int) {
 	}
 	in := team.Input{
 		Name: name, Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
+		MaxContextBytes: integer(f.own("maxContextBytes")), Cut: text(f.own("cut")) == "true",
 		Origin: origin(parent.src, at),
 	}
 	in.Text = r.inputText(name, f, parent.src, at)

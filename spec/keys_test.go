@@ -26,6 +26,8 @@ var samples = map[string]string{
 	"spec.tasks": "[{title: X, description: x}]", "spec.output": "First", "spec.endpoints": "{\"http://localhost:1/v1\": {accepts: public}}",
 	"spec.sharedMemory": "true", "spec.schedulingStrategy": "round-robin", "spec.strictAssignees": "true",
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
+	"spec.maxContextBytes": "1000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
+	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "coordinator.maxContextBytes": "1000",
 	"spec.maxTokenBudget": "1000", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
 	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
 	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
@@ -192,7 +194,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		if c.Accepts != nil {
 			accepts = c.Accepts.String()
 		}
-		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxPromptBytes, c.Reuse)
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.Reuse)
 		agents = append(slices.Clone(agents), spec.Agent{Connection: c.Connection})
 	}
 	for _, g := range []*team.Goal{f.Goal, f.Run.Answer} {
@@ -225,9 +227,9 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	}
 	for i := range f.Run.Inputs {
 		in := f.Run.Inputs[i] // an input prints its size only
-		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL)
+		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut)
 	}
-	fmt.Fprintf(&b, "%v %+v %s %s %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints)
+	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	fmt.Fprintln(&b, f.Run.Reuse, f.Prices)
 	return b.String()
 }

@@ -57,22 +57,22 @@ func is(shapes ...shape) func(*node) bool {
 }
 
 var (
-	anything   = kind{name: "any", fits: func(*node) bool { return true }}
-	anyText    = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	inputText  = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
-	oneLine    = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: (*loader).notBlank}
-	envText    = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	secret     = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
-	path       = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: (*loader).notBlank}
-	inputFile  = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
-	boolean    = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
-	mapping    = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
-	list       = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
-	texts      = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: (*loader).onlyTexts}
-	whole      = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
-	count      = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
-	promptSize = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxPrompt), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxPrompt), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxPrompt }}
-	millis     = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
+	anything  = kind{name: "any", fits: func(*node) bool { return true }}
+	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	inputText = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
+	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: (*loader).notBlank}
+	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
+	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: (*loader).notBlank}
+	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
+	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
+	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
+	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
+	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: (*loader).onlyTexts}
+	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
+	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
+	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxLimit), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxLimit }}
+	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
 
 	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
 	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: (*loader).goalParts}
@@ -183,8 +183,8 @@ func isWhole(low int) func(*node) bool {
 	}
 }
 
-// maxPrompt is the most that a prompt may have, in bytes.
-const maxPrompt = 256 << 10
+// maxLimit is the largest size limit of a prompt or a piece of context, in bytes.
+const maxLimit = 4 << 20
 
 // maxMillis bounds times, in milliseconds: 285 years.
 const maxMillis = 9e12

@@ -122,6 +122,12 @@ func (s *saver) limits(n *node) {
 	if run.Reuse {
 		n.set("reuse", boolNode(true))
 	}
+	if bytes := s.f.Config.MaxContextBytes; bytes > 0 {
+		n.set("maxContextBytes", intNode(bytes))
+	}
+	if bytes := s.f.Config.MaxPromptBytes; bytes > 0 {
+		n.set("maxPromptBytes", intNode(bytes))
+	}
 	n.set("prices", s.prices())
 	if off := s.p.sharedMemory(); off != nil {
 		n.set("sharedMemory", off)

@@ -67,7 +67,7 @@ func settled(t require.TestingT, f *spec.File) string {
 	agents := append([]spec.Agent(nil), f.Agents...)
 	if c := f.Coordinator; c != nil {
 		agents = append(agents, spec.Agent{Connection: c.Connection, Member: team.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Model: c.Coordinator.Model}})
-		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxPromptBytes, c.Accepts == nil || *c.Accepts < label.Secret)
+		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.Accepts == nil || *c.Accepts < label.Secret)
 	}
 	for _, a := range agents {
 		a.Member.Origin = task.Position{}
@@ -79,13 +79,13 @@ func settled(t require.TestingT, f *spec.File) string {
 		fmt.Fprintln(&b, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), a.Timeout, a.CallTimeout)
 	}
 	for _, in := range f.Run.Inputs {
-		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL)
+		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut)
 	}
 	for _, m := range f.Run.Messages {
 		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
-	fmt.Fprintln(&b, f.Name, f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline))
+	fmt.Fprintln(&b, f.Name, f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline), f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	return b.String()
 }
 
@@ -96,6 +96,8 @@ baseURL: https://one.example/v1
 apiKey: ${KEY}
 headers: {X-Title: claims, Authorization: "Bearer ${KEY}"}
 maxConcurrency: 3
+maxContextBytes: 400000
+maxPromptBytes: 900000
 maxTokenBudget: 90000
 timeoutMs: 1500.5
 schedulingStrategy: composite
@@ -104,7 +106,7 @@ mode: auto
 goal: {text: "Settle the claims of ${params.year}, as ${params.$}{params.year}", classification: confidential}
 params: {year: 2026, city: "a: b"}
 inputs:
-  claim: {file: data/claim.md, classification: confidential, ttlMs: 10}
+  claim: {file: data/claim.md, classification: confidential, ttlMs: 10, maxContextBytes: 300000, cut: true}
   rules: {text: "Be fair.\n"}
 schemas: {facts: {type: object, properties: {n: {type: number, minimum: 1.50}}}, all: {file: facts.json}}
 endpoints: {https://one.example/v1: {accepts: secret}}
@@ -353,7 +355,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 		for i := range tasks {
 			s := task.Spec{Title: one("title"), Description: one("description"), Assignee: rapid.SampledFrom([]string{"", "intake", "letters"}).Draw(rt, "assignee")}
 			if rapid.Bool().Draw(rt, "refs") {
-				s.DependsOn = []task.Ref{{Task: one("ref")}, {Task: one("ref"), As: rapid.SampledFrom([]task.Payload{"", "output", "both"}).Draw(rt, "as"), Optional: rapid.Bool().Draw(rt, "optional")}}
+				s.DependsOn = []task.Ref{{Task: one("ref")}, {Task: one("ref"), As: rapid.SampledFrom([]task.Payload{"", "output", "both"}).Draw(rt, "as"), Optional: rapid.Bool().Draw(rt, "optional"), MaxContextBytes: rapid.IntRange(0, 1).Draw(rt, "limit") << 10}}
 				s.Uses = []task.Use{{Name: one("use")}, {Name: one("use"), Need: []task.Path{"/a", ""}, Reveal: map[string][]task.Path{"iban": {""}, "ip": {"/a"}}}}
 				s.NeedToKnow, s.DependsOn[0].Need = []task.Path{"/a/*/b", "/c/**"}, []task.Path{""}
 				s.RequiredTags = []string{words("tag")}

@@ -26,7 +26,9 @@ func (s *saver) inputs() *node {
 			n.set("text", in.fields.own("text"))
 		}
 		n.set("classification", in.fields.own("classification"))
-		n.set("ttlMs", in.fields.own("ttlMs"))
+		for _, key := range []string{"ttlMs", "maxContextBytes", "cut"} {
+			n.set(key, in.fields.own(key))
+		}
 		all.set(in.name, n)
 	}
 	return all

@@ -196,7 +196,7 @@ func dependsOnNode(refs []task.Ref) *node {
 	}
 	all := listNode()
 	for _, r := range refs {
-		if r.As == "" && !r.Optional && r.Need == nil {
+		if r.As == "" && !r.Optional && r.Need == nil && r.MaxContextBytes == 0 {
 			all.kids.nodes = append(all.kids.nodes, *textNode(r.Task))
 			continue
 		}
@@ -208,6 +208,9 @@ func dependsOnNode(refs []task.Ref) *node {
 		n.set("need", pathsNode(r.Need))
 		if r.Optional {
 			n.set("optional", boolNode(true))
+		}
+		if r.MaxContextBytes > 0 {
+			n.set("maxContextBytes", intNode(r.MaxContextBytes))
 		}
 		all.kids.nodes = append(all.kids.nodes, *n)
 	}

@@ -20,6 +20,7 @@ func (r *reader) readRun() {
 	f, main := r.file, r.places.main
 	f.Name = r.name()
 	f.Config.Name = f.Name
+	f.Config.MaxContextBytes, f.Config.MaxPromptBytes = integer(main.spec.own("maxContextBytes")), integer(main.spec.own("maxPromptBytes"))
 	f.Run.Output = text(main.spec.own("output"))
 	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
 	f.Run.Reuse = text(main.spec.own("reuse")) == "true"

@@ -41,6 +41,7 @@ var dependencyPlace = newPlace("dependency", "a dependency",
 	key{"as", words("output", "structured", "both"), Works, nil, "form of this one; else dependencyPayload"},
 	key{"optional", boolean, Works, nil, "whether the task runs also without that result"},
 	key{"need", allowPaths, Works, nil, "the parts of the result that are granted, `[\"\"]` for the whole; else the task's `needToKnow`, else the whole"},
+	key{"maxContextBytes", byteLimit, Works, nil, "limit on what is delivered of the result; else the agent's"},
 ).needing("task")
 
 var usePlace = newPlace("use", "a used input",

@@ -106,7 +106,7 @@ func (r *reader) dependencies(f *fields) []task.Ref {
 		if as := d.own("as"); as != nil {
 			ref.As = task.Payload(as.text)
 		}
-		ref.Need = pathList(d.own("need"))
+		ref.Need, ref.MaxContextBytes = pathList(d.own("need")), integer(d.own("maxContextBytes"))
 		if o := d.own("optional"); o != nil {
 			ref.Optional = o.text == "true"
 		}
