@@ -283,7 +283,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 		where = append(where, fmt.Sprintf("%d: %s", p.Line, message))
 	}
 	require.Equal(t, []string{
-		`18: outputSchema: file: "facts.json"`, `25: outputSchema: file: "facts.json"`, `27: offline: "${DIR:-data}/script.yaml"`,
+		`20: outputSchema: file: "facts.json"`, `27: outputSchema: file: "facts.json"`, `29: offline: "${DIR:-data}/script.yaml"`,
 		`0: the plan: --model: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 

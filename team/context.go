@@ -37,6 +37,7 @@ func (x *exchange) measured() (c Context) {
 		return c
 	}
 	c.Prompts++
+	c.Truncated = len(x.truncated())
 	c.Sent += x.sent
 	c.Shared += max(x.sent-delivered, 0) + max(x.existed, delivered)
 	return c

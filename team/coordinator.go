@@ -253,7 +253,7 @@ func (r *run) record(s *step) {
 		r.overdrawn = r.overdrawn || s.broke
 	}
 	r.steps = append(r.steps, out)
-	r.warnTruncated("coordinator, "+string(s.kind), s.receipt)
+	r.warnTruncated("coordinator, "+string(s.kind), &s.exchange)
 	if !s.own {
 		r.context = r.context.Add(s.measured())
 	}

@@ -197,34 +197,44 @@ func bytesText(n int) string {
 	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0") + " KiB"
 }
 
+// truncated lists what a size limit cut in the prompts of an exchange. The caller
+// asked for the cut of an input with Cut, which is not listed.
+func (x *exchange) truncated() (list []*handoff.Decision) {
+	add := func(receipt *prompt.Receipt) {
+		if receipt == nil {
+			return
+		}
+		for i := range receipt.Sources {
+			if d := receipt.Sources[i].Decision; d != nil && d.Truncated && !(d.Source.Kind == handoff.Input && x.run.mayCut(d.Source.Name)) {
+				list = append(list, d)
+			}
+		}
+	}
+	for i := range x.spent {
+		add(x.spent[i].receipt)
+	}
+	add(x.receipt)
+	return list
+}
+
 // maxTruncations bounds how many warnings of one run say that context was cut.
 const maxTruncations = 100
 
-// warnTruncated warns that a size limit cut context that a prompt has. The
-// caller asked for the cut of an input with Cut.
-func (r *run) warnTruncated(title string, receipts ...*prompt.Receipt) {
-	for _, receipt := range receipts {
-		if receipt == nil {
-			continue
+// warnTruncated warns of what a size limit cut in the prompts of an exchange.
+func (r *run) warnTruncated(of string, x *exchange) {
+	for _, d := range x.truncated() {
+		if r.truncations++; r.truncations > maxTruncations {
+			return
 		}
-		for i := range receipt.Sources {
-			d := receipt.Sources[i].Decision
-			if d == nil || !d.Truncated || d.Source.Kind == handoff.Input && r.mayCut(d.Source.Name) {
-				continue
-			}
-			switch r.truncations++; {
-			case r.truncations == maxTruncations:
-				r.warn("more context was cut, and is not listed here: see the receipts of the tasks")
-				return
-			case r.truncations > maxTruncations:
-				return
-			}
-			from, to := d.CutFrom, d.BytesAfter
-			if d.Before > *r.options.UserAccepts {
-				from, to = handoff.SizeClass(from), handoff.SizeClass(to)
-			}
-			r.warn(fmt.Sprintf("%s: %s was cut from %s to %s; raise maxContextBytes or maxPromptBytes, or grant parts with need", title, r.named(d), bytesText(from), bytesText(to)))
+		if r.truncations == maxTruncations {
+			r.warn("more context was cut, and is not listed here; the receipts of the tasks list it")
+			return
 		}
+		from, to := d.CutFrom, d.BytesAfter
+		if d.Before > *r.options.UserAccepts {
+			from, to = handoff.SizeClass(from), handoff.SizeClass(to)
+		}
+		r.warn(fmt.Sprintf("%s: %s was cut from %s to %s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), bytesText(from), bytesText(to)))
 	}
 }
 
@@ -248,13 +258,4 @@ func (r *run) mayCut(name string) bool {
 	}
 	k, known := r.plan.inputs[strings.ToLower(name)]
 	return known && r.options.Inputs[k].Cut
-}
-
-// noteTruncated warns of what a limit cut in the prompts of an attempt.
-func (r *run) noteTruncated(a *attempt) {
-	title := fmt.Sprintf("task %q", a.task.Title)
-	for i := range a.spent {
-		r.warnTruncated(title, a.spent[i].receipt)
-	}
-	r.warnTruncated(title, a.receipt)
 }

@@ -104,6 +104,14 @@ func TestAnInputThatDoesNotFitIsReportedOnce(t *testing.T) {
 	requireFaults(t, err, fault{"/tasks/0/uses/0", "cut: true", prompt.ErrTooLarge})
 }
 
+// A plan shows how much of a longer input is delivered.
+func TestPlansShowInputsThatAreCut(t *testing.T) {
+	t.Parallel()
+	p, err := newTeam(t, member("reader", never(t))).Plan([]task.Spec{readerOf(task.Use{Name: "table"})}, &team.RunOptions{Inputs: []team.Input{{Name: "table", Text: strings.Repeat("x", 300<<10), Cut: true}}})
+	require.NoError(t, err)
+	require.Equal(t, handoff.DefaultContextBytes, p.Tasks[0].Reads[0].CutTo)
+}
+
 // Inputs that fit one by one can be too large together.
 func TestInputsThatDoNotFitTogether(t *testing.T) {
 	t.Parallel()
@@ -124,6 +132,7 @@ func TestInputsThatDoNotFitTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, strings.Count(of(t, res, "reader").Result, " of 120 KiB: data"))
 	require.Empty(t, res.Warnings, "what may be cut is no surprise")
+	require.Zero(t, res.Context.Truncated)
 }
 
 func TestDescriptionsThatDoNotFitAreErrors(t *testing.T) {
@@ -175,6 +184,7 @@ func TestResultsThatAreCutAreWarnings(t *testing.T) {
 				return
 			}
 			require.Len(t, res.Warnings, 1)
+			require.Equal(t, 1, res.Context.Truncated)
 			require.Contains(t, res.Warnings[0], tt.want)
 			raw, err := json.Marshal(res)
 			require.NoError(t, err)

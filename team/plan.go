@@ -117,6 +117,7 @@ type Reading struct {
 	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may let it cross
 	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may cross in clear
 	Retold   string               `json:"retold,omitempty"`    // how it is retold
+	CutTo    int                  `json:"cutTo,omitempty"`     // bytes that a size limit leaves of a longer input; zero means that it fits
 }
 
 // A PlannedUser is the caller as a reader.
@@ -195,6 +196,9 @@ func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 			if !slices.Contains(r.Reveals, kind) {
 				r.Reveals = append(r.Reveals, kind)
 			}
+		}
+		if limit := cmp.Or(grant.MaxBytes, handoff.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.input(u).Text) > limit {
+			r.CutTo = limit
 		}
 		out.Reads = append(out.Reads, r)
 	}

@@ -25,7 +25,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 		r.release(a)
 		return
 	}
-	r.noteTruncated(a)
+	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
@@ -108,7 +108,7 @@ func (r *run) tries(i int) int {
 func (r *run) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index] = a.fault
-	r.noteTruncated(a)
+	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	r.returnMail(a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
 	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))

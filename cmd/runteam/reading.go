@@ -66,6 +66,9 @@ func treatment(r *team.Reading) (all []string) {
 	}
 	add("reveals ", kindsText(r.Reveals))
 	add("retold: ", r.Retold)
+	if r.CutTo > 0 {
+		add("cut to ", size(r.CutTo))
+	}
 	return all
 }
 

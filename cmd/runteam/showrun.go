@@ -256,6 +256,9 @@ func (r *shownRun) write(w io.Writer) {
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
 	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", cleanLine(warning))
+	}
 	e := experiment{r.Of, r.Without, r.WithoutInputs}
 	if r.Command == experimenting {
 		fmt.Fprintln(w, e.text(r.Of))

@@ -92,6 +92,9 @@ func receipt(res *team.Result) string {
 	if c.Revealed > 0 {
 		text += fmt.Sprintf(" · %s revealed", plural(c.Revealed, "value"))
 	}
+	if c.Truncated > 0 {
+		text += fmt.Sprintf(" · %s cut to fit", plural(c.Truncated, "text"))
+	}
 	return text
 }
 
