@@ -169,7 +169,7 @@ func (c *checker) decideInput(i, j int, g handoff.Grant) handoff.Decision {
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: "plan", Caller: handoff.User, Task: t.ID, Classification: c.plan.labels[i], Grants: []handoff.Grant{g}, Declassified: true,
-	}, &c.team.caps[c.plan.members[i]], at)
+	}, &c.team.caps[c.plan.members[i]])
 	if err != nil {
 		return handoff.Decision{}
 	}
