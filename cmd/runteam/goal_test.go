@@ -121,7 +121,7 @@ func TestGoalsThatCannotBeAskedFor(t *testing.T) {
 		{"empty", "--goal=", "", "--goal is empty"},
 		{"blank", "--goal=\u00a0", "", "--goal is empty"},
 		{"empty standard input", "--goal -", "\n\n", "--goal - is empty"},
-		{"1 MiB", "--goal -", strings.Repeat("x", 1<<20), "the goal has 1048576 bytes, at most 65536"},
+		{"1 MiB", "--goal -", strings.Repeat("x", 1<<20), "the goal has 1048576 bytes, at most 262144"},
 		{"17 MiB", "--goal -", strings.Repeat("x", 17<<20), "more than 16 MiB"},
 		{"not UTF-8", "--goal -", "a\xffb", "UTF-8"},
 		{"two readers of standard input", "- --goal -", roster, "standard input can be read once: it is asked for by SPEC and --goal"},

@@ -57,9 +57,9 @@ func TestPlanOfAGoalAsksTheCoordinatorAndNobodyElse(t *testing.T) {
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Equal(t, "team.yaml: ok: a goal, 2 agents, 0 inputs\n", got.stdout)
 	require.Equal(t, true, object(t, call{dir: spec, args: []string{"check", "-o", "json"}}.run(t).stdout)["goal"])
-	long := call{dir: dir, args: []string{"check", "--goal", strings.Repeat("x", 70_000)}}.run(t)
+	long := call{dir: dir, args: []string{"check", "--goal", "-"}, stdin: strings.Repeat("x", 300_000)}.run(t)
 	require.Equal(t, statusUsage, long.status)
-	require.Contains(t, long.stderr, "the goal has 70000 bytes")
+	require.Contains(t, long.stderr, "the goal has 300000 bytes")
 	require.EqualValues(t, 2, server.calls.Load(), "check asks nobody")
 }
 
