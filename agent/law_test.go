@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -177,6 +178,32 @@ func TestNothingThatAValidResultHasIsExcluded(t *testing.T) {
 				require.NotEqual(t, agent.No, s.Names(strings.ToUpper(name)), "%q in %v of %s", name, value, s)
 			}
 		})
+	})
+}
+
+// TestBlocksThatCanNameNothingTakeNothingAway holds the answer No to package
+// pick itself: no valid result loses anything to such a block.
+func TestBlocksThatCanNameNothingTakeNothingAway(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s, value := aCase(t)
+		segment := rapid.SampledFrom([]string{"a", "A", "b", "c", "zz", "Zz", "*", "0", "1", "00", "\uff41", "d"})
+		block := task.Path("/" + strings.Join(rapid.SliceOfN(segment, 1, 3).Draw(t, "segments"), "/"))
+		switch rapid.IntRange(0, 5).Draw(t, "form") {
+		case 0:
+			block += "/**"
+		case 1:
+			block = "/**" + block
+		case 2:
+			block = task.Path(segment.Draw(t, "name"))
+		}
+		without, err := pick.Everything().Except(block)
+		if err != nil {
+			t.Skip("no block")
+		}
+		if s.Blocks(block) == agent.No {
+			require.Empty(t, without.Apply(value).Dropped, "%q in %v of %s", block, value, s)
+		}
 	})
 }
 

@@ -109,7 +109,7 @@ func (f *finder) listed(values []any) Answer {
 				}
 			}
 		}
-		values = parts(values, "*")
+		values = parts(values, "*", asGrants)
 	}
 	return No
 }

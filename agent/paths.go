@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 
@@ -28,17 +29,88 @@ func (s *Schema) Has(path []string) Answer {
 	if s == nil {
 		return Maybe
 	}
-	q := question{path: path, known: map[asked]reach{}}
+	return s.has(path, asGrants)
+}
+
+func (s *Schema) has(path []string, by spelling) Answer {
+	q := question{path: path, loose: by == asBlocks, known: map[asked]reach{}}
 	if c, _ := q.at(s.root, 0).most(); c.level == absent {
 		return No
 	}
 	at := []*node{s.root}
 	for _, token := range path {
-		if at = named(at, token, true); len(at) == 0 {
+		if at = named(at, token, by); len(at) == 0 {
 			return Maybe
 		}
 	}
 	return Yes
+}
+
+// Blocks says whether a block, as package pick reads it, can name a part of a
+// valid result. It is No only if it can name none. What is no block has the
+// answer Maybe, and so has every block without a schema (nil).
+func (s *Schema) Blocks(block task.Path) Answer {
+	if s == nil || pick.CheckBlock(block) != nil {
+		return Maybe
+	}
+	path, anywhere := pick.BlockTokens(block)
+	if anywhere {
+		return s.Names(path[0])
+	}
+	for i := range path {
+		path[i] = pick.Loose(path[i])
+	}
+	return s.has(path, asBlocks)
+}
+
+// Members returns the names of members that the schema writes out for the value
+// at a path, sorted. It serves hints: a valid result may have others, or lack
+// some of them.
+func (s *Schema) Members(path []string) []string {
+	if s == nil {
+		return nil
+	}
+	at := []*node{s.root}
+	for _, token := range path {
+		at = named(at, token, asGrants)
+	}
+	var names []string
+	for _, n := range besides(at) {
+		names = n.memberNames(names)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// MemberNames returns the names of members that the schema writes out at any
+// depth, sorted. It serves hints too.
+func (s *Schema) MemberNames() []string {
+	if s == nil {
+		return nil
+	}
+	var names []string
+	for _, n := range s.nodes {
+		names = n.memberNames(names)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// memberNames adds the names of members that the node itself writes out.
+func (n *node) memberNames(names []string) []string {
+	for name, p := range n.props {
+		if !p.never {
+			names = append(names, name)
+		}
+	}
+	names = append(names, n.required...)
+	for _, v := range n.fixed {
+		members, _ := v.(map[string]any)
+		for name := range members {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Shown returns the path with "*" in place of each name of a member that the
@@ -58,9 +130,9 @@ func (s *Schema) Shown(p task.Path) task.Path {
 			at = nil // from here on, any depth
 			continue
 		}
-		below := named(at, unescape(t), false)
+		below := named(at, unescape(t), asWritten)
 		if len(below) == 0 {
-			tokens[i], below = "*", named(at, "*", false)
+			tokens[i], below = "*", named(at, "*", asWritten)
 		}
 		at = below
 	}
@@ -68,39 +140,28 @@ func (s *Schema) Shown(p task.Path) task.Path {
 }
 
 // named returns the schemas that are written out for what a token names in
-// values of any of these schemas. Of a place in a value, and not of a path to
-// show, an index names an item, and a name is the same in another spelling.
-func named(of []*node, token string, place bool) []*node {
+// values of any of these schemas.
+func named(of []*node, token string, by spelling) []*node {
 	var out []*node
 	for _, n := range besides(of) {
 		if n.fixed != nil {
-			if values := parts(n.fixed, token); len(values) > 0 && (place || token == "*" || inObject(n.fixed, token)) {
+			if values := parts(n.fixed, token, by); len(values) > 0 {
 				out = append(out, fixedTo(values))
 			}
 			continue
 		}
 		if n.types.has(anObject) {
-			out = n.namedMembers(out, token, place)
+			out = n.namedMembers(out, token, by)
 		}
-		if _, isIndex := index(token); n.types.has(anArray) && (token == "*" || isIndex && place) {
-			out = n.namedItems(out, token)
+		if k, isIndex := by.index(token); n.types.has(anArray) && (token == "*" || isIndex) {
+			out = n.namedItems(out, k, isIndex)
 		}
 	}
 	return slices.DeleteFunc(out, func(n *node) bool { return n.never })
 }
 
-func inObject(values []any, name string) bool {
-	return slices.ContainsFunc(values, func(v any) bool {
-		members, ok := v.(map[string]any)
-		if ok {
-			_, ok = members[name]
-		}
-		return ok
-	})
-}
-
-func (n *node) namedMembers(out []*node, token string, place bool) []*node {
-	is := func(name string) bool { return token == "*" || name == token || place && sameName(name, token) }
+func (n *node) namedMembers(out []*node, token string, by spelling) []*node {
+	is := func(name string) bool { return by.names(name, token) }
 	for name, p := range n.props {
 		if is(name) {
 			out = append(out, p)
@@ -109,17 +170,18 @@ func (n *node) namedMembers(out []*node, token string, place bool) []*node {
 	if slices.ContainsFunc(n.required, is) {
 		out = append(out, open())
 	}
-	if token == "*" {
-		for _, p := range n.patterns {
+	for _, p := range n.patterns {
+		if token == "*" || by == asBlocks && p.name.MatchString(token) {
 			out = append(out, p.node)
 		}
+	}
+	if token == "*" {
 		out = appendNode(out, n.rest)
 	}
 	return out
 }
 
-func (n *node) namedItems(out []*node, token string) []*node {
-	k, isIndex := index(token)
+func (n *node) namedItems(out []*node, k int, isIndex bool) []*node {
 	if isIndex {
 		if k < len(n.prefix) {
 			return append(out, n.prefix[k])

@@ -109,3 +109,45 @@ func TestG44OnlyNamesOfTheSchemaAreShown(t *testing.T) {
 		require.Equal(t, want, s.Shown(give), give)
 	}
 }
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	const no, maybe, yes = agent.No, agent.Maybe, agent.Yes
+	const closed = `"additionalProperties":false`
+	tests := []struct {
+		schema string
+		block  task.Path
+		want   agent.Answer
+	}{
+		{`{"type":"object","properties":{"remarks":{"type":"string"}},` + closed + `}`, "remarkz", no}, {`{"properties":{"remarks":{}},` + closed + `}`, "remarkz", maybe}, {`{"properties":{"remarks":{}},` + closed + `}`, "/remarkz", no}, {`{"properties":{"remarks":{}}}`, "/remarkz", maybe},
+		{`{"properties":{"remarks":{}},` + closed + `}`, "/Remarks", yes}, {`{"properties":{"remarks":{}},` + closed + `}`, "/\uff32emarks/**", yes}, {`{"properties":{"remarks":{}},` + closed + `}`, "/**/REMARKS", yes},
+		{`{"properties":{"remarks":{"type":"string"}},` + closed + `}`, "/remarks/x", no}, {`{"properties":{"a":{"items":{"properties":{"b":{}},` + closed + `}}},` + closed + `}`, "/a/*/b", yes},
+		{`{"properties":{"a":{"type":"array","items":{"properties":{"b":{}},` + closed + `}}},` + closed + `}`, "/a/b", no}, {`{"properties":{"a":{"type":"array","items":{"type":"number"}}},` + closed + `}`, "/a/0", yes},
+		{`{"type":"array","prefixItems":[{},{}],"items":false}`, "/01", yes}, {`{"type":"array","prefixItems":[{},{}],"maxItems":2}`, "/2", no},
+		{`{"patternProperties":{"^x-":{}},` + closed + `}`, "/x-1", yes}, {`{"patternProperties":{"^x-":{}},` + closed + `}`, "/y", maybe}, {`{"patternProperties":{"^x-":{"type":"null"}},` + closed + `}`, "/y/z", no},
+		{`{"additionalProperties":{"type":"number"}}`, "/y/z", no}, {`{"additionalProperties":{"type":"number"}}`, "y", maybe},
+		{`{"allOf":[{"properties":{"a":{}}},{"properties":{"b":{}},` + closed + `}]}`, "/a", no}, {`{"oneOf":[{"properties":{"a":{}},` + closed + `},{"properties":{"b":{}},` + closed + `}]}`, "/b", yes},
+		{`{"enum":[{"a":{"B":1}}]}`, "/A/b", yes}, {`{"enum":[{"a":{"B":1}}]}`, "/A/c", no}, {`{"enum":[{"a":[1]}]}`, "/a/0", yes}, {`{"enum":[{"a":[1]}]}`, "/a/1", no},
+		{`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"next":{"$ref":"#/$defs/t"},"v":{}},` + closed + `}}}`, "/next/NEXT/v", yes},
+		{`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"next":{"$ref":"#/$defs/t"},"v":{"type":"number"}},"type":"object",` + closed + `}}}`, "w", no},
+		{`{"properties":{"a":{}},"unevaluatedProperties":false}`, "/b", no}, {`{"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, "/b", maybe},
+		{`false`, "/a", no}, {`{` + closed + `}`, "no/block", maybe},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, parsed(t, tt.schema).Blocks(tt.block), "%s in %s", tt.block, tt.schema)
+	}
+	var none *agent.Schema
+	require.Equal(t, maybe, none.Blocks("a"))
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"properties":{"b":{"properties":{"x":{},"never":false}},"a":{}},"required":["c"],"anyOf":[{"enum":[{"d":1}]}]}`)
+	require.Equal(t, []string{"a", "b", "c", "d"}, s.Members(nil))
+	require.Equal(t, []string{"x"}, s.Members([]string{"b"}))
+	require.Empty(t, s.Members([]string{"a"}))
+	require.Equal(t, []string{"a", "b", "c", "d", "x"}, s.MemberNames())
+	var none *agent.Schema
+	require.Empty(t, none.Members(nil))
+	require.Empty(t, none.MemberNames())
+}

@@ -12,6 +12,7 @@ type question struct {
 	path   []string
 	strict bool // names and numbers of members that the schema leaves open count as free text
 	deep   bool // containers at the end of the path count by what is in them
+	loose  bool // names of the path are those of a block, in the form of pick.Loose
 	known  map[asked]reach
 }
 
@@ -48,7 +49,7 @@ func (q *question) at(n *node, i int) reach {
 // own is at for the keywords of the node itself.
 func (q *question) own(n *node, i int) reach {
 	if n.fixed != nil {
-		return listed(n.fixed, q.path[i:])
+		return listed(n.fixed, q.path[i:], q.spelling())
 	}
 	if i == len(q.path) {
 		return q.whole(n)
@@ -63,11 +64,19 @@ func (q *question) own(n *node, i int) reach {
 	return r
 }
 
+// spelling is how the question compares the names of its path.
+func (q *question) spelling() spelling {
+	if q.loose {
+		return asBlocks
+	}
+	return asGrants
+}
+
 // listed returns what stands at a path in one of the values.
-func listed(values []any, path []string) reach {
+func listed(values []any, path []string, by spelling) reach {
 	choices := len(values)
 	for _, token := range path {
-		values = parts(values, token)
+		values = parts(values, token, by)
 	}
 	var found [kindCount]int
 	for _, v := range values {
@@ -86,19 +95,20 @@ func listed(values []any, path []string) reach {
 }
 
 // parts returns what stands at a token in the values.
-func parts(values []any, token string) []any {
+func parts(values []any, token string, by spelling) []any {
 	var out []any
 	for _, v := range values {
 		switch v := v.(type) {
 		case map[string]any:
 			for name, member := range v {
-				if token == "*" || sameName(name, token) {
+				if by.names(name, token) {
 					out = append(out, member)
 				}
 			}
 		case []any:
+			at, isIndex := by.index(token)
 			for k, item := range v {
-				if token == "*" || strconv.Itoa(k) == token {
+				if token == "*" || isIndex && k == at {
 					out = append(out, item)
 				}
 			}
@@ -113,8 +123,8 @@ func (q *question) member(n *node, i int) reach {
 	if token == "*" {
 		return q.members(n, i+1, anyName)
 	}
-	if respelt(token) {
-		return q.members(n, i+1, func(name string) bool { return sameName(name, token) })
+	if by := q.spelling(); by == asBlocks || respelt(token) {
+		return q.members(n, i+1, func(name string) bool { return by.names(name, token) })
 	}
 	p, named := n.props[token]
 	r := everything
@@ -158,7 +168,7 @@ func (q *question) unnamed(n, of *node, i int) reach {
 
 // element returns what can stand in the items of an array that the i-th token names.
 func (q *question) element(n *node, i int) reach {
-	k, isIndex := index(q.path[i])
+	k, isIndex := q.spelling().index(q.path[i])
 	if isIndex {
 		if n.maxItems >= 0 && k >= n.maxItems {
 			return reach{}

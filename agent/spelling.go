@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,4 +17,38 @@ func sameName(a, b string) bool { return a == b || pick.Exact(a) == pick.Exact(b
 // NFC. Of ASCII, these are K (as the sign of kelvin), the semicolon and the grave accent.
 func respelt(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || r == 'K' || r == ';' || r == '`' })
+}
+
+// A spelling says which names of members and which indexes of items a token of
+// a path stands for.
+type spelling uint8
+
+const (
+	asGrants  spelling = iota // as allow paths compare: exactly, after NFC
+	asBlocks                  // as blocks compare: the token is in the form of pick.Loose
+	asWritten                 // letter for letter, and no index: for what is shown
+)
+
+// names reports whether the token stands for a member of this name.
+func (s spelling) names(name, token string) bool {
+	switch {
+	case token == "*" || name == token:
+		return true
+	case s == asGrants:
+		return sameName(name, token)
+	case s == asBlocks:
+		return pick.Loose(name) == token
+	}
+	return false
+}
+
+// index returns the item that the token stands for. Of a block, 007 is 7.
+func (s spelling) index(token string) (int, bool) {
+	switch k, err := strconv.Atoi(token); {
+	case s == asWritten:
+		return 0, false
+	case s == asBlocks:
+		return k, err == nil && k >= 0
+	}
+	return index(token)
 }

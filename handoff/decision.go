@@ -96,10 +96,11 @@ type Decision struct {
 	To       string      `json:"to"`
 	Task     task.ID     `json:"task,omitempty"` // the reader's task
 
-	Narrowed    bool        `json:"narrowed,omitempty"`    // parts only
+	InPart      bool        `json:"inPart,omitempty"`      // parts are granted and not the whole, whatever the value has
+	Narrowed    bool        `json:"narrowed,omitempty"`    // something of what crosses was left behind
 	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what crosses; keys that nobody wrote down beforehand are written *
 	Dropped     []task.Path `json:"dropped,omitempty"`     // what of it stays behind, likewise
-	TextDropped bool        `json:"textDropped,omitempty"` // the text beside the structured part stays behind
+	TextDropped bool        `json:"textDropped,omitempty"` // a text that says more than the structured part stays behind
 	Unmatched   []task.Path `json:"unmatched,omitempty"`   // granted paths at which there was nothing
 
 	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it

@@ -43,7 +43,7 @@ func TestG44ADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 	s := seal(t, gate(nil), offer(t, structured(t, give)))
 	require.Equal(t, handoff.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
-		From: "analyst", To: "writer", Task: "t-down", Narrowed: true,
+		From: "analyst", To: "writer", Task: "t-down", InPart: true, Narrowed: true,
 		Kept:      []task.Path{"/facts/*", "/items/*/id", "/score"},
 		Dropped:   []task.Path{"/*", "/facts/name", "/items/*/*"},
 		Unmatched: []task.Path{"/gone"},

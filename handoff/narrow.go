@@ -13,7 +13,7 @@ import (
 // narrow picks parts of the structured value; where there is none, of the JSON
 // value that a text consists of. Any other text crosses whole or not at all.
 func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (envelope.Payload, Verdict) {
-	d.Narrowed = true
+	d.InPart = true
 	by, line := g.narrowing(d)
 	if l := d.lowers; l != nil && by == RuleGrant {
 		by, line = Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
@@ -31,9 +31,6 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	picked := s.Apply(value)
 	named := names{g, s}
 	d.Dropped, d.Kept, d.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
-	if _, structured := p.JSON(); structured && p.Text() != "" {
-		d.TextDropped = true
-	}
 	if !picked.Any {
 		return hold("none of the granted parts is in it: " + s.String())
 	}
@@ -41,10 +38,32 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	if err != nil {
 		return hold("what is left of it has no canonical form")
 	}
+	whole, err := envelope.EncodeJSON(value)
+	if err != nil {
+		return hold("it has no canonical form")
+	}
+	_, structured := p.JSON()
+	d.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
+	d.Narrowed = d.TextDropped || whole.Canonical() != v.Canonical()
 	if by != RuleGrant { // what the task itself did not ask for is told by its rule
 		d.Rule, d.Line = by, line
 	}
 	return envelope.Payload{}.WithStructured(v), Passed
+}
+
+// writes reports whether a text is a value and says nothing beside it, as the
+// reply does that a structured result was read from.
+func writes(text string, value envelope.JSON) bool {
+	before, body, after := envelope.Unfence(text)
+	if !fence.MatchString(before) || !fence.MatchString(after) {
+		return false
+	}
+	v, err := envelope.DecodeJSON(body)
+	if err != nil {
+		return false
+	}
+	same, err := envelope.EncodeJSON(v)
+	return err == nil && same.Canonical() == value.Canonical()
 }
 
 // narrowing returns the rule that makes parts of a whole, and its line: the one

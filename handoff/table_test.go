@@ -263,7 +263,8 @@ func TestG06ATextIsOneValue(t *testing.T) {
 			o := offer(t, envelope.Text(give))
 			r := requireHeld(t, gate, o, decide(t, gate, o).Rule, handoff.ReasonRule, handoff.CodeHeld)
 			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "%s %q", name, give)
-			require.True(t, r.Narrowed)
+			require.True(t, r.InPart)
+			require.False(t, r.Narrowed, "it is held as a whole")
 		}
 	}
 	for _, root := range []string{`"billing"`, "12", "true", "null", `["category"]`, "[]", "{}"} { // at the path "", not at /category

@@ -120,6 +120,17 @@ func Tokens(p task.Path) []string {
 	return tokens
 }
 
+// BlockTokens returns the segments of a block, not escaped, and whether it is one
+// name that counts at any depth. It does not check the block; [CheckBlock] does.
+func BlockTokens(p task.Path) (tokens []string, anywhere bool) {
+	rest, _ := trimDeep(string(p))
+	name, anywhere := strings.CutPrefix(rest, "/**/")
+	if anywhere || !strings.Contains(rest, "/") {
+		return []string{unescapes.Replace(name)}, true
+	}
+	return Tokens(p), false
+}
+
 // split takes a pointer, p or most of it, into its unescaped segments.
 func split(p task.Path, pointer string) ([]string, error) {
 	if fault := charFault(string(p)); fault != "" {

@@ -12,7 +12,7 @@ import (
 // payload, each mark after a comma, or "". After a cut, left is the length of
 // what is left of the text.
 func marks(d *handoff.Decision, left int) string {
-	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.Narrowed {
+	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.InPart {
 		return ""
 	}
 	var b strings.Builder
@@ -28,8 +28,8 @@ func marks(d *handoff.Decision, left int) string {
 	if d.CutFrom > 0 {
 		b.WriteString(", cut " + kib(left) + " of " + kib(d.CutFrom) + " KiB")
 	}
-	if d.Narrowed {
-		b.WriteString(", narrowed")
+	if d.InPart { // not d.Narrowed, which tells whether there was something that the reader must not get
+		b.WriteString(", granted in part")
 	}
 	if d.Broken > 0 {
 		b.WriteString(", broken " + strconv.Itoa(d.Broken))

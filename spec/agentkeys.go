@@ -67,7 +67,7 @@ var coordinatorPlace = newPlace("coordinator", "the coordinator", append([]key{
 	{"systemPrompt", textOrFile, Works, nil, "who it is, before its duties, which are always there; `${params.NAME}` stands for a parameter"},
 	{"instructions", textOrFile, Works, nil, "what to heed, added to its duties; no parameters stand there"},
 	{"accepts", classification, Works, nil, "the most sensitive label that it may read; as much as you may see unless set, and never more"},
-	{"mayGrant", wordList("memory", "inputs"), Works, nil, "what its plans may grant beside dependencies: `memory` (`memoryScope: all`), `inputs` (`uses`; it reads their names, labels and sizes); nothing unless set"},
+	{"mayGrant", wordList("memory", "inputs"), Works, nil, "what its plans may grant beside dependencies: `memory` (`memoryScope: all`), `inputs` (`uses`; it reads their names and labels); nothing unless set"},
 	{"maxContextBytes", byteLimit, Works, nil, "limit on one piece of context in its prompts; else the spec's"},
 	{"maxPromptBytes", byteLimit, Works, nil, "limit on its prompts; else the spec's; results that do not fit are answered in parts"},
 	{"maxTurns", count, Works, nil, "model calls for one prompt; 10 unless set"},

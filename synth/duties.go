@@ -2,7 +2,6 @@ package synth
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/label"
@@ -17,11 +16,12 @@ type Duties struct {
 	Inputs       []Input // what it may grant by uses; told only if MayGrant.Inputs
 }
 
-// An Input is what a coordinator knows of a named input: never its text.
+// An Input is what a coordinator knows of a named input: what the spec says of
+// it. Nothing in it derives from the text, not even its size, since the input
+// itself never reaches the coordinator.
 type Input struct {
 	Name           string // as [task.CheckName] allows
 	Classification label.Classification
-	Bytes          int
 }
 
 // System returns the coordinator's system prompt in two pieces: what stands
@@ -81,17 +81,9 @@ func (d *Duties) inputs() string {
 	var b strings.Builder
 	b.WriteString("## Named Inputs\nTexts that a task can be given with \"uses\". You see their names only; an agent sees the text.")
 	for _, in := range d.Inputs {
-		fmt.Fprintf(&b, "\n- %q: %v, %s", in.Name, in.Classification, size(in.Bytes))
+		fmt.Fprintf(&b, "\n- %q: %v", in.Name, in.Classification)
 	}
 	return b.String()
-}
-
-// size writes a number of bytes for a reader who needs the order of magnitude.
-func size(n int) string {
-	if n < 1<<10 {
-		return strconv.Itoa(max(n, 0)) + " bytes"
-	}
-	return strconv.Itoa((n+1<<10-1)>>10) + " KiB"
 }
 
 // format describes the keys that this coordinator may use, and shows two tasks.

@@ -19,7 +19,7 @@ var (
 	filled = synth.Duties{
 		SystemPrompt: "You lead the claims desk of ACME.", Instructions: "Plan at most three tasks.\n",
 		MayGrant: synth.Grants{Memory: true, Inputs: true},
-		Inputs:   []synth.Input{{Name: "claim", Classification: label.Confidential, Bytes: 12_300}, {Name: "policy", Bytes: 900}, {Name: "empty", Classification: label.Public}},
+		Inputs:   []synth.Input{{Name: "claim", Classification: label.Confidential}, {Name: "policy"}, {Name: "empty", Classification: label.Public}},
 	}
 )
 
@@ -55,11 +55,11 @@ func TestSystemKeepsTheCallersTexts(t *testing.T) {
 }
 
 // TestG49CoordinatorIsToldOfWhatItMayGrant holds that nothing is offered that
-// ParsePlan would refuse, and that inputs are told by name, label and size.
+// ParsePlan would refuse, and that inputs are told by name and label alone.
 func TestG49CoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
 	t.Parallel()
 	_, after := synth.System(filled)
-	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential, 13 KiB\n- \"policy\": internal, 900 bytes\n- \"empty\": public, 0 bytes\n", `"uses": ["claim"]`} {
+	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {
 		require.Contains(t, after, said)
 	}
 	poor := filled

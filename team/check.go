@@ -115,6 +115,8 @@ type checker struct {
 	seen    []int                  // of each task, the last walk that met it
 	advice  []task.Problem         // what is worth a look and no error
 	cones   []cone
+
+	impossible map[string]bool // paths of the policy that can name nothing, and the pointers to them
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }

@@ -133,7 +133,7 @@ func (t *Team) duties(o *RunOptions) synth.Duties {
 	d := synth.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
 	if c.MayGrant.Inputs {
 		for _, in := range o.Inputs {
-			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification, Bytes: len(in.Text)})
+			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification})
 		}
 	}
 	return d

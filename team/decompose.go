@@ -29,18 +29,21 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	if s.err != nil {
 		return r.stepError(s, CodeDecomposition)
 	}
-	p, found := r.read(s)
-	if len(found) > 0 {
-		first, _ := r.explain(&s.exchange, CodePlanInvalid, synth.Faults(found))
+	p, found, told := r.read(s)
+	said := "the plan"
+	if len(told) > 0 {
+		first, _ := r.explain(&s.exchange, CodePlanInvalid, synth.Faults(told))
 		r.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
-		s = r.repair(s, found)
+		s = r.repair(s, told)
 		r.consult(ctx, s)
 		if s.err != nil {
 			return r.stepError(s, CodeDecomposition)
 		}
-		if p, found = r.read(s); len(found) > 0 {
-			return r.invalid(s, found)
-		}
+		said = "also the second plan"
+		p, found, _ = r.read(s)
+	}
+	if len(found) > 0 {
+		return r.invalid(s, said, found)
 	}
 	if err := r.adopt(p, s.envelope); err != nil {
 		s.judge(ctx, err)
@@ -49,10 +52,12 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	return nil
 }
 
-// read makes a checked plan of the coordinator's answer, or says everything
-// that is wrong with it. The text of each task is as sensitive as what the
-// coordinator had read.
-func (r *run) read(s *step) (*Plan, task.Problems) {
+// read makes a checked plan of the coordinator's answer, or returns everything
+// that is wrong with it, and told, the part of that which the coordinator may
+// know. A problem that depends on the text of an input is not in told, since by
+// the flow table inputs do not derive into the coordinator. The text of each
+// task is as sensitive as what the coordinator had read.
+func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
 	grants := r.council.of.MayGrant
 	inputs := make([]string, len(r.options.Inputs))
 	for i, in := range r.options.Inputs {
@@ -65,15 +70,20 @@ func (r *run) read(s *step) (*Plan, task.Problems) {
 		}
 		o := r.options
 		o.planned = true
-		var p *Plan
 		if p, err = r.team.plan(specs, o, time.Now()); err == nil {
-			return p, p.broken()
+			return p, p.broken(), p.brokenWithoutValues()
 		}
 	}
-	if found, ok := errors.AsType[task.Problems](err); ok {
-		return nil, found
+	found, ok := errors.AsType[task.Problems](err)
+	if !ok {
+		found = task.Problems{{Message: err.Error(), Err: err}}
 	}
-	return nil, task.Problems{{Message: err.Error(), Err: err}}
+	for _, problem := range found {
+		if !errors.Is(problem, errInputValue) {
+			told = append(told, problem)
+		}
+	}
+	return nil, found, told
 }
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
@@ -92,9 +102,9 @@ func (r *run) repair(s *step, found task.Problems) *step {
 
 // invalid says what is wrong with the last plan. The words quote the plan, so
 // they take the same road to the caller.
-func (r *run) invalid(s *step, found task.Problems) *TaskError {
+func (r *run) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = r.explain(&s.exchange, CodePlanInvalid, fmt.Sprintf("also the second plan cannot be run:\n%s", synth.Faults(found)))
+	s.message, _ = r.explain(&s.exchange, CodePlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, synth.Faults(found)))
 	return r.stepError(s, CodePlanInvalid)
 }
 

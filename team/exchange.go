@@ -354,7 +354,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	}
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
-	_, held := errors.AsType[*handoff.HeldError](err)
+	held, isHeld := errors.AsType[*handoff.HeldError](err)
 	switch s := x.unretold; {
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
 		x.message, x.fault = s.message, s.fault
@@ -363,8 +363,9 @@ func (x *exchange) judge(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	case errors.Is(err, ErrReplay):
 		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
-	case held && !x.asked && s == nil: // the gate names rules and labels
-		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
+	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
+		_, x.fault = x.run.ours(x, x.code, withoutDetail(&held.Decision), time.Now())
+		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
 	}

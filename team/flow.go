@@ -26,6 +26,9 @@ func (c *checker) checkFlow() {
 		m, _ := c.team.member(t.Assignee)
 		p.members[i], p.schemas[i] = int32(m), c.schema(t, m)
 	}
+	if !c.options.planned { // newGoalRun has looked at the policy before the coordinator was asked
+		c.checkPolicyPaths()
+	}
 	if p.remembers() {
 		c.memory = slices.Repeat([]label.Classification{label.Public}, n)
 		for c.propagate(false); c.remember(); { // what a task finds in memory raises what others find there

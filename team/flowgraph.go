@@ -28,6 +28,7 @@ type flowBuilder struct {
 	plan    *Plan
 	team    *Team
 	options *RunOptions
+	opaque  bool // count inputs and messages as texts, whatever they hold
 
 	graph       flow.Graph
 	coordinator int            // reader; -1 without one
@@ -94,7 +95,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		s := flow.Source{Kind: handoff.Input, Name: in.Name, From: handoff.User, Task: -1, Label: in.Classification}
-		if v, ok := known(in.Text); ok {
+		if v, ok := known(in.Text); ok && !b.opaque {
 			s.Has, s.Names, s.Members = v.has, v.names, v.members()
 		}
 		g.Sources = append(g.Sources, s)
@@ -108,7 +109,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Messages {
 		m := &o.Messages[i]
 		s := flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification}
-		if v, ok := known(m.Text); ok {
+		if v, ok := known(m.Text); ok && !b.opaque {
 			s.Has, s.Names, s.Members = v.has, v.names, v.members()
 		}
 		g.Sources = append(g.Sources, s)

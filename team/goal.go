@@ -63,8 +63,8 @@ type Coordinator struct {
 }
 
 // Grants are what a plan that a model wrote may grant beside dependencies: the
-// shared memory, and named inputs, of which the coordinator then reads names,
-// labels and sizes, and never the texts.
+// shared memory, and named inputs, of which the coordinator then reads names
+// and labels, and never the texts or their sizes.
 type Grants = synth.Grants
 
 // Mode says what a goal is turned into.
@@ -143,6 +143,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
+	c.checkPolicyPaths()
 	if c.found = append(c.found, options.checkKeeping()...); len(c.found) > 0 {
 		return nil, c.found
 	}

@@ -212,7 +212,7 @@ func TestG49APlanGrantsNoMoreThanItMay(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, res.Success(), "%v", res.Err())
 		require.Contains(t, seen, "09:12 stop")
-		require.Contains(t, c.systems[0], `"log": internal, 10 bytes`)
+		require.Contains(t, c.systems[0], "- \"log\": internal\n")
 		for _, p := range append(c.prompts, c.systems...) {
 			require.NotContains(t, p, "09:12", "the coordinator grants what it does not see")
 		}

@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,9 +43,10 @@ func (c *checker) checkGrants(i int) {
 					Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
 				})
 			}
-			c.checkPaths(at, &grant, d.Need, func() stands {
-				return stands{schema: p.schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title)}
-			})
+			in := stands{schema: p.schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
+			if c.checkNeed(i, j, d.Need, &in) {
+				c.checkPaths(at, &grant, d.Need, func() stands { return in })
+			}
 		}
 	}
 	for j := range t.Uses {
@@ -90,6 +92,43 @@ func (c *checker) checkOpaque(i, j, up int, grant *handoff.Grant) {
 	})
 }
 
+// checkNeed reports the parts that a task needs of a result and that no such
+// result can have. It returns false if it reported any. A needToKnow is for
+// every dependency, so one of them that can have a part is enough.
+func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
+	ok := true
+	for k, p := range need {
+		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != agent.No {
+			continue
+		}
+		at, message := c.problem(i, "dependsOn", j, "need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		about := []governed{{schema: in.schema}}
+		if in.shared {
+			about = about[:0]
+			for _, up := range c.plan.graph.Upstream(i) {
+				about = append(about, governed{schema: c.plan.schemas[up]})
+			}
+			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return g.grants(p) != agent.No }) {
+				continue // another one has it, or the first one has reported it
+			}
+			at, message = c.problem(i, "needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
+		}
+		at.say(message, cmp.Or(nearestPath(about, p, (*governed).grants), "name members that it has"), task.ErrUnknown)
+		ok = false
+	}
+	return ok
+}
+
+// inherits reports whether a dependency has its need from the task's needToKnow.
+func (c *checker) inherits(i, j int) bool {
+	deps := c.specs[i].DependsOn
+	return j < len(deps) && deps[j].Need == nil
+}
+
+// errInputValue marks a problem that depends on the text of an input, which a
+// coordinator must not be told of: by the flow table inputs do not derive into it.
+var errInputValue = errors.New("it depends on the text of an input")
+
 // stands says what can stand in a value, as far as that is known before a run.
 type stands struct {
 	what   string
@@ -97,6 +136,7 @@ type stands struct {
 	value  *knownValue   // of an input; nil for a text
 	text   bool          // it is an input that is a text
 	why    string        // why it counts as one, if it looks like something else
+	shared bool          // what is needed of it is needed of other results too
 }
 
 // standsIn is what is known of an input.
@@ -145,28 +185,36 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 		return
 	}
 	in := what()
+	marked := func(err error) error {
+		if in.schema == nil {
+			return errors.Join(err, errInputValue)
+		}
+		return err
+	}
 	if in.text && !s.Whole() {
-		at().say(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", task.ErrInvalid)
+		at().say(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
 	lists, _ := s.Paths()
 	for _, list := range lists {
-		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" }) {
+		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return c.impossible[string(p)] || in.excludes(p) == "" }) {
 			_, line := g.Terms.Stated()
 			if line != "" {
 				line = ", by the rule at " + line
 			}
-			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, handoff.PathsString(list), line, in.excludes(list[0])), "name members that it has", task.ErrUnknown)
+			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, handoff.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
 	}
 	warn := func(p task.Path, why string) {
 		if no := in.excludes(p); no != "" {
-			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no)})
+			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), Hint: in.nearest(p)})
 		}
 	}
 	for _, p := range need {
-		warn(p, "need")
+		if !in.shared {
+			warn(p, "need")
+		}
 	}
 	if rule, line := g.Terms.Stated(); rule != "" {
 		for _, list := range lists {
@@ -182,4 +230,12 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 			warn(p, "reveal "+string(kind)+" at")
 		}
 	}
+}
+
+// nearest is a hint that writes a path with the name that was most likely meant, or "".
+func (s *stands) nearest(p task.Path) string {
+	if s.schema == nil && s.value == nil {
+		return ""
+	}
+	return nearestPath([]governed{{schema: s.schema, value: s.value}}, p, (*governed).grants)
 }

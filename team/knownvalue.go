@@ -77,12 +77,42 @@ func namedIn(v any, name string) bool {
 }
 
 // members returns the names of the outermost members, for hints.
-func (k knownValue) members() []string {
-	object, _ := k.value.(map[string]any)
-	var names []string
-	for name := range object {
-		names = append(names, name)
+func (k knownValue) members() []string { return membersAt(k.value, nil) }
+
+// membersAt returns the names of the members that stand at a path, sorted.
+func membersAt(v any, path []string) (names []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if len(path) == 0 {
+				names = append(names, name)
+			} else if path[0] == "*" || pick.Exact(name) == pick.Exact(path[0]) {
+				names = append(names, membersAt(member, path[1:])...)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if len(path) > 0 && (path[0] == "*" || strconv.Itoa(i) == path[0]) {
+				names = append(names, membersAt(item, path[1:])...)
+			}
+		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
+}
+
+// memberNames adds the names of members at any depth.
+func memberNames(v any, names []string) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			names = memberNames(member, append(names, name))
+		}
+	case []any:
+		for _, item := range v {
+			names = memberNames(item, names)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

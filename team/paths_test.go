@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// G5: a path at which nothing can stand is told before a run: alone it is a
-// warning, and where nothing else may cross an error.
+// G5: a path at which no result can have anything is an error before a run. A
+// single path that a given input lacks is a warning: another input may have it.
 func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	t.Parallel()
 	const closed = `{"type":"object","additionalProperties":false,"properties":{"score":{"type":"number"},"facts":{"type":"object"}}}`
@@ -34,9 +34,10 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	}
 	plain := newTeam(t, member("a", never(t)), member("b", never(t)))
 	require.Empty(t, warned(plain, nil, made, reads("/score", "/facts/**")))
-	require.Equal(t, []string{`task "read": need /scoer of the result of "made": nothing can stand there`}, warned(plain, nil, made, reads("/score", "/scoer")))
-	_, err := plain.Plan([]task.Spec{made, reads("/scoer", "/fatcs/**")}, nil)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `nothing of the result of "made" can cross by /fatcs/**, /scoer: nothing can stand there`, task.ErrUnknown})
+	_, err := plain.Plan([]task.Spec{made, reads("/score", "/scoer", "/fatcs/**")}, nil)
+	requireFaults(t, err,
+		fault{"/tasks/1/dependsOn/0/need/1", `the result of "made" can have nothing at "/scoer": did you mean "/score"?`, task.ErrUnknown},
+		fault{"/tasks/1/dependsOn/0/need/2", `the result of "made" can have nothing at "/fatcs/**": did you mean "/facts/**"?`, task.ErrUnknown})
 
 	governed, err := team.New(team.Config{
 		Agents: []team.Member{member("a", never(t)), member("b", never(t))},
@@ -44,14 +45,14 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", `can cross by /cheks/**, by the rule at team.yaml:9: nothing can stand there`, task.ErrUnknown})
+	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" can have anything at "/cheks/**": write a path that the outputSchema of the producer allows`, task.ErrUnknown})
 
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
 	o := &team.RunOptions{Inputs: []team.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
 	require.Equal(t, []string{
-		`task "use": need /order/nmber of input "ticket": nothing can stand there`,
-		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can stand there`,
+		`task "use": need /order/nmber of input "ticket": nothing can stand there: did you mean "/order/number"?`,
+		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can stand there: did you mean "/customer/iban"?`,
 	}, warned(plain, o, use))
 	use.Uses[0] = task.Use{Name: "ticket", Need: []task.Path{"/order"}}
 	_, err = plain.Plan([]task.Spec{use}, o)

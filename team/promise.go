@@ -34,6 +34,10 @@ func (c *checker) checkAssertions() {
 				p = task.Problem{Message: err.Error(), Err: err}
 			}
 			p.Pointer = task.Pointer("assert", i)
+			values := len(c.options.Inputs)+len(c.options.Messages) > 0
+			if values && (a.Subject.Kind == flow.Property || a.Subject.Kind == flow.OfInput && a.Subject.Path != task.Whole) {
+				p.Err = errors.Join(p.Err, errInputValue)
+			}
 			c.add(p)
 			continue
 		}
@@ -65,14 +69,35 @@ func spelled(g *flow.Graph, reader string) string {
 // broken returns the assertions that do not hold, as problems.
 func (p *Plan) broken() (found task.Problems) {
 	for i := range p.Findings {
-		f := &p.Findings[i]
-		if f.Holds {
-			continue
+		if f := &p.Findings[i]; !f.Holds {
+			found = append(found, f.problem(i))
 		}
-		found = append(found, task.Problem{
-			Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
-			Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
-		})
 	}
 	return found
+}
+
+// brokenWithoutValues is broken as far as it does not depend on the texts of
+// inputs and messages: there they have no members that an assertion could name.
+func (p *Plan) brokenWithoutValues() (found task.Problems) {
+	if len(p.broken()) == 0 {
+		return nil
+	}
+	b := flowBuilder{plan: p, team: p.team(), options: p.options(), endpoints: map[string]int{}, opaque: true}
+	table := b.build().Table()
+	for i := range p.Findings {
+		a := p.Findings[i].Assertion
+		if result, err := table.Check(a); err == nil && !result.Holds {
+			f := Finding{a, result}
+			found = append(found, f.problem(i))
+		}
+	}
+	return found
+}
+
+// problem words assertion i, which does not hold.
+func (f *Finding) problem(i int) task.Problem {
+	return task.Problem{
+		Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
+		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
+	}
 }

@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -93,6 +94,14 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 		return code, nil
 	}
 	return text, e
+}
+
+// withoutDetail says why a task failed whose context was held, for readers other
+// than the caller. It says nothing that depends on the value that was held, such
+// as its size or which rule looked at its parts: the value may be one that the
+// reader never gets.
+func withoutDetail(d *handoff.Decision) string {
+	return fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
 }
 
 // ours returns an error in the words of the runtime, which quote nobody.

@@ -1,0 +1,281 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// A rule whose path can name nothing has no effect, and a block without effect
+// lets through what it was written to stop. So each path of the policy is held
+// to the schemas of what its producer makes.
+
+// A governed value is one that a rule of the policy is about. Without a schema
+// and a value nothing is known of it.
+type governed struct {
+	schema *agent.Schema
+	value  *knownValue
+}
+
+// grants says whether an allow path can grant something of the value.
+func (g *governed) grants(p task.Path) agent.Answer {
+	if g.value != nil {
+		return certain(g.value.has(pick.Tokens(p)) == flow.Yes)
+	}
+	return g.schema.Has(pick.Tokens(p))
+}
+
+// blocks says whether a block can name something in the value.
+func (g *governed) blocks(p task.Path) agent.Answer {
+	if g.value != nil {
+		s, err := pick.Everything().Except(p)
+		return certain(err == nil && len(s.Apply(g.value.value).Dropped) > 0)
+	}
+	return g.schema.Blocks(p)
+}
+
+func certain(yes bool) agent.Answer {
+	if yes {
+		return agent.Yes
+	}
+	return agent.No
+}
+
+// members are the names that stand in the value at a path, as far as they are known.
+func (g *governed) members(path []string) []string {
+	if g.value != nil {
+		return membersAt(g.value.value, path)
+	}
+	return g.schema.Members(path)
+}
+
+// names are those at any depth.
+func (g *governed) names() []string {
+	if g.value != nil {
+		return memberNames(g.value.value, nil)
+	}
+	return g.schema.MemberNames()
+}
+
+// checkPolicyPaths reports the paths of the policy at which no value that they
+// govern can have anything, and warns of those that no schema names.
+func (c *checker) checkPolicyPaths() {
+	policy := c.team.config.Policy
+	if policy == nil || c.options.Replay != nil { // a replay may leave out the tasks that a rule is about
+		return
+	}
+	w := pathChecker{checker: c, cache: map[[2]string][]governed{}}
+	for i := range policy.Rules {
+		r := &policy.Rules[i]
+		at := pathPlace{subject: fmt.Sprintf("rule %s→%s", r.From, r.To), from: r.From, to: r.To}
+		w.all(at, r.Block, (*governed).blocks, "rules", i, "block")
+		w.all(at, r.Allow, (*governed).grants, "rules", i, "allow")
+		if t := r.Translate; t != nil {
+			w.all(at, t.Filter, (*governed).blocks, "rules", i, "translate", "filter")
+			w.all(at, t.Fields, (*governed).grants, "rules", i, "translate", "fields")
+		}
+		for _, kind := range slices.Sorted(maps.Keys(r.Reveal)) {
+			w.all(at, r.Reveal[kind], (*governed).grants, "rules", i, "reveal", string(kind))
+		}
+	}
+	for i := range policy.Declassify {
+		d := &policy.Declassify[i]
+		at := pathPlace{subject: fmt.Sprintf("%q", d.Name), from: d.From, to: d.To}
+		w.all(at, d.Paths, (*governed).grants, "declassify", i, "paths")
+	}
+}
+
+// A pathChecker looks at the paths of a policy.
+type pathChecker struct {
+	*checker
+	cache map[[2]string][]governed
+}
+
+// A pathPlace is the rule that a path stands in.
+type pathPlace struct{ subject, from, to string }
+
+// all looks at a list of paths, which stands at a pointer below the policy.
+func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) agent.Answer, tokens ...any) {
+	for k, p := range paths {
+		if p == task.Whole {
+			continue
+		}
+		w.one(at, p, answer, task.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
+	}
+}
+
+func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task.Path) agent.Answer, pointer string) {
+	list := w.governs(at.from, at.to)
+	if len(list) == 0 {
+		return
+	}
+	best, values := agent.No, false
+	for i := range list {
+		g := &list[i]
+		if g.schema == nil && g.value == nil {
+			return // it may have anything
+		}
+		best, values = max(best, answer(g, p)), values || g.value != nil
+	}
+	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, answer)}
+	switch {
+	case best == agent.No && !values:
+		problem.Message, problem.Err = fmt.Sprintf("no result of %s can have anything at %q", produced(at.from), string(p)), task.ErrUnknown
+		if problem.Hint == "" {
+			problem.Hint = "write a path that the outputSchema of the producer allows"
+		}
+		if w.impossible == nil {
+			w.impossible = map[string]bool{}
+		}
+		w.impossible[pointer], w.impossible[string(p)] = true, true
+		w.add(problem)
+	case best == agent.No: // an input is one value of many: another one may have it
+		problem.Message = fmt.Sprintf("nothing that it is about has anything at %q", string(p))
+		w.advice = append(w.advice, problem)
+	case best == agent.Maybe:
+		problem.Message = fmt.Sprintf("no outputSchema of what %s makes names %q", produced(at.from), string(p))
+		if problem.Hint == "" {
+			problem.Hint = `name it under "properties", or close the schema with "additionalProperties": false`
+		}
+		w.advice = append(w.advice, problem)
+	}
+}
+
+// produced names a producer.
+func produced(from string) string {
+	if from == handoff.Anyone {
+		return "any agent"
+	}
+	return fmt.Sprintf("%q", from)
+}
+
+// governs returns what a rule for a pair is about: what its producers make in
+// this plan, or, of a goal that is not planned yet, what their agents make.
+func (w *pathChecker) governs(from, to string) []governed {
+	pair := [2]string{from, to}
+	list, made := w.cache[pair]
+	if made {
+		return list
+	}
+	seen := map[*agent.Schema]bool{}
+	add := func(s *agent.Schema) {
+		if !seen[s] {
+			seen[s] = true
+			list = append(list, governed{schema: s})
+		}
+	}
+	matches := func(name, word string) bool { return word == handoff.Anyone || word == name }
+	busy := map[int32]bool{}
+	if w.plan != nil {
+		for i, m := range w.plan.members {
+			if matches(w.team.caps[m].Agent, from) {
+				busy[m] = true
+				add(w.plan.schemas[i])
+			}
+		}
+	}
+	for m := range w.team.caps {
+		if name := w.team.caps[m].Agent; matches(name, from) && !busy[int32(m)] && (w.plan == nil || name == from) {
+			add(w.team.schema[m])
+		}
+	}
+	if len(list) > 0 && (w.options.Bus != nil || w.options.Memory != nil) {
+		add(nil) // what comes over these has no schema
+	}
+	text := func(text string) {
+		if v, ok := known(text); ok {
+			list = append(list, governed{value: &v})
+		} else {
+			add(nil)
+		}
+	}
+	for k := range w.options.Messages {
+		if m := &w.options.Messages[k]; matches(m.From, from) {
+			text(m.Text)
+		}
+	}
+	if matches(handoff.User, from) {
+		for i := range w.options.Inputs {
+			if in := &w.options.Inputs[i]; w.reads(in.Name, to) {
+				text(in.Text)
+			}
+		}
+	}
+	w.cache[pair] = list
+	return list
+}
+
+// reads reports whether a task of a reader uses an input; of a goal that is not
+// planned yet, any may.
+func (w *pathChecker) reads(input, to string) bool {
+	if w.plan == nil {
+		return true
+	}
+	for i := range w.plan.graph.Len() {
+		t := w.plan.graph.Task(i)
+		if to != handoff.Anyone && to != t.Assignee {
+			continue
+		}
+		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return u.Name == input }) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestPath is a hint that writes a path with the name that was most likely
+// meant, or "".
+func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path) agent.Answer) string {
+	body, deep := strings.CutSuffix(string(p), "/**")
+	prefix, anywhere := strings.CutPrefix(body, "/**/")
+	if anywhere || !strings.HasPrefix(body, "/") {
+		if name, ok := task.Nearest(prefix, namesOf(list, (*governed).names)); ok {
+			return fmt.Sprintf("did you mean %q?", body[:len(body)-len(prefix)]+escaped(name))
+		}
+		return ""
+	}
+	tokens := pick.Tokens(p)
+	for k := range tokens {
+		upTo := task.Path(task.Pointer(anyOf(tokens[:k+1])...))
+		if slices.ContainsFunc(list, func(g governed) bool { return answer(&g, upTo) == agent.Yes }) {
+			continue
+		}
+		name, ok := task.Nearest(tokens[k], namesOf(list, func(g *governed) []string { return g.members(tokens[:k]) }))
+		if !ok {
+			return ""
+		}
+		near := slices.Clone(tokens)
+		near[k] = name
+		text := task.Pointer(anyOf(near)...)
+		if deep {
+			text += "/**"
+		}
+		return fmt.Sprintf("did you mean %q?", text)
+	}
+	return ""
+}
+
+func namesOf(list []governed, names func(*governed) []string) (all []string) {
+	for i := range list {
+		all = append(all, names(&list[i])...)
+	}
+	return all
+}
+
+func anyOf(tokens []string) []any {
+	out := make([]any, len(tokens))
+	for i, t := range tokens {
+		out[i] = t
+	}
+	return out
+}
+
+// escaped writes a name as a segment of a path.
+func escaped(name string) string { return strings.TrimPrefix(task.Pointer(name), "/") }
