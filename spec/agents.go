@@ -102,7 +102,7 @@ func (r *reader) agent(f *fields) Agent {
 		m.Produces = new(level(n))
 	}
 	a := Agent{Member: m, Connection: r.connection(f)}
-	a.Member.Model = a.Model
+	a.Member.Model, a.Member.EndpointName = a.ModelAsWritten(), a.shownURL
 	return a
 }
 

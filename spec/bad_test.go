@@ -30,6 +30,9 @@ func idle(spec.Agent) (team.Agent, error) {
 
 // check does what a user's check does: load, make the team, plan.
 func check(o spec.Options) (*spec.File, error) {
+	if o.Trusted == nil {
+		o.Trusted = trusted
+	}
 	f, err := spec.Load(o)
 	if err != nil {
 		return nil, err

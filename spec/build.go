@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,19 +60,22 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	return nil, f.Locate(err)
 }
 
-// endpoints returns where the prompts of a team go, as far as its agents say.
+// endpoints returns the names of the endpoints of a team, as far as its agents
+// have any.
 func endpoints(cfg *team.Config) []string {
 	known := []string{}
-	add := func(a team.Agent) {
-		if told, ok := a.(interface{ Endpoint() string }); ok && told.Endpoint() != "" && !slices.Contains(known, told.Endpoint()) {
-			known = append(known, told.Endpoint())
+	add := func(name string, a team.Agent) {
+		if at, ok := a.(interface{ Endpoint() string }); ok && at.Endpoint() != "" {
+			if name = cmp.Or(name, at.Endpoint()); !slices.Contains(known, name) {
+				known = append(known, name)
+			}
 		}
 	}
 	for i := range cfg.Agents {
-		add(cfg.Agents[i].Agent)
+		add(cfg.Agents[i].EndpointName, cfg.Agents[i].Agent)
 	}
 	if cfg.Coordinator != nil {
-		add(cfg.Coordinator.Agent)
+		add(cfg.Coordinator.EndpointName, cfg.Coordinator.Agent)
 	}
 	return known
 }

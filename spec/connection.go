@@ -1,11 +1,13 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,12 +27,60 @@ type Connection struct {
 	Timeout     time.Duration     // bound on the work for one prompt; zero means none
 	CallTimeout time.Duration     // bound on one model call; zero means the default
 
-	written string // BaseURL before the environment came in
+	written    string            // BaseURL before the environment came in
+	shownURL   string            // BaseURL with ${NAME} for values of the environment; empty if there are none
+	shownModel string            // Model likewise
+	values     map[string]string // of the variables that are part of the connection
 }
+
+// conceal remembers the values that an expansion took from the environment.
+func (c *Connection) conceal(x expansion) {
+	for name, value := range x.values {
+		if c.values == nil {
+			c.values = make(map[string]string)
+		}
+		c.values[name] = value
+	}
+}
+
+// minConcealed is how long a value is at least that Conceal looks for inside of
+// other words.
+const minConcealed = 4
+
+// Conceal returns a text with ${NAME} in place of what variables of the
+// environment brought into c: its base URL, key, headers and model. Messages
+// about a connection pass it before anyone reads them. The value of
+// OPENAI_BASE_URL is no secret and stays.
+func (c Connection) Conceal(text string) string {
+	if c.shownURL != "" && c.BaseURL != "" {
+		text = strings.ReplaceAll(text, strings.TrimRight(c.BaseURL, "/"), strings.TrimRight(c.shownURL, "/"))
+	}
+	names := slices.SortedFunc(maps.Keys(c.values), func(a, b string) int { // a value may contain another one
+		return cmp.Or(len(c.values[b])-len(c.values[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		if value := strings.TrimSpace(c.values[name]); len(value) >= minConcealed && name != openAIBase {
+			text = strings.ReplaceAll(text, value, opening+name+"}")
+		}
+	}
+	return text
+}
+
+// URLAsWritten returns the base URL with ${NAME} in place of values of the
+// environment, for messages and records. It is BaseURL if there are none.
+func (c Connection) URLAsWritten() string { return cmp.Or(c.shownURL, c.BaseURL) }
+
+// ModelAsWritten returns the name of the model with ${NAME} in place of values of
+// the environment, for messages and records. It is Model if there are none.
+func (c Connection) ModelAsWritten() string { return cmp.Or(c.shownModel, c.Model) }
 
 // String names the model, the endpoint and the headers, and shows no value of a header.
 func (c Connection) String() string {
-	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.Model, safeURL(c.BaseURL), c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
+	base := c.shownURL
+	if base == "" {
+		base = safeURL(c.BaseURL)
+	}
+	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.ModelAsWritten(), base, c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
 }
 
 // safeURL returns a URL without what may be a credential: user, password, query.

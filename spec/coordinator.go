@@ -36,7 +36,7 @@ func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.Strin
 func (c *Coordinator) agent() Agent {
 	m := team.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Endpoint: c.Endpoint, Version: c.Version, Reuse: c.Reuse, Model: c.Connection.Model, Provider: openAI, Origin: c.Origin,
+		Endpoint: c.Endpoint, EndpointName: c.EndpointName, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }
@@ -80,7 +80,7 @@ func (r *reader) coordinator(f *fields) *Coordinator {
 	}
 	c.Reuse = task.Reuse(text(f.own("reuse")))
 	c.MaxContextBytes, c.MaxPromptBytes = integer(f.own("maxContextBytes")), integer(f.own("maxPromptBytes"))
-	c.Coordinator.Model = c.Connection.Model
+	c.Coordinator.Model, c.EndpointName = c.ModelAsWritten(), c.shownURL
 	c.Origin = origin(f.node.src, f.node.at)
 	return c
 }

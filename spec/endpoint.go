@@ -21,20 +21,59 @@ func (r *reader) connection(f *fields) Connection {
 	}
 	l := &link{}
 	r.places.links[f] = l
-	l.model = cmp.Or(r.pick(f, "model"), r.setting("model"))
-	c.Model, _ = r.expand("model", l.model)
-	c.Model = strings.TrimSpace(c.Model)
 	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
-	if value, ok := r.expand("baseURL", base); ok {
-		c.BaseURL = r.baseURL(base, value)
+	where := r.destination(f, base, &c)
+	l.baseURL = base
+	l.model = cmp.Or(r.pick(f, "model"), r.setting("model"))
+	if x, ok := r.expand("model", l.model); ok {
+		c.Model = strings.TrimSpace(r.send("model", f, l.model, x, where.to, where.origin))
+		c.conceal(x)
+		if len(x.values) > 0 {
+			c.shownModel = strings.TrimSpace(x.written)
+		}
 	}
+	c.APIKey = r.apiKey(f, l, where, &c)
+	c.Headers = r.headers(f, l, where, &c)
+	return c
+}
+
+// A destination is the endpoint that a connection leads to.
+type destination struct {
+	origin string // "" if there is none, which is reported
+	to     string // the same with variables as they are written
+}
+
+// destination reads the base URL of a connection and says where it leads.
+func (r *reader) destination(f *fields, base *node, c *Connection) (d destination) {
+	x, ok := r.expand("baseURL", base)
 	if base != nil {
 		c.written = strings.TrimSpace(base.text)
 	}
-	l.baseURL = base
-	c.APIKey = r.apiKey(f, l, c.BaseURL)
-	c.Headers = r.headers(f, l, c.BaseURL)
-	return c
+	if !ok {
+		return d
+	}
+	value := r.baseURL(base, x)
+	if value == "" {
+		value = openAIOrigin
+		if env, _ := r.lookup(openAIBase); strings.TrimSpace(env) != "" {
+			value = env
+		}
+		d.origin, _ = originOf(value) // what is wrong with the variable is reported when it is used
+		d.to = cmp.Or(d.origin, opening+openAIBase+"}")
+		return d
+	}
+	d.origin, _ = originOf(value)
+	if part := originPart(strings.TrimSpace(x.written)); strings.Contains(part, opening) && !(part == opening+openAIBase+"}" && r.isKnown(openAIBase, d.origin)) {
+		d.to = part
+	} else {
+		d.to = d.origin
+	}
+	c.BaseURL = strings.TrimSpace(r.send("baseURL", f, base, x, d.to, d.origin))
+	c.conceal(x)
+	if shown := strings.TrimSpace(x.written); len(x.values) > 0 && shown != opening+openAIBase+"}" {
+		c.shownURL = shown
+	}
+	return d
 }
 
 // A link is where the settings of a connection are written.
@@ -43,17 +82,25 @@ type link struct {
 	headers                *kids // those that are sent, each once
 }
 
-// baseURL checks a base URL as far as a file can be wrong about it. What the
-// environment put into it is not shown.
-func (r *reader) baseURL(n *node, value string) string {
-	value = strings.TrimSpace(value)
+// baseURL checks a base URL and returns it. What the environment put into it is
+// not shown. One with a variable that is not set is not checked.
+func (r *reader) baseURL(n *node, x expansion) string {
+	value := strings.TrimSpace(x.value)
+	if value == "" || r.o.Offline && strings.Contains(value, opening) {
+		return value
+	}
 	u, err := url.Parse(value)
 	switch {
-	case value == "":
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
 	case u.User != nil:
 		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(value, "#"):
+		r.bad(n, ErrInvalid, "leave out what follows the path", "baseURL: it has a query or a fragment")
+	default:
+		if _, err := originOf(value); err != nil {
+			r.bad(n, ErrInvalid, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")
+		}
 	}
 	return value
 }
@@ -64,7 +111,7 @@ func (r *reader) checkBases() {
 	for _, y := range r.layers {
 		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
 			if n != nil && !strings.Contains(n.text, opening) {
-				r.baseURL(n, n.text)
+				r.baseURL(n, expansion{value: n.text})
 			}
 		}
 	}
@@ -72,27 +119,28 @@ func (r *reader) checkBases() {
 
 // apiKey returns the key that goes to an agent's endpoint: its own, else its
 // defaults', else the spec's.
-func (r *reader) apiKey(f *fields, l *link, baseURL string) Key {
+func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
 	n := cmp.Or(r.pick(f, "apiKey"), r.setting("apiKey"))
 	if n == nil {
 		return Key{}
 	}
-	value, ok := r.expand("apiKey", n)
+	x, ok := r.expand("apiKey", n)
 	if !ok {
 		return Key{}
 	}
-	if !strings.Contains(n.text, "${") && strings.TrimSpace(n.text) != "" {
+	if !strings.Contains(n.text, opening) && strings.TrimSpace(n.text) != "" {
 		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
 	}
-	if r.elsewhere(f, n, l.baseURL, baseURL, "apiKey") {
+	if r.elsewhere(f, n, l.baseURL, to, "apiKey") {
 		return Key{}
 	}
 	l.apiKey = n
-	return NewKey(strings.TrimSpace(value))
+	c.conceal(x)
+	return NewKey(strings.TrimSpace(r.send("apiKey", f, n, x, to.to, to.origin)))
 }
 
 // headers adds an agent's headers to those of its defaults and of the spec.
-func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
+func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
 	var from []*node // the last one wins
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		from = append(from, r.layers[i].spec.own("headers"))
@@ -103,7 +151,7 @@ func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
 	}
 	var all map[string]string
 	for _, n := range append(from, own...) {
-		if n == nil || r.elsewhere(f, n, l.baseURL, baseURL, "headers") {
+		if n == nil || r.elsewhere(f, n, l.baseURL, to, "headers") {
 			continue
 		}
 		if r.subject = nil; n == f.own("headers") {
@@ -113,11 +161,12 @@ func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
 			all, l.headers = make(map[string]string), &kids{}
 		}
 		for i, name := range n.kids.keys {
-			value, _ := r.expand("headers", &n.kids.nodes[i])
+			x, _ := r.expand("headers", &n.kids.nodes[i])
 			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
 			l.headers.replace(name, &n.kids.nodes[i])
 			if !n.src.taken[&n.kids.nodes[i]] { // what was taken out of a stored copy is not sent, and not replaced by another's
-				all[name] = value
+				all[name] = r.send("headers", f, &n.kids.nodes[i], x, to.to, to.origin)
+				c.conceal(x)
 			}
 		}
 	}
@@ -127,13 +176,16 @@ func (r *reader) headers(f *fields, l *link, baseURL string) map[string]string {
 // elsewhere reports, and warns, that a key or headers are not for an agent's
 // endpoint: what stands beside a base URL is for that host, and is not sent to
 // another one that somebody names elsewhere.
-func (r *reader) elsewhere(f *fields, n, base *node, baseURL, what string) bool {
+func (r *reader) elsewhere(f *fields, n, base *node, to destination, what string) bool {
 	beside := r.beside(f, n)
 	if beside == nil || base == nil || beside == base {
 		return false
 	}
 	other, ok := r.expand("baseURL", beside)
-	if !ok || host(other) == host(baseURL) {
+	if !ok || strings.Contains(other.value, opening) {
+		return false
+	}
+	if origin, err := originOf(other.value); err == nil && origin == to.origin {
 		return false
 	}
 	r.subject = r.mine
@@ -155,17 +207,4 @@ func (r *reader) beside(f *fields, n *node) *node {
 		}
 	}
 	return nil
-}
-
-// host returns scheme, host and port of a base URL.
-func host(baseURL string) string {
-	u, err := url.Parse(strings.TrimSpace(baseURL))
-	if err != nil {
-		return baseURL
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
 }

@@ -50,10 +50,10 @@ tasks:
 func ExampleFile_WithPlan() {
 	file, err := spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader(`
 goal: Tell what the report says.
-apiKey: ${KEY}
+apiKey: ${OPENAI_API_KEY}
 inputs: {report: {text: Sales rose by 4 %.}}
 agents: [{name: worker, model: any}]
-`), Lookup: func(string) (string, bool) { return "the key", true }})
+`), Lookup: func(name string) (string, bool) { return "the key", name == "OPENAI_API_KEY" }})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -68,7 +68,7 @@ agents: [{name: worker, model: any}]
 	fmt.Print(string(text))
 	// Output:
 	// name: stdin
-	// apiKey: "${KEY}"
+	// apiKey: "${OPENAI_API_KEY}"
 	// goal: Tell what the report says.
 	// inputs:
 	//   report: {text: "Sales rose by 4 %."}

@@ -45,15 +45,15 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		load := func() (*spec.File, error) {
-			return check(spec.Options{Path: "-", Stdin: strings.NewReader(string(data)), Lookup: env(map[string]string{"KEY": "k"})})
+			return check(spec.Options{Path: "-", Stdin: strings.NewReader(string(data)), Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted})
 		}
 		file, err := load()
 		_, again := load()
 		if err == nil {
 			require.NoError(t, again)
 			require.NotNil(t, file)
-			requireReloads(t, file, spec.Options{Lookup: env(map[string]string{"KEY": "k"})})
-			requireCopies(t, file, spec.Options{Path: "-", Lookup: env(map[string]string{"KEY": "k"})})
+			requireReloads(t, file, spec.Options{Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted})
+			requireCopies(t, file, spec.Options{Path: "-", Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted})
 			return
 		}
 		require.EqualError(t, again, err.Error())

@@ -314,7 +314,7 @@ func TestEveryKey(t *testing.T) {
 func at(t *testing.T, dir, name, text string) spec.Options {
 	t.Helper()
 	write(t, dir, name+".yaml", text)
-	return spec.Options{Path: filepath.Join(dir, name+".yaml"), Lookup: env(map[string]string{"KEY": "k"})}
+	return spec.Options{Path: filepath.Join(dir, name+".yaml"), Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted}
 }
 
 func must(t *testing.T, dir, name, text string) *spec.File {

@@ -56,6 +56,7 @@ type loader struct {
 	schemas map[string]*schemaText
 	files   map[fileID]*source
 	kept    []*kept
+	sends   []sending // variables of the environment, and where they go
 	places  *places
 }
 
@@ -224,6 +225,7 @@ func (r *reader) read() {
 	r.readPolicy()
 	r.readRun()
 	r.readModels()
+	r.checkEnv()
 	r.readVersions()
 	r.readPrices()
 	r.checkMemory()

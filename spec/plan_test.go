@@ -132,7 +132,7 @@ var plannedEnv = env(map[string]string{"KEY": "fake-key", "OWN": "fake-own"})
 func TestAPlanIsSavedAsASpec(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
-	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv})
+	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	require.Equal(t, "Settle the claims of 2026, as ${params.year}", f.Goal.Text)
 	tasks := []task.Spec{
@@ -149,7 +149,7 @@ func TestAPlanIsSavedAsASpec(t *testing.T) {
 	for _, to := range []string{dir, filepath.Dir(dir)} {
 		path, left := save(t, f, *f.Goal, tasks, to)
 		require.Empty(t, left)
-		got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+		got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 		require.NoError(t, err)
 		requireSaved(t, f, got, *f.Goal, tasks)
 		text, err := os.ReadFile(path)
@@ -172,7 +172,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	dir := plannedFiles(t, planned)
 	write(t, dir, "data/other.md", "Another claim.")
 	o := spec.Options{
-		Path: dir, Lookup: plannedEnv, Goal: "Another goal of ${params.year}", Models: []string{"any", "coordinator=planner"}, Params: map[string]string{"year": "MMXXVI"},
+		Path: dir, Lookup: plannedEnv, Trusted: trusted, Goal: "Another goal of ${params.year}", Models: []string{"any", "coordinator=planner"}, Params: map[string]string{"year": "MMXXVI"},
 		Inputs: map[string]string{"claim": filepath.Join(dir, "data/other.md"), "rules": filepath.Join(dir, "team.yaml")},
 	}
 	f, err := spec.Load(o)
@@ -180,7 +180,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	require.Equal(t, label.Confidential, f.Goal.Classification, "the label stays")
 	path, left := save(t, f, *f.Goal, nil, dir)
 	require.Empty(t, left)
-	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	require.Equal(t, settled(t, f), settled(t, got))
 	require.Equal(t, "Another goal of MMXXVI", got.Goal.Text)
@@ -193,9 +193,9 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	path, left = save(t, f, *f.Goal, nil, dir)
 	require.Len(t, left, 1)
 	require.Equal(t, `input "claim": not saved: --input brought it from elsewhere`, left[0].Message)
-	_, err = spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+	_, err = spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.ErrorContains(t, err, `input "claim": it has no text`)
-	got, err = spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Inputs: o.Inputs})
+	got, err = spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted, Inputs: o.Inputs})
 	require.NoError(t, err)
 	require.Equal(t, settled(t, f), settled(t, got))
 }
@@ -213,12 +213,12 @@ func TestAPlanOfSeveralFiles(t *testing.T) {
 	)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	f, err := spec.Load(spec.Options{
-		Path: in("team.yaml"), Team: in("roster/team.json"), Orchestrator: in("orch.yaml"), Coordinator: in("coordinator.yaml"), Goal: "Go.", Lookup: plannedEnv,
+		Path: in("team.yaml"), Team: in("roster/team.json"), Orchestrator: in("orch.yaml"), Coordinator: in("coordinator.yaml"), Goal: "Go.", Lookup: plannedEnv, Trusted: trusted,
 	})
 	require.Error(t, err, "data/prompt.md names a parameter that nobody declares")
 	write(t, dir, "data/prompt.md", "You plan.")
 	f, err = spec.Load(spec.Options{
-		Path: in("team.yaml"), Team: in("roster/team.json"), Orchestrator: in("orch.yaml"), Coordinator: in("coordinator.yaml"), Goal: "Go.", Lookup: plannedEnv,
+		Path: in("team.yaml"), Team: in("roster/team.json"), Orchestrator: in("orch.yaml"), Coordinator: in("coordinator.yaml"), Goal: "Go.", Lookup: plannedEnv, Trusted: trusted,
 	})
 	require.NoError(t, err)
 	require.Equal(t, "fake-key", f.Agents[0].APIKey.Reveal())
@@ -227,7 +227,7 @@ func TestAPlanOfSeveralFiles(t *testing.T) {
 	require.Equal(t, 7, f.Run.MaxTokenBudget)
 	path, left := save(t, f, *f.Goal, []task.Spec{{Title: "T", Description: "d", Assignee: "a"}}, dir)
 	require.Empty(t, left)
-	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	require.Equal(t, settled(t, f), settled(t, got))
 }
@@ -242,7 +242,7 @@ coordinator: {apiKey: "x${KEY}fake-key-4"}
 agentDefaults: {apiKey: fake-key-5}
 agents: [{name: a, apiKey: "${KEY:-fake-key-6}"}, {name: b, apiKey: "${KEY}", headers: {Token: Bearer fake-key-7}}]
 `)
-	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv})
+	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	path, left := save(t, f, *f.Goal, []task.Spec{{Title: "T", Description: "d"}}, dir)
 	text, err := os.ReadFile(path)
@@ -264,7 +264,7 @@ agents: [{name: a, apiKey: "${KEY:-fake-key-6}"}, {name: b, apiKey: "${KEY}", he
 		`7:28: agent "a": apiKey: not saved: the key itself stands in the file`,
 		`7:96: agent "b": headers: Token: not saved: the key itself stands in the file`,
 	}, said)
-	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+	got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	require.Equal(t, "fake-key", got.Agents[1].APIKey.Reveal())
 	require.Equal(t, map[string]string{"X-Title": "t"}, got.Agents[1].Headers)
@@ -274,7 +274,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data/plans"), 0o755))
-	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Models: []string{"a${b}"}})
+	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted, Models: []string{"a${b}"}})
 	require.NoError(t, err)
 	_, _, err = f.WithPlan(*f.Goal, nil, filepath.Join(dir, "data"))
 	var where []string
@@ -287,7 +287,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 		`0: the plan: --model: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 
-	f, err = spec.Load(spec.Options{Path: dir, Lookup: plannedEnv})
+	f, err = spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "data/claim.md")))
 	_, _, err = f.WithPlan(*f.Goal, nil, dir)
@@ -343,7 +343,7 @@ var textPieces = []string{
 func TestASavedPlanLoadsAgain(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
-	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv})
+	f, err := spec.Load(spec.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
 	pretty, all := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -385,7 +385,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 		}
 		path := filepath.Join(dir, "saved.yaml")
 		require.NoError(rt, os.WriteFile(path, data, 0o600))
-		got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv})
+		got, err := spec.Load(spec.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 		require.NoError(rt, err, "%s", data)
 		requireSaved(rt, f, got, goal, tasks)
 	})

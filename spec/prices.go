@@ -55,6 +55,7 @@ func (r *reader) checkPrices() {
 	if c := r.file.Coordinator; c != nil {
 		asked[c.Connection.Model] = true
 	}
+	r.priceWritten()
 	var known []string
 	for _, model := range sortedKeys(asked) {
 		if model != "" {
@@ -74,5 +75,21 @@ func (r *reader) checkPrices() {
 			}
 			r.warnAt(n.src, n.kids.keyAt[i], hint, "prices: no agent has the model %s", quote(model))
 		}
+	}
+}
+
+// priceWritten gives models that a variable names their prices under the name
+// that runs record.
+func (r *reader) priceWritten() {
+	add := func(c *Connection) {
+		if p, ok := r.file.Prices[c.Model]; ok {
+			r.file.Prices[c.ModelAsWritten()] = p
+		}
+	}
+	for i := range r.file.Agents {
+		add(&r.file.Agents[i].Connection)
+	}
+	if c := r.file.Coordinator; c != nil {
+		add(&c.Connection)
 	}
 }

@@ -260,7 +260,7 @@ func size(bytes int) string {
 // folder. It returns nil after reporting what is wrong, at the path. The same
 // path is read once.
 func (l *loader) readFile(at *node, limit int) *source {
-	path, ok := l.expand("file", at)
+	path, shown, ok := l.path("file", at)
 	if !ok {
 		return nil
 	}
@@ -269,7 +269,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 		return src
 	}
 	text, err := l.inside(at.src.dir, path, limit)
-	whole := filepath.Join(at.src.dir, path)
+	whole := filepath.Join(at.src.dir, shown)
 	copied := l.standIn(whole)
 	if copied != nil && (errors.Is(err, errMissing) || errors.Is(err, errNoCopy)) {
 		text, err = copyText(copied, limit)
@@ -284,10 +284,20 @@ func (l *loader) readFile(at *node, limit int) *source {
 	}
 	src := l.add(whole, filepath.Join(at.src.dir, filepath.Dir(path)), text)
 	src.prose = true
-	src.kept = l.keep(whole, whole, "file "+path, text, copied)
+	src.kept = l.keep(whole, whole, "file "+shown, text, copied)
 	src.kept.src = src
 	l.files[id] = src
 	return src
+}
+
+// path returns the path that a value names, and the path to show and to store:
+// with ${NAME} in place of values of the environment.
+func (l *loader) path(key string, n *node) (path, shown string, ok bool) {
+	x, ok := l.expand(key, n)
+	if ok {
+		l.send(key, nil, n, x, toFile, toFile) // also offline a file is read where it is
+	}
+	return x.value, x.written, ok
 }
 
 type fileID struct {

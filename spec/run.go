@@ -81,10 +81,11 @@ func (r *reader) readEndpoints() {
 }
 
 func (r *reader) readOffline(n *node) {
-	path, ok := r.expand("offline", n)
+	path, shown, ok := r.path("offline", n)
 	if !ok {
 		return
 	}
+	r.file.offlineShown = filepath.Join(n.src.dir, shown)
 	if r.o.StoredOnly {
 		r.file.Offline = filepath.Join(n.src.dir, path)
 		return
@@ -133,14 +134,14 @@ func (r *reader) setModel(agent, model string, one bool) (known []string, hit bo
 		a := &r.file.Agents[i]
 		known = append(known, a.Member.Name)
 		if !one || strings.EqualFold(a.Member.Name, agent) {
-			a.Model, a.Member.Model, hit = model, model, true
+			a.Model, a.Member.Model, a.shownModel, hit = model, model, "", true
 			r.places.models[r.places.agents[i]] = model
 		}
 	}
 	if c := r.file.Coordinator; c != nil {
 		known = append(known, handoff.Coordinator)
 		if !one || strings.EqualFold(handoff.Coordinator, agent) {
-			c.Connection.Model, c.Coordinator.Model, hit = model, model, true
+			c.Connection.Model, c.Coordinator.Model, c.shownModel, hit = model, model, "", true
 			r.places.models[r.places.coordinator] = model
 		}
 	}

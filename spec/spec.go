@@ -63,8 +63,22 @@ type Options struct {
 	StoredOnly bool
 
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
-	// model and paths. Nil means that no variable is set.
+	// model and paths. Nil means that no variable is set. Whatever it says,
+	// variables that begin with RUNTEAM_ are never used.
 	Lookup func(name string) (string, bool)
+
+	// AllowEnv says which variables may go where; see [ParseEnvUse]. Without it,
+	// only what is [EnvUse].Known may: anything else is an [*EnvError].
+	AllowEnv []EnvUse
+
+	// Trusted, if it is not nil, is called at most once, when AllowEnv does not
+	// allow everything, with the path of the spec and all uses that are not Known.
+	// It returns whether they all are allowed.
+	Trusted func(path string, uses []EnvUse) bool
+
+	// Offline is for callers that call no model. No variable needs to be set or
+	// allowed then: what is not stays as it is written.
+	Offline bool
 }
 
 // A File is a spec that was read, with defaults and flags applied. It is
@@ -92,12 +106,22 @@ type File struct {
 	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
 	Warnings []Problem       // what is accepted but worth a look, in the order of the text
 
+	// Env lists which variables of the environment go where, by name. The key that
+	// a client takes from the environment by itself is not among them.
+	Env []EnvUse
+
 	// Prices are what models cost, by the name of the model; nil if the file says nothing.
 	Prices map[string]Price
+
+	offlineShown string // Offline with ${NAME} for values of the environment
 
 	reads  []string // the files that it names and that were read
 	places *places
 }
+
+// OfflineAsWritten returns Offline with ${NAME} in place of values of the
+// environment, for messages.
+func (f *File) OfflineAsWritten() string { return f.offlineShown }
 
 // A Price is what a model costs, in US dollars for a million tokens.
 type Price struct {

@@ -219,7 +219,7 @@ func TestCopiesHaveNoCredentials(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, "team.yaml", tt.text)
-			o := spec.Options{Path: filepath.Join(dir, "team.yaml"), Lookup: env(map[string]string{"KEY": "set"})}
+			o := spec.Options{Path: filepath.Join(dir, "team.yaml"), Lookup: env(map[string]string{"KEY": "set"}), Trusted: trusted}
 			whole, err := spec.Load(o)
 			require.NoError(t, err)
 			o.Stored = copies(t, whole)
@@ -255,7 +255,7 @@ func TestWhatWasTakenOutIsNotReplacedByAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "apiKey: ${KEY}\nheaders: {X-Auth: \"${KEY}\", X-Other: \"${KEY}\"}\nagents: [{name: a, baseURL: \"http://other.example/v1\", apiKey: own, headers: {x-auth: own}}, {name: b}]\n")
-	o := spec.Options{Path: filepath.Join(dir, "team.yaml"), Lookup: env(map[string]string{"KEY": "the-spec's"})}
+	o := spec.Options{Path: filepath.Join(dir, "team.yaml"), Lookup: env(map[string]string{"KEY": "the-spec's"}), Trusted: trusted}
 	whole, err := spec.Load(o)
 	require.NoError(t, err)
 	require.Equal(t, "own", whole.Agents[0].APIKey.Reveal())
@@ -474,7 +474,7 @@ func TestAnySpecCanBeReadFromItsCopies(t *testing.T) {
 		}
 		path := filepath.Join(dir, "drawn-"+strings.ReplaceAll(id, ".", "-")+".yaml")
 		require.NoError(rt, os.WriteFile(path, []byte(text), 0o600))
-		o := spec.Options{Path: path, Lookup: env(map[string]string{"KEY": "k"})}
+		o := spec.Options{Path: path, Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted}
 		want, err := spec.Load(o)
 		require.NoError(rt, err)
 		require.NoError(rt, os.Remove(path))

@@ -113,7 +113,7 @@ func (t *Team) coordinator(o *RunOptions) handoff.Capabilities {
 	if c.Accepts != nil {
 		accepts = min(accepts, *c.Accepts)
 	}
-	member := Member{Agent: c.Agent, Endpoint: c.Endpoint}
+	member := Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName}
 	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(&member)}
 }
 

@@ -55,11 +55,15 @@ type Coordinator struct {
 	MaxContextBytes int
 	MaxPromptBytes  int
 
-	Endpoint string     // as of a [Member]
-	Version  string     // as of a [Member]
-	Reuse    task.Reuse // as of a [Member]
-	Model    string     // shown in plans
-	Origin   task.Position
+	Endpoint string // as of a [Member]
+
+	// EndpointName is as of a [Member].
+	EndpointName string
+
+	Version string     // as of a [Member]
+	Reuse   task.Reuse // as of a [Member]
+	Model   string     // shown in plans
+	Origin  task.Position
 }
 
 // Grants are what a plan that a model wrote may grant beside dependencies: the

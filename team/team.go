@@ -75,6 +75,10 @@ type Member struct {
 	// prompts nowhere.
 	Endpoint string
 
+	// EndpointName is what plans, decisions and records call that endpoint, for a
+	// base URL that should not be shown. Empty means the base URL itself.
+	EndpointName string
+
 	// Version names everything beside the prompt that the answers depend on: the
 	// model, its endpoint, the parameters of a call, the program. Empty means what
 	// the Agent's own method Version() string says. Without one, what it answers is
@@ -217,15 +221,23 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	return found
 }
 
+// baseURL returns the base URL that the prompts of a member are sent to. It
+// returns an empty text for an agent without an endpoint.
+func (m *Member) baseURL() string {
+	if m.Endpoint != "" {
+		return m.Endpoint
+	}
+	if a, ok := m.Agent.(interface{ Endpoint() string }); ok {
+		return cmp.Or(a.Endpoint(), unknownEndpoint)
+	}
+	return ""
+}
+
 // endpoints returns where the prompts of a member go, with their clearances.
 func (t *Team) endpoints(m *Member) []handoff.Endpoint {
-	where := m.Endpoint
+	where := m.baseURL()
 	if where == "" {
-		told, ok := m.Agent.(interface{ Endpoint() string })
-		if !ok {
-			return nil
-		}
-		where = cmp.Or(told.Endpoint(), unknownEndpoint)
+		return nil
 	}
 	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
@@ -236,7 +248,7 @@ func (t *Team) endpoints(m *Member) []handoff.Endpoint {
 	if !named {
 		accepts = DefaultAccepts(where)
 	}
-	return []handoff.Endpoint{{URL: where, Accepts: accepts}}
+	return []handoff.Endpoint{{URL: cmp.Or(m.EndpointName, where), Accepts: accepts}}
 }
 
 // unknownEndpoint stands for a model that does not say where it is.
@@ -276,15 +288,11 @@ func normalBase(base string) string {
 // where nobody's prompts go.
 func (t *Team) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
-	for _, c := range t.caps {
-		for _, e := range c.Endpoints {
-			used[normalBase(e.URL)] = true
-		}
+	for i := range t.config.Agents {
+		used[normalBase(t.config.Agents[i].baseURL())] = true
 	}
 	if c := t.config.Coordinator; c != nil && c.Agent != nil {
-		for _, e := range t.endpoints(&Member{Agent: c.Agent, Endpoint: c.Endpoint}) {
-			used[normalBase(e.URL)] = true
-		}
+		used[normalBase((&Member{Agent: c.Agent, Endpoint: c.Endpoint}).baseURL())] = true
 	}
 	for _, base := range slices.Sorted(maps.Keys(t.config.Endpoints)) {
 		at, subject := task.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)

@@ -26,6 +26,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
+	config     string                           // the folder of the user's configuration; empty means that of the system
 	folder     string                           // from which a journal is looked for; empty means the working directory
 	lookup     func(name string) (string, bool) // the environment
 	now        func() time.Time
@@ -96,7 +97,7 @@ or whose run another process works on); 130 or 143 interrupted.`,
 	root.SetFlagErrorFunc(a.flagError)
 	a.settings.flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.auditCommand(), a.explainCommand(), a.runsCommand(), a.showCommand(), a.replayCommand(), a.gcCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.trustCommand(), a.auditCommand(), a.explainCommand(), a.runsCommand(), a.showCommand(), a.replayCommand(), a.gcCommand(), a.versionCommand())
 	a.completionCommand(root)
 	helpCommand(root)
 	return root

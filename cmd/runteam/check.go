@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,8 @@ type checked struct {
 	Goal     bool           `json:"goal,omitempty"` // the coordinator plans the tasks
 	Warnings []spec.Problem `json:"warnings"`
 
+	Environment []spec.EnvUse `json:"environment,omitempty"` // which variables go where
+
 	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
 }
 
@@ -36,11 +39,11 @@ func (a *app) checkCommand() *cobra.Command {
 nothing. If something flows that the spec asserts not to, it shows the way,
 and the exit status is 1.`,
 		Args: atMostOne,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				s.path = args[0]
 			}
-			return a.check(s)
+			return a.check(cmd.Context(), s)
 		},
 	}
 	s.flags(cmd)
@@ -49,8 +52,8 @@ and the exit status is 1.`,
 	return cmd
 }
 
-func (a *app) check(s *source) error {
-	file, err := s.load(a)
+func (a *app) check(ctx context.Context, s *source) error {
+	file, err := s.load(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -64,6 +67,7 @@ func (a *app) checkFile(file *spec.File) error {
 	}
 	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
 	c.Warnings = append(warnings(file, plan), modelless(file)...)
+	c.Environment = sent(file, a.lookup)
 	if plan != nil {
 		c.Assertions, c.OK = plan.Findings, len(brokenOf(plan)) == 0
 	}
@@ -79,7 +83,7 @@ func (a *app) checkFile(file *spec.File) error {
 	return a.judged(plan, a.settings.json())
 }
 
-// String is the line for people.
+// String is the line for people, with one more for each variable that is sent.
 func (c checked) String() string {
 	tasks := plural(c.Tasks, "task")
 	if c.Goal {
@@ -98,6 +102,11 @@ func (c checked) String() string {
 	}
 	if n := len(c.Warnings); n > 0 {
 		text += "; " + plural(n, "warning")
+	}
+	if len(c.Environment) > 0 {
+		var b strings.Builder
+		writeSent(&b, c.Environment, "  ")
+		text += "\n" + b.String()
 	}
 	return text
 }

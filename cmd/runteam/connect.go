@@ -61,18 +61,52 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		return c.standIn(ag)
 	}
 	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.lookup)
-	if c.lazy && errors.Is(err, llm.ErrNoKey) {
+	if err = concealed(ag.Connection, err); c.lazy && errors.Is(err, llm.ErrNoKey) {
 		return c.keyless(ag, err)
 	}
 	if err != nil {
 		return nil, resolveError(ag, c.lookup, err)
 	}
 	m, err := openai.New(openai.Config{Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout})
-	if err != nil {
+	if err = concealed(ag.Connection, err); err != nil {
 		return nil, connectionError(err)
 	}
 	c.open = append(c.open, m)
-	return c.agent(ag, c.rec.of(m)), nil
+	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
+		return c.agent(ag, c.rec.of(m)), nil
+	}
+	return elsewhere{c.agent(ag, c.rec.of(concealing(m, ag.Connection))), base}, nil
+}
+
+// concealing returns a model that does not repeat what variables of the
+// environment brought into its connection, whatever an endpoint says.
+func concealing(m llm.Model, c spec.Connection) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		res, err := m.Call(ctx, req, emit)
+		res.Model = c.Conceal(res.Model)
+		return res, concealed(c, err)
+	})
+}
+
+// concealed returns an error of a connection with variables in place of their values.
+func concealed(c spec.Connection, err error) error {
+	failed, ok := err.(*llm.Error) //nolint:errorlint // one that is wrapped keeps what it is wrapped in
+	if !ok {
+		if err == nil || c.Conceal(err.Error()) == err.Error() {
+			return err
+		}
+		return &concealedError{c.Conceal(err.Error()), err}
+	}
+	clean := *failed
+	clean.Endpoint, clean.Message = c.Conceal(failed.Endpoint), c.Conceal(failed.Message)
+	if failed.Model == c.Model {
+		clean.Model = c.ModelAsWritten()
+	}
+	clean.Models = make([]string, len(failed.Models))
+	for i, name := range failed.Models {
+		clean.Models[i] = c.Conceal(name)
+	}
+	return &clean
 }
 
 // keyless connects an agent that has no key, and fails when it is asked.
@@ -108,6 +142,15 @@ func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
 	})
 }
 
+// A concealedError is an error with another text.
+type concealedError struct {
+	text string
+	err  error
+}
+
+func (e *concealedError) Error() string { return e.text }
+func (e *concealedError) Unwrap() error { return e.err }
+
 // close closes connections and the scripted endpoint. It may be called twice.
 func (c *connector) close() {
 	for _, m := range c.open {
@@ -120,8 +163,13 @@ func (c *connector) close() {
 	}
 }
 
-// endpoint returns the base URL that the settings of an agent lead to. No key is needed to know it.
+// endpoint returns the base URL that the settings of an agent lead to. No key is
+// needed to know it. One with a variable that is not replaced, since no model is
+// called, stays as it is.
 func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error) {
+	if strings.Contains(ag.BaseURL, "${") {
+		return ag.BaseURL, nil
+	}
 	base, _, err := openai.Resolve(ag.BaseURL, openai.NewKey("none-is-sent"), lookup)
 	return base, err
 }

@@ -28,7 +28,7 @@ func governed(t *testing.T) (*spec.File, *team.Plan) {
 	t.Helper()
 	a, _, _ := here()
 	s := &source{path: "testdata/governed"}
-	file, err := s.load(a)
+	file, err := s.load(t.Context(), a)
 	require.NoError(t, err)
 	plan, err := a.look(file)
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func (a *app) mockCommand() *cobra.Command {
 
 // mock serves a script. A signal is how it ends, so that is a success.
 func (a *app) mock(ctx context.Context, path, addr string) error {
-	script, _, err := readScript(path, path)
+	script, _, err := readScript(ctx, path, path)
 	if err != nil {
 		return err
 	}

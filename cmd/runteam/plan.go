@@ -95,7 +95,8 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 			return err
 		}
 	}
-	file, err := j.load(a)
+	j.noCalls = j.offline
+	file, err := j.load(cmd.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -145,12 +146,16 @@ func (a *app) printPlan(file *spec.File, plan *team.Plan, asked question) error 
 	}
 	goal := goalOf(file, plan.User.Accepts, a.now())
 	if a.settings.json() {
-		return a.printJSON(planned{plan, goal, view.document(), found})
+		return a.printJSON(planned{plan, goal, view.document(), sent(file, a.lookup), found})
 	}
 	a.warn(found)
 	var b strings.Builder
 	if !view.from && !view.to {
 		writePlan(&b, plan, goal, file.Run.Strategy)
+		if uses := sent(file, a.lookup); len(uses) > 0 {
+			fmt.Fprintln(&b, "sends variables of the environment:")
+			writeSent(&b, uses, "  ")
+		}
 	}
 	view.write(&b)
 	writeFindings(&b, plan.Findings)
@@ -161,9 +166,10 @@ func (a *app) printPlan(file *spec.File, plan *team.Plan, asked question) error 
 // warnings with their places.
 type planned struct {
 	*team.Plan
-	GoalText string         `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
-	Flow     flowDocument   `json:"flow"`
-	Warnings []spec.Problem `json:"warnings"`
+	GoalText    string         `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
+	Flow        flowDocument   `json:"flow"`
+	Environment []spec.EnvUse  `json:"environment,omitempty"` // which variables go where
+	Warnings    []spec.Problem `json:"warnings"`
 }
 
 // writePlan writes a plan for people: its goal, tasks so that each stands after those

@@ -13,7 +13,7 @@ import (
 
 // planGoal asks the coordinator for a plan, and says so before it does.
 func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.Plan, error) {
-	c, err := a.connector(&j.stage, file, nil)
+	c, err := a.connector(ctx, &j.stage, file, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,10 @@ func (c *connector) where(file *spec.File) string {
 	}
 	asked := file.Coordinator.Connection
 	base, _ := endpoint(spec.Agent{Connection: asked}, c.lookup) // it was connected to it
-	return fmt.Sprintf("%s at %s", cleanLine(asked.Model), cleanLine(base))
+	if asked.BaseURL != "" {
+		base = asked.URLAsWritten()
+	}
+	return fmt.Sprintf("%s at %s", cleanLine(asked.ModelAsWritten()), cleanLine(base))
 }
 
 // unplanned is why there is no plan, and what to do about it.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +24,7 @@ type replaying struct {
 	withoutInputs []string
 	other         string // of --diff
 	models        []string
+	environment   environment
 	verbose       bool
 	unkept        bool // the run that is made is not kept
 	reveal        bool
@@ -73,6 +77,7 @@ With --without 0, or 1 if a task failed.`,
 	f.StringVar(&r.other, "diff", "", "compare the run with `RUN2`, and run nothing")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "with --without and --diff: show both texts of what changed")
 	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: as the run did)")
+	r.environment.flags(cmd)
 	f.BoolVar(&r.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
@@ -86,7 +91,7 @@ With --without 0, or 1 if a task failed.`,
 }
 
 // asks are the flags that say how agents are asked, which only --without does.
-var asks = []string{"offline", "script", "model", "progress", "no-journal"}
+var asks = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal"}
 
 func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 	changed := cmd.Flags().Changed
@@ -119,7 +124,7 @@ func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 // specOf reads the spec as the run had it, from the copies alone: what stands in
 // the files by now does not count. The environment is that of the command; asked
 // says whether it is needed, or a variable may be missing that is not set any more.
-func (r *replaying) specOf(a *app, k *storedRun, asked bool) (*remembered, *spec.File, error) {
+func (r *replaying) specOf(ctx context.Context, a *app, k *storedRun, asked bool) (*remembered, *spec.File, error) {
 	m, err := remember(&k.info)
 	if err != nil {
 		return nil, nil, err
@@ -133,14 +138,8 @@ func (r *replaying) specOf(a *app, k *storedRun, asked bool) (*remembered, *spec
 	}
 	src.storedOnly = true
 	src.models = append(src.models, r.models...)
-	with := *a
-	if !asked {
-		with.lookup = func(name string) (string, bool) {
-			value, _ := a.lookup(name)
-			return value, true
-		}
-	}
-	file, err := src.load(&with)
+	src.environment, src.noCalls = r.environment, !asked || m.Offline || r.offline
+	file, err := src.load(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,7 +201,7 @@ func endpointsOf(file *spec.File, lookup func(string) (string, bool)) map[string
 	out := map[string]string{}
 	add := func(name string, c spec.Connection) {
 		if base, err := endpoint(spec.Agent{Connection: c}, lookup); err == nil {
-			out[name] = base
+			out[name] = storedURL(c, base)
 		}
 	}
 	for _, ag := range file.Agents {
@@ -212,6 +211,22 @@ func endpointsOf(file *spec.File, lookup func(string) (string, bool)) map[string
 		add(handoff.Coordinator, c.Connection)
 	}
 	return out
+}
+
+// storedURL returns a base URL as a journal keeps it: the origin, on which a
+// clearance depends, and the path as it is written.
+func storedURL(c spec.Connection, base string) string {
+	written := c.URLAsWritten()
+	if !strings.Contains(written, "${") {
+		return base
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return written
+	}
+	_, behind, _ := strings.Cut(written, "://")
+	_, path, _ := strings.Cut(behind, "/")
+	return strings.TrimSuffix(u.Scheme+"://"+u.Host+"/"+path, "/")
 }
 
 // leavesOut reports whether the run was one without some of its context.

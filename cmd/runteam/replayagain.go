@@ -41,7 +41,7 @@ func (a *app) replay(cmd *cobra.Command, r *replaying) error {
 	if err != nil {
 		return err
 	}
-	again, err := a.repetition(r, k)
+	again, err := a.repetition(cmd.Context(), r, k)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (a *app) replay(cmd *cobra.Command, r *replaying) error {
 }
 
 // repetition prepares the team of a run, whose agents answer nothing.
-func (a *app) repetition(r *replaying, k *storedRun) (*repetition, error) {
-	m, file, err := r.specOf(a, k, false)
+func (a *app) repetition(ctx context.Context, r *replaying, k *storedRun) (*repetition, error) {
+	m, file, err := r.specOf(ctx, a, k, false)
 	if err != nil {
 		return nil, err
 	}

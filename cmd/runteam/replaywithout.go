@@ -34,7 +34,7 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 	if err != nil {
 		return err
 	}
-	m, file, err := r.specOf(a, k, true)
+	m, file, err := r.specOf(cmd.Context(), a, k, true)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 	}
 	t := &trial{asked: r, past: k, how: m, job: r.job(m), file: file}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
-	c, err := a.connector(&t.job.stage, file, nil)
+	c, err := a.connector(cmd.Context(), &t.job.stage, file, nil)
 	if err != nil {
 		return err
 	}

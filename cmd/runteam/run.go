@@ -154,7 +154,8 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 			return err
 		}
 	}
-	file, err := j.load(a)
+	j.noCalls = j.offline
+	file, err := j.load(cmd.Context(), a)
 	if err != nil {
 		a.tellMissing(j.again)
 		return err
@@ -176,7 +177,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.connector(&j.stage, file, rec)
+	c, err := a.connector(cmd.Context(), &j.stage, file, rec)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -25,6 +26,8 @@ type source struct {
 	inputs       []string
 	params       []string
 	models       []string
+	environment  environment
+	noCalls      bool // no model is called, so nothing is sent
 
 	stored     []spec.StoredFile // stand in for files that are gone
 	storedOnly bool              // and for all others
@@ -35,6 +38,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input (repeatable)")
 	f.StringArrayVar(&s.params, "param", nil, "set a parameter, as `K=V` (repeatable)")
+	s.environment.flags(cmd)
 	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
 }
 
@@ -53,8 +57,24 @@ func (s *source) goalFlags(cmd *cobra.Command) {
 	complete(cmd, "goal", nil)
 }
 
-// load reads the spec. Nothing is run, and no network is used.
-func (s *source) load(a *app) (*spec.File, error) {
+// load reads the spec. Nothing is run, and no network is used. From then on the
+// environment of a is that which the spec was read with.
+func (s *source) load(ctx context.Context, a *app) (*spec.File, error) {
+	lookup, err := await(ctx, func() (func(string) (string, bool), error) { return s.environment.lookup(a.lookup) })
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := s.environment.allowed(a.lookup)
+	if err != nil {
+		return nil, err
+	}
+	a.lookup = lookup
+	file, err := await(ctx, func() (*spec.File, error) { return s.read(a, allowed) })
+	return file, s.consents(err)
+}
+
+// read reads the spec with what may be sent of the environment.
+func (s *source) read(a *app, allowed []spec.EnvUse) (*spec.File, error) {
 	inputs, err := pairs("input", "NAME=FILE", s.inputs)
 	if err != nil {
 		return nil, err
@@ -75,7 +95,8 @@ func (s *source) load(a *app) (*spec.File, error) {
 	}
 	return spec.Load(spec.Options{
 		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
-		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly, Lookup: a.lookup,
+		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly,
+		Lookup: a.lookup, AllowEnv: allowed, Trusted: a.isTrusted, Offline: s.noCalls,
 	})
 }
 

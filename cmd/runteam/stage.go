@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -52,8 +53,11 @@ func (s *stage) scriptOf(file *spec.File) string {
 
 // readScript reads a script. What keeps the file itself from being read is said
 // of name, which is how the user named it. The digest is of what it says.
-func readScript(name, path string) (script *scripted.Script, digest string, err error) {
-	script, err = scripted.ReadFile(path)
+func readScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
+	if err := openable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
+	}
+	script, err = await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(path) })
 	if err == nil {
 		digest, err = digestOf(script)
 	}
@@ -112,7 +116,7 @@ func (s *stage) sign(file *spec.File) {
 }
 
 // connector returns what connects the agents: to their endpoints, or to a script.
-func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, error) {
+func (a *app) connector(ctx context.Context, s *stage, file *spec.File, rec *recording) (*connector, error) {
 	c := &connector{lookup: a.lookup, log: a.log, rec: rec}
 	if !s.offline {
 		return c, nil
@@ -123,9 +127,9 @@ func (a *app) connector(s *stage, file *spec.File, rec *recording) (*connector, 
 		var err error
 		name := "--script " + path
 		if s.script == "" {
-			name = "offline: " + path
+			name = "offline: " + file.OfflineAsWritten()
 		}
-		if script, s.answers, err = readScript(name, path); err != nil {
+		if script, s.answers, err = readScript(ctx, name, path); err != nil {
 			return nil, err
 		}
 		if file.Goal == nil { // whose tasks nobody knows yet

@@ -25,7 +25,7 @@ func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
 	if err != nil && !(m.missing[paramTexts] != "" && j.covers(m.Params)) {
 		return err
 	}
-	was.storedOnly = j.storedOnly
+	was.storedOnly, was.environment = j.storedOnly, own.environment
 	was.inputs, was.params = replaced(was.inputs, own.inputs), replaced(was.params, own.params)
 	was.models = append(slices.Clone(was.models), own.models...)
 	if slices.ContainsFunc(own.inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.path != "-" {
