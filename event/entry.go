@@ -20,6 +20,7 @@ type Entry struct {
 	Asked    *Asked    // an agent is to be given the prompt
 	Begun    *Begun    // and now is, if it was prepared before its turn came
 	Exchange *Exchange // what came of it
+	Sent     *Sent     // a message waits for its readers from now on
 	End      *End      // the last entry, if the process came to its end
 }
 
@@ -59,6 +60,23 @@ type Asked struct {
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"`           // of the prompt; their class, if it is above the caller
 	Ahead   bool      `json:"ahead,omitempty"` // it waits for its turn
+
+	Messages []string `json:"messages,omitempty"` // ids of the messages that stand in the prompt
+}
+
+// Sent says that a message was sent. What an agent sends becomes durable together
+// with its answer, and a prompt that holds a message after the message.
+type Sent struct {
+	ID      string    `json:"id"` // unique in its run
+	From    string    `json:"from"`
+	To      string    `json:"to"`                // an agent, or * for all others
+	Session string    `json:"session,omitempty"` // of the attempt that sent it; empty if the program did
+	Given   int       `json:"given,omitempty"`   // its place among the messages of the options, from 1; zero for any other
+	Time    time.Time `json:"time"`
+	Bytes   int       `json:"bytes"` // of its text; their class, if it is above the caller
+
+	Message *envelope.Record `json:"-"` // nil if it cannot be had any more, as Missing says
+	Missing string           `json:"-"`
 }
 
 // Begun says that the turn of a prompt came that was prepared ahead.
@@ -167,7 +185,7 @@ func (c Context) Add(d Context) Context {
 // A History is what a journal has of one run.
 type History struct {
 	Begins []Begin // one for each process that took the run up, in order
-	Log    []Entry // each Asked, Begun and Exchange, in the order in which they became durable
+	Log    []Entry // each Asked, Begun, Exchange and Sent, in the order in which they became durable
 	End    *End    // of the last process; nil if that did not come to its end
 
 	// Mask makes of a key what the history has in its place: a journal keeps no

@@ -6,7 +6,7 @@ import "slices"
 var ownRules = []Rule{
 	RuleClearance, RuleProduces, RuleTags, RuleSession, RuleGrant,
 	RuleDependsOn, RuleUses, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDigested,
-	RuleContract, RuleExpiry, RuleDigest, RuleSecret, RuleSize, RuleStructuredSize, RulePayload, RuleStatus, RuleClaim, RuleSchema, RuleReplySize,
+	RuleContract, RuleExpiry, RuleDigest, RuleSecret, RuleSize, RuleStructuredSize, RulePayload, RuleStatus, RuleClaim, RuleSchema, RuleReplySize, RuleHops,
 	RuleRedact, RuleTokens, RuleDefault, RuleAgentDefault,
 }
 

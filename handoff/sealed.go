@@ -26,6 +26,7 @@ type Sealed struct {
 	trust     label.Trust
 	expiresAt time.Time // zero means never
 	recast    Recast
+	hops      int // of a message
 	payload   envelope.Payload
 	decision  *Decision
 }
@@ -52,6 +53,9 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.crossing), payload: d.crossing, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
+		if o.Source.Kind == Message {
+			s.hops = d.about.Header().Hops
+		}
 		if d.replaced != nil {
 			s.envelope = d.replaced.ID()
 		}

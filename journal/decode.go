@@ -76,10 +76,36 @@ func (d *decoder) line(kind string, value []byte) error {
 		x, err := d.exchange(value)
 		h.Log = append(h.Log, event.Entry{Exchange: x})
 		return err
+	case kindMessage:
+		m, err := d.message(value)
+		h.Log = append(h.Log, event.Entry{Sent: m})
+		return err
 	case kindEnd:
 		return d.end(value)
 	}
 	return nil
+}
+
+// message returns a message with its envelope, or says why that cannot be had.
+func (d *decoder) message(value []byte) (*event.Sent, error) {
+	var x messageLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return nil, err
+	}
+	m := &x.Sent
+	if x.Hidden != nil {
+		text, missing := d.vault.show(x.Hidden, kindMessage, d.run, m.ID)
+		if missing == "" {
+			if err := json.Unmarshal(text, &x.Message.words); err != nil {
+				missing = err.Error()
+			}
+		}
+		if m.Missing = missing; missing != "" {
+			return m, nil
+		}
+	}
+	m.Message = d.genuine(&x.Message, "message", func(of envelope.Digest) []byte { return x.standing(d.run, of) })
+	return m, nil
 }
 
 func (d *decoder) info(value []byte) error {
@@ -166,10 +192,14 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 	return true
 }
 
-// record returns the envelope that a line keeps. If header and payload are not
-// what the digest says, it has another digest than they have.
+// record returns the envelope of a result.
 func (d *decoder) record(x *exchangeLine) *envelope.Record {
-	l := x.Result
+	return d.genuine(x.Result, "envelope", func(of envelope.Digest) []byte { return x.standing(d.run, of) })
+}
+
+// genuine returns the envelope that a line keeps. If header and payload are not
+// what the digest says, it has another digest than they have.
+func (d *decoder) genuine(l *resultLine, kind string, standing func(envelope.Digest) []byte) *envelope.Record {
 	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
 	made, err := r.Envelope()
 	if err != nil {
@@ -179,7 +209,7 @@ func (d *decoder) record(x *exchangeLine) *envelope.Record {
 	if err != nil {
 		return r
 	}
-	if of := e.Digest(); d.vault.digest("envelope", x.standing(d.run, of)) == l.Digest {
+	if of := e.Digest(); d.vault.digest(kind, standing(of)) == l.Digest {
 		r.Digest = of
 	}
 	return r

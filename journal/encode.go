@@ -55,6 +55,12 @@ func (e *encoder) entry(of *event.Entry) ([]part, error) {
 			return nil, err
 		}
 		return e.one(kindExchange, x)
+	case of.Sent != nil:
+		x, err := e.message(of.Sent)
+		if err != nil {
+			return nil, err
+		}
+		return e.one(kindMessage, x)
 	case of.End != nil:
 		x, err := e.end(of.End)
 		if err != nil {
@@ -153,6 +159,25 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 	text, err := exactly(s)
 	if err == nil {
 		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
+	}
+	return out, err
+}
+
+// message returns a message as it is kept. Above the ceiling its words are hidden.
+func (e *encoder) message(m *event.Sent) (*messageLine, error) {
+	r := m.Message
+	if r == nil {
+		return nil, fmt.Errorf("message %q has no envelope and cannot be kept", m.ID)
+	}
+	out := &messageLine{Sent: *m, Message: resultLine{Header: r.Header}}
+	out.Message.Digest = e.vault.digest("message", out.standing(e.run, r.Digest))
+	if r.Classification <= ceiling {
+		out.Message.words = wordsOf(r)
+		return out, nil
+	}
+	text, err := exactly(wordsOf(r))
+	if err == nil {
+		out.Hidden, err = e.vault.hide(text, kindMessage, e.run, m.ID)
 	}
 	return out, err
 }

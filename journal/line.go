@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
@@ -15,6 +16,7 @@ const (
 	kindBegun    = "begun"
 	kindExchange = "exchange"
 	kindEnd      = "end"
+	kindMessage  = "message"
 	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
 )
 
@@ -67,6 +69,19 @@ type words struct {
 	Text string          `json:"text,omitempty"`
 	Raw  []byte          `json:"raw,omitempty"` // the text, if JSON cannot hold it
 	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// messageLine is an event.Sent as it is kept.
+type messageLine struct {
+	event.Sent
+	Message resultLine `json:"message"`
+	Hidden  *hidden    `json:"hidden,omitempty"` // the words, if they are above the ceiling
+}
+
+// standing is what the digest of a message covers: the envelope, and who sent it
+// to whom in which run.
+func (l *messageLine) standing(run string, d envelope.Digest) []byte {
+	return []byte(bound(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])))
 }
 
 // secrets are the words of an exchange above the ceiling.

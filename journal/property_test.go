@@ -86,6 +86,12 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 			Inputs: []event.GivenInput{{Name: rapid.String().Draw(t, "name"), Classification: labels.Draw(t, "label"), Key: key.Draw(t, "key")}},
 		}}
 	})
+	sent := rapid.Custom(func(t *rapid.T) event.Entry {
+		return event.Entry{Sent: &event.Sent{
+			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
+			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Bytes: counts.Draw(t, "bytes"), Message: result(t),
+		}}
+	})
 	end := rapid.Custom(func(t *rapid.T) event.Entry {
 		return event.Entry{End: &event.End{Time: moment.Draw(t, "time"), Status: "ok", Answer: rapid.String().Draw(t, "answer"), Warnings: []string{rapid.String().Draw(t, "warning")}}}
 	})
@@ -101,7 +107,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		require.NoError(rt, err)
 		var all []event.Entry
 		for range rapid.IntRange(1, 4).Draw(rt, "appends") {
-			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, begun, begin, end), 1, 5).Draw(rt, "entries")
+			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, begun, sent, begin, end), 1, 5).Draw(rt, "entries")
 			require.NoError(rt, journaltest.Append(r, entries...))
 			all = append(all, entries...)
 			if rapid.Bool().Draw(rt, "closed") {

@@ -50,6 +50,7 @@ type Bus struct {
 	mu       sync.Mutex // guards what follows
 	messages []Message  // in the order of sending; the id of messages[i] is message/<i+1>
 	inboxes  []inbox    // one for each agent, in roster order
+	post     *Post      // of the run that uses the bus; nil if none does
 }
 
 // New returns a bus without messages for a team. Agents are names as
@@ -80,7 +81,20 @@ func (o *Options) check() (err error) {
 }
 
 // Agents returns the names of the roster, in its order.
-func (b *Bus) Agents() []string { return slices.Clone(b.agents.names) }
+func (b *Bus) Agents() []string {
+	if b == nil {
+		return nil
+	}
+	return slices.Clone(b.agents.names)
+}
+
+// usable returns an error for a bus that [New] did not make.
+func (b *Bus) usable() error {
+	if b == nil || b.agents.index == nil {
+		return fmt.Errorf("%w bus: it is nil or zero; make one with New", ErrInvalid)
+	}
+	return nil
+}
 
 // nextID returns the id of the message that is sent next. The caller holds the lock.
 func (b *Bus) nextID() ID { return idOf(len(b.messages)) }

@@ -170,7 +170,7 @@ func (b *Bus) checkHeader(s *Stored) error {
 		return fmt.Errorf("%w id %.60q: ids count up, and this one is %q", ErrInvalid, h.ID, b.nextID())
 	case h.Producer != s.From:
 		return fmt.Errorf("%w producer %.60q: the sender is %.60q", ErrInvalid, h.Producer, s.From)
-	case h.Run != b.options.Run:
+	case b.options.Run != "" && h.Run != b.options.Run:
 		return fmt.Errorf("%w run %.60q: the bus is of run %q", ErrInvalid, h.Run, b.options.Run)
 	case h.Task != "":
 		return fmt.Errorf("%w task %.60q: a message is no task's result", ErrInvalid, h.Task)

@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -121,14 +120,13 @@ func TestG14MessagesOfARunAreNotLowered(t *testing.T) {
 		if unsafe {
 			lower.Paths = []task.Path{task.Whole}
 		}
-		var bus *messagebus.Bus
-		writes := func(context.Context, prompt.Prompt) (agent.Reply, error) {
-			_, err := bus.Send(messagebus.Draft{From: "maker", To: "reader", Content: `{"score":"` + canary + `"}`, Classification: label.Confidential})
-			return agent.Reply{Text: "ok"}, err
+		writes := func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{Text: "ok"}, team.OutboxFrom(ctx).Send("reader", `{"score":"`+canary+`"}`)
 		}
-		tm := governed(t, &handoff.Policy{Declassify: []handoff.Declassifier{lower}}, cleared("maker", label.Confidential, writes), member("reader", d.keeps(says("ok"))))
-		bus = tm.NewBus()
-		res := run(t, tm, &team.RunOptions{Bus: bus}, spec("maker"), spec("reader", "maker"))
+		tm := governed(t, &handoff.Policy{Declassify: []handoff.Declassifier{lower}}, cleared("maker", label.Confidential, writes), member("between", says("ok")), member("reader", d.keeps(says("ok"))))
+		maker, between := spec("maker"), spec("between", "maker") // the reader comes after the maker, and is given nothing of it
+		maker.Classification, between.DependsOn[0].Optional = label.Confidential, true
+		res := run(t, tm, &team.RunOptions{Bus: tm.NewBus()}, maker, between, spec("reader", "between"))
 		require.NoError(t, res.Err())
 		require.Equal(t, unsafe, strings.Contains(d.of("reader"), canary))
 		if !unsafe {

@@ -189,7 +189,7 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	return s.build(&b)
 }
 
-func (s *step) begun() {}
+func (s *step) begun() *Outbox { return nil }
 
 func (s *step) over(context.Context) {}
 

@@ -175,8 +175,9 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			t.Parallel()
 			var bus *messagebus.Bus
-			work := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-				_, _ = bus.Send(messagebus.Draft{From: "ada", To: "bob", Content: "m"})
+			work := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				_, _ = bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "m"})
+				_ = team.OutboxFrom(ctx).Broadcast("m")
 				switch rand.IntN(10) {
 				case 0:
 					return agent.Reply{}, errBroken
@@ -193,7 +194,7 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 			bus = tm.NewBus()
 			cancel, err := bus.Subscribe("bob", func(messagebus.Message) {
 				_, _ = bus.Unread("bob")
-				_, _ = bus.Send(messagebus.Draft{From: "bob", To: "ada", Content: "re"})
+				_, _ = bus.Send(messagebus.Draft{From: "user", To: "ada", Content: "re"})
 			})
 			require.NoError(t, err)
 			defer cancel()

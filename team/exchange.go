@@ -53,6 +53,7 @@ type exchange struct {
 	sent     int           // bytes of the prompt that the agent was given
 	existed  int           // bytes of all inputs and results that there were when it was dispatched
 	reply    agent.Reply
+	outbox   *Outbox // nil if the agent may send no messages, or was not called
 
 	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
 	forbidden bool          // it must not; set before permit is closed
@@ -87,7 +88,7 @@ type exchange struct {
 // A purpose is what an exchange is made for.
 type purpose interface {
 	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
-	begun()                                      // called when the agent is given the prompt
+	begun() *Outbox                              // called when the agent is given the prompt; what it may send messages with
 	over(context.Context)                        // called when the exchange has ended, in any case
 }
 
@@ -142,7 +143,11 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if bus := x.run.bus; bus.live() {
 		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: x.sizeTold(len(text.Text())), Receipt: x.receipt})
 	}
-	o.begun()
+	x.outbox = o.begun()
+	defer x.outbox.end()                           // also if the agent panics
+	if x.outbox != nil || OutboxFrom(ctx) != nil { // that of a run around this one is not this agent's
+		ctx = context.WithValue(ctx, outboxKey{}, x.outbox)
+	}
 	x.inAgent = true
 	called := time.Now()
 	x.contract.Start(called.Add(-x.worked))

@@ -110,6 +110,10 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 	if err != nil {
 		return nil, err
 	}
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	defer r.unclaim()
 	return r.run(ctx), nil
 }
 
@@ -124,6 +128,10 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 		return nil, err
 	}
 	r.plansOnly = true
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	defer r.unclaim()
 	res := r.run(ctx)
 	if r.unplanned != nil {
 		return nil, r.unplanned
@@ -141,6 +149,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	start := time.Now()
 	options := o.withDefaults()
+	t.carryBus(&options)
 	options.Answer = &goal
 	c := checker{team: t, options: options, inputs: make(map[string]int, len(options.Inputs))}
 	c.checkOptions()

@@ -91,7 +91,7 @@ func (m *memory) history(batches int) *event.History {
 			switch {
 			case e.Begin != nil:
 				h.Begins = append(h.Begins, *e.Begin)
-			case e.Asked != nil, e.Begun != nil, e.Exchange != nil:
+			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Sent != nil:
 				h.Log = append(h.Log, e)
 			case e.End != nil:
 				h.End = e.End

@@ -243,6 +243,17 @@ func (l *ledger) latest() *batch {
 	return l.given
 }
 
+// tail returns the batch that what was added last becomes durable with; nil if
+// that is durable already.
+func (l *ledger) tail() *batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.waiting); n > 0 {
+		return l.waiting[n-1]
+	}
+	return l.given
+}
+
 // flush returns when all that was added is durable, and why it is not.
 func (l *ledger) flush() error {
 	if l == nil {

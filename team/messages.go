@@ -16,13 +16,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// mail is where the messages of a run come from, and which attempt got which.
-type mail struct {
-	bus   *messagebus.Bus
-	given map[int][]messagebus.Message // by task, for all its attempts
-	read  map[int]bool                 // by task: an agent was given them
-}
-
 // NewBus returns a message bus for the agents of the team, for
 // [RunOptions].Bus. It is safe for concurrent use, and for one run at a time.
 func (t *Team) NewBus() *messagebus.Bus {
@@ -31,37 +24,6 @@ func (t *Team) NewBus() *messagebus.Bus {
 		panic(fmt.Sprintf("runteam: %v", err)) // New has checked the names
 	}
 	return b
-}
-
-// post opens the mail of the run, if there can be any, and sends what the
-// options say. What an inbox has no room for is a warning.
-func (r *run) post() {
-	o := &r.options
-	if o.Bus == nil && len(o.Messages) == 0 {
-		return
-	}
-	r.mail = &mail{bus: o.Bus, given: map[int][]messagebus.Message{}, read: map[int]bool{}}
-	if r.mail.bus == nil {
-		b, err := messagebus.New(r.team.names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.log})
-		r.must(err)
-		r.mail.bus = b
-	}
-	for i := range o.Messages {
-		if err := o.Messages[i].send(r.mail.bus); err != nil {
-			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
-		}
-	}
-	r.redeliver()
-}
-
-func (m *Message) send(b *messagebus.Bus) error {
-	draft := messagebus.Draft{From: m.From, To: m.To, Content: m.Text, Classification: m.Classification, TTL: m.TTL}
-	if m.To == messagebus.Everyone {
-		_, err := b.Broadcast(draft)
-		return err
-	}
-	_, err := b.Send(draft)
-	return err
 }
 
 // deliver offers an attempt the messages that wait for its agent, each once and
@@ -76,12 +38,12 @@ func (a *attempt) deliver() {
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		r.must(err) // the bus is one of this roster
-		r.mail.given[a.index] = waiting
+		r.mail.given[a.index] = append(r.mail.again[a.index], waiting...)
 		a.start = time.Now() // not before the last of them was sent
 	}
 	for _, m := range r.mail.given[a.index] {
 		a.offers = append(a.offers, handoff.Offer{
-			Source: handoff.Source{Kind: handoff.Message, Name: string(m.ID)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
+			Source: handoff.Source{Kind: handoff.Message, Name: r.mail.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
 		})
 		a.messages++
 	}
@@ -98,16 +60,14 @@ func (t *Team) mailed(from string, level label.Classification, to *handoff.Capab
 	return x
 }
 
-// begun tells subscribers of the messages that stand in the prompt.
-func (a *attempt) begun() {
-	if !a.run.bus.live() {
-		return
-	}
+// begun emits an event for each message in the prompt.
+func (a *attempt) begun() *Outbox {
 	for i := range a.told {
-		if s := &a.told[i]; !s.Withheld() {
+		if s := &a.told[i]; !s.Withheld() && a.run.bus.live() {
 			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: s.Payload().Size()})
 		}
 	}
+	return a.newOutbox()
 }
 
 // returnMail puts back the messages of a task whose agent was never asked, for

@@ -63,10 +63,9 @@ func TestMessagesSentWhileTheRunGoesOn(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	var bus *messagebus.Bus
-	tm := newTeam(t, member("ada", func(context.Context, prompt.Prompt) (agent.Reply, error) {
-		_, err := bus.Send(messagebus.Draft{From: "ada", To: "bob", Content: "look at pump 2"})
-		require.NoError(t, err)
-		_, err = bus.Send(messagebus.Draft{From: "ada", To: "bob", Content: "canary", Classification: label.Confidential})
+	tm := newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+		require.NoError(t, team.OutboxFrom(ctx).Send("bob", "look at pump 2"))
+		_, err := bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "canary", Classification: label.Confidential})
 		require.NoError(t, err)
 		return agent.Reply{Text: "x"}, nil
 	}), team.Member{Name: "bob", Agent: &bob, Accepts: label.Confidential})
@@ -77,7 +76,7 @@ func TestMessagesSentWhileTheRunGoesOn(t *testing.T) {
 	require.NotContains(t, bob.prompts[0], "canary", "the check knew of nothing confidential for this task")
 	require.Equal(t, label.Internal, res.Tasks[1].Label)
 	require.Len(t, res.Warnings, 1)
-	require.Contains(t, res.Warnings[0], `from "ada" to "bob" was not delivered: it is confidential`)
+	require.Contains(t, res.Warnings[0], `from "user" to "bob" was not delivered: it is confidential`)
 
 	_, err := newTeam(t, member("eve", never(t))).RunTasks(t.Context(), []task.Spec{spec("eve")}, &team.RunOptions{Bus: bus})
 	require.ErrorContains(t, err, "other agents (ada, bob)")

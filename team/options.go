@@ -78,8 +78,12 @@ type RunOptions struct {
 	// does not hold. A goal's plan that breaks one is given back to the coordinator.
 	Assert []flow.Assertion
 
-	Messages []Message       // told before anything runs
-	Bus      *messagebus.Bus // where messages come from while the run goes on; nil means that there are none but Messages
+	// Messages are sent before anything runs. Bus, made by [Team.NewBus], lets
+	// messages come while the run goes on: from the program, and from agents,
+	// which send through [OutboxFrom]. Nil means that there are none but
+	// Messages, unless the run goes on after one, or repeats one, that had more.
+	Messages []Message
+	Bus      *messagebus.Bus
 	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
 	Monitor  *Monitor        // shows the run from outside while it goes on; nil means that nobody looks
 

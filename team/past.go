@@ -19,10 +19,12 @@ type past struct {
 	whole   bool // a prompt is the same only with its messages and its memory
 	strict  bool // nobody is asked; what failed fails again
 
-	answers map[event.Key]*event.Exchange // the newest for each prompt
-	tasks   map[task.ID]*before           // also the coordinator's steps
-	usage   llm.Usage                     // of all of it
-	context Context
+	answers   map[event.Key]*event.Exchange // the newest for each prompt
+	tasks     map[task.ID]*before           // also the coordinator's steps
+	sent      []*event.Sent
+	delivered map[string]bool // ids of messages that stand in a prompt
+	usage     llm.Usage       // of all of it
+	context   Context
 }
 
 // before is what there was of one task, or of one step.
@@ -32,8 +34,9 @@ type before struct {
 	interrupted int
 	number      int // the highest of an attempt
 	start, end  time.Time
-	first       string // the session that start is of, until that ended
-	messages    []string
+	first       string   // the session that start is of, until that ended
+	messages    []string // ids of those that it was given last
+	completed   bool     // an answer was taken
 	memory      []task.ID
 	place       int // of the end of its last attempt in the log, from 1; zero if none ended
 }
@@ -49,7 +52,7 @@ func pastOf(o *RunOptions) *past {
 	default:
 		return nil
 	}
-	p.answers, p.tasks = map[event.Key]*event.Exchange{}, map[task.ID]*before{}
+	p.answers, p.tasks, p.delivered = map[event.Key]*event.Exchange{}, map[task.ID]*before{}, map[string]bool{}
 	asked := map[string]*event.Asked{} // by session: those of which no exchange came yet
 	begun := map[string]bool{}         // of those that were prepared ahead
 	for i := range p.history.Log {
@@ -59,6 +62,8 @@ func pastOf(o *RunOptions) *past {
 		case e.Asked != nil:
 			asked[e.Asked.Session] = e.Asked
 			b := p.of(e.Asked.Task)
+			b.messages = e.Asked.Messages
+			p.deliver(e.Asked.Messages)
 			b.number = max(b.number, e.Asked.Attempt)
 			if b.start.IsZero() {
 				b.start, b.first = e.Asked.Time, e.Asked.Session
@@ -67,6 +72,8 @@ func pastOf(o *RunOptions) *past {
 			p.of(e.Exchange.Task).place = i + 1
 			delete(asked, e.Exchange.Session)
 			p.take(e.Exchange)
+		case e.Sent != nil:
+			p.sent = append(p.sent, e.Sent)
 		}
 	}
 	for session, a := range asked {
@@ -110,9 +117,26 @@ func (p *past) take(x *event.Exchange) {
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session {
 		b.start = x.Start // it may have waited for its turn after it was prepared
 	}
+	b.messages, b.completed = x.Messages, b.completed || x.Completed()
+	p.deliver(x.Messages)
 	if x.Completed() || p.whole {
-		b.messages, b.memory = x.Messages, x.Memory
+		b.memory = x.Memory
 	}
+}
+
+// deliver notes messages that stand in a prompt.
+func (p *past) deliver(ids []string) {
+	for _, id := range ids {
+		p.delivered[id] = true
+	}
+}
+
+// sentBefore returns the messages that were sent, in their order.
+func (p *past) sentBefore() []*event.Sent {
+	if p == nil {
+		return nil
+	}
+	return p.sent
 }
 
 // answer returns what an agent answered to the same prompt before, or nil.

@@ -161,6 +161,16 @@ func (x *exchange) tells() bool {
 	return x.run.ledger != nil && !x.own && !x.run.past.again() && !(x.aborted && x.usage() == (llm.Usage{}))
 }
 
+// messageIDs returns the ids of the messages that the exchange is offered.
+func (x *exchange) messageIDs() (ids []string) {
+	for i := range x.offers {
+		if s := &x.offers[i].Source; s.Kind == handoff.Message {
+			ids = append(ids, s.Name)
+		}
+	}
+	return ids
+}
+
 // entry returns what a journal keeps of an exchange that has ended.
 func (x *exchange) entry() event.Entry {
 	e := &event.Exchange{
@@ -176,11 +186,10 @@ func (x *exchange) entry() event.Entry {
 	}
 	from, took := x.saved()
 	e.From, e.SavedInput, e.SavedOutput = from, took.InputTokens, took.OutputTokens
+	e.Messages = x.messageIDs()
 	for i := range x.offers {
 		o := &x.offers[i]
-		if o.Source.Kind == handoff.Message {
-			e.Messages = append(e.Messages, o.Source.Name)
-		} else if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
+		if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
 			e.Memory = append(e.Memory, o.Envelope.Task())
 		}
 	}
@@ -188,7 +197,7 @@ func (x *exchange) entry() event.Entry {
 		e.Code, e.Error = x.code, x.message
 		return event.Entry{Exchange: e}
 	}
-	e.Result, e.Reusable = handoff.Keep(x.envelope), x.reusable()
+	e.Result, e.Reusable = handoff.Keep(x.envelope), x.reusable() && len(x.outbox.end()) == 0 // another run would lack the messages
 	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
 		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
 	}

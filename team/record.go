@@ -66,7 +66,7 @@ func (x *exchange) enter(ctx context.Context, r event.Record, sent bool) error {
 	if sent {
 		entries = append(entries, event.Entry{Asked: &event.Asked{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
-			Attempt: x.number, Time: x.start, Bytes: x.sizeTold(r.Prompt.Bytes()), Ahead: x.permit != nil,
+			Attempt: x.number, Time: x.start, Bytes: x.sizeTold(r.Prompt.Bytes()), Ahead: x.permit != nil, Messages: x.messageIDs(),
 		}})
 	}
 	b := x.run.ledger.add(x.batch, entries...)

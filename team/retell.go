@@ -112,7 +112,7 @@ func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
 	return s.build(&b)
 }
 
-func (s *translator) begun() {}
+func (s *translator) begun() *Outbox { return nil }
 
 func (s *translator) over(context.Context) {}
 

@@ -44,6 +44,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, set func(*run)) (*Result, error) {
 	start := time.Now()
 	options := o.withDefaults()
+	t.carryBus(&options)
 	p, err := t.plan(specs, options, start)
 	if err != nil {
 		return nil, err
@@ -65,6 +66,10 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 	}
 	r.follow(p)
 	set(r)
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	defer r.unclaim()
 	return r.run(ctx), nil
 }
 
@@ -190,7 +195,7 @@ func (r *run) run(ctx context.Context) *Result {
 	r.watch = r.options.Monitor.begin()
 	r.opened()
 	if !r.plansOnly {
-		r.post()
+		r.openMail()
 	}
 	if r.goal != nil && r.plan == nil && !r.shortcut() {
 		r.phase = PhasePlanning

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
 
@@ -50,23 +49,4 @@ func (r *run) next(running int) (i int, ok bool) {
 		return 0, false
 	}
 	return r.queue.NextReady()
-}
-
-// redeliver gives the messages that tasks had before to the same tasks again,
-// so that no other one gets them too.
-func (r *run) redeliver() {
-	if r.past == nil || r.mail == nil || r.plan == nil {
-		return
-	}
-	for i := range r.tasks {
-		b := r.past.before(r.tasks[i].ID)
-		if b == nil || len(b.messages) == 0 {
-			continue
-		}
-		given, err := r.mail.bus.Take(r.tasks[i].Assignee, func(m messagebus.Message) bool { return slices.Contains(b.messages, string(m.ID)) })
-		r.must(err) // the bus is one of this roster
-		if len(given) > 0 {
-			r.mail.given[i] = given
-		}
-	}
 }

@@ -33,6 +33,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	}
 	r.made += a.envelope.Size()
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
+	r.post(a)
 	r.release(a)
 }
 

@@ -117,7 +117,7 @@ func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
 				b.Inputs[i].Key = h.Mask(b.Inputs[i].Key)
 			}
 			begins, end = append(begins, b), nil
-		case e.Asked != nil, e.Begun != nil:
+		case e.Asked != nil, e.Begun != nil, e.Sent != nil:
 			log = append(log, e)
 		case e.Exchange != nil:
 			x := *e.Exchange

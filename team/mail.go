@@ -1,0 +1,305 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/task"
+)
+
+// mail is the messages of a run: where they wait, which task was given which,
+// and what the journal calls each. The run's owner uses it, but for names and
+// count: a program may send at any time.
+type mail struct {
+	run   *run
+	bus   *messagebus.Bus
+	post  *messagebus.Post
+	given map[int][]messagebus.Message // by task, for all its attempts
+	again map[int][]messagebus.Message // by task: what an earlier process gave it, besides which it may get more
+	read  map[int]bool                 // by task: an agent was given them
+	held  map[string][]*event.Sent     // by session: sent by an attempt whose answer is not taken again yet
+
+	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
+	open  bool       // what the program sends is recorded from now on
+	count int        // the highest number in an id
+	names map[messagebus.ID]string
+}
+
+// carryBus gives a run a message bus that goes on after one with a bus, or repeats
+// it, so that the checks beforehand know of the messages in its journal.
+func (t *Team) carryBus(o *RunOptions) {
+	past := o.Past
+	if o.Replay != nil {
+		past = o.Replay.Past
+	}
+	if o.Bus != nil || past == nil {
+		return
+	}
+	if slices.ContainsFunc(past.Log, func(e event.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+		o.Bus = t.NewBus()
+	}
+}
+
+// claim reserves for the run what only one run may use at a time: its journal
+// and the caller's message bus. The caller must release them.
+func (r *run) claim() error {
+	if err := journals.claim(r.options.Journal); err != nil {
+		return err
+	}
+	if r.options.Bus == nil || r.plansOnly {
+		return nil
+	}
+	m := r.newMail(r.options.Bus)
+	post, err := m.bus.Attach(r.id, m.sent)
+	if err != nil {
+		journals.release(r.options.Journal)
+		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "make one with NewBus for each run that goes on at the same time", Err: err}}
+	}
+	m.post, r.mail = post, m
+	return nil
+}
+
+// unclaim ends what claim began.
+func (r *run) unclaim() {
+	if r.mail != nil {
+		r.mail.post.Detach()
+	}
+	journals.release(r.options.Journal)
+}
+
+func (r *run) newMail(b *messagebus.Bus) *mail {
+	return &mail{
+		run: r, bus: b, given: map[int][]messagebus.Message{}, again: map[int][]messagebus.Message{}, read: map[int]bool{},
+		held: map[string][]*event.Sent{}, names: map[messagebus.ID]string{},
+	}
+}
+
+// openMail sends what the options say, and what the journal of the run has that
+// was sent before. What an inbox has no room for is a warning.
+func (r *run) openMail() {
+	o, before := &r.options, r.past.sentBefore()
+	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
+		return
+	}
+	if r.mail == nil {
+		b, err := messagebus.New(r.team.names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.log})
+		r.must(err)
+		r.mail = r.newMail(b)
+		r.mail.post, err = b.Attach(r.id, nil)
+		r.must(err)
+	}
+	m := r.mail
+	given := map[int]*event.Sent{}
+	for _, s := range before {
+		m.count = max(m.count, number(s.ID))
+		if s.Given > 0 {
+			given[s.Given] = s // the newest, if the option was changed meanwhile
+		}
+	}
+	m.begin()
+	for i := range o.Messages {
+		if err := m.give(i+1, &o.Messages[i], given[i+1]); err != nil {
+			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
+		}
+	}
+	m.restore(before)
+	r.redeliver()
+}
+
+// begin records the messages that wait in the bus already, and from then on all
+// that the program sends.
+func (m *mail) begin() {
+	m.mu.Lock()
+	m.open = true
+	m.mu.Unlock()
+	for _, name := range m.bus.Agents() {
+		waiting, err := m.bus.Unread(name)
+		m.run.must(err)
+		for _, w := range waiting {
+			m.record(w, event.Sent{})
+		}
+	}
+}
+
+// sent records a message of the program.
+func (m *mail) sent(msg messagebus.Message) { m.record(msg, event.Sent{}) }
+
+// record gives a message a name and brings it to the journal, unless it has one.
+// s has what is known of it beside the message: its ID, if it has one already,
+// and where it comes from.
+func (m *mail) record(msg messagebus.Message, s event.Sent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.names[msg.ID]; known || !m.open {
+		return
+	}
+	if s.ID == "" {
+		m.count++
+		s.ID = "message/" + strconv.Itoa(m.count)
+	}
+	m.names[msg.ID] = s.ID
+	if m.run.ledger == nil {
+		return
+	}
+	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, msg.Bytes, handoff.Keep(msg.Envelope)
+	if s.Message.Classification > *m.run.options.UserAccepts {
+		s.Bytes = handoff.SizeClass(s.Bytes)
+	}
+	m.run.ledger.note(event.Entry{Sent: &s})
+}
+
+// name returns what the run calls a message.
+func (m *mail) name(msg messagebus.Message) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.names[msg.ID]
+}
+
+// called gives a message the name that the journal has for it.
+func (m *mail) called(msg messagebus.Message, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names[msg.ID] = name
+}
+
+// give sends the message of the options with this number. If the run sent it
+// before, it keeps its name and, unless it was changed, its times.
+func (m *mail) give(number int, of *Message, before *event.Sent) error {
+	h := envelope.Header{Classification: of.Classification, Hops: 1}
+	d := messagebus.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
+	if same(of, before) {
+		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
+		msg, err := m.post.Restore(d, h)
+		if err == nil {
+			m.called(msg, before.ID)
+		}
+		return err
+	}
+	msg, notify, err := m.post.Send(d, h)
+	if err != nil {
+		return err
+	}
+	s := event.Sent{Given: number}
+	if before != nil {
+		s.ID = before.ID
+	}
+	m.record(msg, s)
+	m.tell(notify)
+	return nil
+}
+
+// same reports whether a message of the options is the one that was sent before.
+func same(m *Message, s *event.Sent) bool {
+	return s != nil && s.Message != nil && s.From == m.From && s.To == m.To && s.Message.Text == m.Text && s.Message.Classification == m.Classification
+}
+
+// restore puts what was sent before into the inboxes again. What an attempt sent
+// and no prompt holds yet waits until the answer of the attempt is taken again:
+// if its agent is asked anew, it sends anew.
+func (m *mail) restore(before []*event.Sent) {
+	for _, s := range before {
+		switch {
+		case s.Given > 0: // the options have it
+		case s.Session == "", m.run.past.delivered[s.ID]:
+			m.putBack(s)
+		default:
+			m.held[s.Session] = append(m.held[s.Session], s)
+		}
+	}
+}
+
+// putBack puts one message of the journal into the inboxes of its readers.
+func (m *mail) putBack(s *event.Sent) {
+	err := error(nil)
+	if s.Message == nil {
+		err = fmt.Errorf("it cannot be read: %s", s.Missing)
+	} else if e, invalid := s.Message.Envelope(); invalid != nil {
+		err = invalid
+	} else if err = e.Genuine(); err == nil {
+		var msg messagebus.Message
+		if msg, err = m.post.Restore(messagebus.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
+			m.called(msg, s.ID)
+			return
+		}
+	}
+	m.run.warn(fmt.Sprintf("a message from %q to %q, which was sent before, is lost: %v", s.From, s.To, err))
+}
+
+// post sends what an attempt sent that has succeeded: anew, or as the journal
+// has it if its answer was taken from there.
+func (r *run) post(a *attempt) {
+	m := r.mail
+	if m == nil {
+		return
+	}
+	if a.recalled != nil {
+		for _, s := range m.held[a.recalled.Session] {
+			m.putBack(s)
+		}
+		delete(m.held, a.recalled.Session)
+	}
+	for _, d := range a.outbox.end() {
+		msg, notify, err := m.post.Send(d, a.outbox.header)
+		if err != nil {
+			r.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
+			continue
+		}
+		m.record(msg, event.Sent{Session: a.contract.Session})
+		m.tell(notify)
+	}
+}
+
+// tell calls the subscribers of the bus once a message is durable. They are code
+// of the caller's, and may take their time.
+func (m *mail) tell(notify func()) {
+	var b *batch
+	if m.run.ledger != nil {
+		b = m.run.ledger.tail()
+	}
+	m.run.asides.Go(func() {
+		if b != nil {
+			<-b.done
+		}
+		notify()
+	})
+}
+
+// redeliver gives the messages that tasks had before to the same tasks again,
+// so that no other one gets them too. A task whose answer may be taken again
+// gets exactly these.
+func (r *run) redeliver() {
+	if r.past == nil || r.mail == nil || r.plan == nil {
+		return
+	}
+	for i := range r.tasks {
+		b := r.past.before(r.plan.graph.Task(i).ID)
+		if b == nil {
+			continue
+		}
+		var given []messagebus.Message
+		if len(b.messages) > 0 {
+			var err error
+			given, err = r.mail.bus.Take(r.plan.graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
+			r.must(err) // the bus is one of this roster
+		}
+		if b.completed || r.past.whole {
+			r.mail.given[i] = given
+		} else if len(given) > 0 {
+			r.mail.again[i] = given
+		}
+	}
+}
+
+// number returns the number in the id of a message; zero if there is none.
+func number(id string) int {
+	digits, _ := strings.CutPrefix(id, "message/")
+	n, _ := strconv.Atoi(digits)
+	return n
+}
