@@ -5,6 +5,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/runteam/runteam/task"
 )
 
@@ -60,10 +62,11 @@ func Opener(text string) (line int, opener string) { return find(text, openers) 
 // keeps off the headings of the coordinator's prompts, where it stands.
 func GoalOpener(text string) (line int, opener string) { return find(text, goalOpeners) }
 
-// find looks for a line that begins with something reserved. Every opener
+// find looks for a line that begins with something reserved, also in
+// compatibility forms such as full-width letters and ligatures. Every opener
 // begins with # or a bracket.
 func find(text string, reserved []string) (line int, opener string) {
-	if !strings.ContainsAny(text, "#[") {
+	if !strings.ContainsAny(text, "#[") && isASCII(text) {
 		return 0, ""
 	}
 	for line = 1; ; line++ {
@@ -72,7 +75,7 @@ func find(text string, reserved []string) (line int, opener string) {
 		if end >= 0 {
 			first = text[:end]
 		}
-		first = strings.TrimLeftFunc(first, blank)
+		first = visible(strings.TrimLeftFunc(first, blank))
 		if strings.HasPrefix(first, "#") || strings.HasPrefix(first, "[") {
 			for _, o := range reserved {
 				if foldPrefix(first, o) {
@@ -89,6 +92,44 @@ func find(text string, reserved []string) (line int, opener string) {
 		}
 		text = text[end+size:]
 	}
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+}
+
+// maxOpener is how many characters of a line are compared: more than a reserved
+// line begins with.
+const maxOpener = 64
+
+// visible returns the beginning of a line as a reader takes it: compatibility
+// characters as what they stand for, without marks and what is invisible, and
+// one blank for several. A line of ASCII is returned as it is.
+func visible(line string) string {
+	if isASCII(line) {
+		return line
+	}
+	var b strings.Builder
+	kept, gap := 0, false
+	for _, r := range line {
+		if invisible(r) || unicode.Is(unicode.M, r) {
+			continue
+		}
+		for _, c := range norm.NFKD.String(string(r)) {
+			switch {
+			case unicode.Is(unicode.M, c) || invisible(c):
+			case unicode.IsSpace(c) && gap:
+			default:
+				gap = unicode.IsSpace(c)
+				kept++
+				b.WriteRune(c)
+			}
+		}
+		if kept >= maxOpener {
+			break
+		}
+	}
+	return b.String()
 }
 
 // invisible reports whether r leaves no mark on a page: format and control

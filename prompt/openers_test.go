@@ -91,10 +91,50 @@ func TestOpenersWithBlanksInThem(t *testing.T) {
 	}
 }
 
+// What a model takes for a reserved line is one: full-width and other
+// compatibility forms, ligatures, marks, and what is invisible.
+func TestG30OpenersInOtherForms(t *testing.T) {
+	t.Parallel()
+	wide := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r > ' ' && r <= '~' {
+				return r + 0xfee0
+			}
+			return r
+		}, s)
+	}
+	bold := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' {
+				return r - 'a' + 0x1d41a
+			}
+			return r
+		}, s)
+	}
+	each := func(s, glue string) string { return strings.Join(strings.Split(s, ""), glue) }
+	for _, opener := range append(goalOpeners, openers...) {
+		for _, spelt := range []string{
+			wide(opener), strings.Replace(opener, opener[:1], wide(opener[:1]), 1), strings.ReplaceAll(wide(opener), " ", "\u3000"), bold(opener), each(opener, "\u0301"), each(opener, strings.Repeat("\u200b", 500)),
+			"\u0301" + opener, strings.ReplaceAll(opener, "#", "\ufe5f"), strings.ReplaceAll(opener, "a", "ª"), strings.ReplaceAll(opener, "s", "\u02e2"), strings.Replace(opener, "i", "\u2139", 1), strings.Replace(opener, "e", "\u00e9", 1),
+		} {
+			for _, text := range []string{spelt + " more", "Write one page.\n" + spelt} {
+				line, _ := prompt.GoalOpener(text)
+				require.Equal(t, 1+strings.Count(text, "\n"), line, "%q", text)
+			}
+		}
+	}
+	for _, fine := range []string{"＃ Tasks", "日本語：＃", "Ⅻ. Task: x", "é # Task: x", "＃＃＃ Inputs", "［nothing］", strings.Repeat("あ", 1000), "\u200b", "ﬁrst # Task:"} {
+		line, _ := prompt.GoalOpener(fine)
+		require.Zero(t, line, "%q", fine)
+	}
+}
+
 func BenchmarkOpener(b *testing.B) {
 	for name, text := range map[string]string{
 		"prose":    strings.Repeat("Write one page.\n", 4096),
 		"headings": strings.Repeat("# Heading 1234\n", 4096),
+		"japanese": strings.Repeat("一枚の紙に書いてください。\n", 2048),
+		"hidden":   "#" + strings.Repeat("\u200b", 64<<10),
 		"blanks":   "[" + strings.Repeat(" ", 64<<10),
 	} {
 		b.Run(name, func(b *testing.B) {
