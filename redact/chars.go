@@ -15,6 +15,9 @@ const (
 	spaces  = " \t"
 	url64   = alnums + "-_"
 	nameSet = alnums + "_-.$"
+
+	// Control characters but for tabs and line ends.
+	controls = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f"
 )
 
 // class is a set of bytes that can be asked for membership; several share one table.
@@ -44,10 +47,12 @@ const (
 	schemeChar   // token68 of RFC 7235
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
 	runChar      // runs of base64, base64url and hexadecimal
-	stopChar     // what may end a value, quoted or not; see [scan.stops]
-	letterChar   = lowerChar | upperChar
-	alnumChar    = letterChar | digitChar
-	baseChar     = upperChar | digitChar
+	plusChar
+	controlChar // control characters but for tabs and line ends
+	stopChar    // what may end a value, quoted or not; see [scan.stops]
+	letterChar  = lowerChar | upperChar
+	alnumChar   = letterChar | digitChar
+	baseChar    = upperChar | digitChar
 )
 
 var classes = func() (t [256]class) {
@@ -56,7 +61,7 @@ var classes = func() (t [256]class) {
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
-		stopChar: "\"'`<>\\&?,;)[",
+		plusChar: "+", controlChar: controls, stopChar: "\"'`<>\\&?,;)[",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c

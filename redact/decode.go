@@ -17,28 +17,39 @@ const (
 // escapeDetector tells that a text has escapes, without a pass of its own.
 var escapeDetector = detector{
 	name:    "escape",
-	anchors: []anchor{{"%", hexes, hexes}, {"\\", "ux", hexes}},
+	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"&", "#", digits + "xX"}},
 	find: func(s *scan, i int) int {
 		s.escapes = true
 		return i
 	},
 }
 
-// unescaped adds what the text holds with percent-encoding and backslash escapes taken off.
+// controlDetector tells that a text has control characters that no text is written with. They are left out like
+// invisible characters.
+var controlDetector = detector{
+	name:    "control",
+	anchors: []anchor{{controls, "", ""}},
+	find: func(s *scan, i int) int {
+		s.controls = true
+		return i
+	},
+}
+
+// unescaped adds what the text holds with percent-encoding, backslash escapes and numeric character references taken off.
 func (r *Redactor) unescaped(s *scan, layer int) {
 	t, v := s.text, &s.view
 	v.reset()
 	for i := 0; i < len(t); i++ {
-		if t[i] != '%' && t[i] != '\\' {
+		if t[i] != '%' && t[i] != '\\' && t[i] != '&' {
 			continue
 		}
-		c, n := unescape(t[i:])
+		c, n, octet := unescape(t[i:])
 		if n == 0 {
 			continue
 		}
 		v.keep(t, i)
 		v.put(i + n)
-		if n == len("%41") || t[i+1] == 'x' {
+		if octet {
 			v.text = append(v.text, byte(c))
 		} else {
 			v.text = utf8.AppendRune(v.text, c)
@@ -49,21 +60,49 @@ func (r *Redactor) unescaped(s *scan, layer int) {
 	r.lookBehind(s, layer+1, given)
 }
 
-// unescape decodes the escape at the beginning of t, and returns how long it is: 0 for none. %41 and \x41 are bytes.
-func unescape(t string) (c rune, n int) {
+// unescape decodes the escape at the beginning of t, and returns how long it is, 0 for none, and whether it stands for a
+// byte rather than for a character: %41, \x41 and \101 do; \u0041, \u{41}, \U00000041, \x{41}, &#65; and &#x41; do not.
+func unescape(t string) (c rune, n int, octet bool) {
 	switch {
 	case t[0] == '%':
-		n = 1
+		c, n = escapeValue(t, 1, 2, 2, 16, "")
+		return c, n, true
+	case t[0] == '&':
+		if has(t, 1, "#x") || has(t, 1, "#X") {
+			c, n = escapeValue(t, 3, 1, 6, 16, ";")
+		} else if has(t, 1, "#") {
+			c, n = escapeValue(t, 2, 1, 7, 10, ";")
+		}
+		return c, n, false
+	case has(t, 1, "u{"), has(t, 1, "x{"):
+		c, n = escapeValue(t, 3, 1, 6, 16, "}")
+		return c, n, false
 	case has(t, 1, "x"):
-		n = 2
-	default:
-		c, n = escaped(t)
-		return c, n
+		c, n = escapeValue(t, 2, 2, 2, 16, "")
+		return c, n, true
+	case has(t, 1, "U"):
+		c, n = escapeValue(t, 2, 8, 8, 16, "")
+		return c, n, false
+	case len(t) > 1 && t[1] >= '0' && t[1] <= '3':
+		c, n = escapeValue(t, 1, 3, 3, 8, "")
+		return c, n, true
 	}
-	if !at(t, n, hexChar) || !at(t, n+1, hexChar) {
+	c, n = escaped(t)
+	return c, n, false
+}
+
+// escapeValue decodes least to most digits of a base that stand at from with closing behind them, and returns where that ends,
+// or 0.
+func escapeValue(t string, from, least, most, base int, closing string) (c rune, end int) {
+	i := from
+	for i < len(t) && i < from+most && is(t[i], hexChar) && int(nibbles[t[i]]) < base {
+		c = c*rune(base) + rune(nibbles[t[i]])
+		i++
+	}
+	if i-from < least || !has(t, i, closing) || c > utf8.MaxRune {
 		return 0, 0
 	}
-	return rune(nibbles[t[n]]<<4 | nibbles[t[n+1]]), n + 2
+	return c, i + len(closing)
 }
 
 // runs adds what runs of base64 and hexadecimal hold. A run of minRun has a byte in every minRun-th place.

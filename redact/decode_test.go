@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,12 +42,19 @@ func encodings() []encoding {
 		{"percent where needed", func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }},
 		{`\u`, each(`\u%04x`)},
 		{`\x`, each(`\x%02x`)},
+		{`\x{}`, each(`\x{%x}`)},
+		{`\u{}`, each(`\u{%x}`)},
+		{`\U`, each(`\U%08x`)},
+		{"octal", each(`\%03o`)},
+		{"references", each("&#%d;")},
+		{"hexadecimal references", each("&#x%X;")},
 	}
 }
 
 func TestG24FindsWhatIsEncoded(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
+	wholeRuns := []string{"base64", "base64 without padding", "base64url", "base64url without padding", "hex", "upper hex"}
 	for value, want := range map[string]string{gh: "[REDACTED:token]", "anna.berg@claims.example": "[REDACTED:email]", "a@b.example": "[REDACTED:email]"} {
 		for _, outer := range encodings() {
 			for _, text := range []string{value, "the value is " + value + ", keep it"} {
@@ -56,7 +64,7 @@ func TestG24FindsWhatIsEncoded(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, 1, counts.Total(), "%s of %q", outer.name, text)
 					require.Contains(t, got, want)
-					if !strings.Contains(outer.name, "percent") && outer.name != `\u` && outer.name != `\x` { // a run goes as a whole
+					if slices.Contains(wholeRuns, outer.name) {
 						require.Equal(t, around[0]+want+around[1], got, outer.name)
 					}
 				}
@@ -74,8 +82,8 @@ func TestG24ThreeLayers(t *testing.T) {
 	t.Parallel()
 	value := "mail anna.berg@claims.example"
 	for _, a := range encodings() {
-		for _, b := range encodings() {
-			for _, c := range encodings() {
+		for _, b := range encodings()[:10] {
+			for _, c := range encodings()[:10] {
 				text := a.encode(b.encode(c.encode(value)))
 				got, counts, err := redact.Default().Text(text)
 				require.NoError(t, err)
@@ -128,7 +136,7 @@ func TestG24WhatHoldsNothingStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		b64.StdEncoding.EncodeToString([]byte(strings.Repeat("Nothing of interest. ", 30))), fake(base64, 4000), fake(hexes, 4000), fake(url64, 4000),
-		"https://example.com/a%20b?q=%D0%BF%D0%B0%D1%80%D0%BE%D0%BB%D1%8C&x=100%", `\u0041\u00e9\ud83d\ude00\n\x41`, `C:\users\x1f\ud800`, "%", "%4", `\u12`, `\x`, "100%25 of %41",
+		"https://example.com/a%20b?q=%D0%BF%D0%B0%D1%80%D0%BE%D0%BB%D1%8C&x=100%", `\u0041\u00e9\ud83d\ude00\n\x41`, `C:\users\x1f\ud800`, "%", "%4", `\u12`, `\x`, "100%25 of %41", `C:\101\123 \u{} \u{110000} \U00110000 \x{`, "&#; &#x; &#99999999; &#65 &#xyz; a&#10;b",
 	} {
 		got, counts, err := redact.All().Text(text)
 		require.NoError(t, err)

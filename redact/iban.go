@@ -45,7 +45,7 @@ var ibanShapes = func() map[[2]byte][]class {
 	return shapes
 }()
 
-// findIBAN finds a number that begins at i, in one run or in groups, in letters of one case.
+// findIBAN finds a number that begins at i, in one run or in groups with one sort of gap, in letters of one case.
 func findIBAN(s *scan, i int) int {
 	if !at(s.text, i+3, digitChar) || is(s.text[i], lowerChar) != is(s.text[i+1], lowerChar) || !startsIBAN(s.text, i) {
 		return i
@@ -65,8 +65,12 @@ func findIBAN(s *scan, i int) int {
 	}
 	k, sep := i+4, byte(0)
 	for _, want := range shape {
-		if kind, width := separator(s.text, k); (kind == ' ' || kind == '-') && (sep == 0 || sep == kind) {
-			sep, k = kind, k+width
+		if !at(s.text, k, alnumChar) {
+			g := gapAt(s.text, k)
+			if g.width == 0 || sep != 0 && sep != g.sort {
+				return i
+			}
+			sep, k = g.sort, k+g.width
 		}
 		if !at(s.text, k, want) || at(s.text, k, other) {
 			return i

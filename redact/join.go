@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // A row is the texts of neighbouring leaves of one array. A string contributes its text without what was found in it,
@@ -51,9 +53,10 @@ func (r *row) reset() {
 	r.text, r.parts = r.text[:0], r.parts[:0]
 }
 
-// add takes the leaf that was just read into the row, if it is one of an array; clean is its text.
+// add takes the leaf that was just read into the row, if it is one of an array; clean is its text. A leaf of spaces, or
+// an empty one, does not part its neighbours.
 func (w *walk) add(from int, clean string, number bool) error {
-	if n := len(w.frames); n == 0 || w.frames[n-1].object {
+	if n := len(w.frames); n == 0 || w.frames[n-1].object || w.s.empty(clean) {
 		return nil
 	}
 	p := part{from: from, to: w.at, number: number, index: w.frames[len(w.frames)-1].index}
@@ -71,6 +74,14 @@ func (w *walk) add(from int, clean string, number bool) error {
 	p.edit = w.row.edit
 	w.row.push(p, text(tail))
 	return err
+}
+
+// empty reports a leaf without a visible character.
+func (s *scan) empty(clean string) bool {
+	if len(clean) > maxPart || clean != "" && clean[0] > ' ' && clean[0] < utf8.RuneSelf {
+		return false
+	}
+	return strings.TrimSpace(s.plain(clean)) == ""
 }
 
 func (r *row) push(p part, clean string) {

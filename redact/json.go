@@ -238,10 +238,10 @@ func (w *walk) text(class nameClass) error {
 	}
 	clean := w.s.settled
 	if n := len(w.frames); n > 0 && w.frames[n-1].named {
-		w.frames[n-1].pair = classify(withoutPlaceholders(clean[:min(len(clean), 2*maxName)]))
+		w.frames[n-1].pair = classify(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
 	}
 	if n := len(w.frames); n > 0 && w.frames[n-1].titled {
-		says, _ := promiseOf(withoutPlaceholders(clean))
+		says, _ := promiseOf(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
 		w.frames[n-1].says |= says
 	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))

@@ -6,6 +6,7 @@ import "strings"
 // again and again.
 type keyRuling struct {
 	key      string // a part of the value that is walked
+	name     string // what the pair is for, of those that [frame.promise] knows
 	class    nameClass
 	says     promise
 	addition bool
@@ -55,7 +56,17 @@ func ruleOn(key string) keyRuling {
 		name = strings.TrimRight(key, " "+digits) // what unique may have added
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
-	return keyRuling{key, classify(name), says, addition, disarmed(name)}
+	return keyRuling{key, pairName(key), classify(name), says, addition, disarmed(name)}
+}
+
+// pairName returns the key of a pair that names something, or holds its value; empty for any other key.
+func pairName(key string) string {
+	for _, name := range [...]string{"name", "key", "variable", "header", "field", "type", "label", "kind", "system", "value", "val", "defaultValue"} {
+		if key == name {
+			return name
+		}
+	}
+	return ""
 }
 
 // in returns what the key promises to its value in f: by itself, or by what stands around the object.
@@ -98,7 +109,7 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 		return err
 	}
 	clean := w.s.settled
-	ruling := ruleOn(clean)
+	ruling := ruleOn(w.s.plain(clean))
 	if len(w.s.found) == 0 {
 		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
 			kept := ruling
@@ -109,7 +120,7 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 		w.keepKey(key)
 		return nil
 	}
-	f.promise(ruling, max(ruleOn(key).in(f), ruling.in(f)))
+	f.promise(ruling, max(ruleOn(w.s.plain(key)).in(f), ruling.in(f)))
 	w.dirty = true
 	if w.keep {
 		w.counts = count(w.counts, w.s.found)
@@ -132,7 +143,7 @@ func (f *frame) promise(key keyRuling, class nameClass) {
 	if key.addition {
 		f.promised = f.says
 	}
-	switch key.key {
+	switch key.name {
 	case "name", "key", "variable", "header", "field":
 		f.named = f.member == noName
 		f.titled = f.named

@@ -21,7 +21,7 @@ func leafDigits(text, also string, dst *[maxLeaf]byte) (digits []byte, ok bool) 
 			dst[n], n, i = text[i], n+1, i+1
 			continue
 		}
-		_, width := separator(text, i)
+		width := gapAt(text, i).width
 		if width == 0 && strings.IndexByte(also, text[i]) < 0 {
 			return nil, false
 		}
@@ -59,8 +59,8 @@ func ibanLeaf(text string, _ bool) bool {
 	var account [maxIBAN]byte
 	n := 0
 	for i := 0; i < len(text); {
-		if kind, width := separator(text, i); kind == ' ' || kind == '-' {
-			i += width
+		if g := gapAt(text, i); g.width > 0 {
+			i += g.width
 			continue
 		}
 		if n == maxIBAN || !is(text[i], alnumChar) {

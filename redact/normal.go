@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ type form uint8
 
 const (
 	given  form = iota // as it stands
-	folded             // invisible characters left out; dashes, blanks, digits and full-width forms as in ASCII
+	folded             // invisible and control characters left out; dashes, blanks, digits and full-width forms as in ASCII
 	normal             // folded, and in NFKC
 )
 
@@ -28,7 +29,7 @@ func (r *Redactor) look(s *scan, text string, layer int, f form) {
 	if s.place.says != 0 {
 		r.kept(s)
 	}
-	if f == given && !ascii(text) {
+	if f == given && (s.controls || !ascii(text)) {
 		tagged := false
 		differs := s.fold(&tagged)
 		if differs {
@@ -79,16 +80,24 @@ func (r *Redactor) inside(s *scan, text string, layer int, f form) *scan {
 }
 
 // fold leaves the folded text in the view of s, and reports whether it differs; tagged says that it has tag characters.
+// A combining mark on a digit or a separator is left out: it combines to nothing.
 func (s *scan) fold(tagged *bool) bool {
 	t, v := s.text, &s.view
 	v.reset()
+	bare := false // the character before is a digit or punctuation of ASCII, with or without marks
 	for i := 0; i < len(t); {
 		b := t[i]
 		if b < utf8.RuneSelf {
-			i++
+			if i++; !s.controls || !is(b, controlChar) {
+				bare = !is(b, letterChar)
+				continue
+			}
+			v.keep(t, i-1)
+			v.put(i)
 			continue
 		}
 		if b >= 0xc0 && i+1 < len(t) && !folds[b-0xc0][t[i+1]&0x3f] {
+			bare = false
 			i += 2
 			for i < len(t) && !utf8.RuneStart(t[i]) {
 				i++
@@ -96,7 +105,13 @@ func (s *scan) fold(tagged *bool) bool {
 			continue
 		}
 		c, n := utf8.DecodeRuneInString(t[i:])
-		if to, ok := folding(c); ok {
+		to, ok := folding(c)
+		if !ok && bare && unicode.In(c, unicode.Mn, unicode.Me) {
+			ok = true
+		} else if !ok || to != 0 {
+			bare = ok && !is(to, letterChar)
+		}
+		if ok {
 			*tagged = *tagged || c >= 0xe0020
 			v.keep(t, i)
 			v.put(i + n)
@@ -114,10 +129,28 @@ func (s *scan) fold(tagged *bool) bool {
 	return len(v.pieces) > 0
 }
 
+// plain returns a short text as a reader takes it: without invisible and control characters and in NFKC, as redaction
+// looks at texts. It is text itself if that is ASCII, and may be valid until the next call only.
+func (s *scan) plain(text string) string {
+	if !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf || is(byte(c), controlChar) }) {
+		return text
+	}
+	if s.deeper == nil {
+		s.deeper = newScan(s.ctx)
+	}
+	d, tagged := s.deeper, false
+	d.reset(text)
+	d.controls = true
+	if d.fold(&tagged) || d.view.read > 0 { // nothing is left where all was invisible
+		text = d.view.shown()
+	}
+	return norm.NFKC.String(text)
+}
+
 // folds tells by the first two bytes of a character whether folding may change it.
 var folds = func() (t [64][64]bool) {
 	add := func(c rune) {
-		if _, ok := folding(c); ok {
+		if _, ok := folding(c); ok || unicode.In(c, unicode.Mn, unicode.Me) {
 			var b [utf8.UTFMax]byte
 			utf8.EncodeRune(b[:], c)
 			t[b[0]-0xc0][b[1]&0x3f] = true
@@ -143,6 +176,8 @@ func folding(c rune) (to byte, ok bool) {
 		return ' ', true
 	case c >= 0x2014 && c < 0x2028, c >= 0x2030 && c < 0x2060:
 		return 0, false
+	case c < 0xa0 && c != 0x85: // controls
+		return 0, true
 	case unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 		return 0, true
 	case c < 0x1d7ce && unicode.Is(unicode.Nd, c): // ten in a row; those of mathematics have forms in NFKC

@@ -208,7 +208,7 @@ func TestG23GeneratedValuesAreFound(t *testing.T) {
 // Digits, separators and words in any order make no detector fail, and what is taken for a number has digits enough.
 func TestG29PersonalDetectorsTakeAnyText(t *testing.T) {
 	t.Parallel()
-	pieces := []string{"0", "1", "41", "00", "555", "4111", "+", "(", ")", " ", "-", ".", "/", ":", "::", "@", "a", "ff", "DE89", "phone ", "call", "ssn", "x", "[", "]", "%", "\n", "é", "中", "–", "\u00a0", "\\n", "\"", "'", ".com"}
+	pieces := []string{"0", "1", "41", "00", "555", "4111", "+", "(", ")", " ", "-", ".", "/", ":", "::", "@", "a", "ff", "DE89", "phone ", "call", "ssn", "x", "[", "]", "%", "\n", "  ", "_", "|", ",", ";", "\x01", "\u0301", "é", "中", "–", "\u00a0", "\\n", "\"", "'", ".com"}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
 		out, _, err := redact.All().Text(text)

@@ -222,7 +222,7 @@ func union(found, hits []Span) []Span {
 		}
 		return at + shift
 	}
-	for _, h := range hits {
+	for _, h := range merge(hits) { // origin reads forward only
 		found = append(found, Span{origin(h.Start, false), origin(h.End, true), h.Kind})
 	}
 	return merge(found)

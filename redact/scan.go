@@ -40,7 +40,16 @@ type prefilter struct {
 
 // build returns a redactor of detectors. There is room for 64.
 func build(detectors ...detector) *Redactor {
-	detectors = append(detectors, escapeDetector)
+	detectors = append(detectors, escapeDetector, controlDetector)
+	var numbers []detector
+	for _, d := range detectors {
+		if d.kind == Card || d.kind == Phone || d.kind == SSN {
+			numbers = append(numbers, d)
+		}
+	}
+	if len(numbers) > 0 {
+		detectors = append(detectors, looseDetector(numbers))
+	}
 	if len(detectors) > 64 {
 		panic("redact: more detectors than bits")
 	}
@@ -90,6 +99,7 @@ type scan struct {
 	armorEnd endMark
 	beside   int // AWS secrets before this offset have been looked for
 	manifest int // the Kubernetes document that ends here has been ruled on
+	loose    int // numbers in groups before this offset have been ruled on
 	work     int // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
 
 	place    place  // where the text stands
@@ -97,12 +107,14 @@ type scan struct {
 	stood    []Span // spans that stand in settled, see settle
 	spare    int    // bytes that may still be decoded
 
-	escapes bool  // the text has percent-encoding or \u escapes
-	deeper  *scan // scans what is decoded from the text
-	view    view  // another form of the text
-	norm    norm.Iter
-	raw     []byte // decoded run
-	lines64 []byte // a run of several lines
+	escapes  bool  // the text has percent-encoding, backslash escapes or character references
+	controls bool  // the text has control characters
+	deeper   *scan // scans what is decoded from the text
+	view     view  // another form of the text
+	norm     norm.Iter
+	raw      []byte // decoded run
+	near     []byte // a number in another form, with what stands beside it
+	lines64  []byte // a run of several lines
 
 	runes runes  // reads text for own patterns
 	buf   []byte // unescaped JSON string
@@ -133,7 +145,7 @@ func (s *scan) free() {
 
 func (s *scan) reset(text string) {
 	s.text, s.hits = text, s.hits[:0]
-	s.valueEnd, s.beside, s.manifest, s.work, s.escapes = 0, 0, 0, 0, false
+	s.valueEnd, s.beside, s.manifest, s.work, s.loose, s.escapes, s.controls = 0, 0, 0, 0, 0, false, false
 	s.armorEnd, s.hints, s.headers = endMark{}, hintMark{last: -1, barrier: -1}, 0
 }
 

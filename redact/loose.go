@@ -1,0 +1,229 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A gap is what stands between two groups of digits. Its sort is ' ' for spaces and line breaks, '-' for dashes, or one
+// of . / _ , | : ;
+type gap struct {
+	sort  byte
+	width int
+	wraps bool // has a line break
+}
+
+// Bytes of a gap: of a line break with the indentation behind it, and of spaces on one line, more of which part columns.
+const maxGap, maxBlanks = 48, 3
+
+// gapAt returns the gap at i, with a width of 0 for none. Beside what [separator] takes, it may have several spaces,
+// line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
+func gapAt(text string, i int) gap {
+	g := gap{}
+	k := spaceEnd(text, i, &g)
+	if k > i {
+		g.sort = ' '
+	}
+	kind, width := separator(text, k)
+	switch {
+	case kind == '-':
+	case width > 0 && kind != ' ':
+	case k < len(text) && strings.IndexByte("_,|:;", text[k]) >= 0:
+		kind, width = text[k], 1
+	default:
+		kind = 0
+	}
+	if kind != 0 && (k == i || kind == '-' || kind == '|') {
+		g.sort = kind
+		behind := gap{}
+		if end := spaceEnd(text, k+width, &behind); kind == '-' || kind == '|' || behind.wraps {
+			width, g.wraps = end-k, g.wraps || behind.wraps
+		}
+		k += width
+	}
+	if g.width = k - i; g.width > maxGap || g.width > maxBlanks && !g.wraps {
+		return gap{}
+	}
+	return g
+}
+
+// spaceEnd returns the end of the spaces and line breaks at i, and sets g.wraps if there is a break. Breaks and tabs may
+// be escaped, as in text quoted by JSON.
+func spaceEnd(text string, i int, g *gap) int {
+	start := i
+	for i < len(text) && i-start <= maxGap {
+		switch b := text[i]; {
+		case b == ' ' || b == '\t':
+			i++
+		case b >= '\n' && b <= '\r':
+			g.wraps = true
+			i++
+		case b == '>' && g.wraps:
+			i++
+		case b == '\\' && i+1 < len(text) && escape(text[i+1]):
+			g.wraps = g.wraps || text[i+1] != 't'
+			i += 2
+		case b < utf8.RuneSelf:
+			return i
+		default:
+			r, n := utf8.DecodeRuneInString(text[i:])
+			if kind, _ := separator(text, i); kind != ' ' && r != 0x85 && r != 0x2028 && r != 0x2029 {
+				return i
+			}
+			g.wraps = g.wraps || r == 0x85 || r == 0x2028 || r == 0x2029
+			i += n
+		}
+	}
+	return i
+}
+
+// looseDetector finds numbers whose groups stand apart in ways that numbers are hardly written in. Each is rewritten in
+// the usual way, with what stands beside it, for the detectors of numbers to rule on.
+func looseDetector(numbers []detector) detector {
+	const blanks, breaks = " \t", "\n\v\f\r"
+	return detector{
+		name: "loose",
+		anchors: []anchor{
+			{digits, breaks + "\t", ""}, {digits, " ", blanks + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", blanks + breaks + "\\"},
+			{digits, "\\", "nrt"}, {digits, "\xc2\xe2", "\x85\x80"},
+		},
+		find: func(s *scan, i int) int {
+			if i >= s.loose {
+				s.findLoose(i, numbers)
+			}
+			return i
+		},
+	}
+}
+
+const maxLoose = 20 // digits of a number in loose groups
+
+// findLoose rules on the number of which a group ends with the digit at i. It must have the gaps of its sort to itself:
+// what is one of many in a row is a column or a list.
+func (s *scan) findLoose(i int, numbers []detector) {
+	first := gapAt(s.text, i+1)
+	if first.width == 0 || !at(s.text, i+1+first.width, digitChar) {
+		return
+	}
+	start, groups := s.looseStart(i, first.sort), 0
+	var room [maxLoose + maxGroups]byte
+	written, glued := room[:0], false
+	var glue [maxLoose]byte
+	joined := glue[:0] // the same with line breaks in the middle of groups
+	total, end, apart := 0, start, 0
+	for k := start; ; groups++ {
+		to := s.runEnd(k, digitChar, len(s.text))
+		if total += to - k; total <= maxLoose && groups < maxGroups {
+			written = append(written, s.text[k:to]...)
+			if len(joined)+to-k <= len(glue) {
+				joined = append(joined, s.text[k:to]...)
+			}
+		}
+		end = to
+		g := gapAt(s.text, to)
+		if g.width == 0 || !at(s.text, to+g.width, digitChar) {
+			s.loose = end
+			break
+		}
+		if g.sort != first.sort {
+			s.loose = k // a number with the other sort may begin with this group
+			break
+		}
+		if g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", s.text[to]) >= 0 {
+			apart++
+		}
+		glued = glued || g.wraps
+		if total < maxLoose && groups+1 < maxGroups {
+			sep := g.sort
+			if sep != ' ' {
+				sep = '-'
+			}
+			written = append(written, sep)
+			if !g.wraps && len(joined) < len(glue) {
+				joined = append(joined, sep)
+			}
+		}
+		k = to + g.width
+	}
+	s.work += end - start
+	if apart == 0 || total < 9 || total > maxLoose || groups >= maxGroups {
+		return
+	}
+	listed := strings.IndexByte(",|:;", first.sort) >= 0 || apart > 1 && s.text[start] == '0'
+	if at(s.text, start-1, plusChar) {
+		start, listed = start-1, false
+	}
+	if !s.rewritten(start, end, text(written), numbers, listed) && glued {
+		s.rewritten(start, end, text(joined), numbers, listed)
+	}
+}
+
+// looseStart returns where the first of the groups begins that stand before the digit at i, with single separators of
+// one sort between: with others it would have been looked at from there.
+func (s *scan) looseStart(i int, sort byte) int {
+	start := s.runStart(i, digitChar, i-maxLoose)
+	for floor := i - 64; start > max(floor, 1) && s.text[start-1] == sort && is(s.text[start-2], digitChar); {
+		start = s.runStart(start-1, digitChar, floor)
+	}
+	return start
+}
+
+// rewritten looks at the number from start to end in another form, with some bytes before and behind it, and reports
+// whether it is one as a whole. What may be a list of numbers is a telephone number only beside a word that says so.
+func (s *scan) rewritten(start, end int, number string, numbers []detector, listed bool) bool {
+	const before, behind = 48, 12
+	from := max(start-before, 0)
+	if n := strings.LastIndexByte(s.text[from:start], '\n'); n >= 0 {
+		from += n + 1
+	}
+	s.near = append(s.near[:0], s.text[from:start]...)
+	at := len(s.near)
+	if s.text[start] == '+' {
+		s.near = append(s.near, '+')
+	}
+	s.near = append(s.near, number...)
+	to := len(s.near)
+	s.near = append(s.near, s.text[end:min(end+behind, len(s.text))]...)
+	if s.deeper == nil {
+		s.deeper = newScan(s.ctx)
+	}
+	d := s.deeper
+	d.ctx, d.place = s.ctx, s.place
+	d.reset(text(s.near))
+	if len(s.text) > maxLook {
+		d.place.says = 0 // long texts are prose, whatever their key
+	}
+	for _, n := range numbers {
+		switch {
+		case !n.admits(d.text[at:]):
+		case n.kind == Phone && listed:
+			var room [maxGroups]group
+			d.phone(at, d.said(d.numberGroups(at, &room)))
+		default:
+			n.find(d, at)
+		}
+	}
+	s.work += d.work + len(s.near)
+	found := false
+	for _, h := range d.hits {
+		if h.Start == at && h.End >= to {
+			s.hit(h.Kind, start, end)
+			found = true
+		}
+	}
+	return found
+}
+
+// admits reports whether the pass would stop for d at the beginning of text.
+func (d *detector) admits(text string) bool {
+	for _, a := range d.anchors {
+		fits := true
+		for i, set := range a {
+			fits = fits && (set == "" || i < len(text) && strings.IndexByte(set, text[i]) >= 0)
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
