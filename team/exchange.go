@@ -426,7 +426,7 @@ func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1
 // sizeTold is what events say of the size of a prompt or a reply: its class, where
 // that is above the caller.
 func (x *exchange) sizeTold(bytes int) int {
-	if x.contract.MaxInput > *x.run.options.UserAccepts {
+	if x.contract.MaxInput > x.run.options.recorded() {
 		return handoff.SizeClass(bytes)
 	}
 	return bytes

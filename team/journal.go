@@ -47,7 +47,7 @@ func (r *run) begin() {
 // sizeOf is what is told of the size of an input: its class, if it is above the
 // caller.
 func (r *run) sizeOf(in *Input) int {
-	if in.Classification > *r.options.UserAccepts {
+	if in.Classification > r.options.recorded() {
 		return handoff.SizeClass(len(in.Text))
 	}
 	return len(in.Text)

@@ -89,7 +89,8 @@ type RunOptions struct {
 
 	// UserAccepts is the clearance of the caller, who reads results, events and
 	// errors. Nil means confidential. Reveal says that it was raised on request
-	// and leaves an event.
+	// for the Result of this run alone: events, records of prompts and the journal
+	// hold nothing above confidential, and one event says that the caller reads more.
 	UserAccepts *label.Classification
 	Reveal      bool
 
@@ -145,6 +146,16 @@ func (o *RunOptions) checkKeeping() task.Problems {
 
 // DefaultConcurrency is how many attempts run at the same time unless told otherwise.
 const DefaultConcurrency = 5
+
+// recorded is the highest label of what records of the run hold: events, errors,
+// prompts, and the results that the journal shows. A clearance that was raised
+// for the Result alone does not count.
+func (o *RunOptions) recorded() label.Classification {
+	if o.Reveal {
+		return min(*o.UserAccepts, label.Confidential)
+	}
+	return *o.UserAccepts
+}
 
 // withDefaults returns a copy with every default filled in.
 func (o *RunOptions) withDefaults() RunOptions {

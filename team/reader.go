@@ -28,10 +28,14 @@ func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time
 // toUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
 func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (text, structured string, err error) {
+	return r.toClearance(ctx, e, source, r.options.recorded(), now)
+}
+
+// toClearance does so for a caller who accepts this label.
+func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (text, structured string, err error) {
 	if e.Empty() {
 		return "", "", nil
 	}
-	accepts := *r.options.UserAccepts
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
 		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},

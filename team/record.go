@@ -146,7 +146,7 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 // reads them, they tell the size by its class.
 func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.Handoff {
 	before, after := d.BytesBefore, d.BytesAfter
-	if d.Before > *r.options.UserAccepts {
+	if d.Before > r.options.recorded() {
 		before, after = handoff.SizeClass(before), handoff.SizeClass(after)
 	}
 	h := event.Handoff{

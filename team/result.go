@@ -71,6 +71,8 @@ type Result struct {
 	// Audit is the head of the chain of decisions, for whoever kept one beside
 	// the run; a run does not set it. See package audit.
 	Audit string
+
+	recorded *Result // as records of the run hold it; nil if that is the result as it is
 }
 
 // A TaskResult is a task at the end of a run.

@@ -120,11 +120,12 @@ type run struct {
 	planned    []*envelope.Envelope // of each task, the description that the coordinator wrote
 	asked      map[StepKind]int     // how many steps of each kind were taken
 	steps      []Step
-	answers    bool       // the coordinator answers the goal
-	output     string     // the answer
-	plansOnly  bool       // nothing runs
-	unplanned  *TaskError // why there is no plan
-	unanswered *TaskError // why there is no answer
+	answers    bool               // the coordinator answers the goal
+	output     string             // the answer
+	synthesis  *envelope.Envelope // the same; nil without a coordinator that answered
+	plansOnly  bool               // nothing runs
+	unplanned  *TaskError         // why there is no plan
+	unanswered *TaskError         // why there is no answer
 
 	phase       Phase
 	untitled    bool // the prompt is the description alone
@@ -231,6 +232,9 @@ func (r *run) close(ctx context.Context) *Result {
 	}
 	res := r.result(ctx)
 	r.ledger.note(r.ending(res))
+	if r.options.Reveal {
+		r.reveal(res)
+	}
 	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
 		res.Unkept, res.Status = err, StatusError
@@ -339,7 +343,7 @@ func (r *run) ready(t task.Task) {
 func (r *run) described(i int) string {
 	t := r.plan.graph.Task(i)
 	switch {
-	case t.Classification > *r.options.UserAccepts:
+	case t.Classification > r.options.recorded():
 		return withheld(t.Classification)
 	case r.planned != nil:
 		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
@@ -354,7 +358,7 @@ func (r *run) described(i int) string {
 // remarks returns the metadata of a task, unless the task's own text is above
 // the caller's clearance.
 func (r *run) remarks(t *task.Task) map[string]any {
-	if t.Classification > *r.options.UserAccepts {
+	if t.Classification > r.options.recorded() {
 		return nil
 	}
 	return t.Metadata

@@ -6,11 +6,11 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// shown returns a prompt as the caller may see it. What an agent made, and the
+// shown returns a prompt as records of the run hold it. What an agent made, and the
 // policy lets not cross to the caller as a whole, is in none that another agent
 // reads either.
 func (r *run) shown(p prompt.Prompt) prompt.Shown {
-	accepts := *r.options.UserAccepts
+	accepts := r.options.recorded()
 	if r.team.edges == nil {
 		return p.Show(accepts, nil)
 	}

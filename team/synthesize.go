@@ -40,7 +40,7 @@ func (r *run) synthesize(ctx context.Context) {
 		if s.text == "" {
 			r.unanswered = &TaskError{Code: CodeSynthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
 		}
-		r.output = s.text
+		r.output, r.synthesis = s.text, s.envelope
 		return
 	}
 }

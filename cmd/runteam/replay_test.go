@@ -466,9 +466,9 @@ replies:
 	require.Greater(t, seen, 10_000)
 }
 
-// A run that was made to reveal shows to whoever has the key what it showed, and
-// a replay shows it if it is asked to, on a terminal.
-func TestG47RevealedRunsShowWhatTheyShowed(t *testing.T) {
+// What a run revealed on a terminal is in none of its records, whoever has the
+// key; only a replay shows it again, if it is asked to and on a terminal.
+func TestG47WhatARunRevealedIsNotInItsRecords(t *testing.T) {
 	t.Parallel()
 	const word = "CANARY-77aa"
 	const spec = `
@@ -477,10 +477,14 @@ baseURL: http://127.0.0.1:1/v1
 agents: [{name: solo, accepts: secret}]
 inputs: {key: {file: key.md, classification: secret}}
 offline: script.yaml
-policy: {rules: [{from: user, to: solo, mode: full}]}
-tasks: [{title: Closed, assignee: solo, uses: [key], description: Say what is secret.}]
+policy: {rules: [{from: user, to: solo, mode: full}, {from: solo, to: coordinator, mode: full}, {from: solo, to: solo, mode: full}]}
+tasks:
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+  - {title: Broken, assignee: solo, uses: [key], description: Fail.}
+goal: Say it.
+coordinator: {accepts: secret}
 `
-	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{text: 'It is {{ input \"key\" }}'}]", "key": journalTestKey})
+	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{task: Broken, status: 400, body: 'no " + word + "'}, {task: Closed, text: 'It is {{ input \"key\" }}'}, {coordinator: synthesis, text: 'So it is " + word + "'}]", "key": journalTestKey})
 	run := func(terminal, keyed bool, args ...string) (status int, out string) {
 		args = append(args, "--journal", filepath.Join(dir, "runs.db"))
 		if keyed {
@@ -490,20 +494,25 @@ tasks: [{title: Closed, assignee: solo, uses: [key], description: Say what is se
 		a.isTerminal = func(any) bool { return terminal }
 		return a.run(), stdout.String() + stderr.String()
 	}
-	status, out := run(true, true, "run", dir, "--offline", "--reveal", "--progress", "none")
-	require.Equal(t, statusOK, status, out)
-	require.Contains(t, out, word)
-	for _, command := range []string{"show", "explain"} {
-		_, out = run(false, true, command)
-		require.Contains(t, out, word, command)
-		_, out = run(false, false, command)
-		require.NotContains(t, out, word, command)
+	status, out := run(true, true, "run", dir, "--offline", "--reveal", "--progress", "none", "--trace", filepath.Join(dir, "run.jsonl"))
+	require.Equal(t, statusFailed, status, out)
+	require.Contains(t, out, "So it is "+word)
+	require.Contains(t, out, "no "+word, "the error of Broken")
+	for _, command := range [][]string{{"show"}, {"show", "Closed"}, {"explain"}, {"explain", "--contains", word}, {"runs"}, {"replay"}} {
+		for _, terminal := range []bool{false, true} {
+			for _, form := range []string{"text", "json"} {
+				_, out = run(terminal, true, append(command, "-o", form)...)
+				require.NotContains(t, out, "is "+word, command)
+				require.NotContains(t, out, "no "+word, command)
+			}
+		}
 	}
-	_, out = run(false, true, "replay")
-	require.NotContains(t, out, word, "it is asked for anew")
-	status, out = run(true, true, "replay", "--reveal")
-	require.Equal(t, statusOK, status, out)
-	require.Contains(t, out, word)
+	require.NotContains(t, string(bytesOf(filepath.Join(dir, "run.jsonl"))), word)
+	status, out = run(false, true, "replay", "--reveal")
+	require.Equal(t, statusUsage, status, out)
+	require.NotContains(t, out, word)
+	_, out = run(true, true, "replay", "--reveal", "-o", "json")
+	require.Contains(t, out, "It is "+word)
 }
 
 func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {

@@ -113,7 +113,7 @@ func (j *job) flags(cmd *cobra.Command) {
 // viewFlags adds the flags of what is shown, and of how much runs at once.
 func (j *job) viewFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only")
+	f.BoolVar(&j.reveal, "reveal", false, "show what is secret too; on a terminal only, and records of the run keep it withheld")
 	f.IntVar(&j.concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
@@ -196,7 +196,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return file.Locate(err)
 	}
-	r.kept = errors.Join(rec.keep(), kept.end(r.Result))
+	r.kept = errors.Join(rec.keep(), kept.end(r.Recorded()))
 	r.Audit = kept.chained()
 	r.told.end(r.Result)
 	return a.report(j, r, rec, kept)
