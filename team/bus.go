@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/redact"
 )
 
 // drainTime is how long subscribers may take to catch up when a run has ended.
@@ -23,7 +22,7 @@ const messageTime = time.Second
 // bound, so none can hold up the run or another one.
 type bus struct {
 	run    string
-	words  *redact.Redactor // of messages
+	words  *ownEndpoints // of messages
 	subs   []*subscriber
 	ledger *ledger // what is told waits until it is durable; nil if nothing is kept
 
@@ -31,7 +30,7 @@ type bus struct {
 	seq int
 }
 
-func newBus(fns []func(event.Event), run string, words *redact.Redactor, log *slog.Logger) *bus {
+func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
 	b := &bus{run: run, words: words, subs: make([]*subscriber, 0, len(fns))}
 	for _, fn := range fns {
 		s := &subscriber{fn: fn, log: log, done: make(chan struct{})}
@@ -48,14 +47,15 @@ func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != n
 // emit numbers and stamps an event and queues it for everybody.
 //
 // What agents and endpoints said of an error is for the caller, with personal
-// data in it; events go to logs and screens, which get none.
+// data in it. Events go to logs and screens, which get none but the base URLs of
+// the team's own endpoints.
 func (b *bus) emit(e event.Event) {
 	if !b.live() {
 		return
 	}
 	if e.Message != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), messageTime)
-		clean, _, _, err := b.words.TextRevealing(ctx, e.Message, nil)
+		clean, err := b.words.text(ctx, e.Message)
 		cancel()
 		if err != nil {
 			clean = cmp.Or(e.Code, "[withheld]")

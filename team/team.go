@@ -251,6 +251,22 @@ func (t *Team) endpoints(m *Member) []handoff.Endpoint {
 	return []handoff.Endpoint{{URL: cmp.Or(m.EndpointName, where), Accepts: accepts}}
 }
 
+// endpointNames returns the names of all endpoints of the team.
+func (t *Team) endpointNames() (names []string) {
+	for i := range t.caps {
+		for _, e := range t.caps[i].Endpoints {
+			names = append(names, e.URL)
+		}
+	}
+	if c := t.config.Coordinator; c != nil && c.Agent != nil {
+		for _, e := range t.endpoints(&Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName}) {
+			names = append(names, e.URL)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // unknownEndpoint stands for a model that does not say where it is.
 const unknownEndpoint = "(a model that does not name its endpoint)"
 

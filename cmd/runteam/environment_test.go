@@ -347,3 +347,16 @@ func TestTheEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 		require.Contains(t, call{dir: dir, env: env, args: []string{"plan"}}.run(t).stdout, "leaves to "+l.url+"/v1")
 	}
 }
+
+// TestProgressShowsTheEndpointAsItIsWritten: an address of the local network is
+// no personal data of anybody when the user wrote it.
+func TestProgressShowsTheEndpointAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 404, "", "nothing for 10.9.8.7 here") })
+	require.Contains(t, l.url, "http://127.0.0.1:")
+	dir := folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: " + l.url + "/v1\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
+	got := call{dir: dir, args: []string{"run", "--progress", "plain"}}.run(t)
+	require.NotEqual(t, statusOK, got.status)
+	require.Contains(t, got.stderr, "failed    T (a): model \"m\" at "+l.url+"/v1: ")
+	require.Contains(t, got.stderr, "nothing for [REDACTED:ip] here", "what an endpoint says is redacted as before")
+}
