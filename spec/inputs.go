@@ -102,8 +102,8 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 	return ""
 }
 
-// readInput reads a file of the user's choice: it may be anywhere, also a pipe,
-// and "-" is standard input. Its stored copy is taken if it is gone.
+// readInput reads a file of the user's choice: it may be anywhere, or a pipe that
+// the process was given as /dev/fd/N, and "-" is standard input. Its stored copy is taken if it is gone.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
 	copied := l.standIn(path)
 	if path == "" {
@@ -142,7 +142,10 @@ func (l *loader) inputFile(path string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
 	}
 	if info.IsDir() {
-		return "", fmt.Errorf("%w: %w", ErrRead, errors.New("it is a folder"))
+		return "", fmt.Errorf("%w: %w", ErrRead, errFolder)
+	}
+	if err := openable(path); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, err)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -509,7 +509,7 @@ func TestPipesAreNotOpened(t *testing.T) {
 	}
 	write(t, dir, "team.yaml", "inputs: {i: {file: pipe}}\nagents: [{name: a}]")
 	_, err := spec.Load(spec.Options{Path: dir})
-	require.Equal(t, []string{`1:20: input "i": file: "pipe": cannot read: it is no regular file`}, messages(t, err))
+	require.Equal(t, []string{`1:20: input "i": file: "pipe": cannot read: it is not a regular file`}, messages(t, err))
 }
 
 func TestMessagesAreFitForATerminal(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -43,6 +44,8 @@ func (l *loader) open(given, flag string) *node {
 		case errors.Is(err, errNoCopy):
 		case errors.Is(err, errLarge):
 			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
+		case errors.Is(err, errIrregular):
+			p.Hint = "name a regular file, or write - for standard input"
 		case errors.Is(err, errFolder):
 			p.Hint = "name a file with " + what
 		case !errors.Is(err, ErrNotFound):
@@ -159,6 +162,9 @@ func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 			return "", path, "", err
 		}
 	}
+	if err := openable(path); err != nil {
+		return "", path, "", fmt.Errorf("%w: %w", ErrRead, err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", path, "", missing(err)
@@ -166,6 +172,20 @@ func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 	defer f.Close()
 	text, err = readText(f, limitFor(path), fileSize(f))
 	return text, path, filepath.Dir(path), err
+}
+
+// openEnds are the paths under which a process finds its own open files, such as
+// /dev/fd/63 for <(command) of a shell.
+var openEnds = regexp.MustCompile(`^(/dev/(stdin|fd/[0-9]+)|/proc/(self|[0-9]+)/fd/[0-9]+)$`)
+
+// openable refuses a path that is neither a regular file nor an open file of the
+// process. To open a named pipe would wait for a writer, perhaps for ever, and a
+// device may have no end.
+func openable(path string) error {
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || openEnds.MatchString(path) {
+		return nil // what is wrong with a file, opening it says
+	}
+	return errIrregular
 }
 
 // limitFor returns how much of a file may be read, by its name.
@@ -205,12 +225,13 @@ func reason(err error) error {
 
 // Conditions of a text that cannot be taken.
 var (
-	errEmpty  = errors.New("it is empty")
-	errBinary = errors.New("it holds a zero byte: is it a text?")
-	errUTF8   = errors.New("it is not UTF-8: save it as UTF-8")
-	errLarge  = errors.New("it is larger than")
-	errFolder = errors.New("it is a folder")
-	errUTF16  = errors.New("it is UTF-16: save it as UTF-8")
+	errEmpty     = errors.New("it is empty")
+	errBinary    = errors.New("it holds a zero byte: is it a text?")
+	errUTF8      = errors.New("it is not UTF-8: save it as UTF-8")
+	errLarge     = errors.New("it is larger than")
+	errFolder    = errors.New("it is a folder")
+	errIrregular = errors.New("it is not a regular file")
+	errUTF16     = errors.New("it is UTF-16: save it as UTF-8")
 )
 
 // readText reads at most limit bytes of text, of which hint is a guess. A byte
@@ -347,7 +368,7 @@ func openInside(dir, path string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
 	}
 	defer root.Close()
-	// Opening a pipe would wait for a writer, so look first.
+	// Opening a named pipe would wait for a writer, so look first.
 	info, err := root.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -359,7 +380,7 @@ func openInside(dir, path string) (*os.File, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("%w: %w", ErrRead, errFolder)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: it is no regular file", ErrRead)
+		return nil, fmt.Errorf("%w: %w", ErrRead, errIrregular)
 	}
 	f, err := root.Open(path)
 	if err != nil {

@@ -92,6 +92,9 @@ func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trusting) err
 	if err != nil {
 		return &fault{kind: kindIO, err: plainly(err)}
 	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return usageError("%s is not a regular file, so there is no path to remember: write --allow-env NAME=ORIGIN when you run it", cleanLine(file.Path))
+	}
 	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u spec.EnvUse) bool { return u.Known })
 	said := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || a.isTrusted(path, uses)}
 	if said.Trusted {

@@ -42,8 +42,8 @@ func (a *app) trusted() (*trustStore, error) {
 
 // isTrusted reports whether the user allowed a spec to send these variables.
 func (a *app) isTrusted(path string, uses []spec.EnvUse) bool {
-	if path == "-" {
-		return false
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // the path of a pipe names another one the next time
 	}
 	s, err := a.trusted()
 	if err != nil {
