@@ -79,7 +79,7 @@ func (l *loader) takes(n *node, i int, k *key) bool {
 		return false
 	case Refused:
 		if k.asking().of(value) {
-			l.badAt(n.src, at, ErrRefused, "remove it", "%s: not taken: %s", k.name, k.says)
+			l.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:

@@ -49,8 +49,14 @@ type key struct {
 	says   string
 }
 
-// instead says what to write in the place of a key that is not built yet: what
-// stands behind the semicolon of its description.
+// reason is the part of a description that says why a key is not taken.
+func (k *key) reason() string {
+	why, _, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
+	return why
+}
+
+// instead says what to write in the place of a key that is not built yet or not
+// taken: what stands behind the semicolon of its description.
 func (k *key) instead() string {
 	_, rest, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
 	switch {

@@ -78,7 +78,7 @@ var (
 	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: (*loader).goalParts}
 	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", json: object{{"type", []any{"object", "string", "boolean"}}}, fits: is(isObject, isText, isBool)}
 	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: (*loader).onlyTextValues}
-	scalars    = kind{name: "mapping of texts, numbers and booleans", want: "a mapping of texts, numbers and booleans", hint: "write {name: value}", json: mapping.each(object{{"type", []any{"string", "number", "boolean"}}}).json, fits: is(isObject)}
+	scalars    = kind{name: "mapping of texts, numbers, booleans and lists of them", want: "a mapping of texts, numbers, booleans and lists of them", hint: "write {name: value}", json: mapping.each(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, listsOfScalars)).json, fits: is(isObject)}
 
 	requirement = kind{name: mapping.name, want: mapping.want, hint: "write {requiredCapabilities: [a, b]}", many: "write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn", json: ref("requires"), fits: mapping.fits}
 
@@ -87,6 +87,9 @@ var (
 	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{string(task.ReuseNever)}}}, fits: func(n *node) bool { return n.is == isText && n.text == string(task.ReuseNever) }}
 	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: (*loader).provider}
 )
+
+// listsOfScalars is a list of values of one type.
+var listsOfScalars = anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))
 
 // strategies returns the words for who gets a task without an assignee.
 func strategies() []string {
@@ -295,6 +298,6 @@ func (l *loader) provider(key string, n *node) bool {
 	if n.text == openAI {
 		return true
 	}
-	l.bad(n, ErrRefused, "write openai, and the baseURL of an OpenAI-compatible endpoint", "%s: %s is not built in", key, quote(n.text))
+	l.bad(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
 	return false
 }

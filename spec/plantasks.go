@@ -262,22 +262,45 @@ func (s *saver) metadata(all map[string]any) *node {
 	}
 	n := objectNode()
 	for _, key := range sortedKeys(all) {
-		switch v := all[key].(type) {
-		case string:
-			n.set(key, textNode(v))
-		case bool:
-			n.set(key, boolNode(v))
-		case float64:
-			n.set(key, floatNode(v))
-		case float32:
-			n.set(key, floatNode(float64(v)))
-		case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, json.Number:
-			n.set(key, numberNode(fmt.Sprint(v)))
-		default:
-			s.wrong("metadata: %s: it is a %T", quote(key), v)
+		if list, ok := all[key].([]any); ok {
+			n.set(key, s.metadataList(key, list))
+		} else if value := metadataNode(all[key]); value != nil {
+			n.set(key, value)
+		} else {
+			s.wrong("metadata: %s: it is a %T", quote(key), all[key])
 		}
 	}
 	return n
+}
+
+func (s *saver) metadataList(key string, list []any) *node {
+	n := &node{is: isList, kids: &kids{}}
+	for i, v := range list {
+		value := metadataNode(v)
+		if value == nil {
+			s.wrong("metadata: %s[%d]: it is a %T", quote(key), i, v)
+			continue
+		}
+		n.kids.nodes = append(n.kids.nodes, *value)
+	}
+	return n
+}
+
+// metadataNode writes one value; nil for what is no text, number or boolean.
+func metadataNode(v any) *node {
+	switch v := v.(type) {
+	case string:
+		return textNode(v)
+	case bool:
+		return boolNode(v)
+	case float64:
+		return floatNode(v)
+	case float32:
+		return floatNode(float64(v))
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, json.Number:
+		return numberNode(fmt.Sprint(v))
+	}
+	return nil
 }
 
 // floatNode writes a number so that it is read as no whole one.

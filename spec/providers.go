@@ -1,6 +1,10 @@
 package spec
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // providerOrigins are the variables that hold the keys of well-known providers,
 // with the origins of the providers' own OpenAI-compatible endpoints. A key may
@@ -55,4 +59,33 @@ func (l *loader) isKnown(name, origin string) bool {
 	value, _ := l.lookup(openAIBase)
 	named, err := originOf(value)
 	return err == nil && named == origin
+}
+
+// compatible are the OpenAI-compatible endpoints of the providers that files of
+// the original name, with the variable that holds the key.
+var compatible = map[string]struct{ baseURL, key string }{
+	"anthropic":        {"https://api.anthropic.com/v1/", "ANTHROPIC_API_KEY"},
+	"cheaperinference": {"https://api.cheaperinference.com/v1", "CHEAPER_INFERENCE_API_KEY"},
+	"deepseek":         {"https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"},
+	"doubao":           {"https://ark.cn-beijing.volces.com/api/v3", "ARK_API_KEY"},
+	"gemini":           {"https://generativelanguage.googleapis.com/v1beta/openai/", "GEMINI_API_KEY"},
+	"grok":             {"https://api.x.ai/v1", "XAI_API_KEY"},
+	"hunyuan":          {"https://tokenhub.tencentmaas.com/v1", "HUNYUAN_API_KEY"},
+	"mimo":             {"https://api.xiaomimimo.com/v1", "MIMO_API_KEY"},
+	"minimax":          {"https://api.minimax.io/v1", "MINIMAX_API_KEY"},
+	"openrouter":       {"https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"},
+	"qiniu":            {"https://api.qnaigc.com/v1", "QINIU_API_KEY"},
+}
+
+// providerHint says what to write in the place of a provider that is not built
+// in. The key is provider, or defaultProvider of an orchestrator.
+func providerHint(key, name string) string {
+	base, secret := "baseURL", "apiKey"
+	if key != "provider" {
+		base, secret = "defaultBaseURL", "defaultApiKey"
+	}
+	if c, known := compatible[strings.ToLower(strings.TrimSpace(name))]; known {
+		return fmt.Sprintf("write %s: openai, %s: %s and %s: ${%s}", key, base, c.baseURL, secret, c.key)
+	}
+	return fmt.Sprintf("write %s: openai, and as %s an OpenAI-compatible endpoint of that provider", key, base)
 }

@@ -156,7 +156,7 @@ func (r *reader) requires(n *node) *task.Requires {
 	return q
 }
 
-// metadata reads texts, numbers and booleans; the task package checks keys and sizes.
+// metadata reads texts, numbers, booleans and lists of them; the task package checks keys and sizes.
 func (r *reader) metadata(n *node) map[string]any {
 	if n == nil || n.len() == 0 {
 		return nil
@@ -170,11 +170,35 @@ func (r *reader) metadata(n *node) map[string]any {
 			out[name] = v.text == "true"
 		case isNumber:
 			out[name] = numberOf(v)
+		case isList:
+			if list, ok := r.metadataList(name, v); ok {
+				out[name] = list
+			}
 		default:
-			r.bad(v, ErrInvalid, "write a text, a number, true or false", "metadata: %s: %s where a value belongs", quote(name), v.describe())
+			r.bad(v, ErrInvalid, "write a text, a number, true, false, or a list of them", "metadata: %s: %s where a value belongs", quote(name), v.describe())
 		}
 	}
 	return out
+}
+
+// metadataList reads a list; the task package checks that its values are of one
+// type.
+func (r *reader) metadataList(name string, n *node) ([]any, bool) {
+	out, ok := make([]any, n.len()), true
+	for i := range n.kids.nodes {
+		switch v := &n.kids.nodes[i]; v.is {
+		case isText:
+			out[i] = v.text
+		case isBool:
+			out[i] = v.text == "true"
+		case isNumber:
+			out[i] = numberOf(v)
+		default:
+			r.bad(v, ErrInvalid, "write texts, numbers, or true and false", "metadata: %s[%d]: %s where a value belongs", quote(name), i, v.describe())
+			ok = false
+		}
+	}
+	return out, ok
 }
 
 // numberOf returns a whole number as int64 and any other as float64.

@@ -15,6 +15,7 @@ import (
 const (
 	MaxMetadata      = 16   // entries
 	MaxMetadataValue = 1024 // characters of a string
+	MaxMetadataList  = 16   // values of a list
 )
 
 // fill copies everything but title, id and dependencies from a spec to its
@@ -33,7 +34,7 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	c.numbers()
 	if len(s.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
 		t.Params, t.Uses, t.RequiredTags = slices.Clone(s.Params), usesOf(s.Uses), slices.Clone(s.RequiredTags)
-		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), maps.Clone(s.Metadata)
+		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), cloneMetadata(s.Metadata)
 		c.lists()
 		c.metadata()
 	}
@@ -238,6 +239,53 @@ func metadataFault(key string, value any) (fault, hint string) {
 	case isCredential(key):
 		return "it looks like the name of a credential", "keep credentials out of tasks: metadata is shown and stored"
 	}
+	if list, ok := value.([]any); ok {
+		return metadataListFault(list)
+	}
+	return metadataValueFault(value)
+}
+
+// cloneMetadata copies metadata with its lists.
+func cloneMetadata(all map[string]any) map[string]any {
+	out := maps.Clone(all)
+	for key, value := range out {
+		if list, ok := value.([]any); ok {
+			out[key] = slices.Clone(list)
+		}
+	}
+	return out
+}
+
+// metadataListFault says what is wrong with a list: its values are scalars of one
+// type.
+func metadataListFault(list []any) (fault, hint string) {
+	if n := len(list); n > MaxMetadataList {
+		return fmt.Sprintf("%d values, more than %d", n, MaxMetadataList), "write fewer values"
+	}
+	for i, v := range list {
+		if fault, hint := metadataValueFault(v); fault != "" {
+			return fmt.Sprintf("value %d: %s", i+1, fault), hint
+		}
+		if metadataType(v) != metadataType(list[0]) {
+			return fmt.Sprintf("value %d is a %s, and the first is a %s", i+1, metadataType(v), metadataType(list[0])), "write values of one type"
+		}
+	}
+	return "", ""
+}
+
+// metadataType is the type of a value in JSON.
+func metadataType(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	}
+	return "number"
+}
+
+// metadataValueFault says what is wrong with a scalar.
+func metadataValueFault(value any) (fault, hint string) {
 	switch v := value.(type) {
 	case string:
 		if !utf8.ValidString(v) {
@@ -251,16 +299,16 @@ func metadataFault(key string, value any) (fault, hint string) {
 			return fmt.Sprintf("%v is not a number of JSON", v), ""
 		}
 	case float32:
-		return metadataFault(key, float64(v))
+		return metadataValueFault(float64(v))
 	case json.Number:
 		if !json.Valid([]byte(v)) {
 			return "it is not a number of JSON", ""
 		}
 	case bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 	case nil:
-		return "it has no value", "write a string, a number or a boolean"
+		return "it has no value", "write a string, a number, a boolean or a list of them"
 	default:
-		return fmt.Sprintf("it is a %T", v), "write a string, a number or a boolean"
+		return fmt.Sprintf("it is a %T", v), "write a string, a number, a boolean or a list of them"
 	}
 	return "", ""
 }

@@ -43,7 +43,7 @@ type Spec struct {
 
 	Role     string         // shown in results; decides nothing
 	Priority Priority       // breaks ties among tasks that are ready at the same time
-	Metadata map[string]any // shown in results; at most 16 strings, numbers and booleans
+	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
 	Origin Position // where it is written, for receipts and messages
 }

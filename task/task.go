@@ -56,7 +56,7 @@ type Task struct {
 
 	Role     string // shown in plans, events and results; decides nothing
 	Priority Priority
-	Metadata map[string]any // strings, numbers and booleans of the caller; decides nothing
+	Metadata map[string]any // strings, numbers, booleans and []any of them, of the caller; decides nothing
 
 	Status    Status
 	CreatedAt time.Time
