@@ -104,7 +104,8 @@ type Exchange struct {
 	End      time.Time `json:"end"`
 	Input    int       `json:"inputTokens,omitempty"` // that were paid for it
 	Output   int       `json:"outputTokens,omitempty"`
-	Turns    int       `json:"turns,omitempty"` // model calls that answered
+	Rounded  bool      `json:"rounded,omitempty"` // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
+	Turns    int       `json:"turns,omitempty"`   // model calls that answered
 	Context  Context   `json:"context,omitzero"`
 	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory

@@ -2,7 +2,7 @@ package handoff
 
 import (
 	"fmt"
-	"math/bits"
+	"math"
 	"slices"
 	"time"
 
@@ -82,7 +82,9 @@ const (
 )
 
 // A Decision is what the gate ruled about one piece of context and one
-// reader. It holds counts and names, never a value.
+// reader. It holds counts and names, never a value. Paths and counts tell
+// something of the value all the same: [Decision.Outline] is the form for a
+// viewer who may not see it, [Decision.Delivered] that for the reader.
 type Decision struct {
 	Verdict  Verdict     `json:"verdict"`
 	Mode     Mode        `json:"mode,omitempty"`
@@ -119,6 +121,9 @@ type Decision struct {
 	// Truncated says that a size limit cut the text. A text that was cut because
 	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
 	Truncated bool `json:"truncated,omitempty"`
+	Coarse    bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
+
+	byValue bool // the detail depends on more of the value than its label
 }
 
 // A Ruling is a decision together with what it lets through. Only
@@ -162,14 +167,73 @@ const (
 	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
 )
 
-// SizeClass rounds a number of bytes up to a power of two, of at least 64: what
-// may be told of the size of a value that is kept from somebody. Nothing stays
-// nothing.
+// SizeClass rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
+// that a viewer learns of the size of a value that the viewer may not see. The
+// classes are coarse, so that names, codes and short records are all alike. Zero
+// means that there is no value, and stays zero.
 func SizeClass(bytes int) int {
 	if bytes <= 0 {
 		return 0
 	}
-	return max(64, 1<<bits.Len(uint(bytes-1)))
+	class := smallestClass
+	for class < bytes && class <= math.MaxInt/4 {
+		class *= 4
+	}
+	return max(class, bytes)
+}
+
+const smallestClass = 1 << 10
+
+// TokenClass rounds a number of tokens up to that of a [SizeClass]: 256, 1024,
+// 4096 and so on. Zero stays zero.
+func TokenClass(tokens int) int {
+	if tokens > math.MaxInt/BytesPerToken {
+		return tokens
+	}
+	return SizeClass(tokens*BytesPerToken) / BytesPerToken
+}
+
+// Outline returns what a viewer may learn of a decision about a value that the
+// viewer may not see: producer, reader, verdict, rule, labels, the names of
+// policy entries, and sizes by their [SizeClass]. It has no path, no count and no
+// exact size. The outline of an outline is itself.
+//
+// Every form of a decision that leaves a run, in an event, a record or a
+// receipt, is this one where its viewer may not see the whole value.
+func (d *Decision) Outline() Decision {
+	o := *d
+	if o.Coarse = true; d.byValue {
+		o.Detail = ""
+	}
+	o.Narrowed, o.Kept, o.Dropped, o.TextDropped, o.Unmatched = false, nil, nil, false, nil
+	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
+	if d.Truncated { // that it was larger than the limit is no more than its class says
+		o.CutFrom = SizeClass(d.CutFrom)
+	}
+	o.BytesBefore, o.BytesAfter = 0, 0
+	if d.Envelope != "" { // an empty value has the size of any short one
+		o.BytesBefore = SizeClass(max(d.BytesBefore, 1))
+	}
+	if d.Crosses() {
+		o.BytesAfter = SizeClass(max(d.BytesAfter, 1))
+	}
+	return o
+}
+
+// Delivered returns what the reader of a decision learns of it: all about what
+// was delivered, nothing about what was withheld from the value. What was not
+// delivered at all has its [Decision.Outline].
+func (d *Decision) Delivered() Decision {
+	if !d.Crosses() {
+		return d.Outline()
+	}
+	o := *d
+	if d.InPart || d.Before != d.After {
+		o.Narrowed = d.InPart // whether there was more than the parts is not the reader's to know
+		o.Dropped, o.TextDropped, o.Unmatched = nil, false, nil
+		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
+	}
+	return o
 }
 
 // Crosses reports whether anything of the value may be sealed.

@@ -290,19 +290,19 @@ func derives(e, from *envelope.Envelope) bool {
 // gated redacts, breaks control tokens and cuts. An error holds.
 func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
-		d.hold(RuleSize, ReasonRule, fmt.Sprintf("it has %d bytes, at most %d can be checked", p.Size(), MaxRedact))
+		d.holdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
 		return nil
 	}
 	p, err := c.redacted(ctx, g, d, p)
 	if err != nil {
 		d.Dropped = nil
-		d.hold(RuleRedact, ReasonRule, "it could not be checked for secrets and personal data")
+		d.holdValue(RuleRedact, "it could not be checked for secrets and personal data")
 		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if c.Contract.toAgent() {
 		var ok bool
 		if p, d.Broken, ok = broken(p); !ok {
-			d.hold(RuleTokens, ReasonRule, "its keys cannot be told apart once the control tokens in them are broken")
+			d.holdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
 		if t := g.Terms; t != nil && t.retells && !g.Source.Instructs(d.From) {
@@ -314,7 +314,7 @@ func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope
 		}
 		limit := g.limit(as)
 		if canonical, _ := p.JSON(); len(canonical) > limit { // structured values are never cut
-			d.hold(RuleStructuredSize, ReasonRule, fmt.Sprintf("its structured value has %d bytes, at most %d are delivered", len(canonical), limit))
+			d.holdValue(RuleStructuredSize, fmt.Sprintf("its structured value has more than %d bytes, the most that is delivered", limit))
 			return nil
 		}
 		var from int
@@ -336,8 +336,17 @@ const (
 func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
-	d.BytesBefore = SizeClass(d.BytesBefore)
+	if d.Envelope != "" {
+		d.BytesBefore = SizeClass(max(d.BytesBefore, 1))
+	}
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
+}
+
+// holdValue does so because of more of the value than its label, of which the
+// detail may tell.
+func (d *Decision) holdValue(rule Rule, detail string) {
+	d.hold(rule, ReasonRule, detail)
+	d.byValue = true
 }
 
 // absent rules on a dependency without a result.

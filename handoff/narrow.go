@@ -19,7 +19,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		by, line = Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
 	}
 	hold := func(why string) (envelope.Payload, Verdict) {
-		d.hold(by, ReasonRule, why)
+		d.holdValue(by, why)
 		d.Line = line
 		return envelope.Payload{}, Held
 	}

@@ -1,6 +1,7 @@
 package handoff_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -9,12 +10,17 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
 )
 
 func TestG50SizeClass(t *testing.T) {
 	t.Parallel()
-	for bytes, want := range map[int]int{-1: 0, 0: 0, 1: 64, 64: 64, 65: 128, 128: 128, 129: 256, 1 << 20: 1 << 20, 1<<20 + 1: 1 << 21} {
+	for bytes, want := range map[int]int{
+		-1: 0, 0: 0, 1: 1 << 10, 1 << 10: 1 << 10, 1<<10 + 1: 4 << 10, 4 << 10: 4 << 10, 1 << 20: 1 << 20, 1<<20 + 1: 4 << 20, math.MaxInt: math.MaxInt,
+	} {
 		require.Equal(t, want, handoff.SizeClass(bytes), bytes)
+		require.Equal(t, want, handoff.SizeClass(want), bytes)
 	}
 }
 
@@ -27,6 +33,50 @@ func TestG50HeldValuesOfAClassLookAlike(t *testing.T) {
 		return requireHeld(t, low, offer(t, envelope.Text(text)), handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld).Decision
 	}
 	require.Equal(t, of("true"), of("false"))
-	require.Equal(t, 64, of("true").BytesBefore)
-	require.Equal(t, 128, of(strings.Repeat("x", 100)).BytesBefore)
+	require.Equal(t, of("true"), of(strings.Repeat("x", 1000)))
+	require.Equal(t, 1<<10, of("true").BytesBefore)
+	require.Equal(t, 4<<10, of(strings.Repeat("x", 3000)).BytesBefore)
+}
+
+// G50: the outline of a decision has no path, no count and no exact size; two
+// values of one class have the same outline, whatever members and findings they
+// have. The reader's own form has what was delivered and nothing of the rest.
+func TestG50OutlineTellsNothingOfTheValue(t *testing.T) {
+	t.Parallel()
+	short := &handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
+		Entries: []handoff.Entry{{Use: handoff.EntryLowered, Name: "entry"}}, Translated: true, BytesBefore: 4, BytesAfter: 2,
+	}
+	long := *short
+	long.Narrowed, long.Kept, long.Dropped, long.TextDropped = true, []task.Path{"/score"}, []task.Path{"/hiv"}, true
+	long.Unmatched, long.Redacted, long.Revealed = []task.Path{"/x"}, redact.Counts{redact.Card: 2}, redact.Counts{redact.Email: 1}
+	long.Broken, long.CutFrom, long.BytesBefore, long.BytesAfter = 3, 900, 1000, 500
+	require.Equal(t, short.Outline(), long.Outline())
+	o := long.Outline()
+	require.Equal(t, o, o.Outline())
+	require.Equal(t, handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
+		Entries: short.Entries, Translated: true, BytesBefore: 1 << 10, BytesAfter: 1 << 10, Coarse: true,
+	}, o)
+
+	own := long.Delivered()
+	require.Empty(t, own.Dropped)
+	require.Empty(t, own.Unmatched)
+	require.False(t, own.TextDropped)
+	require.Equal(t, 900, own.BytesBefore, "what the mark of the cut says")
+	require.Equal(t, long.Kept, own.Kept)
+	require.Equal(t, long.Redacted, own.Redacted)
+	held := long
+	held.Verdict = handoff.Held
+	require.Equal(t, held.Outline(), held.Delivered())
+	whole := *short
+	whole.Before = whole.After
+	require.Equal(t, whole, whole.Delivered())
+}
+
+func TestG50TokenClass(t *testing.T) {
+	t.Parallel()
+	for tokens, want := range map[int]int{-1: 0, 0: 0, 1: 256, 256: 256, 257: 1024, 1024: 1024, 1025: 4096, math.MaxInt: math.MaxInt} {
+		require.Equal(t, want, handoff.TokenClass(tokens), tokens)
+	}
 }

@@ -186,8 +186,13 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 		}
 		return false
 	}
+	if s.Sizes != nil {
+		s.Sizes.set(e)
+	}
 	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {
-		x.Result.words = s.words
+		if x.Result.words = s.words; len(s.Tags) > 0 {
+			x.Result.Tags = s.Tags
+		}
 	}
 	return true
 }

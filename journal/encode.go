@@ -46,7 +46,11 @@ func (e *encoder) entry(of *event.Entry) ([]part, error) {
 	case of.Record != nil:
 		return e.record(of.Record)
 	case of.Asked != nil:
-		return e.one(kindAsked, of.Asked)
+		asked := *of.Asked
+		if e.above.isExact(asked.Task) {
+			asked.Bytes = handoff.SizeClass(asked.Bytes)
+		}
+		return e.one(kindAsked, asked)
 	case of.Begun != nil:
 		return e.one(kindBegun, of.Begun)
 	case of.Exchange != nil:
@@ -99,8 +103,11 @@ func (e *encoder) key(k event.Key) *envelope.Digest {
 }
 
 // event returns an event without a message that is above the ceiling, whose
-// words stand with the exchange.
+// words stand with the exchange, and without exact sizes of what is above it.
 func (e *encoder) event(ev event.Event) event.Event {
+	if e.above.isExact(ev.Task) {
+		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), handoff.SizeClass(ev.Bytes)
+	}
 	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {
 		ev.Message = withheld
 	}
@@ -112,7 +119,11 @@ func (e *encoder) event(ev event.Event) event.Event {
 func (e *encoder) record(r *event.Record) ([]part, error) {
 	var parts []part
 	if len(r.Handoffs) > 0 {
-		list, err := e.lines.Decisions(r.Handoffs...)
+		low := make([]event.Handoff, len(r.Handoffs))
+		for i := range r.Handoffs {
+			low[i] = r.Handoffs[i].Lower(ceiling)
+		}
+		list, err := e.lines.Decisions(low...)
 		if err != nil {
 			return nil, err
 		}
@@ -145,17 +156,25 @@ func (e *encoder) record(r *event.Record) ([]part, error) {
 func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 	out := &exchangeLine{Exchange: *x, Key: e.key(x.Key), Core: e.key(x.Core)}
 	s := secrets{Shown: x.Shown, Error: x.Error}
+	if e.above.isExact(x.Task) {
+		own := sizesOf(x)
+		own.classes().set(&out.Exchange)
+		s.Sizes = &own
+	}
 	if x.Result != nil {
 		s.words = wordsOf(x.Result)
 		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.standing(e.run, x.Result.Digest))}
 	}
-	if !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) {
+	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) {
 		if out.Result != nil {
 			out.Result.words = s.words
 		}
 		return out, nil
 	}
 	out.Shown, out.Error = nil, ""
+	if out.Result != nil { // a tag may say which member a result has
+		s.Tags, out.Result.Tags = out.Result.Tags, nil
+	}
 	text, err := exactly(s)
 	if err == nil {
 		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)

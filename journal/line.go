@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 )
 
 // The kinds of lines that only a journal has.
@@ -89,6 +90,33 @@ type secrets struct {
 	words
 	Shown *event.ShownResult `json:"shown,omitempty"`
 	Error string             `json:"error,omitempty"`
+	Tags  []string           `json:"tags,omitempty"`
+	Sizes *sizes             `json:"sizes,omitempty"` // as they were, if those beside are classes
+}
+
+// sizes are what an exchange says of how much it took.
+type sizes struct {
+	Input       int           `json:"inputTokens,omitempty"`
+	Output      int           `json:"outputTokens,omitempty"`
+	SavedInput  int           `json:"savedInputTokens,omitempty"`
+	SavedOutput int           `json:"savedOutputTokens,omitempty"`
+	Context     event.Context `json:"context,omitzero"`
+}
+
+func sizesOf(x *event.Exchange) sizes {
+	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context}
+}
+
+// set gives the sizes to an exchange.
+func (s sizes) set(x *event.Exchange) {
+	x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context = s.Input, s.Output, s.SavedInput, s.SavedOutput, s.Context
+}
+
+// classes returns the sizes for a viewer who may not see what they are of.
+func (s sizes) classes() sizes {
+	token, bytes := handoff.TokenClass, handoff.SizeClass
+	return sizes{token(s.Input), token(s.Output), token(s.SavedInput), token(s.SavedOutput),
+		event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)}}
 }
 
 // endLine is an event.End as it is kept.

@@ -37,8 +37,8 @@ func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	}
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
-		if pieces, ok := opened[p.Receipt.Session]; ok && len(pieces[0]) == len(p.System) && len(pieces[1]) == len(p.Text) {
-			p.System, p.Text = pieces[0], pieces[1]
+		if pieces, ok := opened[p.Receipt.Session]; ok {
+			p.Open(pieces[0], pieces[1])
 		}
 	}
 	if d.stored.History.End != nil {

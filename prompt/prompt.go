@@ -129,12 +129,23 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 	return "", false
 }
 
-// Receipt returns a copy of the account of both texts.
-func (p Prompt) Receipt() *Receipt { return p.get().receipt.clone() }
+// Receipt returns a copy of the account of both texts in the form for the agent:
+// all about what it was given, and nothing about what was withheld from it (see
+// [handoff.Decision.Delivered]).
+func (p Prompt) Receipt() *Receipt {
+	r := p.get().receipt.clone()
+	for i := range r.Sources {
+		if d := r.Sources[i].Decision; d != nil {
+			*d = d.Delivered()
+		}
+	}
+	return r
+}
 
-// String returns the sizes, never the texts.
+// String says for whom the prompt is and how sensitive, never its texts.
 func (p Prompt) String() string {
-	return fmt.Sprintf("prompt of %d bytes for %q", len(p.Text()), p.get().receipt.Agent)
+	r := p.get().receipt
+	return fmt.Sprintf("prompt for %q, %v", r.Agent, r.Classification)
 }
 
 // Format writes [Prompt.String] for every verb, so that no verb prints a prompt.

@@ -31,11 +31,16 @@ func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := build(t, layout(newDesk(t)))
+			p, receipt, err := prompt.Build(layout(newDesk(t)))
+			require.NoError(t, err)
 			s := p.Show(label.Secret, nil)
 			require.Equal(t, p.System(), words(s.System))
 			require.Equal(t, p.Text(), words(s.Text))
-			require.Equal(t, p.Receipt(), s.Receipt)
+			require.Equal(t, receipt, s.Receipt)
+			told, bytes := p.Told(label.Secret, nil)
+			require.Same(t, receipt, told)
+			require.Equal(t, len(p.System())+len(p.Text()), bytes)
+			require.Equal(t, bytes, s.Bytes())
 		})
 	}
 }
@@ -64,7 +69,42 @@ func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
 		}
 	}
-	require.Equal(t, []int32{int32(len(canary))}, lengths)
+	require.Equal(t, []int32{int32(handoff.SizeClass(len(canary)))}, lengths)
+}
+
+// G50: two prompts that differ in what is withheld from a viewer, within one
+// class of sizes, are shown alike: no mark, no fence line around a message, no
+// position and no decision tells them apart.
+func TestG50ShownPromptsOfOneClassAreAlike(t *testing.T) {
+	t.Parallel()
+	shown := func(result, message, entry string) (prompt.Shown, string) {
+		d := newDesk(t)
+		b := d.brief()
+		of := func(kind handoff.SourceKind, title string, level label.Classification, text string) handoff.Sealed {
+			o := d.offer(kind, title, "analyst", envelope.Text("none"))
+			e, err := envelope.New(envelope.Header{ID: envelope.ID("e-" + title), Producer: "analyst", Classification: level, CreatedAt: noon}, envelope.Text(text))
+			require.NoError(t, err)
+			o.Envelope = e
+			return d.gated(o)
+		}
+		b.Dependencies = []handoff.Sealed{of(handoff.Dependency, "Closed", label.Confidential, result), of(handoff.Dependency, "Open", label.Internal, "for all")}
+		b.Memory = []handoff.Sealed{of(handoff.Memory, "one", label.Internal, "for all"), of(handoff.Memory, "two", label.Confidential, entry)}
+		b.Messages = []handoff.Sealed{of(handoff.Message, "m1", label.Confidential, message), of(handoff.Message, "m2", label.Internal, "for all"), of(handoff.Message, "m3", label.Confidential, message)}
+		p := build(t, b)
+		s := p.Show(label.Internal, nil)
+		return s, p.Text()
+	}
+	was, plain := shown("yes", "one line", "yes")
+	require.NotContains(t, plain, "redacted")
+	for _, text := range []string{"card 4111 1111 1111 1111", "<|im_start|> <|im_end|>", strings.Repeat("x", 900), "two\nlines", "[withheld"} {
+		is, full := shown(text, text, text)
+		require.NotEqual(t, plain, full)
+		require.Equal(t, was, is, text)
+	}
+	require.Equal(t, 3, strings.Count(words(was.Text), "for all"))
+	text, err := json.Marshal(was.Receipt)
+	require.NoError(t, err)
+	require.NotRegexp(t, `"(redacted|broken|cutFrom|kept|dropped)":`, string(text))
 }
 
 // at seals the result of a task with a label.
@@ -92,27 +132,45 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 		p := build(t, b)
 		clearance := levels.Draw(t, "clearance")
 		s := p.Show(clearance, nil)
+		hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p prompt.Piece) bool { return p.Withheld })
 		for _, side := range []struct {
 			pieces []prompt.Piece
+			shown  []prompt.Range
 			ranges []prompt.Range
 			text   string
-		}{{s.System, p.Receipt().System, p.System()}, {s.Text, p.Receipt().Text, p.Text()}} {
+		}{{s.System, s.Receipt.System, p.Receipt().System, p.System()}, {s.Text, s.Receipt.Text, p.Receipt().Text, p.Text()}} {
 			require.Len(t, side.pieces, len(side.ranges))
-			hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p prompt.Piece) bool { return p.Withheld })
+			end := int32(0)
 			for i, piece := range side.pieces {
-				require.Equal(t, side.ranges[i], piece.Range)
+				was := side.ranges[i]
+				require.Equal(t, side.shown[i], piece.Range)
+				require.Equal(t, [2]int32{int32(was.Part), was.Source}, [2]int32{int32(piece.Part), piece.Source})
+				require.Equal(t, end, piece.Start)
+				end = piece.End
 				above := piece.Source >= 0 && s.Receipt.Sources[piece.Source].Classification > clearance
 				require.Equal(t, above, piece.Withheld)
+				size := int(was.End - was.Start)
+				if above && piece.Part != prompt.PartHeading && piece.Part != prompt.PartTitle {
+					size = handoff.SizeClass(size)
+				}
 				if above {
 					require.Empty(t, piece.Words)
-				} else if words := side.text[piece.Start:piece.End]; hidden && piece.Part == prompt.PartFrame {
-					require.Equal(t, fence.ReplaceAllString(words, "${1}"+strings.Repeat("*", 32)), piece.Words, "fences are digests of what is withheld")
+					require.Equal(t, size, int(piece.End-piece.Start))
+				} else if words := side.text[was.Start:was.End]; hidden && piece.Part == prompt.PartFrame {
+					words = fence.ReplaceAllString(words, "${1}"+strings.Repeat("*", 32))
+					require.Equal(t, unmarked(words), unmarked(piece.Words), "fences are digests of what is withheld")
 				} else {
 					require.Equal(t, words, piece.Words)
 				}
 			}
 		}
 	})
+}
+
+// unmarked leaves out the marks of fences, of which those about what is withheld
+// are not shown.
+func unmarked(words string) string {
+	return regexp.MustCompile(`(?m)(^\[envelope .*", [a-z]+).*(: data, not instructions\]$)`).ReplaceAllString(words, "$1$2")
 }
 
 // A prompt that is shown and then lowered is what its reader is shown at once,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -17,17 +18,18 @@ import (
 // run had not enough left for it. A [*BudgetError] wraps it.
 var ErrBudget = errors.New("token budget exceeded")
 
-// A BudgetError says for whom the budget was not enough, and by how much.
+// A BudgetError says for which agent the budget was not enough. It says roughly
+// how much was needed and not how much was left, which would tell the exact size
+// of prompts and replies that the caller may not see.
 type BudgetError struct {
 	Agent  string
-	Needed int // tokens that the call was estimated to take
-	Left   int // tokens that were left; below zero if replies were longer than estimated
+	Needed int // tokens that the call was estimated to take, rounded up to a [handoff.TokenClass]
 	Limit  int // the budget of the run
 }
 
 // Error says who needed how much of what.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%v: a call of %q may need %d tokens, and %d of %d are left", ErrBudget, e.Agent, e.Needed, e.Left, e.Limit)
+	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %d tokens: it may need up to %d", ErrBudget, e.Agent, e.Limit, e.Needed)
 }
 
 // Unwrap returns [ErrBudget].
@@ -66,7 +68,7 @@ func (b *budget) take(ctx context.Context, who string, tokens int) error {
 		}
 		if tokens > left { // also when nothing is under way: then all that is left is free
 			b.mu.Unlock()
-			return &BudgetError{Agent: who, Needed: tokens, Left: left, Limit: b.limit}
+			return &BudgetError{Agent: who, Needed: handoff.TokenClass(tokens), Limit: b.limit}
 		}
 		freed := b.freed
 		b.mu.Unlock()
@@ -128,7 +130,7 @@ func (p *purse) open() error {
 	if left > 0 {
 		return nil
 	}
-	return p.refused(&BudgetError{Agent: p.who.agent, Needed: 1, Left: left, Limit: p.budget.limit})
+	return p.refused(&BudgetError{Agent: p.who.agent, Needed: handoff.TokenClass(1), Limit: p.budget.limit})
 }
 
 // Reserve is what an [agent.LLM] asks before each call.

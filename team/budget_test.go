@@ -52,7 +52,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	require.Contains(t, heard.types(), "budget_exceeded c")
 	for _, e := range heard.events {
 		if e.Type == event.Budget {
-			require.Regexp(t, `a call of "c" may need 1\d\d tokens, and 90 of 290 are left`, e.Message)
+			require.Regexp(t, `a call of "c" does not fit into what is left of 290 tokens: it may need up to 256`, e.Message)
 		}
 	}
 }

@@ -8,11 +8,13 @@ import (
 // Context measures what of all the context of a run was sent.
 type Context = event.Context
 
-// measured counts an exchange, with what was retold for it.
+// measured counts an exchange, with the calls that translated context for it. It
+// counts what the caller is told: of a value that the caller may not see, its
+// size by class, and nothing that was found in it.
 func (x *exchange) measured() (c Context) {
 	delivered := 0
 	for i := range x.rulings {
-		d := &x.rulings[i]
+		d := x.run.decided(&x.rulings[i])
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Dropped)
@@ -23,8 +25,9 @@ func (x *exchange) measured() (c Context) {
 	}
 	for _, s := range x.spent {
 		for i := range s.rulings {
-			c.Redacted += s.rulings[i].Redacted.Total()
-			c.Revealed += s.rulings[i].Revealed.Total()
+			d := x.run.decided(&s.rulings[i])
+			c.Redacted += d.Redacted.Total()
+			c.Revealed += d.Revealed.Total()
 		}
 		if s.sent == 0 {
 			continue

@@ -241,12 +241,12 @@ func (r *run) record(s *step) {
 	if s.tells() {
 		r.ledger.note(s.entry())
 	}
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1}, Receipt: s.receipt}
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1, Rounded: s.rounds()}, Receipt: s.receipt}
 	out.Repeated = s.repeated
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled
 		out.before = true
-		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, Attempts: 1}
+		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, Attempts: 1, Rounded: e.Rounded}
 	}
 	if s.err != nil {
 		out.Error = r.stepError(s, s.code)

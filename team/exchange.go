@@ -50,8 +50,8 @@ type exchange struct {
 	spent    []retelling   // prompts that retold context before this one
 	worked   time.Duration // how long its agent worked so far, also on these
 	unretold *translator   // the retelling that the exchange fails with; nil if it does not
-	sent     int           // bytes of the prompt that the agent was given
-	existed  int           // bytes of all inputs and results that there were when it was dispatched
+	sent     int           // bytes of the prompt that the agent was given, as the caller may see it
+	existed  int           // bytes of all inputs and results that there were when it was dispatched, likewise
 	reply    agent.Reply
 	outbox   *Outbox // nil if the agent may send no messages, or was not called
 
@@ -69,10 +69,13 @@ type exchange struct {
 	envelope   *envelope.Envelope
 	text       string // the result as the caller may see it
 	structured string
-	receipt    *prompt.Receipt
-	asked      bool // the agent was given the prompt
-	inAgent    bool // the agent has the goroutine
-	gone       bool // the agent ended the goroutine that worked on it
+	partly     bool            // the caller may not see all of the result
+	receipt    *prompt.Receipt // as the caller may see it
+	shownSize  int             // bytes of the prompt as the caller may see it
+	hidden     bool            // the caller may not see all of the prompt
+	asked      bool            // the agent was given the prompt
+	inAgent    bool            // the agent has the goroutine
+	gone       bool            // the agent ended the goroutine that worked on it
 
 	// How it failed; err is nil if it did not. The rest is what is told of err.
 	err      error
@@ -139,9 +142,9 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
 		return x.late()
 	}
-	x.asked, x.sent = true, len(text.System())+len(text.Text())
+	x.asked, x.sent = true, x.shownSize
 	if bus := x.run.bus; bus.live() {
-		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: x.sizeTold(len(text.Text())), Receipt: x.receipt})
+		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: messageBytes(x.receipt), Receipt: x.receipt})
 	}
 	x.outbox = o.begun()
 	defer x.outbox.end()                           // also if the agent panics
@@ -292,7 +295,9 @@ func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
 		b.Schema = x.schema.String()
 	}
 	text, receipt, err := prompt.Build(*b)
-	if x.receipt = receipt; err == nil {
+	if err == nil {
+		x.receipt, x.shownSize = x.run.receiptOf(text)
+		x.hidden = x.receipt != receipt
 		err = x.identify(b, text)
 	}
 	return text, err
@@ -360,6 +365,9 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
 	held, isHeld := errors.AsType[*handoff.HeldError](err)
+	if isHeld { // the caller unwraps it
+		held.Decision = x.run.decided(&held.Decision)
+	}
 	switch s := x.unretold; {
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
 		x.message, x.fault = s.message, s.fault
@@ -400,18 +408,20 @@ func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope
 }
 
 // accept makes an envelope the exchange's result, and takes it to the caller.
-func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) (err error) {
+func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) error {
 	if x.envelope = e; x.apart != "" {
 		return nil // the caller reads what is made from it
 	}
 	ctx, done := x.finishing(ctx)
 	defer done()
-	if x.text, x.structured, err = x.run.toUser(ctx, e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now); err != nil {
+	seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	if !handoff.Showable(x.text, x.structured) {
+	if !handoff.Showable(seen.text, seen.structured) {
 		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
 	}
+	x.text, x.structured, x.partly = seen.text, seen.structured, seen.partly
 	return nil
 }
 
@@ -423,13 +433,12 @@ func (x *exchange) session() string {
 // identity tells an exchange, which has a contract, from all others of its run.
 func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
 
-// sizeTold is what events say of the size of a prompt or a reply: its class, where
-// that is above the caller.
-func (x *exchange) sizeTold(bytes int) int {
-	if x.contract.MaxInput > x.run.options.recorded() {
-		return handoff.SizeClass(bytes)
+// messageBytes returns the length of the user message of a prompt by its receipt.
+func messageBytes(r *prompt.Receipt) int {
+	if n := len(r.Text); n > 0 {
+		return int(r.Text[n-1].End)
 	}
-	return bytes
+	return 0
 }
 
 // report tells subscribers how the agent's work ended, if it began.
@@ -438,8 +447,12 @@ func (x *exchange) report() {
 	if !bus.live() || !x.asked {
 		return
 	}
+	bytes, took := len(x.reply.Text), x.usageOf(x.reply.Usage, x.reply.Turns)
+	if x.hidesReply() {
+		bytes = handoff.SizeClass(bytes)
+	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.began), Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Bytes: x.sizeTold(len(x.reply.Text))}
+		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Bytes: bytes}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/task"
 )
 
@@ -38,19 +37,10 @@ func (r *run) begin() {
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]
 		b.Inputs = append(b.Inputs, event.GivenInput{
-			Name: in.Name, Classification: in.Classification, Bytes: r.sizeOf(in), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
+			Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(in, r.options.recorded()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
 		})
 	}
 	r.ledger.add(nil, event.Entry{Begin: b}) // at once: a journal knows the run before it is asked for answers
-}
-
-// sizeOf is what is told of the size of an input: its class, if it is above the
-// caller.
-func (r *run) sizeOf(in *Input) int {
-	if in.Classification > r.options.recorded() {
-		return handoff.SizeClass(len(in.Text))
-	}
-	return len(in.Text)
 }
 
 // The reasons of all failures share so many bytes of the last entry, which a

@@ -166,6 +166,7 @@ type wireMetrics struct {
 	TokenUsage llm.Usage `json:"tokenUsage"`
 	ToolCalls  []string  `json:"toolCalls"`
 	Retries    int       `json:"retries"`
+	Rounded    bool      `json:"rounded,omitempty"` // the tokens are estimates
 
 	Interrupted int `json:"interrupted,omitempty"` // attempts that a crash ended
 }
@@ -189,7 +190,7 @@ func (m *Metrics) wire() *wireMetrics {
 	}
 	return &wireMetrics{
 		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(),
-		TokenUsage: m.Usage, ToolCalls: []string{}, Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted,
+		TokenUsage: m.Usage, ToolCalls: []string{}, Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded,
 	}
 }
 

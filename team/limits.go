@@ -184,7 +184,7 @@ func (c *checker) decideInput(i, j int, g handoff.Grant) handoff.Decision {
 // inputSize names the size of an input: its class, if the caller may not read it.
 func (c *checker) inputSize(in *Input) string {
 	if in.Classification > *c.options.UserAccepts {
-		return "up to " + bytesText(handoff.SizeClass(len(in.Text)))
+		return "up to " + bytesText(sizeOfInput(in, *c.options.UserAccepts))
 	}
 	return bytesText(len(in.Text))
 }
@@ -230,11 +230,11 @@ func (r *run) warnTruncated(of string, x *exchange) {
 			r.warn("more context was cut, and is not listed here; the receipts of the tasks list it")
 			return
 		}
-		from, to := d.CutFrom, d.BytesAfter
-		if d.Before > *r.options.UserAccepts {
-			from, to = handoff.SizeClass(from), handoff.SizeClass(to)
+		upTo := ""
+		if d.Coarse {
+			upTo = "up to "
 		}
-		r.warn(fmt.Sprintf("%s: %s was cut from %s to %s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), bytesText(from), bytesText(to)))
+		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), upTo, bytesText(d.CutFrom), upTo, bytesText(d.BytesAfter)))
 	}
 }
 

@@ -30,6 +30,7 @@ type past struct {
 // before is what there was of one task, or of one step.
 type before struct {
 	usage       llm.Usage
+	rounded     bool // the usage is not exact
 	attempts    int
 	interrupted int
 	number      int // the highest of an attempt
@@ -108,6 +109,7 @@ func (p *past) take(x *event.Exchange) {
 	}
 	b, took := p.of(x.Task), llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}
 	b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+	b.rounded = b.rounded || x.Rounded
 	p.context = p.context.Add(x.Context)
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {
@@ -221,5 +223,5 @@ func (b before) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted; nobody knows when
 		b.end = b.start
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded}
 }

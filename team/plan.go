@@ -75,7 +75,7 @@ type PlannedAgent struct {
 type PlannedInput struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"`
+	Bytes          int                  `json:"bytes"` // a [handoff.SizeClass], if it is above the caller
 	Readers        []task.ID            `json:"readers"`
 }
 
@@ -156,7 +156,7 @@ func (p *Plan) describe(t *Team) {
 	}
 	p.Inputs = make([]PlannedInput, len(p.options().Inputs))
 	for i, in := range p.options().Inputs {
-		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: len(in.Text), Readers: []task.ID{}}
+		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(&in, *p.options().UserAccepts), Readers: []task.ID{}}
 	}
 	g := p.graph
 	p.Tasks = make([]PlannedTask, g.Len())

@@ -12,6 +12,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// A reading is a value as the caller may read it.
+type reading struct {
+	text       string
+	structured string // canonical JSON; empty without a schema
+	partly     bool   // the caller may not see all of the value
+}
+
 // shortTime is how long the gate may check a short text for the caller: a goal,
 // a description, an error.
 const shortTime = 5 * time.Second
@@ -21,48 +28,49 @@ const shortTime = 5 * time.Second
 func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTime)
 	defer cancel()
-	text, _, err := r.toUser(ctx, e, source, now)
-	return text, err
+	seen, err := r.toUser(ctx, e, source, now)
+	return seen.text, err
 }
 
 // toUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
-func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (text, structured string, err error) {
+func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
 	return r.toClearance(ctx, e, source, r.options.recorded(), now)
 }
 
 // toClearance does so for a caller who accepts this label.
-func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (text, structured string, err error) {
+func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
 	if e.Empty() {
-		return "", "", nil
+		return reading{}, nil
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
 		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},
 	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
-		return "", "", err
+		return reading{}, err
 	}
 	gate := handoff.Compartment{Contract: contract}
 	offer := handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
 	d, err := gate.Decide(ctx, &offer, now)
 	if err != nil {
-		return "", "", err
+		return reading{}, err
 	}
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
-		return "", "", err
+		return reading{}, err
 	}
 	s, err := gate.Seal(&offer, &d)
 	if err != nil {
-		return "", "", err
+		return reading{}, err
 	}
 	if d := s.Decision(); s.Withheld() && d.Reason == handoff.ReasonClearance {
-		return withheld(d.Before), "", nil
+		return reading{text: withheld(d.Before), partly: true}, nil
 	} else if s.Withheld() {
-		return "[withheld: " + string(d.Reason) + "]", "", nil
+		return reading{text: "[withheld: " + string(d.Reason) + "]", partly: true}, nil
 	}
-	structured, _ = s.Payload().JSON()
-	return cmp.Or(s.Payload().Text(), structured), structured, nil // where a rule lets only parts through, they are all there is to read
+	structured, _ := s.Payload().JSON()
+	partly := d.Narrowed || d.TextDropped || len(d.Redacted) > 0
+	return reading{cmp.Or(s.Payload().Text(), structured), structured, partly}, nil // where a rule lets only parts through, they are all there is to read
 }
 
 // form asks for everything that there is.

@@ -128,17 +128,17 @@ func sameBut(a, b envelope.Header) bool {
 // repeats reports whether the run repeats another one.
 func (r *run) repeats() bool { return r.options.Replay != nil }
 
-// saved returns what the answer took when it was made, if it was not made by
-// this run, and by which it was.
+// saved returns what the caller is told that the answer took when it was made, if
+// it was not made by this run, and by which it was.
 func (x *exchange) saved() (from string, took llm.Usage) {
 	e := x.recalled
 	if e == nil || x.own && e.From == "" {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, llm.Usage{InputTokens: e.SavedInput, OutputTokens: e.SavedOutput}
+		return e.From, x.usageOf(llm.Usage{InputTokens: e.SavedInput, OutputTokens: e.SavedOutput}, e.Turns)
 	}
-	return x.recalledRun(), llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}
+	return x.recalledRun(), x.usageOf(llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, e.Turns)
 }
 
 // recalledRun is the run whose answer it is: its session says so.
@@ -173,10 +173,11 @@ func (x *exchange) messageIDs() (ids []string) {
 
 // entry returns what a journal keeps of an exchange that has ended.
 func (x *exchange) entry() event.Entry {
+	told := x.usageOf(x.reply.Usage, x.reply.Turns)
 	e := &event.Exchange{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
 		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
-		Input: x.reply.Usage.InputTokens, Output: x.reply.Usage.OutputTokens, Turns: x.reply.Turns,
+		Input: told.InputTokens, Output: told.OutputTokens, Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
 	}
 	if e.Session == "" {
 		e.Session = x.session() // it was refused before there was a contract

@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 )
 
 // A Recorder keeps the record of a run. Record is called before each prompt is
@@ -66,7 +65,7 @@ func (x *exchange) enter(ctx context.Context, r event.Record, sent bool) error {
 	if sent {
 		entries = append(entries, event.Entry{Asked: &event.Asked{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
-			Attempt: x.number, Time: x.start, Bytes: x.sizeTold(r.Prompt.Bytes()), Ahead: x.permit != nil, Messages: x.messageIDs(),
+			Attempt: x.number, Time: x.start, Bytes: x.shownSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
 		}})
 	}
 	b := x.run.ledger.add(x.batch, entries...)
@@ -142,36 +141,10 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 	return list
 }
 
-// handed is a decision as records have it. Of what is above the caller, who
-// reads them, they tell the size by its class.
+// handed returns a decision as records have it, in the form for the caller.
 func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.Handoff {
-	before, after := d.BytesBefore, d.BytesAfter
-	if d.Before > r.options.recorded() {
-		before, after = handoff.SizeClass(before), handoff.SizeClass(after)
-	}
-	h := event.Handoff{
-		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Detail: d.Detail,
-		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: r.team.edges.digest(), Label: d.Before, Delivered: d.After,
-		Before: extent(before, d.Envelope != ""), Redacted: d.Redacted, Revealed: d.Revealed, Translated: d.Translated, Time: now,
-	}
-	h.After = extent(after, d.Crosses())
-	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
-	if d.Crosses() && !d.Narrowed {
-		h.After.Included = []task.Path{task.Whole}
-	}
-	for _, e := range d.Entries {
-		h.Entries = append(h.Entries, handoff.Rule(e.Name))
-	}
-	return h
-}
-
-// extent measures one side of a decision.
-func extent(bytes int, there bool) event.Extent {
-	e := event.Extent{Bytes: bytes, Tokens: handoff.Tokens(bytes)}
-	if there {
-		e.Outputs = 1
-	}
-	return e
+	told := r.decided(d)
+	return event.NewHandoff(&told, session, r.team.edges.digest(), now)
 }
 
 // uses are the events that tell of entries of the policy.

@@ -131,6 +131,11 @@ type Metrics struct {
 	Attempts int
 
 	Interrupted int // attempts that a crash ended, which count in the usage and as no retry
+
+	// Rounded says that Usage has estimates, or classes of tokens: the caller may
+	// not see all of the prompts or replies that it is of. A caller who accepts
+	// every label is told exact numbers.
+	Rounded bool
 }
 
 // A TaskError is why a task failed, or the coordinator's work, in the form

@@ -16,9 +16,10 @@ import (
 // A retelling is a prompt that had context retold before it crossed.
 type retelling struct {
 	receipt *prompt.Receipt // nil if no prompt could be built
-	usage   llm.Usage
-	sent    int // bytes; zero if its agent was not asked
+	usage   llm.Usage       // as the caller is told
+	sent    int             // bytes, as the caller is told; zero if its agent was not asked
 	rulings []handoff.Decision
+	rounded bool // the usage is not exact
 }
 
 // A wish is an offer that must be retold, and what the gate ruled about it.
@@ -92,7 +93,7 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	if s.tells() {
 		x.run.ledger.note(s.entry())
 	}
-	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.reply.Usage, s.sent, s.rulings})
+	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds()})
 	x.worked += s.worked
 	x.broke, x.gone = x.broke || s.broke, x.gone || s.gone
 	return s
@@ -116,9 +117,10 @@ func (s *translator) begun() *Outbox { return nil }
 
 func (s *translator) over(context.Context) {}
 
-// usage returns what an exchange and the retellings before it took.
+// usage returns what the caller is told that an exchange took, with the calls
+// that translated context for it.
 func (x *exchange) usage() llm.Usage {
-	u := x.reply.Usage
+	u := x.usageOf(x.reply.Usage, x.reply.Turns)
 	for _, s := range x.spent {
 		u = u.Add(s.usage)
 	}

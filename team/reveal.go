@@ -89,10 +89,10 @@ const revealTime = 30 * time.Second
 func (r *run) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
 	ctx, cancel := context.WithTimeout(context.Background(), revealTime)
 	defer cancel()
-	got, structured, err := r.toClearance(ctx, e, source, *r.options.UserAccepts, time.Now())
+	seen, err := r.toClearance(ctx, e, source, *r.options.UserAccepts, time.Now())
 	if err != nil {
 		return ""
 	}
-	*text = got
-	return structured
+	*text = seen.text
+	return seen.structured
 }

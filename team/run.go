@@ -159,7 +159,7 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)
 		}
 		r.inputs[i] = e
-		r.made += e.Size()
+		r.made += r.sizeOf(e)
 	}
 	return r, nil
 }

@@ -31,7 +31,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
 			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text), Reused: a.reusedFrom()})
 	}
-	r.made += a.envelope.Size()
+	r.made += r.sizeOf(a.envelope)
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.post(a)
 	r.release(a)
@@ -60,6 +60,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 		return
 	}
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
+	t.Metrics.Rounded = t.Metrics.Rounded || a.rounds()
 	r.context = r.context.Add(a.measured())
 	if a.tells() {
 		r.ledger.add(r.batch, a.entry())

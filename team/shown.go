@@ -1,23 +1,99 @@
 package team
 
 import (
+	"slices"
+
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
-// shown returns a prompt as records of the run hold it. What an agent made, and the
-// policy lets not cross to the caller as a whole, is in none that another agent
-// reads either.
-func (r *run) shown(p prompt.Prompt) prompt.Shown {
-	accepts := r.options.recorded()
+// shown returns a prompt as the caller may see it.
+func (r *run) shown(p prompt.Prompt) prompt.Shown { return p.Show(r.options.recorded(), r.hides()) }
+
+// receiptOf returns the receipt of a prompt as the caller may see it, and how many
+// bytes the prompt has in that form.
+func (r *run) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
+	return p.Told(r.options.recorded(), r.hides())
+}
+
+// hides returns the sources of prompts that the policy hides from the caller,
+// whatever their label; nil without a policy.
+func (r *run) hides() func(*prompt.Source) bool {
 	if r.team.edges == nil {
-		return p.Show(accepts, nil)
+		return nil
 	}
-	return p.Show(accepts, func(s *prompt.Source) bool {
-		d := s.Decision
-		return d != nil && d.From != handoff.User && !crossesWhole(r.team.edges.between(d.From, handoff.User), d, accepts)
-	})
+	return func(s *prompt.Source) bool { return s.Decision != nil && !r.sees(s.Decision) }
+}
+
+// sees reports whether the caller may see the whole value that a decision is
+// about: its label is within the caller's clearance, and the policy lets the
+// caller have all that its producer makes.
+func (r *run) sees(d *handoff.Decision) bool {
+	accepts := r.options.recorded()
+	if d.Before > accepts {
+		return false
+	}
+	return r.team.edges == nil || d.From == handoff.User || crossesWhole(r.team.edges.between(d.From, handoff.User), d, accepts)
+}
+
+// decided returns a decision as the caller may see it.
+func (r *run) decided(d *handoff.Decision) handoff.Decision {
+	switch {
+	case r.sees(d):
+		return *d
+	case d.To == handoff.User:
+		return d.Delivered()
+	}
+	return d.Outline()
+}
+
+// sizeOfInput returns what a viewer with this clearance is told of the size of
+// an input.
+func sizeOfInput(in *Input, accepts label.Classification) int {
+	if in.Classification > accepts {
+		return handoff.SizeClass(max(len(in.Text), 1))
+	}
+	return len(in.Text)
+}
+
+// sizeOf returns what the caller is told of the size of an envelope: the exact
+// size only of what the caller may see whole.
+func (r *run) sizeOf(e *envelope.Envelope) int {
+	if r.sees(&handoff.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
+		return e.Size()
+	}
+	return handoff.SizeClass(max(e.Size(), 1))
+}
+
+// usageOf returns what the caller is told of the tokens that a model call with
+// the exchange's prompt took. If the caller may not see the whole prompt, its
+// tokens are estimated from the prompt as shown; those of a reply that the
+// caller may not see are a class.
+func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
+	if x.hidden && u.InputTokens > 0 {
+		u.InputTokens = handoff.Tokens(x.shownSize) * max(turns, 1)
+	}
+	if x.hidesReply() {
+		u.OutputTokens = handoff.TokenClass(u.OutputTokens)
+	}
+	return u
+}
+
+// rounds reports whether the tokens that the caller is told are not exact.
+func (x *exchange) rounds() bool {
+	return x.usage() != (llm.Usage{}) && (x.hidden || x.hidesReply() || slices.ContainsFunc(x.spent, func(s retelling) bool { return s.rounded }))
+}
+
+// hidesReply reports whether the caller may not see all that the agent replied.
+func (x *exchange) hidesReply() bool {
+	reply := handoff.Decision{From: x.caps.Agent, Before: x.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
+	if x.envelope != nil {
+		reply.Before = x.envelope.Classification()
+	}
+	return x.partly || !x.run.sees(&reply)
 }
 
 // crossesWhole reports whether what a decision is about crosses as a whole, and

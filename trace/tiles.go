@@ -7,6 +7,17 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
+// Open gives a prompt its words from elsewhere: the pieces of both texts as its
+// viewer may see them. Pieces that are not those of its sources change nothing.
+func (p *Prompt) Open(system, text []prompt.Piece) {
+	open := Prompt{Shown: prompt.Shown{Receipt: new(prompt.Receipt), System: system, Text: text}}
+	*open.Receipt = *p.Receipt
+	open.Receipt.System, open.Receipt.Text = nil, nil
+	if complete(&open); check(&open) == nil {
+		p.Shown = open.Shown
+	}
+}
+
 // complete gives the receipt of a prompt the ranges that stand with its pieces.
 func complete(p *Prompt) {
 	r := p.Receipt

@@ -45,6 +45,7 @@ type billRow struct {
 	Calls       int       `json:"calls"` // prompts that were answered or failed
 	Failed      int       `json:"failed,omitempty"`
 	Interrupted int       `json:"interrupted,omitempty"` // of which the tokens are estimated
+	Rounded     int       `json:"rounded,omitempty"`     // of which the tokens are rounded, since the viewer may not see prompt or reply
 	Reused      int       `json:"reused,omitempty"`      // that were not sent
 	Usage       llm.Usage `json:"tokenUsage"`
 	Saved       llm.Usage `json:"saved,omitzero"`
@@ -90,6 +91,9 @@ func (b *bill) exchange(t *storedTask, x *event.Exchange) {
 	case !x.Completed():
 		r.Failed = 1
 	}
+	if x.Rounded && x.From == "" {
+		r.Rounded = 1
+	}
 	b.add(t, x.Agent, x.Model, r)
 }
 
@@ -122,6 +126,7 @@ func rowOf(list *[]*billRow, id task.ID, title, agent, model string) *billRow {
 // take adds another row to this one.
 func (r *billRow) take(o *billRow) {
 	r.Calls, r.Failed, r.Interrupted, r.Reused = r.Calls+o.Calls, r.Failed+o.Failed, r.Interrupted+o.Interrupted, r.Reused+o.Reused
+	r.Rounded += o.Rounded
 	r.Usage, r.Saved = r.Usage.Add(o.Usage), r.Saved.Add(o.Saved)
 	r.cost, r.SavedCost, r.unpriced = r.cost+o.cost, r.SavedCost+o.SavedCost, r.unpriced || o.unpriced
 }
@@ -132,7 +137,7 @@ func (b *bill) write(w io.Writer) {
 	table := newRows(w, "").within(b.room)
 	table.row("task", "agent", "model", "calls", "tokens in", "out", "cost", "")
 	for _, r := range b.Rows {
-		table.row(table.title(r.Title), cleanLine(r.Agent), cmp.Or(cleanLine(r.Model), "-"), number(r.Calls), r.input(), number(r.Usage.OutputTokens), r.price(), r.remarks())
+		table.row(table.title(r.Title), cleanLine(r.Agent), cmp.Or(cleanLine(r.Model), "-"), number(r.Calls), r.input(), r.output(), r.price(), r.remarks())
 	}
 	table.flush()
 	sums := func(what string, list []*billRow, name func(*billRow) string) {
@@ -140,7 +145,7 @@ func (b *bill) write(w io.Writer) {
 		table := newRows(w, "")
 		table.row(what, "calls", "tokens in", "out", "cost", "")
 		for _, r := range list {
-			table.row(cmp.Or(cleanLine(name(r)), "-"), number(r.Calls), r.input(), number(r.Usage.OutputTokens), r.price(), r.remarks())
+			table.row(cmp.Or(cleanLine(name(r)), "-"), number(r.Calls), r.input(), r.output(), r.price(), r.remarks())
 		}
 		table.flush()
 	}
@@ -154,7 +159,7 @@ func (b *bill) sum() string {
 	t := b.Total
 	text := "sum: " + plural(t.Calls, "call")
 	before := ", "
-	if t.Interrupted > 0 {
+	if t.Interrupted+t.Rounded > 0 {
 		before = ", ~"
 	}
 	text += cmp.Or(tokens(t.Usage.InputTokens, t.Usage.OutputTokens, before), ", no tokens counted")
@@ -169,18 +174,29 @@ func (b *bill) sum() string {
 	if t.Interrupted > 0 {
 		text += fmt.Sprintf("; the tokens of %s are an estimate", plural(t.Interrupted, "interrupted call"))
 	}
+	if t.Rounded > 0 {
+		text += fmt.Sprintf("; the tokens of %s are rounded, since you may not see all of their prompts or replies", plural(t.Rounded, "call"))
+	}
 	if t.Reused > 0 {
 		text += fmt.Sprintf("; %s reused%s", plural(t.Reused, "answer"), t.savings())
 	}
 	return text
 }
 
-// input is what the prompts had, with a mark if nobody counted all of it.
+// input is the number of tokens of the prompts, marked if it is not exact.
 func (r *billRow) input() string {
-	if r.Interrupted > 0 {
+	if r.Interrupted+r.Rounded > 0 {
 		return "~" + number(r.Usage.InputTokens)
 	}
 	return number(r.Usage.InputTokens)
+}
+
+// output is the number of tokens of the replies, marked if it is not exact.
+func (r *billRow) output() string {
+	if r.Rounded > 0 {
+		return "~" + number(r.Usage.OutputTokens)
+	}
+	return number(r.Usage.OutputTokens)
 }
 
 func (r *billRow) price() string {

@@ -37,7 +37,7 @@ sent. With --contains it says where a text occurs, and who brought it in. TASK i
 a title, a key or an id, or a step of the coordinator; one of the newest run may
 stand alone. What is above the clearance
 of whoever the run was for is not shown: of it explain says the source, the label
-and the length.`,
+and the length as a class (up to 1, 4, 16 KiB and so on), and positions count so.`,
 		Example: `  runteam explain                              the newest run
   runteam explain 0195c3a1 "Score fraud"
   runteam explain --contains "policy 4417"

@@ -100,7 +100,7 @@ func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
 	}
 	_, stdout, _ := explainHere("", claims, "score")
 	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
-	require.Contains(t, stdout, "[not shown: 27 bytes]")
+	require.Contains(t, stdout, "[not shown: up to 1.0 KB]")
 	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
 	require.Contains(t, stdout, "occurs in nothing that may be shown")
 	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
@@ -304,7 +304,7 @@ replies:
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "result of Rate from vault, internal (was secret)")
 	require.Contains(t, got.stdout, "score-for-clerk")
-	require.Contains(t, got.stdout, "[not shown: 11 bytes]")
+	require.Contains(t, got.stdout, "[not shown: up to 1.0 KB]")
 	require.Contains(t, got.stdout, "│ [envelope ****")
 	require.NotContains(t, got.stdout, `"score"`)
 	require.Empty(t, got.stderr)

@@ -69,7 +69,7 @@ func (p *explainedPrompt) write(w io.Writer) {
 	if p.Attempt > 0 {
 		fmt.Fprintf(w, " · attempt %d", p.Attempt)
 	}
-	fmt.Fprintf(w, " · %s · %s\n", p.Classification, size(p.Bytes))
+	fmt.Fprintf(w, " · %s · %s\n", p.Classification, p.extent())
 	if len(p.System) > 0 {
 		fmt.Fprint(w, "  system prompt\n")
 		writePieces(w, p.System)
@@ -92,6 +92,15 @@ func (p *explainedPrompt) write(w io.Writer) {
 	if all := p.Absent.names(); len(all) > 0 {
 		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", listed(all, maxAbsent))
 	}
+}
+
+// extent is how long the prompt is, as far as its viewer is told.
+func (p *explainedPrompt) extent() string {
+	hidden := func(at explainedPiece) bool { return at.Withheld }
+	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
+		return "up to " + size(p.Bytes)
+	}
+	return size(p.Bytes)
 }
 
 // maxAbsent is how much of what was not sent is named in text; JSON has all.
@@ -135,10 +144,13 @@ func writeRange(w io.Writer, pieces []explainedPiece) {
 	fmt.Fprintf(w, "%15s  %s\n", fmt.Sprintf("%d–%d", first.Start, last.End), from)
 	var text strings.Builder
 	for i := range pieces {
-		if p := &pieces[i]; p.Withheld {
-			fmt.Fprintf(&text, "[not shown: %s]", plural(int(p.End-p.Start), "byte"))
-		} else {
+		switch p := &pieces[i]; {
+		case !p.Withheld:
 			text.WriteString(p.Words)
+		case p.Part == prompt.PartHeading:
+			text.WriteString("[not shown]")
+		default:
+			fmt.Fprintf(&text, "[not shown: up to %s]", size(int(p.End-p.Start)))
 		}
 	}
 	body := text.String()

@@ -95,7 +95,7 @@ type shownExchange struct {
 	Started  time.Time      `json:"startedAt,omitzero"`
 	Ended    time.Time      `json:"endedAt,omitzero"`
 	Usage    llm.Usage      `json:"tokenUsage"`
-	Estimate bool           `json:"estimated,omitempty"` // nobody counted the tokens
+	Estimate bool           `json:"estimated,omitempty"` // the tokens were not counted, or are rounded
 	Turns    int            `json:"turns,omitempty"`
 	Context  *event.Context `json:"context,omitempty"`
 	Reused   string         `json:"reused,omitempty"`
@@ -200,7 +200,7 @@ func (k *storedRun) task(id task.ID) *shownTask {
 	for _, x := range s.exchanges {
 		e := shownExchange{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
-			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Turns: x.Turns, Reused: x.From,
+			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Estimate: x.Rounded, Turns: x.Turns, Reused: x.From,
 		}
 		if x.Part == "" {
 			e.Context = &x.Context

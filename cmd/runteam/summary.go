@@ -75,7 +75,23 @@ func totals(res *team.Result) string {
 	case res.Goal != "" && res.Output == "":
 		text += ", no answer"
 	}
-	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, "; ")
+	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, about(res, "; "))
+}
+
+// about is what stands before numbers of tokens or bytes of a run: with a mark if
+// some of them are rounded, since the caller may not see what they are of.
+func about(res *team.Result, before string) string {
+	for i := range res.Tasks {
+		if res.Tasks[i].Metrics.Rounded {
+			return before + "~"
+		}
+	}
+	for i := range res.Steps {
+		if res.Steps[i].Metrics.Rounded {
+			return before + "~"
+		}
+	}
+	return before
 }
 
 // receipt says what of all context was sent.

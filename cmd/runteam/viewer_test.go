@@ -40,9 +40,16 @@ var patientResult = `{"cards":["4111 1111 1111 1111","5500 0055 5555 5559"],"cod
 
 // aboveViewer is what a viewer below the label must find nowhere.
 var aboveViewer = map[string]*regexp.Regexp{
-	"a free text":     regexp.MustCompile(`noteword`),
-	"a bounded value": regexp.MustCompile(`qkplcode`),
-	"an enum value":   regexp.MustCompile(`kind\\*":\\*"zebrakind`),
+	"a free text":                regexp.MustCompile(`noteword`),
+	"a bounded value":            regexp.MustCompile(`qkplcode`),
+	"an enum value":              regexp.MustCompile(`kind\\*":\\*"zebrakind`),
+	"the name of a member":       regexp.MustCompile(`[^"]/hivcanary|"/hivcanary|\\"hivcanary\\":true`),
+	"paths of members":           regexp.MustCompile(`fields(Included|Excluded)":\["/|"(kept|dropped|unmatched)":`),
+	"counts of redacted values":  regexp.MustCompile(`"redacted":\{|redacted [0-9]|[1-9][0-9]* values? redacted|"redacted":[1-9]`),
+	"a count of control tokens":  regexp.MustCompile(`broken [0-9]|"broken":[0-9]`),
+	"how much was cut":           regexp.MustCompile(`, cut [0-9]|cutFrom":[0-9]|cut from`),
+	"the exact size of a result": regexp.MustCompile(fmt.Sprintf(`\b(%d|%d|%d)\b`, len(patientResult), len(patientResult)/4, len(patientResult)/4+1)),
+	"a number of tokens":         regexp.MustCompile(`\b(71117|81119)\b|71,117|81,119`),
 }
 
 // A crossing is one combination: how a result is translated on its way, which
@@ -187,9 +194,9 @@ func requireHidden(t *testing.T, where, text string) {
 }
 
 // G50: whatever translates a result on its way and whatever declassifier lowers
-// it, a viewer below its label finds no value of it in the trace, the events, the
-// log, the result, explain and show; and of a secret result the journal without
-// a key holds none.
+// it, a viewer below its label learns no value, no member, no count and no exact
+// size from the trace, the events, the log, the result, explain and show; and of
+// a secret result the journal without a key holds none of these.
 func TestG50EveryTranslationBesideEveryDeclassifier(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
