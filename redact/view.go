@@ -1,6 +1,9 @@
 package redact
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // A view is another form of a text, in which the detectors look for spans too, with the way back to the text.
 type view struct {
@@ -10,10 +13,19 @@ type view struct {
 }
 
 // A piece of a view begins at offset at and ends where the next one begins. It shows the text from offset from on: byte
-// for byte, or as a whole what stands up to offset to.
+// for byte, or as a whole what stands up to offset to. A hostile text has as many pieces as characters, so they are
+// small.
 type piece struct {
-	at, from, to int
+	at, from, to uint32
 	whole        bool
+}
+
+// newPiece panics for offsets that a piece cannot hold: then the text is withheld.
+func newPiece(at, from, to int, whole bool) piece {
+	if max(at, from, to) > math.MaxUint32 {
+		panic("redact: text too long")
+	}
+	return piece{uint32(at), uint32(from), uint32(to), whole}
 }
 
 func (v *view) reset() { v.text, v.pieces, v.read = v.text[:0], v.pieces[:0], 0 }
@@ -21,7 +33,7 @@ func (v *view) reset() { v.text, v.pieces, v.read = v.text[:0], v.pieces[:0], 0 
 // keep appends text up to offset to as it stands.
 func (v *view) keep(text string, to int) {
 	if to > v.read {
-		v.pieces = append(v.pieces, piece{at: len(v.text), from: v.read, to: to})
+		v.pieces = append(v.pieces, newPiece(len(v.text), v.read, to, false))
 		v.text = append(v.text, text[v.read:to]...)
 		v.read = to
 	}
@@ -30,16 +42,16 @@ func (v *view) keep(text string, to int) {
 // put begins a piece that stands for the next bytes of the text up to offset to; the caller appends what it shows to
 // v.text. Nothing appended means left out.
 func (v *view) put(to int) {
-	if n := len(v.pieces); n > 0 && v.pieces[n-1].at == len(v.text) { // the last one was left out
+	if n := len(v.pieces); n > 0 && int(v.pieces[n-1].at) == len(v.text) { // the last one was left out
 		v.pieces = v.pieces[:n-1]
 	}
-	v.pieces = append(v.pieces, piece{len(v.text), v.read, to, true})
+	v.pieces = append(v.pieces, newPiece(len(v.text), v.read, to, true))
 	v.read = to
 }
 
 // end takes away the last piece if it shows nothing.
 func (v *view) end() {
-	if n := len(v.pieces); n > 0 && v.pieces[n-1].at == len(v.text) {
+	if n := len(v.pieces); n > 0 && int(v.pieces[n-1].at) == len(v.text) {
 		v.pieces = v.pieces[:n-1]
 	}
 }
@@ -53,12 +65,12 @@ func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // origin returns where in the text the span from start to end of the view comes from.
 func (v *view) origin(start, end int) (from, to int) {
 	p := v.piece(start)
-	if from = p.from; !p.whole {
-		from += start - p.at
+	if from = int(p.from); !p.whole {
+		from += start - int(p.at)
 	}
 	p = v.piece(end - 1)
-	if to = p.to; !p.whole {
-		to = p.from + end - p.at
+	if to = int(p.to); !p.whole {
+		to = int(p.from) + end - int(p.at)
 	}
 	return from, to
 }
@@ -68,7 +80,7 @@ func (v *view) piece(i int) piece {
 	lo, hi := 0, len(v.pieces)
 	for lo < hi { // the first that begins behind i
 		mid := (lo + hi) / 2
-		if v.pieces[mid].at <= i {
+		if int(v.pieces[mid].at) <= i {
 			lo = mid + 1
 		} else {
 			hi = mid
