@@ -2,7 +2,7 @@
 GO ?= go
 FUZZTIME ?= 30s
 
-.PHONY: all build test lint race bench bench-journal corpora fuzz examples tidy
+.PHONY: all build test lint race bench bench-journal soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -36,6 +36,10 @@ bench-journal:
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume)$$' -benchtime 3x
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
+
+# Twenty processes on one journal, of which five are killed at random moments.
+soak-journal:
+	SOAK=1 $(GO) test ./journal -run 'ManyProcesses' -count 1 -v -timeout 20m
 
 # What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
 corpora:
