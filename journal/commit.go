@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"time"
 
 	"github.com/runteam/runteam/audit"
@@ -31,6 +32,9 @@ type draft struct {
 // add adds an order to the lines of its run.
 func (c *commit) add(o *order) {
 	r := o.run
+	if errors.Is(o.err, ErrShared) {
+		return // what was taken before stays, and can be closed
+	}
 	if r.err != nil || o.err != nil {
 		if r.err == nil {
 			r.err = o.err

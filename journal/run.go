@@ -11,8 +11,13 @@ import (
 	"github.com/runteam/runteam/trace"
 )
 
-// A Run is a run that is being written. It is what a team needs of a journal,
-// and safe for concurrent use. [Journal.Begin] and [Journal.Resume] make one.
+// ErrShared reports a [Run] that two runs of a team were given. Nothing of either
+// is taken from then on: nobody could tell whose it is.
+var ErrShared = errors.New("two runs of a team write to one run of the journal: take one of Journal.Begin or Journal.Resume for each")
+
+// A Run is a run that is being written. It is what one run of a team needs of a
+// journal, and safe for concurrent use. [Journal.Begin] and [Journal.Resume] make
+// one.
 type Run struct {
 	j       *Journal
 	row     runRow
@@ -22,6 +27,8 @@ type Run struct {
 	info   Info
 	head   audit.Head // of what is durable
 	closed bool
+	begun  bool // a team has begun to write it
+	shared bool // a second one has, so nothing more is taken
 
 	// These belong to the pen.
 	lines *trace.Lines
@@ -129,8 +136,17 @@ func (r *Run) Append(entries []event.Entry, done func(error)) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed && o.err == nil {
+	for i := range entries {
+		if entries[i].Begin != nil {
+			r.begun, r.shared = true, r.begun
+		}
+	}
+	switch {
+	case o.err != nil:
+	case r.closed:
 		o.err = ErrClosed
+	case r.shared:
+		o.err = ErrShared
 	}
 	r.j.pen.put(o)
 }
