@@ -34,7 +34,12 @@ func loadDigestKey(path string, random io.Reader, create bool) (*digester, error
 
 // readKeyFile returns the key in a file that nobody but its owner can read.
 func readKeyFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	in, err := openPlain(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	info, err := in.Stat()
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -44,7 +49,7 @@ func readKeyFile(path string) ([]byte, error) {
 	if mode := info.Mode().Perm(); mode&^0o600 != 0 && runtime.GOOS != "windows" { // which has no modes
 		return nil, fmt.Errorf("the key file %s has mode %04o, so that others may have read it: `chmod 600` it if nobody else could", path, mode)
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(in, 4<<10))
 	if err != nil {
 		return nil, unreadable(err)
 	}

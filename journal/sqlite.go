@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -112,6 +111,9 @@ func (f *file) open(ctx context.Context) (err error) {
 // look refuses a file before anything opens it that could change it, and
 // reports whether there are runs in it.
 func (f *file) look(ctx context.Context) (used bool, err error) {
+	if err := checkFiles(f.path); err != nil {
+		return false, err
+	}
 	head, err := readHead(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly:
@@ -164,14 +166,11 @@ func (f *file) ask(ctx context.Context) (used bool, err error) {
 const headBytes = 100
 
 func readHead(path string) ([]byte, error) {
-	in, err := os.Open(path)
+	in, err := openPlain(path)
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	defer in.Close() //nolint:errcheck // nothing was written
-	if info, err := in.Stat(); err != nil || info.IsDir() {
-		return nil, cmp.Or(err, fmt.Errorf("it is a folder: give a file in it"))
-	}
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(in, head)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -243,6 +242,9 @@ func (f *file) patiently(ctx context.Context, do func() error) error {
 	}, backoff.WithMaxElapsedTime(f.o.busy), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: time.Millisecond, Multiplier: 1.5, MaxInterval: 20 * time.Millisecond, RandomizationFactor: 0.5,
 	}))
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the driver does not know the cause
+		return context.Cause(ctx)
+	}
 	return err
 }
 

@@ -103,17 +103,19 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 }
 
 // readInput reads a file of the user's choice: it may be anywhere, or a pipe that
-// the process was given as /dev/fd/N, and "-" is standard input. Its stored copy is taken if it is gone.
+// the process was given as /dev/fd/N, and "-" is standard input. Its
+// stored copy is taken if the file is gone, or is to be taken instead.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
 	copied := l.standIn(path)
 	if path == "" {
 		copied = nil // that of the working directory's spec
 	}
 	text, err := "", error(nil)
-	if copied == nil || path != "-" {
+	instead := copied != nil && (path == "-" || copied.Instead)
+	if !instead {
 		text, err = l.inputFile(path)
 	}
-	if copied != nil && (path == "-" || errors.Is(err, errNoCopy) || errors.Is(err, fs.ErrNotExist)) {
+	if copied != nil && (instead || errors.Is(err, errNoCopy) || errors.Is(err, fs.ErrNotExist)) {
 		text, err = copyText(copied, maxInput)
 	} else {
 		copied = nil

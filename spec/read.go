@@ -197,12 +197,20 @@ func limitFor(path string) int {
 	return maxJSON
 }
 
-// inFolder returns the spec of a folder.
-func (l *loader) inFolder(dir string) (string, error) {
+// InFolder returns the path of the spec in a folder, if there is one.
+func InFolder(dir string) (path string, found bool) {
 	for _, name := range fileNames {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
-			return filepath.Join(dir, name), nil
+			return filepath.Join(dir, name), true
 		}
+	}
+	return dir, false
+}
+
+// inFolder returns the path of the spec in a folder.
+func (l *loader) inFolder(dir string) (string, error) {
+	if path, found := InFolder(dir); found {
+		return path, nil
 	}
 	return dir, fmt.Errorf("%w: the folder has no team.yaml, team.yml or team.json", ErrNotFound)
 }

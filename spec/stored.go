@@ -21,6 +21,9 @@ type StoredFile struct {
 	Text    string               `json:"text"`              // without credentials
 	Label   label.Classification `json:"label"`             // the highest of what stands in it, at least internal
 	Without []string             `json:"without,omitempty"` // the keys whose values were taken out, and the placeholders of other secrets
+
+	// Instead takes the copy of an input's file even if the file exists.
+	Instead bool `json:"-"`
 }
 
 // String names the file and shows nothing of its text.

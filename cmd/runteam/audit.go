@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,21 +94,21 @@ func (s *auditing) options(a *app, headGiven, fileGiven bool) (o audit.VerifyOpt
 	if fileGiven && s.keyFile == "" {
 		return o, usageError("--key-file is empty")
 	}
-	o.Key, err = a.auditKey(s.keyFile)
+	o.Key, err = a.auditKey("key-file", s.keyFile)
 	return o, err
 }
 
-// auditKey returns the key of a record, from a file, or without one from the
-// environment. A line feed at its end is the editor's. No key is nil.
-func (a *app) auditKey(file string) ([]byte, error) {
+// auditKey returns the key of a record, from the file that a flag names, or
+// without one from the environment. A line feed at its end is the editor's. No key is nil.
+func (a *app) auditKey(flag, file string) ([]byte, error) {
 	from := envAuditKey
 	text, _ := a.lookup(envAuditKey)
 	if file != "" {
-		raw, err := os.ReadFile(file)
+		read, err := readKeyFile(flag, file)
 		if err != nil {
-			return nil, fmt.Errorf("--key-file: %w", err)
+			return nil, err
 		}
-		from, text = file, string(raw)
+		from, text = file, read
 	} else if text == "" {
 		return nil, nil
 	}
@@ -157,9 +154,9 @@ const runName = "run "
 func (s *auditing) verifyFile(cmd *cobra.Command, a *app, o audit.VerifyOptions) (r audit.Report, name string, err error) {
 	in := a.stdin
 	if s.run != "-" {
-		file, err := os.Open(s.run)
+		file, err := openInput(cmd.Context(), s.run)
 		if err != nil {
-			return r, "", err
+			return r, "", unread(s.run, plainly(err))
 		}
 		defer file.Close()
 		in = file
@@ -203,19 +200,6 @@ func unread(path string, err error) error {
 		k = kindRuntime
 	}
 	return &fault{kind: k, err: fmt.Errorf("%s: %w", path, err)}
-}
-
-// until reads until its context ends.
-type until struct {
-	ctx context.Context //nolint:containedctx // the reader lives for one call
-	r   io.Reader
-}
-
-func (u until) Read(p []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
-	}
-	return u.r.Read(p)
 }
 
 // auditSentence is the answer for people: what it is worth, for which lines.

@@ -153,7 +153,7 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 		{[]string{"audit", "verify", "keyed", "--key-file", ""}, "usage", "--key-file is empty"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "short"}, "usage", "the key in short has 15 bytes: a key has 16 or more"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "none"}, "usage", "the key in none has 0 bytes"},
-		{[]string{"audit", "verify", "keyed", "--key-file", "missing"}, "io", "--key-file: open missing"},
+		{[]string{"audit", "verify", "keyed", "--key-file", "missing"}, "io", "--key-file missing: no such file"},
 		{[]string{"audit", "verify", "missing"}, "io", "missing: there is no such file; as a run: there is no journal"},
 		{[]string{"audit", "verify", "."}, "io", ".: read line 1: "},
 		{[]string{"audit", "verify", "keyed", "--hed", "x"}, "usage", "did you mean --head?"},

@@ -109,7 +109,7 @@ func folder(t *testing.T, files map[string]string) string {
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // as a key must be
 	}
 	return dir
 }

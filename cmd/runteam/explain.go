@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -98,7 +97,7 @@ func (a *app) explain(cmd *cobra.Command, e *explaining) error {
 // trace returns the record: of a file, or of a run of the journal.
 func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 	if e.path != "" {
-		return e.read(a.stdin)
+		return e.read(cmd.Context(), a.stdin)
 	}
 	j, err := e.open(cmd, a)
 	if err != nil {
@@ -140,22 +139,22 @@ func (e *explaining) ofNewest(ctx context.Context, j *journal.Journal) *trace.Tr
 }
 
 // read reads the trace of a file.
-func (e *explaining) read(stdin io.Reader) (*trace.Trace, error) {
+func (e *explaining) read(ctx context.Context, stdin io.Reader) (*trace.Trace, error) {
 	in := stdin
 	if e.path != "-" {
-		file, err := os.Open(e.path)
+		file, err := openInput(ctx, e.path)
 		if err != nil {
-			return nil, &fault{kind: kindIO, err: fmt.Errorf("%s: %w", e.path, plainly(err))}
+			return nil, unread(e.path, plainly(err))
 		}
 		defer file.Close()
 		in = file
 	}
-	t, err := trace.Read(in)
+	t, err := trace.Read(until{ctx, in})
 	switch {
 	case errors.Is(err, trace.ErrFormat):
 		return nil, &fault{kind: kindValidation, err: fmt.Errorf("%s: %w", e.path, err)}
 	case err != nil:
-		return nil, &fault{kind: kindIO, err: fmt.Errorf("%s: %w", e.path, plainly(err))}
+		return nil, unread(e.path, plainly(err))
 	}
 	return t, nil
 }

@@ -106,11 +106,11 @@ func (a *app) journalKey(file string) ([]byte, error) {
 	from := envJournalKey
 	text, _ := a.lookup(envJournalKey)
 	if file != "" {
-		raw, err := os.ReadFile(file)
+		read, err := readKeyFile("journal-key", file)
 		if err != nil {
-			return nil, &fault{kind: kindIO, err: fmt.Errorf("--journal-key %s: %w", file, plainly(err))}
+			return nil, err
 		}
-		from, text = "--journal-key "+file, string(raw)
+		from, text = "--journal-key "+file, read
 	} else if text == "" {
 		return nil, nil
 	}
@@ -154,7 +154,12 @@ func namedJournal(path string, why purpose) error {
 	bad := func(text string) error {
 		return &fault{kind: kindIO, err: fmt.Errorf("--journal %s: %s", path, text)}
 	}
-	at, err := os.Stat(path)
+	if folder := filepath.Dir(path); filepath.Base(folder) == journalFolder {
+		if err := journal.CheckFolder(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unopened(err, why)
+		}
+	}
+	at, err := os.Lstat(path)
 	switch {
 	case err == nil && at.IsDir():
 		return bad("it is a folder: name a file in it")
@@ -182,8 +187,8 @@ func (a *app) journalFolder() (folder string, found bool, err error) {
 	root := repository(here)
 	for dir := here; ; dir = filepath.Dir(dir) {
 		folder = filepath.Join(dir, journalFolder)
-		if at, err := os.Stat(folder); err == nil && at.IsDir() {
-			return a.shorter(here, folder), true, nil
+		if at, err := os.Lstat(folder); err == nil && (at.IsDir() || at.Mode()&fs.ModeSymlink != 0) {
+			return a.shorter(here, folder), true, journal.CheckFolder(folder)
 		}
 		if dir == root {
 			return a.shorter(here, filepath.Join(here, journalFolder)), false, nil
@@ -220,7 +225,7 @@ func makeFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if at, err := os.Stat(folder); err != nil || !at.IsDir() {
+	if at, err := os.Lstat(folder); err != nil || !at.IsDir() {
 		return errors.Join(err, errors.New("there is a file of this name"))
 	}
 	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -33,9 +33,11 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `resume takes up a run of the journal: the last one, or the one whose id begins
 with RUN. What completed is not asked for again, unless what its agent would see
 has changed since; what failed, was skipped or was interrupted runs again. The
-spec and its files are read from where they were, or, if they are gone or came
-from standard input, from the copies in the journal. Flags are those of the run,
-unless they are given anew.`,
+spec and the files in its folder are read from where they were. If the spec is
+gone or came from standard input, all is read from the copies in the journal. A
+file outside the folder of the spec is read only if a flag of this command names
+it; of an input the copy is taken otherwise. Flags are those of the run, unless
+they are given anew.`,
 		Example: `  runteam resume                               the last run of this folder's journal
   runteam resume 1f3c                          the one whose id begins so
   runteam resume 1f3c --model gpt-4o           with another model: what it affects is asked again
@@ -46,6 +48,8 @@ unless they are given anew.`,
 		},
 	}
 	j.source.flags(cmd)
+	j.mergeFlags(cmd)
+	cmd.Flags().StringVar(&j.coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
 	j.stage.flags(cmd)
 	j.limits.flags(cmd, "the work of this command")
 	j.viewFlags(cmd)
@@ -77,7 +81,7 @@ func (a *app) resume(cmd *cobra.Command, j *job, run string) error {
 		return err
 	}
 	defer again.journal.Close() //nolint:errcheck // what of it matters, the run has said
-	if err := j.takeUp(cmd, again); err != nil {
+	if err := j.takeUp(cmd, a, again); err != nil {
 		return err
 	}
 	return a.runJob(cmd, j)

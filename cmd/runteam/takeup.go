@@ -15,7 +15,7 @@ import (
 )
 
 // takeUp asks for a run as it was asked for, but for what flags say anew.
-func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
+func (j *job) takeUp(cmd *cobra.Command, a *app, again *resumption) error {
 	m := again.memory
 	if err := j.moveTo(m); err != nil {
 		return err
@@ -26,9 +26,13 @@ func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
 		return err
 	}
 	was.storedOnly, was.environment = j.storedOnly, own.environment
+	was.team, was.orchestrator, was.coordinator = cmp.Or(own.team, was.team), cmp.Or(own.orchestrator, was.orchestrator), cmp.Or(own.coordinator, was.coordinator)
+	if err := a.confine(cmd.Context(), m, &was, &own); err != nil {
+		return err
+	}
 	was.inputs, was.params = replaced(was.inputs, own.inputs), replaced(was.params, own.params)
 	was.models = append(slices.Clone(was.models), own.models...)
-	if slices.ContainsFunc(own.inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.path != "-" {
+	if slices.ContainsFunc(own.inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.path != "-" && !was.storedOnly {
 		was.stored = slices.DeleteFunc(was.stored, func(s spec.StoredFile) bool { return s.Path == "-" }) // somebody writes it again
 	}
 	j.source = was
@@ -44,7 +48,7 @@ func (j *job) takeUp(cmd *cobra.Command, again *resumption) error {
 		j.reuse.on, j.reuse.given = *m.Reuse, true
 	}
 	j.reuse.fresh = append(again.undone(m.Fresh), j.reuse.fresh...)
-	again.anew = len(own.inputs)+len(own.params)+len(own.models) > 0
+	again.anew = len(own.inputs)+len(own.params)+len(own.models)+len(own.team)+len(own.orchestrator)+len(own.coordinator) > 0
 	j.command, j.again = again.stored.Info.Command, again
 	return nil
 }
@@ -99,7 +103,7 @@ func (j *job) moveTo(m *remembered) error {
 
 // anchor makes the paths that flags name lead from anywhere where they lead from here.
 func (j *job) anchor(here string) error {
-	for _, path := range []*string{&j.script, &j.trace.file.path, &j.trace.anchor.path, &j.trace.keyFile} {
+	for _, path := range []*string{&j.script, &j.trace.file.path, &j.trace.anchor.path, &j.trace.keyFile, &j.team, &j.orchestrator, &j.coordinator} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(here, *path)
 		}

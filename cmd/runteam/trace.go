@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -83,11 +81,7 @@ func (t *tracing) key(given bool, a *app) ([]byte, error) {
 	if given && t.keyFile == "" {
 		return nil, usageError("--audit-key is empty: name a file")
 	}
-	key, err := a.auditKey(t.keyFile)
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, &fault{kind: kindIO, err: fmt.Errorf("--audit-key %s: %w", t.keyFile, at.Err)}
-	}
-	return key, err
+	return a.auditKey("audit-key", t.keyFile)
 }
 
 // optionsOf says what a trace is of.

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+// openInput opens a file that an argument names, which may be a pipe. A wait for
+// the other end of the pipe ends with the context.
+func openInput(ctx context.Context, path string) (*os.File, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		file, err := os.Open(path)
+		done <- opened{file, err}
+	}()
+	select {
+	case o := <-done:
+		return o.file, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// until reads until its context ends. A read that is under way then is left to
+// itself: of a pipe or a terminal it may never end.
+type until struct {
+	ctx context.Context //nolint:containedctx // the reader lives for one call
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	type part struct {
+		text []byte
+		err  error
+	}
+	done := make(chan part, 1)
+	go func() {
+		text := make([]byte, len(p))
+		n, err := u.r.Read(text)
+		done <- part{text[:n], err}
+	}()
+	select {
+	case got := <-done:
+		return copy(p, got.text), got.err
+	case <-u.ctx.Done():
+		return 0, context.Cause(u.ctx)
+	}
+}
+
+// maxKeyFile is how many bytes a file with a key may have.
+const maxKeyFile = 4 << 10
+
+// readKeyFile reads the file with a key that a flag names: a regular file, or a
+// link to one, that nobody but its owner can read.
+func readKeyFile(flag, path string) (string, error) {
+	bad := func(err error) error {
+		return &fault{kind: kindIO, err: fmt.Errorf("--%s %s: %w", flag, path, plainly(err))}
+	}
+	at, err := os.Stat(path) // opening a pipe would wait for its other end
+	if err != nil {
+		return "", bad(err)
+	}
+	if !at.Mode().IsRegular() {
+		return "", bad(errors.New("it is not a regular file: write the key to a file of its own"))
+	}
+	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
+		return "", bad(fmt.Errorf("its mode %04o lets other users read or change it: `chmod 600` it", mode))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", bad(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
+	if err != nil {
+		return "", bad(err)
+	}
+	if len(text) > maxKeyFile {
+		return "", bad(fmt.Errorf("it is larger than %d bytes: name a file that holds a key and nothing else", maxKeyFile))
+	}
+	return string(text), nil
+}

@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// ErrForeign reports a journal that another user may have put where it is: a file
+// of another owner, or a symbolic link in place of a file.
+var ErrForeign = errors.New("it may be the work of another user")
+
+// besides are what the names of the files end in that belong to a journal.
+var besides = [...]string{"", "-wal", "-shm", "-journal", ".key", ".reserve"}
+
+// checkFiles refuses a journal of which a file is a symbolic link, is no regular
+// file, or belongs to another user. A file that is not there is well.
+func checkFiles(path string) error {
+	for _, suffix := range besides {
+		at, err := os.Lstat(path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		if at.IsDir() && suffix == "" {
+			return errors.New("it is a folder: give a file in it")
+		}
+		if err := checkOwn(path+suffix, at); err != nil {
+			return err
+		}
+		if !at.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file: give another path", path+suffix)
+		}
+	}
+	return nil
+}
+
+// CheckFolder refuses a folder to keep a journal in that is a symbolic link,
+// belongs to another user, or can be written by every user. The folders above it
+// are not checked: who can replace those can replace the spec beside the journal
+// as well.
+func CheckFolder(path string) error {
+	at, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if err := checkOwn(path, at); err != nil {
+		return err
+	}
+	switch mode := at.Mode(); {
+	case !mode.IsDir():
+		return fmt.Errorf("%s is not a folder: move it away", path)
+	case mode.Perm()&0o002 != 0 && mode&fs.ModeSticky == 0:
+		return fmt.Errorf("%s can be written by every user (mode %04o): `chmod go-w` it if nobody else has changed it: %w", path, mode.Perm(), ErrForeign)
+	}
+	return nil
+}
+
+// checkOwn refuses a symbolic link and what belongs to another user.
+func checkOwn(path string, at fs.FileInfo) error {
+	if at.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link: give the path that it leads to: %w", path, ErrForeign)
+	}
+	if owner, me, known := ownerOf(at); known && owner != me {
+		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner uses a journal; move it away, or give another path: %w", path, owner, me, ErrForeign)
+	}
+	return nil
+}
