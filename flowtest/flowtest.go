@@ -56,12 +56,14 @@ func Load(t testing.TB, path string) *Flow {
 }
 
 // LoadOptions does as Load does with everything that a spec may be read with:
-// parameters, other inputs, another goal. A nil Lookup is the environment.
+// parameters, other inputs, another goal. A nil Lookup is the environment. No
+// model is called, so no variable needs to be set or allowed.
 func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	t.Helper()
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
+	o.Offline = true
 	file, err := spec.Load(o)
 	if err != nil {
 		t.Fatalf("flowtest: %v", err)

@@ -61,6 +61,7 @@ func (c Connection) Conceal(text string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(c.values[name]); len(value) >= minConcealed && name != openAIBase {
 			text = strings.ReplaceAll(text, value, opening+name+"}")
+			text = strings.ReplaceAll(text, url.PathEscape(value), opening+name+"}") // as it stands in a path
 		}
 	}
 	return text

@@ -220,6 +220,9 @@ func TestAConnectionIsShownAsItIsWritten(t *testing.T) {
 		require.Equal(t, "${M}", c.ModelAsWritten())
 		require.Equal(t, `model "${M}" at http://127.0.0.1:9/${T}/v1/x: no ${K}`, c.Conceal(`model "small" at http://127.0.0.1:9/`+envCanary+`/v1/x: no key-`+envCanary))
 	}
+	escaped, err := load(t, "model: m\nbaseURL: http://127.0.0.1:9/${T}/v1\nagents: [{name: a}]\n", spec.Options{Lookup: env(map[string]string{"T": "two words"}), Trusted: trusted})
+	require.NoError(t, err)
+	require.Equal(t, "no ${T} and no ${T}", escaped.Agents[0].Conceal("no two%20words and no two words"))
 	require.Equal(t, "${M}", f.Agents[0].Member.Model)
 	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Agents[0].Member.EndpointName)
 	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Coordinator.EndpointName)
@@ -299,10 +302,24 @@ func TestProvidersOfTheReference(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (.*) \\|$").FindAllStringSubmatch(table, -1)
 	require.Greater(t, len(rows), 20)
 	for _, row := range rows {
-		for _, origin := range strings.Split(row[2], ", ") {
+		for origin := range strings.SplitSeq(row[2], ", ") {
 			_, err := load(t, "baseURL: "+strings.Trim(origin, "`")+"/v1\napiKey: ${"+row[1]+"}\nagents: [{name: a}]\n",
 				spec.Options{Lookup: hostile(nil), Trusted: func(string, []spec.EnvUse) bool { return false }})
 			require.NoError(t, err, row[0])
 		}
+	}
+}
+
+// TestErrorsNameFilesAsTheyAreWritten: of a path with a variable too.
+func TestErrorsNameFilesAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	o := spec.Options{Lookup: env(map[string]string{"D": envCanary}), AllowEnv: []spec.EnvUse{{Name: "D", To: "file"}}}
+	for _, text := range []string{
+		"agents: [{name: a, outputSchema: {file: \"${D}/s.json\"}}]\n", "agents: [{name: a, systemPrompt: {file: \"${D}/none.md\"}}]\n",
+		"agents: [{name: a, systemPrompt: {file: \"${D}/p.md\"}}]\n", "offline: ${D}/none.yaml\nagents: [{name: a}]\n",
+	} {
+		_, err := load(t, text, o, envCanary+"/s.json", "{\"type\": ", envCanary+"/p.md", "a ${params.none}")
+		require.ErrorContains(t, err, "${D}", text)
+		require.NotContains(t, err.Error(), envCanary, text)
 	}
 }

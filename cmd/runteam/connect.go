@@ -98,7 +98,10 @@ func concealed(c spec.Connection, err error) error {
 		return &concealedError{c.Conceal(err.Error()), err}
 	}
 	clean := *failed
-	clean.Endpoint, clean.Message = c.Conceal(failed.Endpoint), c.Conceal(failed.Message)
+	clean.Message = c.Conceal(failed.Message)
+	if written := c.URLAsWritten(); written != c.BaseURL {
+		clean.Endpoint = written
+	}
 	if failed.Model == c.Model {
 		clean.Model = c.ModelAsWritten()
 	}

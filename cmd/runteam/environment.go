@@ -30,6 +30,7 @@ type environment struct {
 func (e *environment) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&e.allow, "allow-env", nil, "let the spec send a variable of the environment to an endpoint, as `NAME=ORIGIN` (repeatable; also $"+envAllow+")")
+	complete(cmd, "allow-env", nil)
 	e.fileFlag(cmd)
 }
 

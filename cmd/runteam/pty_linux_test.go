@@ -98,6 +98,23 @@ func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	return status, p.screen.text(), p.raw.String()
 }
 
+// TestTrustAsksAtATerminal: only yes is a consent.
+func TestTrustAsksAtATerminal(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]int{"y": statusOK, "YES": statusOK, "n": statusFailed, "": statusFailed, "yess": statusFailed} {
+		dir := folder(t, map[string]string{"team.yaml": "baseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"})
+		p := atTerminal(t, 100, 30, call{dir: dir, args: []string{"trust"}, env: map[string]string{"TERM": "xterm"}})
+		_, err := p.master.WriteString(answer + "\n")
+		require.NoError(t, err)
+		status, _, raw := p.end(t)
+		require.Equal(t, want, status, "%q: %q", answer, raw)
+		require.Contains(t, raw, "ACME_KEY  to https://llm.acme.example")
+		require.Contains(t, raw, "Allow this? [y/N]")
+		got := call{dir: dir, env: map[string]string{"ACME_KEY": "k"}, args: []string{"check"}}.run(t)
+		require.Equal(t, want == statusOK, got.status == statusOK, "%q: %+v", answer, got)
+	}
+}
+
 func TestLiveTable(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"team.yaml": many(12), "script.yaml": "replies: [{delay: 70ms, text: an answer}]"})
