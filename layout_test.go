@@ -50,7 +50,7 @@ var arrows = []struct {
 	{"agent", "label task pick envelope prompt llm"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label redact task pick envelope queue handoff prompt event assign messagebus sharedmem agent synth flow llm"},
-	{"spec", "label redact task pick handoff assign flow team"},
+	{"spec", "label redact task pick envelope handoff assign flow team"},
 	{"flowtest", "label redact task pick envelope handoff prompt event agent audit trace flow team spec llm llm/scripted"},
 }
 

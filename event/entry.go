@@ -46,6 +46,11 @@ type GivenInput struct {
 	Bytes          int                  `json:"bytes"` // their class, if it is above the caller
 	Key            Key                  `json:"-"`     // of the text
 	Line           string               `json:"line,omitempty"`
+
+	// FromRun and FromTask name the result of an earlier run that the input is;
+	// empty for any other.
+	FromRun  string  `json:"fromRun,omitempty"`
+	FromTask task.ID `json:"fromTask,omitempty"`
 }
 
 // Asked says that an agent is given a prompt. If no Exchange of the same

@@ -46,3 +46,21 @@ func Again(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error)
 	}
 	return reply, e, err
 }
+
+// AsInput returns the text of a result of an earlier run, and its header, for a
+// run that takes the result as an input: its canonical JSON if it has a
+// structured part, else its text. The error says why the result cannot be
+// relied on: it does not match its digest or, by now, has expired. At a zero
+// time nothing has expired.
+func AsInput(e *envelope.Envelope, now time.Time) (string, envelope.Header, error) {
+	err := e.Genuine()
+	if err == nil && !now.IsZero() {
+		err = e.Fresh(now)
+	}
+	if err != nil {
+		return "", envelope.Header{}, err
+	}
+	p := e.Open()
+	canonical, _ := p.JSON()
+	return cmp.Or(canonical, p.Text()), e.Header(), nil
+}

@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
 )
@@ -64,9 +67,77 @@ func (r *reader) input(name string, parent *node, i int) {
 		MaxContextBytes: integer(f.own("maxContextBytes")), Cut: text(f.own("cut")) == "true",
 		Origin: origin(parent.src, at),
 	}
-	in.Text = r.inputText(name, f, parent.src, at)
+	if run, result, ok := r.resultOf(name, f); ok {
+		in.Envelope, in.Text = r.earlier(name, run, result, f, parent.src, at)
+	} else {
+		in.Text = r.inputText(name, f, parent.src, at)
+	}
 	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
 	r.places.inputs = append(r.places.inputs, inputPlaceOf{name: name, fields: f, src: parent.src, key: at})
+}
+
+// resultPrefix begins an --input that is a result of an earlier run.
+const resultPrefix = "run:"
+
+// resultOf returns the run and the task whose result an input is: of --input,
+// else of its key from. ok is false if the input is a text.
+func (r *reader) resultOf(name string, f *fields) (run, result string, ok bool) {
+	if given, flag := r.o.Inputs[name]; flag {
+		given, ok = strings.CutPrefix(given, resultPrefix)
+		run, result, _ = strings.Cut(given, "/")
+		return run, result, ok
+	}
+	n := f.own("from")
+	if n == nil {
+		return "", "", false
+	}
+	for _, key := range []string{"file", "text"} {
+		if other := f.own(key); other != nil {
+			r.bad(other, ErrInvalid, "keep one of them", "%s: from says it too", key)
+		}
+	}
+	from := r.fields(n, fromPlace, nil)
+	if from == nil {
+		return "", "", true
+	}
+	r.needs(n, fromPlace, "from: ")
+	return text(from.own("run")), text(from.own("task")), true
+}
+
+// earlier returns the result of an earlier run that an input is, and its text,
+// or nil after reporting why there is none.
+func (r *reader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
+	report := func(err error, hint, message string) {
+		if given, flag := r.o.Inputs[name]; flag {
+			r.badFlag(err, hint, "--input %s=%s: %s", name, quote(given), message)
+			return
+		}
+		if n := f.own("from"); n != nil {
+			src, at = n.src, n.at
+		}
+		r.badAt(src, at, err, hint, "from: %s", message)
+	}
+	switch {
+	case run == "" || result == "":
+		if _, flag := r.o.Inputs[name]; flag { // of a key that is missing, needs has told
+			report(ErrInvalid, "write run:RUN/TASK, with the ID of a run and the title of a task", "it names no result")
+		}
+		return nil, ""
+	case r.o.Result == nil:
+		report(ErrInvalid, "give a text", "results of earlier runs are in a journal, and there is none")
+		return nil, ""
+	}
+	e, err := r.o.Result(run, result)
+	text := ""
+	if err == nil {
+		text, _, err = handoff.AsInput(e, time.Time{}) // the team refuses one that has expired
+	}
+	if err != nil {
+		report(err, "", err.Error())
+		return nil, ""
+	}
+	r.results = append(r.results, fmt.Sprintf("input %s %s %s", quote(name), e.Header().Run, e.Digest()))
+	return e, text
 }
 
 // inputText returns the text of an input: of --input, else its own.
@@ -97,7 +168,7 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 		r.holds(inline, level(f.own("classification")))
 		return inline.text
 	case f.node.get("file") == nil && f.node.get("text") == nil:
-		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH} or {text: …}", "it has no text")
+		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
 	}
 	return ""
 }

@@ -35,6 +35,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`baseURL: it is no address`,
 	`(allow|block|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
 	`rule in line \d+ has this name too`, `pattern ".*": (named twice|another)`,
+	`from: results of earlier runs are `,
 	`outputSchema: no schema `,                    // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
 	`the environment has no`, `no parameter`, `parameters stand in`, `is no name of a variable`, `\$\{.* without `, // values from elsewhere

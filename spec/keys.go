@@ -116,7 +116,7 @@ func (p *place) like(keys ...string) *place {
 
 var allPlaces = []*place{
 	specPlace, goalPlace, coordinatorPlace, teamPlace, orchestratorPlace, agentPlace, agentDefaultsPlace, taskPlace, taskDefaultsPlace,
-	requiresPlace, inputPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, pricePlace,
+	requiresPlace, inputPlace, fromPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, pricePlace,
 	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
 }
 

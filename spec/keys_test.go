@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -27,7 +29,7 @@ var samples = map[string]string{
 	"spec.sharedMemory": "true", "spec.schedulingStrategy": "round-robin", "spec.strictAssignees": "true",
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
 	"spec.maxContextBytes": "1000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
-	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "coordinator.maxContextBytes": "1000",
+	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "input.from": "{run: r, task: t}", "from.run": "r2", "from.task": "t2", "coordinator.maxContextBytes": "1000",
 	"spec.maxTokenBudget": "1000", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
 	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
 	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
@@ -133,6 +135,12 @@ func specWith(place, key, value string) string {
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"
 	}
+	if place == "input" && key == "from" {
+		top["inputs"] = "inputs: {claim: {from: " + value + "}}\n"
+	}
+	if place == "from" {
+		top["inputs"] = "inputs: {claim: {from: {" + with("from", place, key, value, "run: r", "task: t") + "}}}\n"
+	}
 	if place == "input" && key == "file" {
 		top["inputs"] = "inputs: {claim: {file: " + value + "}}\n"
 	}
@@ -227,7 +235,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	}
 	for i := range f.Run.Inputs {
 		in := f.Run.Inputs[i] // an input prints its size only
-		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut)
+		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
 	}
 	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	fmt.Fprintln(&b, f.Run.Reuse, f.Prices)
@@ -314,7 +322,12 @@ func TestEveryKey(t *testing.T) {
 func at(t *testing.T, dir, name, text string) spec.Options {
 	t.Helper()
 	write(t, dir, name+".yaml", text)
-	return spec.Options{Path: filepath.Join(dir, name+".yaml"), Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted}
+	return spec.Options{Path: filepath.Join(dir, name+".yaml"), Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted, Result: earlier}
+}
+
+// earlier is a result of any task of any run.
+func earlier(run, name string) (*envelope.Envelope, error) {
+	return envelope.New(envelope.Header{ID: "e", Producer: "a", Task: task.ID(name), Run: run, CreatedAt: time.Unix(0, 0)}, envelope.Text("the result of "+name+" in "+run))
 }
 
 func must(t *testing.T, dir, name, text string) *spec.File {

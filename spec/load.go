@@ -33,7 +33,7 @@ func Load(o Options) (*File, error) {
 	}
 	slices.Sort(f.reads)
 	l.places.kept = l.kept
-	l.places.flags = append([]string{o.Goal}, o.Models...)
+	l.places.flags = append(append([]string{o.Goal}, o.Models...), l.results...)
 	for _, name := range sortedKeys(o.Params) {
 		l.places.flags = append(l.places.flags, name, o.Params[name])
 	}
@@ -56,6 +56,7 @@ type loader struct {
 	schemas map[string]*schemaText
 	files   map[fileID]*source
 	kept    []*kept
+	results []string  // what identifies the results of earlier runs that inputs are
 	sends   []sending // variables of the environment, and where they go
 	places  *places
 }

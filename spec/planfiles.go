@@ -18,7 +18,15 @@ func (s *saver) inputs() *node {
 	all := objectNode()
 	for _, in := range s.p.inputs {
 		n := objectNode()
-		if path, given := s.p.given[in.name]; given {
+		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, resultPrefix) {
+			run, result, _ := strings.Cut(strings.TrimPrefix(path, resultPrefix), "/")
+			from := objectNode()
+			from.set("run", textNode(run))
+			from.set("task", textNode(result))
+			n.set("from", from)
+		} else if from := in.fields.own("from"); from != nil && !given {
+			n.set("from", from)
+		} else if given {
 			n.set("file", s.givenInput(in, path))
 		} else if file := in.fields.own("file"); file != nil {
 			n.set("file", s.path("input "+quote(in.name)+": file", file))

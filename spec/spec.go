@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -48,7 +49,10 @@ type Options struct {
 	// coordinator, or with the key coordinator, in place of the spec's own.
 	Coordinator string
 
-	Inputs map[string]string // NAME: path of a file, or "-", for the input NAME that the spec declares; its label stays
+	// Inputs bring the text of an input that the spec declares, by its name: the
+	// path of a file, "-", or run:RUN/TASK for a result of an earlier run. The
+	// input keeps its label, which that of a result can only raise.
+	Inputs map[string]string
 	Params map[string]string // K: value of the parameter K that the spec declares
 	Models []string          // MODEL for all agents and the coordinator, or AGENT=MODEL for one; later ones win
 
@@ -61,6 +65,10 @@ type Options struct {
 	// as for looking at a run as it was. A file of which there is no copy is then
 	// an error.
 	StoredOnly bool
+
+	// Result returns the result of a task of an earlier run, as the Result method of a
+	// journal does. Nil means that no input can be such a result.
+	Result func(run, task string) (*envelope.Envelope, error)
 
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
 	// model and paths. Nil means that no variable is set. Whatever it says,

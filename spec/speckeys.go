@@ -88,11 +88,17 @@ var orchestratorPlace = newPlace("orchestrator", "orchestrator",
 var inputPlace = newPlace("input", "an input",
 	key{"file", inputFile, Works, nil, "file of at most 4 MiB, inside the folder of the spec; `--input NAME=FILE` takes its place"},
 	key{"text", inputText, Works, nil, "the text itself; without file and text `--input NAME=FILE` must give it"},
-	key{"classification", classification, Works, nil, "label; `internal` unless set; it stays when `--input` brings the text"},
+	key{"from", mapping.of("from"), Works, nil, "a result of an earlier run, in place of a text: see from"},
+	key{"classification", classification, Works, nil, "label; `internal` unless set; it stays when `--input` brings the text, and the label of a result can only raise it"},
 	key{"ttlMs", millis, Works, nil, "life from the start of the run; 0 means unlimited"},
 	key{"maxContextBytes", byteLimit, Works, nil, "limit on what is delivered of it; else that of the agent that reads it"},
 	key{"cut", boolean, Works, nil, "`true` lets it be cut where it exceeds a limit; else that is an error before the run"},
 )
+
+var fromPlace = newPlace("from", "an earlier result",
+	key{"run", oneLine, Works, nil, "required; ID of a run in the journal, or how it begins"},
+	key{"task", oneLine, Works, nil, "required; title, key or ID of a task that completed in that run"},
+).needing("run", "task")
 
 var pricePlace = newPlace("price", "a price",
 	key{"input", price, Works, nil, "required; US dollars for a million tokens that a model is sent"},

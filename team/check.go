@@ -173,6 +173,17 @@ func (c *checker) checkOptions() {
 		if !in.Classification.Valid() {
 			c.add(unknownLabel(at+"/classification", subject))
 		}
+		if in.Envelope != nil {
+			now := time.Now()
+			if o.Replay != nil {
+				now = time.Time{} // a replay reads what its run read
+			}
+			if text, _, err := handoff.AsInput(in.Envelope, now); err != nil {
+				c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
+			} else if in.Text != text {
+				c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})
+			}
+		}
 		if !utf8.ValidString(in.Text) {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
 		}

@@ -36,9 +36,13 @@ func (r *run) begin() {
 	}
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]
-		b.Inputs = append(b.Inputs, event.GivenInput{
+		given := event.GivenInput{
 			Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(in, r.options.recorded()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
-		})
+		}
+		if in.Envelope != nil {
+			given.FromRun, given.FromTask = in.Envelope.Header().Run, in.Envelope.Task()
+		}
+		b.Inputs = append(b.Inputs, given)
 	}
 	r.ledger.add(nil, event.Entry{Begin: b}) // at once: a journal knows the run before it is asked for answers
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/label"
@@ -15,12 +16,21 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Input is a text of the caller that tasks may be granted by name.
+// An Input is a text of the caller, or a result of an earlier run, that tasks may
+// be granted by name.
 type Input struct {
 	Name           string
 	Text           string
 	Classification label.Classification
-	TTL            time.Duration // life from the start of the run; zero means unlimited
+
+	// Envelope is the result of an earlier run that the input is, such as
+	// [TaskResult].Envelope or what a journal returns. Text is then empty, or the
+	// text of that result. Its label, which
+	// Classification can only raise, its expiry and its provenance go over to the
+	// input. A result that has expired is an error before the run.
+	Envelope *envelope.Envelope
+
+	TTL time.Duration // life from the start of the run; zero means unlimited
 
 	// MaxContextBytes limits what is delivered of the text; zero means the limit of
 	// the agent that reads it. An input that is known to exceed its limit is an
@@ -171,6 +181,7 @@ func (o *RunOptions) withDefaults() RunOptions {
 		accepts = *out.UserAccepts
 	}
 	out.UserAccepts = &accepts // what the caller changes later changes nothing here
-	out.Inputs, out.Subscribers, out.Messages, out.Assert, out.Fresh = slices.Clone(out.Inputs), slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert), slices.Clone(out.Fresh)
+	out.Inputs = takeResults(out.Inputs)
+	out.Subscribers, out.Messages, out.Assert, out.Fresh = slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert), slices.Clone(out.Fresh)
 	return out
 }

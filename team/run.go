@@ -154,6 +154,12 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 		if in.TTL > 0 {
 			h.ExpiresAt = start.Add(in.TTL)
 		}
+		if in.Envelope != nil {
+			h.DerivedFrom = []envelope.ID{in.source()}
+			if o.Replay == nil { // a replay reads what its run read
+				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
+			}
+		}
 		e, err := envelope.New(h, envelope.Text(in.Text))
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)

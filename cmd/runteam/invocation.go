@@ -12,6 +12,8 @@ import (
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
 )
 
 // An invocation is how a run was asked for, as a journal keeps it so that it
@@ -65,8 +67,8 @@ type copied struct {
 
 // The names under which a journal keeps what was said by flags. No file is called so.
 const (
-	goalText   = "--goal"
-	paramTexts = "--param"
+	goalText  = "--goal"
+	paramText = "--param " // before the name of a parameter
 )
 
 // infoOf is what a journal keeps of a run beside what the run tells.
@@ -87,11 +89,10 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 			v.Copies = append(v.Copies, c)
 		}
 	}
-	said, err := j.flagFiles(file)
-	if err != nil {
-		return info, err
+	for _, said := range j.flagFiles(file) {
+		info.Files = append(info.Files, said)
+		info.Label = info.Label.Join(said.Label)
 	}
-	info.Files = append(info.Files, said...)
 	info.Fingerprint = file.Fingerprint()
 	if len(file.Prices) > 0 {
 		if info.Prices, err = json.Marshal(file.Prices); err != nil {
@@ -134,20 +135,38 @@ func (j *job) invocation(file *spec.File) (*invocation, error) {
 	return v, nil
 }
 
-// flagFiles are the texts that flags gave: the goal at its label, and the
-// parameters at that of descriptions, of which they became part.
-func (j *job) flagFiles(file *spec.File) (said []journal.File, err error) {
+// flagFiles are the texts that flags gave: the goal at its label, and each
+// parameter at the highest label of the texts that quote it.
+func (j *job) flagFiles(file *spec.File) (said []journal.File) {
 	if j.goal.given {
 		said = append(said, journal.File{Path: goalText, Text: j.goal.text, Label: label.Internal.Join(file.Goal.Classification)})
 	}
-	if len(j.params) > 0 {
-		text, err := json.Marshal(j.params)
-		if err != nil {
-			return nil, err
-		}
-		said = append(said, journal.File{Path: paramTexts, Text: string(text), Label: label.Internal})
+	labels := paramLabels(file)
+	for _, given := range j.params {
+		name, value, _ := strings.Cut(given, "=")
+		said = append(said, journal.File{Path: paramText + name, Text: value, Label: label.Internal.Join(labels[name])})
 	}
-	return said, nil
+	return said
+}
+
+// paramLabels returns the highest label of the texts that quote each parameter.
+// A system prompt is internal.
+func paramLabels(file *spec.File) map[string]label.Classification {
+	labels := map[string]label.Classification{}
+	add := func(params []task.Param, level label.Classification) {
+		for _, p := range params {
+			labels[p.Name] = labels[p.Name].Join(level)
+		}
+	}
+	for i := range file.Tasks {
+		add(file.Tasks[i].Params, file.Tasks[i].Classification)
+	}
+	for _, goal := range []*team.Goal{file.Goal, file.Run.Answer} {
+		if goal != nil {
+			add(goal.Params, goal.Classification)
+		}
+	}
+	return labels
 }
 
 // A remembered run is what a journal has of how a run was asked for.
@@ -177,13 +196,12 @@ func remember(info *journal.Info) (*remembered, error) {
 			m.missing[cmp.Or(about[f.Path].Found, f.Path)] = f.Missing
 			continue
 		}
-		switch f.Path {
-		case goalText:
+		name, param := strings.CutPrefix(f.Path, paramText)
+		switch {
+		case f.Path == goalText:
 			m.goal = f.Text
-		case paramTexts:
-			if err := json.Unmarshal([]byte(f.Text), &m.params); err != nil {
-				return nil, &fault{kind: kindRuntime, err: fmt.Errorf("run %s: its --param cannot be read: %w", info.Run, err)}
-			}
+		case param:
+			m.params = append(m.params, name+"="+f.Text)
 		default:
 			c := about[f.Path]
 			m.stored = append(m.stored, spec.StoredFile{Path: f.Path, Found: cmp.Or(c.Found, f.Path), Text: f.Text, Label: f.Label, Without: c.Without})
@@ -204,10 +222,20 @@ func (m *remembered) source() (source, error) {
 		}
 		s.goal = goalFlag{text: m.goal, given: true, fixed: true}
 	}
-	if why := m.missing[paramTexts]; why != "" {
-		return s, &fault{kind: kindRuntime, err: fmt.Errorf("what --param said of %s cannot be read: %s", strings.Join(m.Params, ", "), why)}
+	if names := m.missingParams(); len(names) > 0 {
+		return s, &fault{kind: kindRuntime, err: fmt.Errorf("what --param said of %s cannot be read: %s", strings.Join(names, ", "), m.missing[paramText+names[0]])}
 	}
 	return s, nil
+}
+
+// missingParams returns the names of the parameters whose values cannot be had.
+func (m *remembered) missingParams() (names []string) {
+	for _, name := range m.Params {
+		if m.missing[paramText+name] != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // restoreVersions gives the agents of a spec the versions that they had in the run.

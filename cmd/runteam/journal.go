@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -89,6 +91,19 @@ func (a *app) openJournal(g *journaling, why purpose) (*journal.Journal, string,
 		return nil, "", unopened(err, why)
 	}
 	return j, path, nil
+}
+
+// results returns what gives the result of a task of an earlier run, from the
+// journal of the flags.
+func (g *journaling) results(a *app) func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
+	return func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
+		j, _, err := a.openJournal(g, toRead)
+		if err != nil {
+			return nil, err
+		}
+		defer j.Close() //nolint:errcheck // nothing was written
+		return j.Result(ctx, run, task)
+	}
 }
 
 // unopened words that a journal cannot be used, and how to go on.

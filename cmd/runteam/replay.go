@@ -136,7 +136,7 @@ func (r *replaying) specOf(ctx context.Context, a *app, k *storedRun, asked bool
 	if err != nil {
 		return nil, nil, err
 	}
-	src.storedOnly = true
+	src.storedOnly, src.results = true, r.journaling.results(a)
 	src.models = append(src.models, r.models...)
 	src.environment, src.noCalls = r.environment, !asked || m.Offline || r.offline
 	file, err := src.load(ctx, a)

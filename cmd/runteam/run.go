@@ -155,6 +155,9 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		}
 	}
 	j.noCalls = j.offline
+	if j.results == nil {
+		j.results = j.journal.results(a)
+	}
 	file, err := j.load(cmd.Context(), a)
 	if err != nil {
 		a.tellMissing(j.again)

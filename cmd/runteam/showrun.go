@@ -256,6 +256,11 @@ func (r *shownRun) write(w io.Writer) {
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
 	}
+	for _, in := range r.Inputs {
+		if in.FromRun != "" {
+			fmt.Fprintf(w, "input %s: the result of task %s in run %s\n", cleanLine(in.Name), cleanLine(string(in.FromTask)), cleanLine(in.FromRun))
+		}
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", cleanLine(warning))
 	}

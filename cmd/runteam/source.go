@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -31,12 +32,16 @@ type source struct {
 
 	stored     []spec.StoredFile // stand in for files that are gone
 	storedOnly bool              // and for all others
+
+	// results gives results of earlier runs; nil looks in the journal that a
+	// command without --journal finds.
+	results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
 }
 
 // flags adds the flags that set something in a spec.
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input (repeatable)")
+	f.StringArrayVar(&s.inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input, run:RUN/TASK a result of an earlier run (repeatable)")
 	f.StringArrayVar(&s.params, "param", nil, "set a parameter, as `K=V` (repeatable)")
 	s.environment.flags(cmd)
 	f.StringArrayVar(&s.models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
@@ -69,12 +74,12 @@ func (s *source) load(ctx context.Context, a *app) (*spec.File, error) {
 		return nil, err
 	}
 	a.lookup = lookup
-	file, err := await(ctx, func() (*spec.File, error) { return s.read(a, allowed) })
+	file, err := await(ctx, func() (*spec.File, error) { return s.read(ctx, a, allowed) })
 	return file, s.consents(err)
 }
 
 // read reads the spec with what may be sent of the environment.
-func (s *source) read(a *app, allowed []spec.EnvUse) (*spec.File, error) {
+func (s *source) read(ctx context.Context, a *app, allowed []spec.EnvUse) (*spec.File, error) {
 	inputs, err := pairs("input", "NAME=FILE", s.inputs)
 	if err != nil {
 		return nil, err
@@ -93,8 +98,13 @@ func (s *source) read(a *app, allowed []spec.EnvUse) (*spec.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	results := s.results
+	if results == nil {
+		results = (&journaling{}).results(a)
+	}
 	return spec.Load(spec.Options{
-		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
+		Result: func(run, task string) (*envelope.Envelope, error) { return results(ctx, run, task) },
+		Path:   s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
 		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly,
 		Lookup: a.lookup, AllowEnv: allowed, Trusted: a.isTrusted, Offline: s.noCalls,
 	})

@@ -22,10 +22,11 @@ func (j *job) takeUp(cmd *cobra.Command, a *app, again *resumption) error {
 	}
 	own := j.source
 	was, err := m.source()
-	if err != nil && !(m.missing[paramTexts] != "" && j.covers(m.Params)) {
+	if lost := m.missingParams(); err != nil && (m.missing[goalText] != "" || len(lost) == 0 || !j.covers(lost)) {
 		return err
 	}
 	was.storedOnly, was.environment = j.storedOnly, own.environment
+	was.results = again.journal.Result
 	was.team, was.orchestrator, was.coordinator = cmp.Or(own.team, was.team), cmp.Or(own.orchestrator, was.orchestrator), cmp.Or(own.coordinator, was.coordinator)
 	if err := a.confine(cmd.Context(), m, &was, &own); err != nil {
 		return err

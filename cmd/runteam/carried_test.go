@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+)
+
+// A draft of one run is an input of the next, with its label and where it comes
+// from; without them it would have become an internal text.
+func TestAResultOfAnEarlierRunIsAnInput(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"first.yaml": `
+offline: script.yaml
+agents: [{name: drafter, accepts: confidential}]
+tasks: [{title: Write the draft, key: draft, assignee: drafter, classification: confidential, description: Write it.}]
+`,
+		"second.yaml": `
+offline: script.yaml
+inputs: {draft: }
+agents: [{name: editor, accepts: confidential}]
+tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
+`,
+		"script.yaml": "replies:\n  - {task: Write the draft, text: A confidential draft.}\n  - {task: Edit, text: 'Edited: {{ input \"draft\" }}'}\n",
+	})
+	got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	id := object(t, got.stdout)["runId"].(string)
+
+	for _, task := range []string{"Write the draft", "draft"} {
+		got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "-o", "json", "--input", "draft=run:" + id[:8] + "/" + task}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		result := object(t, got.stdout)
+		require.Equal(t, "Edited: A confidential draft.", result["output"])
+		require.Equal(t, "confidential", result["tasks"].([]any)[0].(map[string]any)["label"])
+	}
+	got = call{bare: true, dir: dir, args: []string{"show", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	input := object(t, got.stdout)["inputs"].([]any)[0].(map[string]any)
+	require.Equal(t, id, input["fromRun"])
+	require.Equal(t, "confidential", input["classification"])
+	got = call{bare: true, dir: dir, args: []string{"show"}}.run(t)
+	require.Contains(t, got.stdout, "in run "+id)
+
+	resumed := call{bare: true, dir: dir, args: []string{"resume", "--offline"}}.run(t)
+	require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+	require.Contains(t, resumed.stderr, "all of it was done before, and nobody was asked again")
+	require.NotContains(t, resumed.stderr, "has changed since")
+	replayed := call{bare: true, dir: dir, args: []string{"replay"}}.run(t)
+	require.Equal(t, statusOK, replayed.status, "%+v", replayed)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "third.yaml"), []byte(`
+offline: script.yaml
+inputs: {draft: {from: {run: `+id[:8]+`, task: Write the draft}}}
+agents: [{name: editor}]
+tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
+`), 0o600))
+	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "confidential")
+
+	for given, want := range map[string]string{
+		"run:" + id[:8] + "/Nothing": `no stored result of task "Nothing"`,
+		"run:ffffffff/draft":         "no run begins with that",
+		"run:" + id[:8]:              "write run:RUN/TASK",
+	} {
+		got = call{bare: true, dir: dir, args: []string{"check", "second.yaml", "--input", "draft=" + given}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, want)
+	}
+}
+
+// A parameter is as sensitive as the texts that quote it: without a key a journal
+// does not keep the value of one that a secret task quotes.
+func TestParametersTakeTheLabelOfTheTextsThatQuoteThem(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"team.yaml": `
+params: {pin: , year: }
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: a, accepts: secret}]
+tasks:
+  - {title: Closed, assignee: a, classification: secret, description: 'Use ${params.pin} of ${params.year}.'}
+  - {title: Open, assignee: a, description: 'It is ${params.year}.'}
+  - {title: Plain, assignee: a, description: Say something.}
+`,
+		"script.yaml": "replies: [{text: done}]",
+	})
+	db := filepath.Join(dir, "runs.db")
+	got := call{bare: true, dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	j, err := journal.Open(db, journal.Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer j.Close()
+	s, err := j.Load(t.Context(), "")
+	require.NoError(t, err)
+	found := 0
+	for _, f := range s.Info.Files {
+		require.NotContains(t, f.Text, "canary-4711", f.Path)
+		switch {
+		case strings.HasSuffix(f.Path, " pin"):
+			require.Equal(t, label.Secret, f.Label)
+			require.NotEmpty(t, f.Missing)
+			found++
+		case strings.HasSuffix(f.Path, " year"):
+			require.Equal(t, label.Secret, f.Label, "a secret text quotes it too")
+			found++
+		}
+	}
+	require.Equal(t, 2, found)
+	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db}}.run(t)
+	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "what --param said of pin, year cannot be read")
+	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+}
