@@ -93,13 +93,22 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	turn, supervised := ctx.Value(turnKey{}).(int)
+	if turn > a.options.MaxTurns {
+		return Reply{}, a.noTurn()
+	}
 	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System()}
 	if err := c.turn(ctx); err != nil || schema == nil {
 		return c.reply, err
 	}
 	problem := c.read(schema)
-	if problem == nil {
+	switch {
+	case problem == nil:
 		return c.reply, nil
+	case supervised && turn == a.options.MaxTurns:
+		return c.reply, a.noTurn()
+	case supervised:
+		return c.reply, &RejectedError{Problem: explain(problem), Err: problem}
 	}
 	c.say(llm.Assistant, c.reply.Text)
 	c.say(llm.User, "That answer cannot be used: "+explain(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
@@ -110,6 +119,11 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
 	}
 	return c.reply, nil
+}
+
+// noTurn is the error of an answer that would need one more turn than there are.
+func (a *LLM) noTurn() error {
+	return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, a.options.MaxTurns)
 }
 
 // A conversation is the work on one prompt.
@@ -128,7 +142,7 @@ func (c *conversation) say(r llm.Role, text string) {
 func (c *conversation) turn(ctx context.Context) error {
 	o := c.agent.options
 	if c.reply.Turns == o.MaxTurns {
-		return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, o.MaxTurns)
+		return c.agent.noTurn()
 	}
 	m := llm.Retry(paid(ctx, c.agent.asking), noticing(ctx, o.Retry))
 	res, err := m.Call(ctx, llm.Request{

@@ -21,6 +21,7 @@ type Entry struct {
 	Begun    *Begun    // and now is, if it was prepared before its turn came
 	Exchange *Exchange // what came of it
 	Sent     *Sent     // a message waits for its readers from now on
+	Rejected *Exchange // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
 	End      *End      // the last entry, if the process came to its end
 }
 
@@ -104,6 +105,7 @@ type Exchange struct {
 	Key      Key  `json:"-"`                  // zero if no prompt could be built
 	Core     Key  `json:"-"`                  // the same without what the prompt had of the shared memory and of messages
 	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
+	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
 
 	Start    time.Time `json:"start"`
 	End      time.Time `json:"end"`
@@ -191,7 +193,7 @@ func (c Context) Add(d Context) Context {
 // A History is what a journal has of one run.
 type History struct {
 	Begins []Begin // one for each process that took the run up, in order
-	Log    []Entry // each Asked, Begun, Exchange and Sent, in the order in which they became durable
+	Log    []Entry // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
 	End    *End    // of the last process; nil if that did not come to its end
 
 	// Mask makes of a key what the history has in its place: a journal keeps no

@@ -5,7 +5,7 @@ import "slices"
 // ownRules are the names that decisions bear where no rule of a policy decided.
 var ownRules = []Rule{
 	RuleClearance, RuleProduces, RuleTags, RuleSession, RuleGrant,
-	RuleDependsOn, RuleUses, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDigested,
+	RuleDependsOn, RuleUses, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDraft, RuleDigested,
 	RuleContract, RuleExpiry, RuleDigest, RuleSecret, RuleSize, RuleStructuredSize, RulePayload, RuleStatus, RuleClaim, RuleSchema, RuleReplySize, RuleHops,
 	RuleRedact, RuleTokens, RuleDefault, RuleAgentDefault,
 }

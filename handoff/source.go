@@ -26,13 +26,14 @@ const (
 	Plan                  // a text of the coordinator: the description of a planned task, or a draft of a plan
 	Fault                 // an error text, or a list of what is wrong
 	Digest                // the coordinator's digest of a part of the results
+	Draft                 // an answer of the reader itself, which it is to correct
 )
 
 // Runtime is the producer of what the runtime itself says, such as what is
 // wrong with a plan. No agent may have this name.
 const Runtime = "runteam"
 
-var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest"}
+var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest", "draft"}
 
 // Instructs reports whether a source tells its reader what to do, or what the
 // runtime has to say, instead of what somebody came to. Such words have no
@@ -40,7 +41,7 @@ var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message
 // What went wrong in the words of an agent is none of them.
 func (s Source) Instructs(from string) bool {
 	switch s.Kind {
-	case Goal, Roster, Plan:
+	case Goal, Roster, Plan, Draft:
 		return true
 	case Fault:
 		return from == Runtime
@@ -81,12 +82,13 @@ const (
 	RuleRoster    Rule = "roster"      // the reader plans for the team
 	RulePlan      Rule = "plan"        // the reader does the planned task, or mends the plan
 	RuleFault     Rule = "fault"       // the reader mends what is wrong, or tells what failed
+	RuleDraft     Rule = "draft"       // the reader corrects its own answer
 	RuleDigested  Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that holds what was altered
 )
 
 var granted = [...]Rule{
 	Dependency: RuleDependsOn, Input: RuleUses, Memory: RuleMemory, Message: RuleMessage,
-	Goal: RuleGoal, Roster: RuleRoster, Plan: RulePlan, Fault: RuleFault, Digest: RuleDigested,
+	Goal: RuleGoal, Roster: RuleRoster, Plan: RulePlan, Fault: RuleFault, Digest: RuleDigested, Draft: RuleDraft,
 }
 
 // granting names what lets a source through. There is none but [RuleGrant]

@@ -22,6 +22,7 @@ var carriers = map[handoff.SourceKind]struct {
 	handoff.Plan:       {"plan", handoff.RulePlan},
 	handoff.Fault:      {"fault", handoff.RuleFault},
 	handoff.Digest:     {"digest", handoff.RuleDigested},
+	handoff.Draft:      {"draft", handoff.RuleDraft},
 }
 
 func TestCarriersHaveNames(t *testing.T) {

@@ -223,6 +223,16 @@ func (t *Terms) fallBack(b *Rulebook) {
 	t.needs = t.mode == Scoped
 }
 
+// CorrectionTerms returns the terms of what a reader is given back to correct its
+// own answer: the answer, and what the runtime says is wrong with it. No policy
+// has a say, since nothing passes from one party to another: the reader, and the
+// endpoint that it was read at, wrote it under the same contract. Secrets are
+// redacted as everywhere; personal data is not, or a corrected answer would lack
+// what the first one had.
+func CorrectionTerms(from, to string) *Terms {
+	return &Terms{from: from, to: to, mode: Full, exact: true, selection: pick.Everything(), ceiling: label.Secret, redactor: redact.Secrets()}
+}
+
 // redactorFor returns the redactor of an edge. Compile has seen that every one
 // can be made; nil, which refuses every text, stands for one that cannot.
 func (b *Rulebook) redactorFor(to string, r Redaction) *redact.Redactor {

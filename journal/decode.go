@@ -80,6 +80,10 @@ func (d *decoder) line(kind string, value []byte) error {
 		m, err := d.message(value)
 		h.Log = append(h.Log, event.Entry{Sent: m})
 		return err
+	case kindRejected:
+		x, err := d.exchange(value)
+		h.Log = append(h.Log, event.Entry{Rejected: x})
+		return err
 	case kindEnd:
 		return d.end(value)
 	}
@@ -157,7 +161,7 @@ func (d *decoder) exchange(value []byte) (*event.Exchange, error) {
 		return nil, err
 	}
 	e := &x.Exchange
-	e.Key, e.Core = keyOf(x.Key), keyOf(x.Core)
+	e.Key, e.Core, e.Reuse = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse)
 	if x.Hidden != nil && !d.reveal(&x) {
 		return e, nil
 	}

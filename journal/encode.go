@@ -65,6 +65,12 @@ func (e *encoder) entry(of *event.Entry) ([]part, error) {
 			return nil, err
 		}
 		return e.one(kindMessage, x)
+	case of.Rejected != nil:
+		x, err := e.exchange(of.Rejected)
+		if err != nil {
+			return nil, err
+		}
+		return e.one(kindRejected, x)
 	case of.End != nil:
 		x, err := e.end(of.End)
 		if err != nil {
@@ -154,7 +160,7 @@ func (e *encoder) record(r *event.Record) ([]part, error) {
 }
 
 func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
-	out := &exchangeLine{Exchange: *x, Key: e.key(x.Key), Core: e.key(x.Core)}
+	out := &exchangeLine{Exchange: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse)}
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if e.above.isExact(x.Task) {
 		own := sizesOf(x)
@@ -210,7 +216,11 @@ func (l *exchangeLine) standing(run string, d envelope.Digest) []byte {
 		}
 		return string(k[:])
 	}
-	return []byte(bound(run, l.Session, l.Part, string(l.Task), l.Agent, l.From, hex(l.Key), hex(l.Core), fmt.Sprint(l.Reusable), string(d[:])))
+	parts := []string{run, l.Session, l.Part, string(l.Task), l.Agent, l.From, hex(l.Key), hex(l.Core), fmt.Sprint(l.Reusable), string(d[:])}
+	if l.Reuse != nil { // lines of earlier versions have none
+		parts = append(parts, hex(l.Reuse))
+	}
+	return []byte(bound(parts...))
 }
 
 // exactly returns a value as JSON in which the JSON in it stands as it is.

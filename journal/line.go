@@ -16,6 +16,7 @@ const (
 	kindAsked    = "asked"
 	kindBegun    = "begun"
 	kindExchange = "exchange"
+	kindRejected = "rejected" // an exchange of which the answer must be corrected
 	kindEnd      = "end"
 	kindMessage  = "message"
 	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
@@ -54,6 +55,7 @@ type exchangeLine struct {
 	event.Exchange
 	Key    *envelope.Digest `json:"key,omitempty"`
 	Core   *envelope.Digest `json:"core,omitempty"`
+	Reuse  *envelope.Digest `json:"reuse,omitempty"`
 	Result *resultLine      `json:"result,omitempty"`
 	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the ceiling
 }

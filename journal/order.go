@@ -24,8 +24,8 @@ func (o *order) add(e *event.Entry) error {
 		return err
 	}
 	o.parts = append(o.parts, parts...)
-	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Key != (event.Key{}) {
-		o.answers = append(o.answers, o.run.j.vault.mask(x.Key))
+	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (event.Key{}) {
+		o.answers = append(o.answers, o.run.j.vault.mask(x.Reuse))
 	}
 	switch {
 	case e.Begin != nil:

@@ -41,7 +41,7 @@ type bundle struct {
 }
 
 // keptKinds are how lines begin of which a History is made.
-var keptKinds = [][]byte{opener(kindExchange), opener(kindAsked), opener(kindBegun), opener(kindBegin), opener(kindEnd), opener(kindInfo), opener(kindMessage)}
+var keptKinds = [][]byte{opener(kindExchange), opener(kindRejected), opener(kindAsked), opener(kindBegun), opener(kindBegin), opener(kindEnd), opener(kindInfo), opener(kindMessage)}
 
 func opener(kind string) []byte { return []byte(`{"` + kind + `":`) }
 

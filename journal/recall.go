@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/event"
 )
 
-// Recall returns what other runs were answered to the same prompt, the newest
+// Recall returns what other runs were answered under a key of reuse, the newest
 // first: of what can be reused that which is whole, not expired, and can be
 // read with the keys of the journal. Its keys are masked.
 func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange, err error) {
@@ -58,7 +58,7 @@ func (j *Journal) answersIn(l leaf, masked event.Key) (list []event.Exchange, er
 		if err != nil {
 			return nil, err
 		}
-		if x.Key == masked && x.Reusable && x.Completed() {
+		if x.Reuse == masked && x.Reusable && x.Completed() {
 			list = append(list, *x)
 		}
 	}

@@ -27,7 +27,7 @@ func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 		switch kind {
 		case kindSealed:
 			return d.sealed(opened, value)
-		case kindInfo, kindBegin, kindAsked, kindBegun, kindExchange, kindEnd, kindMessage:
+		case kindInfo, kindBegin, kindAsked, kindBegun, kindExchange, kindRejected, kindEnd, kindMessage:
 			return d.line(kind, value)
 		}
 		return trace.ErrKind

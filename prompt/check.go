@@ -84,6 +84,11 @@ func checkLayout(b *Brief) error {
 	case b.Layout != Synthesis && (b.Part != 0 || b.Parts != 0):
 		return fmt.Errorf("a brief for %v has no parts", b.Layout)
 	}
+	for i := 1; i < len(b.Drafts); i++ {
+		if b.Drafts[i].Source().Kind != handoff.Fault && b.Drafts[i-1].Source().Kind == handoff.Fault {
+			return errors.New("a plan or an answer stands behind what is wrong with it: put it before that")
+		}
+	}
 	if err := checkInstructions(b); err != nil {
 		return err
 	}

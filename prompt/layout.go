@@ -40,17 +40,17 @@ func (l Layout) reserved() []string {
 // The lists of a brief, in the order of the texts.
 const (
 	listInputs = iota
-	listDrafts
 	listResults
 	listFailed
 	listSkipped
 	listMemory
 	listMessages
+	listDrafts
 	lists
 )
 
 func (b *Brief) lists() [lists]*[]handoff.Sealed {
-	return [lists]*[]handoff.Sealed{&b.Inputs, &b.Drafts, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages}
+	return [lists]*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
 }
 
 // What a brief has one of, in the order of the texts.
@@ -78,7 +78,7 @@ type kinds [layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
 	listInputs:   {name: "Inputs", kinds: kinds{Work: {handoff.Input}}},
-	listDrafts:   {name: "Drafts", kinds: kinds{Planning: {handoff.Plan, handoff.Fault}}},
+	listDrafts:   {name: "Drafts", kinds: kinds{Work: {handoff.Draft, handoff.Fault}, Planning: {handoff.Plan, handoff.Fault}}},
 	listResults:  {name: "Dependencies", kinds: kinds{Work: {handoff.Dependency}, Synthesis: {handoff.Dependency, handoff.Digest}}},
 	listFailed:   {name: "Failed", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Failed},
 	listSkipped:  {name: "Skipped", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Skipped},

@@ -55,7 +55,7 @@ var fields = []field{
 	{name: "Messages", put: func(b *prompt.Brief, s handoff.Sealed) { b.Messages = append(b.Messages, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Message}}},
 	{name: "Drafts", put: func(b *prompt.Brief, s handoff.Sealed) { b.Drafts = append(b.Drafts, s) },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Plan, handoff.Fault}}},
+		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Draft, handoff.Fault}, prompt.Planning: {handoff.Plan, handoff.Fault}}},
 	{name: "Failed", put: func(b *prompt.Brief, s handoff.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
 	{name: "Skipped", put: func(b *prompt.Brief, s handoff.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
@@ -79,7 +79,7 @@ func TestG30EachKindHasItsPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout := range prompt.Layout(3) {
-			for kind := handoff.Dependency; kind <= handoff.Digest; kind++ {
+			for kind := handoff.Dependency; kind <= handoff.Draft; kind++ {
 				d := newDesk(t)
 				b := d.of(layout)
 				f.put(&b, d.gated(d.context(&f, kind)))

@@ -20,6 +20,8 @@ const (
 	headRaw          = "#### Raw output"
 	headStructured   = "#### Validated structured result"
 	headSchema       = "## Output schema"
+	headAnswer       = "## Your previous answer"
+	headWrong        = "## What is wrong with it"
 	fenceOpen        = "[envelope "
 	fenceClose       = "[/envelope "
 	withheldOpen     = "[withheld"
@@ -28,7 +30,6 @@ const (
 	headRoster   = "## Team Roster"
 	headGoal     = "## Goal"
 	headDraft    = "## Your previous plan"
-	headWrong    = "## What is wrong with it"
 	headOriginal = "## Original Goal"
 	headResults  = "## Task Results"
 	headFailed   = "## Failed Tasks"
@@ -39,11 +40,11 @@ const (
 // openers are what no line of a description may begin with, in lower case.
 // Where one has a blank, any number of them counts; behind a bracket or a
 // slash and before a colon blanks count as nothing.
-var openers = lowered("# Task:", headInputs, headDependencies, headMemory, headMessages, headRaw, headStructured, headSchema,
+var openers = lowered("# Task:", headInputs, headDependencies, headMemory, headMessages, headRaw, headStructured, headSchema, headAnswer, headWrong,
 	fenceOpen, "[envelope:", fenceClose, "[/envelope:", withheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.
-var goalOpeners = append(lowered(headRoster, headGoal, headDraft, headWrong, headOriginal, headResults, headFailed, headSkipped, headDuty), openers...)
+var goalOpeners = append(lowered(headRoster, headGoal, headDraft, headOriginal, headResults, headFailed, headSkipped, headDuty), openers...)
 
 func lowered(list ...string) []string {
 	for i := range list {

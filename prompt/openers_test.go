@@ -12,10 +12,10 @@ import (
 var (
 	openers = []string{
 		"# Task: x", "## Inputs", "## Context from prerequisite tasks", "## Shared Team Memory", "## Messages from team members",
-		"#### Raw output", "#### Validated structured result", "## Output schema", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
+		"#### Raw output", "#### Validated structured result", "## Output schema", "## Your previous answer", "## What is wrong with it", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
 	}
 	goalOpeners = []string{
-		"## Team Roster", "## Goal", "## Your previous plan", "## What is wrong with it",
+		"## Team Roster", "## Goal", "## Your previous plan",
 		"## Original Goal", "## Task Results", "## Failed Tasks", "## Skipped Tasks", "## Your Task",
 	}
 )

@@ -14,11 +14,6 @@ func checkPlanning(b *Brief) error {
 	if b.Goal == nil {
 		return errors.New("there is no goal to plan for")
 	}
-	for i := 1; i < len(b.Drafts); i++ {
-		if b.Drafts[i].Source().Kind == handoff.Plan && b.Drafts[i-1].Source().Kind == handoff.Fault {
-			return errors.New("a plan stands behind what is wrong with it: put it before that")
-		}
-	}
 	return nil
 }
 

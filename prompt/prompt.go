@@ -62,7 +62,7 @@ type Brief struct {
 	GoalParams []task.Param     // which bytes of the goal came from parameters, as long as the gate changed none of it
 	Roster     *handoff.Sealed  // structured; follows System under a heading of its own
 	Guidance   string           // follows the roster in the system prompt
-	Drafts     []handoff.Sealed // Planning, to correct a plan: first the plan, then what is wrong with it
+	Drafts     []handoff.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
 	Failed     []handoff.Sealed // Synthesis: for each failed task its title, and its error as a text
 	Skipped    []handoff.Sealed // Synthesis: for each skipped task its title, and the reason as a text
 	Part       int              // Synthesis: which part of the results this is, from 1
@@ -108,9 +108,9 @@ func (p Prompt) Text() string { return p.get().text }
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }
 
-// Layout returns what the prompt is for: a task, a plan, or an answer. A plan
-// that must be corrected has sections of the kinds [handoff.Plan] and
-// [handoff.Fault], its own and what is wrong with it.
+// Layout returns what the prompt is for: a task, a plan, or an answer. A
+// prompt to correct an answer or a plan has sections of the kinds [handoff.Draft]
+// or [handoff.Plan], which is that, and [handoff.Fault], what is wrong with it.
 func (p Prompt) Layout() Layout { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the

@@ -114,7 +114,7 @@ func (r *renderer) add(s *handoff.Sealed) *piece {
 // fence adds the blocks, in the order of the text.
 func (r *renderer) fence() {
 	for _, recast := range [...]handoff.Recast{handoff.RecastSystem, ""} {
-		for _, i := range [...]int{listInputs, listDrafts, listResults} {
+		for _, i := range [...]int{listInputs, listResults} {
 			for j := range r.list[i] {
 				if p := &r.list[i][j]; r.stands(p) == recast {
 					r.fenceWhole(p)
@@ -126,6 +126,9 @@ func (r *renderer) fence() {
 	r.fenceLines(listSkipped)
 	r.fenceMemory()
 	r.fenceLines(listMessages)
+	for j := range r.list[listDrafts] {
+		r.fenceWhole(&r.list[listDrafts][j])
+	}
 }
 
 // stands says in which of the two texts a piece stands. Only work has context

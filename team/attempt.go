@@ -18,6 +18,7 @@ type attempt struct {
 	index    int
 	member   int
 	known    doneSet          // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted  int              // how many offers there are before those of the memory
 	messages int              // among the offers, behind all that the task itself is granted
 	told     []handoff.Sealed // of them, what the gate made of each
 	unnoted  error            // why the result is not in the shared memory
@@ -99,7 +100,7 @@ func (r *run) instructionGrant(i int) handoff.Grant {
 
 // open takes the context through the gate and builds the prompt.
 func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
-	granted := len(a.offers) // without the memory, which only now is looked up
+	a.granted = len(a.offers) // without the memory, which only now is looked up
 	if a.known != nil {
 		memory, err := a.remember(ctx)
 		if err != nil {
@@ -111,20 +112,27 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := a.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
+	b := a.brief(a.sealed)
+	a.told = b.Messages
+	return a.build(&b)
+}
+
+// brief says where the context of the attempt stands in its prompt. sealed is
+// parallel to the offers.
+func (a *attempt) brief(sealed []handoff.Sealed) prompt.Brief {
 	m, t := &a.run.team.config.Agents[a.member], a.task
 	b := prompt.Brief{
 		Untitled: a.run.untitled,
 		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
 	}
-	rest := a.sealed
+	rest := sealed
 	if a.run.planned != nil {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies = rest[:len(t.DependsOn)]
-	b.Messages, b.Memory = a.sealed[granted-a.messages:granted], digest(a.sealed[granted:])
-	a.told = b.Messages
-	return a.build(&b)
+	b.Messages, b.Memory = sealed[a.granted-a.messages:a.granted], digest(sealed[a.granted:])
+	return b
 }
 
 // over notes the result in the shared memory, and hands the attempt back to
@@ -156,13 +164,18 @@ func (r *run) acquire() *attempt {
 // release keeps the buffers of an attempt for the next one, and its receipt for the result.
 func (r *run) release(a *attempt) {
 	out := &r.tasks[a.index]
-	for _, s := range a.spent {
-		if s.receipt != nil {
-			out.Receipts = append(out.Receipts, s.receipt)
+	keep := func(receipt *prompt.Receipt) {
+		if receipt != nil {
+			out.Receipts = append(out.Receipts, receipt)
 		}
 	}
-	if a.receipt != nil {
-		out.Receipts = append(out.Receipts, a.receipt)
+	before := len(a.spent) - a.later
+	for _, s := range a.spent[:before] {
+		keep(s.receipt)
+	}
+	keep(a.receipt)
+	for _, s := range a.spent[before:] {
+		keep(s.receipt)
 	}
 	clear(a.offers)
 	clear(a.sealed)

@@ -35,6 +35,7 @@ type exchange struct {
 	schema *agent.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
 	limits limits               // on the sizes of its context
+	turn   int                  // which model call of the attempt it is; zero means the first
 	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
 
 	declassified bool      // whatever leaves the task is lowered by the policy
@@ -47,7 +48,8 @@ type exchange struct {
 	sealed   []handoff.Sealed   // parallel to offers, once all were sealed
 	rulings  []handoff.Decision // about them, also if something was held
 	contract handoff.Contract
-	spent    []retelling   // prompts that retold context before this one
+	spent    []retelling   // prompts that retold context before this one, and those that corrected its answer
+	later    int           // how many of spent came after it
 	worked   time.Duration // how long its agent worked so far, also on these
 	unretold *translator   // the retelling that the exchange fails with; nil if it does not
 	sent     int           // bytes of the prompt that the agent was given, as the caller may see it
@@ -124,6 +126,13 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 func (x *exchange) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
 	if err == nil {
+		if a, ok := o.(*attempt); ok {
+			if e := x.rejectedBefore(); e != nil {
+				if done, err := a.correctAgain(ctx, e); done || err != nil {
+					return err
+				}
+			}
+		}
 		if done, err := x.recall(ctx, text); done || err != nil {
 			return err
 		}
@@ -134,8 +143,9 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
+	outer := ctx // without the time limit and the budget of this call
 	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
-	defer func() { x.broke = purse.shut() }()
+	defer func() { x.broke = purse.shut() || x.broke }()
 	if err := purse.open(); err != nil {
 		return err
 	}
@@ -154,14 +164,25 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	x.inAgent = true
 	called := time.Now()
 	x.contract.Start(called.Add(-x.worked))
-	defer func() { x.worked += time.Since(called) }()
+	worked := x.worked
+	spend := func() { x.worked = worked + time.Since(called) }
+	defer func() {
+		if x.inAgent {
+			spend()
+		}
+	}()
 	if !x.contract.ExpiresAt.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(ctx, text, purse)
-	if err != nil {
+	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text, purse)
+	if spend(); err != nil {
+		a, ok := o.(*attempt)
+		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil {
+			x.inAgent = false
+			return a.correct(outer, rejected)
+		}
 		return because(ctx, err)
 	}
 	x.inAgent = false

@@ -19,7 +19,7 @@ type Journal interface {
 	// is given that error.
 	Append(entries []event.Entry, done func(error))
 
-	// Recall returns what other runs were answered to the prompt with this key,
+	// Recall returns what other runs were answered under this key of reuse,
 	// the newest first, as far as it may be taken: reusable and kept. None is no
 	// error.
 	Recall(ctx context.Context, key event.Key) ([]event.Exchange, error)

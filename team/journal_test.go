@@ -74,7 +74,7 @@ func (m *memory) work() {
 
 func (m *memory) Recall(_ context.Context, key event.Key) (found []event.Exchange, _ error) {
 	for _, x := range slices.Backward(m.others) {
-		if x.Key == key && x.Reusable && x.Completed() {
+		if x.Reuse == key && x.Reusable && x.Completed() {
 			found = append(found, x)
 		}
 	}
@@ -91,7 +91,7 @@ func (m *memory) history(batches int) *event.History {
 			switch {
 			case e.Begin != nil:
 				h.Begins = append(h.Begins, *e.Begin)
-			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Sent != nil:
+			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil:
 				h.Log = append(h.Log, e)
 			case e.End != nil:
 				h.End = e.End

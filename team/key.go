@@ -3,8 +3,12 @@ package team
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"net/url"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -23,6 +27,32 @@ func keyOf(agent, version string, p prompt.Prompt) event.Key {
 		h.Write([]byte(part))
 	}
 	return event.Key(h.Sum(nil))
+}
+
+// reuseKeyOf returns the key by which another run finds the answer to a prompt: the
+// key of the prompt, and where it was sent. Whoever runs an endpoint decides what
+// it answers, so answers of one origin are not taken for another. A resumed run and
+// a replay use the key alone, since they continue one run.
+func reuseKeyOf(key event.Key, endpoints []handoff.Endpoint) event.Key {
+	h := sha256.New()
+	fmt.Fprintf(h, "runteam/reuse/1 %x", key)
+	for _, e := range endpoints {
+		fmt.Fprintf(h, " %q", originOf(e.URL))
+	}
+	return event.Key(h.Sum(nil))
+}
+
+// originOf returns the scheme, host and port of a base URL. The port of an endpoint
+// on this machine does not count, since it changes from start to start.
+func originOf(base string) string {
+	u, err := url.Parse(normalBase(base))
+	if err != nil || u.Host == "" {
+		return base
+	}
+	if DefaultAccepts(base) == label.Secret { // on this machine
+		return u.Scheme + "://localhost"
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // keyed reports whether prompts need keys: somebody keeps answers, or has some.

@@ -20,6 +20,7 @@ type past struct {
 	strict  bool // nobody is asked; what failed fails again
 
 	answers   map[event.Key]*event.Exchange // the newest for each prompt
+	rejected  map[event.Key]*event.Exchange // likewise, of those that had to be corrected
 	tasks     map[task.ID]*before           // also the coordinator's steps
 	sent      []*event.Sent
 	delivered map[string]bool // ids of messages that stand in a prompt
@@ -56,6 +57,8 @@ func pastOf(o *RunOptions) *past {
 	p.answers, p.tasks, p.delivered = map[event.Key]*event.Exchange{}, map[task.ID]*before{}, map[string]bool{}
 	asked := map[string]*event.Asked{} // by session: those of which no exchange came yet
 	begun := map[string]bool{}         // of those that were prepared ahead
+	p.rejected = map[event.Key]*event.Exchange{}
+	open := map[string]*event.Exchange{} // by session: answers that were rejected, and of whose correction nothing is known
 	for i := range p.history.Log {
 		switch e := &p.history.Log[i]; {
 		case e.Begun != nil:
@@ -72,9 +75,21 @@ func pastOf(o *RunOptions) *past {
 		case e.Exchange != nil:
 			p.of(e.Exchange.Task).place = i + 1
 			delete(asked, e.Exchange.Session)
+			delete(open, e.Exchange.Session)
 			p.take(e.Exchange)
 		case e.Sent != nil:
 			p.sent = append(p.sent, e.Sent)
+		case e.Rejected != nil:
+			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
+			delete(asked, e.Rejected.Session)
+			open[e.Rejected.Session] = e.Rejected
+		}
+	}
+	for _, x := range open {
+		b, took := p.of(x.Task), llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}
+		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+		if asked[x.Session+correctionPart] == nil { // else that one counts
+			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}
 	for session, a := range asked {
@@ -100,10 +115,7 @@ func (p *past) of(id task.ID) *before {
 
 // take takes an exchange in.
 func (p *past) take(x *event.Exchange) {
-	key := x.Core
-	if p.whole {
-		key = x.Key
-	}
+	key := p.keyOf(x)
 	if key != (event.Key{}) && (p.strict || x.Completed()) {
 		p.answers[key] = x
 	}
@@ -141,11 +153,16 @@ func (p *past) sentBefore() []*event.Sent {
 	return p.sent
 }
 
-// answer returns what an agent answered to the same prompt before, or nil.
-func (p *past) answer(x *exchange) *event.Exchange {
-	if p == nil {
-		return nil
+// keyOf returns the key of an exchange by which its answer is found.
+func (p *past) keyOf(x *event.Exchange) event.Key {
+	if p.whole {
+		return x.Key
 	}
+	return x.Core
+}
+
+// key returns the key by which an earlier answer to the same prompt is found.
+func (p *past) key(x *exchange) event.Key {
 	key := x.core
 	if p.whole {
 		key = x.key
@@ -153,7 +170,30 @@ func (p *past) answer(x *exchange) *event.Exchange {
 	if mask := p.history.Mask; mask != nil {
 		key = mask(key)
 	}
-	return p.answers[key]
+	return key
+}
+
+// answer returns what an agent answered to the same prompt before, or nil.
+func (p *past) answer(x *exchange) *event.Exchange {
+	if p == nil {
+		return nil
+	}
+	return p.answers[p.key(x)]
+}
+
+// rejectedBefore returns an answer to the same prompt that had to be corrected, if
+// the run goes on from there: it was interrupted before the correction became the
+// result, or it is replayed with all its prompts.
+func (x *exchange) rejectedBefore() *event.Exchange {
+	p := x.run.past
+	if p == nil || x.run.fresh[x.task.ID] {
+		return nil
+	}
+	key := p.key(x)
+	if p.answers[key] != nil && !p.whole {
+		return nil
+	}
+	return p.rejected[key]
 }
 
 // before returns what there was of a task; nil if there was nothing.

@@ -58,7 +58,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	if !r.options.Reuse || r.options.Journal == nil || fresh || !x.reusable() {
 		return false, nil
 	}
-	list, err := r.options.Journal.Recall(ctx, x.key)
+	list, err := r.options.Journal.Recall(ctx, reuseKeyOf(x.key, x.caps.Endpoints))
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
@@ -173,6 +173,23 @@ func (x *exchange) messageIDs() (ids []string) {
 
 // entry returns what a journal keeps of an exchange that has ended.
 func (x *exchange) entry() event.Entry {
+	e := x.call()
+	if x.err != nil {
+		e.Code, e.Error = x.code, x.message
+		return event.Entry{Exchange: e}
+	}
+	e.Result = handoff.Keep(x.envelope)
+	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = reuseKeyOf(x.key, x.caps.Endpoints)
+	}
+	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
+		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
+	}
+	return event.Entry{Exchange: e}
+}
+
+// call returns what a journal keeps of an exchange beside its result.
+func (x *exchange) call() *event.Exchange {
 	told := x.usageOf(x.reply.Usage, x.reply.Turns)
 	e := &event.Exchange{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
@@ -194,13 +211,5 @@ func (x *exchange) entry() event.Entry {
 			e.Memory = append(e.Memory, o.Envelope.Task())
 		}
 	}
-	if x.err != nil {
-		e.Code, e.Error = x.code, x.message
-		return event.Entry{Exchange: e}
-	}
-	e.Result, e.Reusable = handoff.Keep(x.envelope), x.reusable() && len(x.outbox.end()) == 0 // another run would lack the messages
-	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
-		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
-	}
-	return event.Entry{Exchange: e}
+	return e
 }

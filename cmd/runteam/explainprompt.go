@@ -133,6 +133,8 @@ func (x *explained) named(s handoff.Source, by string) string {
 		return "memory entry " + s.Name
 	case handoff.Goal, handoff.Roster:
 		return "the " + s.Kind.String()
+	case handoff.Draft:
+		return "its previous answer"
 	case handoff.Plan:
 		return "plan of " + by + ", " + title
 	case handoff.Fault:

@@ -2,6 +2,7 @@
 package journaltest
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -121,8 +122,12 @@ func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
 			log = append(log, e)
 		case e.Exchange != nil:
 			x := *e.Exchange
-			x.Key, x.Core = h.Mask(x.Key), h.Mask(x.Core)
+			x.Key, x.Core, x.Reuse = h.Mask(x.Key), h.Mask(x.Core), h.Mask(x.Reuse)
 			log = append(log, event.Entry{Exchange: &x})
+		case e.Rejected != nil:
+			x := *e.Rejected
+			x.Key, x.Core = h.Mask(x.Key), h.Mask(x.Core)
+			log = append(log, event.Entry{Rejected: &x})
 		case e.End != nil:
 			end = e.End
 		}
@@ -175,7 +180,8 @@ func (t *Teller) all(tasks int) []event.Entry {
 func comesBack(t *testing.T, open Open) {
 	j := opened(t, open, journal.Options{})
 	r := begun(t, j, "r1")
-	list := NewTeller("r1", 1).all(3)
+	story := NewTeller("r1", 1)
+	list := slices.Insert(story.all(3), 4, event.Entry{Rejected: story.Rejected(story.Task(0), "forty-two", Key(0))})
 	for i := range list {
 		require.NoError(t, Append(r, list[i]))
 	}

@@ -58,7 +58,7 @@ func Secrets(run string) []event.Entry {
 	raise(asks[0].Record.Prompt)
 	raise(asksAgain[0].Record.Prompt)
 	list := append(asks, event.Entry{Exchange: answer})
-	list = append(append(list, asksAgain...), event.Entry{Exchange: failure})
+	list = append(append(list, asksAgain...), event.Entry{Rejected: t.Rejected(failed, Canary, Key(1))}, event.Entry{Exchange: failure})
 	return append(append(list, told...), event.Entry{Exchange: t.Answer(&step, "In short: "+Canary, Key(2))}, event.Entry{End: end})
 }
 

@@ -132,10 +132,17 @@ func (t *Teller) Answer(of *task.Task, text string, key event.Key) *event.Exchan
 	h := envelope.Header{ID: envelope.ID(t.Session(of)), Producer: of.Assignee, Task: of.ID, Run: t.Run, Classification: t.Label, CreatedAt: t.now(), DerivedFrom: []envelope.ID{"a", "b"}}
 	e := must(envelope.New(h, envelope.Text(text)))
 	return &event.Exchange{
-		Session: t.Session(of), Task: of.ID, Title: of.Title, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Key: key, Core: key, Reusable: true,
+		Session: t.Session(of), Task: of.ID, Title: of.Title, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Key: key, Core: key, Reuse: key, Reusable: true,
 		Start: Noon, End: t.now(), Input: 350, Output: 250, Turns: 1, Context: event.Context{Prompts: 1, Sent: 1400, Shared: 9000},
 		Result: new(stored(e, text)),
 	}
+}
+
+// Rejected returns what is told of an answer that its agent must correct.
+func (t *Teller) Rejected(of *task.Task, text string, key event.Key) *event.Exchange {
+	x := t.Answer(of, text, key)
+	x.Part, x.Code, x.Error, x.Reusable, x.Reuse = "/rejected", "OUTPUT_SCHEMA_INVALID", "it is not a number: "+text, false, event.Key{}
+	return x
 }
 
 // stored is the stored form of an envelope of a text.

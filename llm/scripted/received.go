@@ -14,8 +14,8 @@ type received struct {
 	Prompt string // the texts of all user messages, with a blank line between
 	System string // the texts of all system messages
 	Task   string // the title in the prompt's first line; empty without one
-	Last   string // the text of the last user message
-	Turn   int    // how many user messages there are
+	Last   string // the text of the last user message; in a prompt to correct an answer, what follows the task
+	Turn   int    // how many user messages there are; 2 in a prompt to correct an answer
 
 	titled   bool // the first line names a task, were it with an empty title
 	lines    []string
@@ -51,6 +51,9 @@ func receive(system string, users []string) *received {
 		r.Task, r.titled = strings.TrimSpace(title), true
 	}
 	r.scan()
+	if answer, ok := r.under(r.all(), 2, called("Your previous answer")); ok && r.titled && r.Turn == 1 {
+		r.Turn, r.Last = 2, strings.Join(r.lines[answer.from-1:], "\n")
+	}
 	return r
 }
 

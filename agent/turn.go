@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+)
+
+type turnKey struct{}
+
+// WithTurn returns a context for work of which the caller supervises each model
+// call. Under it [LLM.Run] makes one call, the n-th of the work, counted from 1.
+// An answer that does not match the schema comes back with a [*RejectedError],
+// and the caller may have it corrected by another prompt, as a team does: so the
+// call that corrects passes the gate and the record like every other. Without
+// such a context, Run makes that call itself.
+func WithTurn(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, turnKey{}, n)
+}
+
+// A RejectedError reports an answer that does not match the output schema, for a
+// caller that can have it corrected. It wraps [ErrSchema] and Err.
+type RejectedError struct {
+	Problem string // what is wrong, in one line, for the model: it may quote the answer
+	Err     error  // what is wrong, for people: it does not quote the answer
+}
+
+// Error says what is wrong without quoting the answer.
+func (e *RejectedError) Error() string { return fmt.Sprintf("%v: %v", ErrSchema, e.Err) }
+
+// Unwrap returns [ErrSchema] and e.Err.
+func (e *RejectedError) Unwrap() []error { return []error{ErrSchema, e.Err} }

@@ -1,0 +1,89 @@
+package team_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/team"
+)
+
+// A placed model is behind some endpoint, and counts its calls.
+type placed struct {
+	base  string
+	calls int
+}
+
+func (p *placed) Name() string     { return "m" }
+func (p *placed) Endpoint() string { return p.base }
+
+func (p *placed) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+	p.calls++
+	return llm.Response{Text: "from " + p.base}, nil
+}
+
+// TestReuseStaysWithTheOrigin checks that an answer of one endpoint is not taken
+// for one of another, though the settings of the agent call them the same, and
+// that a resumed run and a replay take it wherever the endpoint is now.
+func TestReuseStaysWithTheOrigin(t *testing.T) {
+	t.Parallel()
+	run1 := func(p *placed, o *team.RunOptions) *team.Result {
+		tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(p, agent.Options{}), Version: "baseURL: ${URL}"})
+		res := run(t, tm, o, spec("a"))
+		require.NoError(t, res.Err())
+		return res
+	}
+	for _, tt := range []struct {
+		name, before, now string
+		taken             bool
+	}{
+		{"the same", "https://h.example/v1", "https://h.example/v1", true},
+		{"the same, spelt otherwise", "https://h.example/v1", "HTTPS://H.example.:443/v1/", true},
+		{"another host", "https://h.example/v1", "https://evil.example/v1", false},
+		{"another port", "https://h.example/v1", "https://h.example:8443/v1", false},
+		{"another scheme", "https://h.example/v1", "http://h.example/v1", false},
+		{"another port of this machine", "http://127.0.0.1:1234/v1", "http://127.0.0.1:4321/v1", true},
+		{"this machine, after another", "https://h.example/v1", "http://127.0.0.1:1/v1", false},
+		{"another, after this machine", "http://localhost:1/v1", "https://h.example/v1", false},
+		{"a name that looks like this machine", "http://127.0.0.1:1/v1", "http://127.0.0.1.example/v1", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			journal, other := &memory{}, &placed{base: tt.now}
+			want := run1(&placed{base: tt.before}, &team.RunOptions{RunID: "r", Journal: journal})
+			res := run1(other, &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true})
+			if tt.taken {
+				require.Zero(t, other.calls)
+				require.Equal(t, answers(want), answers(res))
+			} else {
+				require.Equal(t, 1, other.calls)
+				require.Equal(t, "from "+tt.now, of(t, res, "a").Result)
+			}
+			other.calls = 0
+			past := journal.history(journal.len())
+			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Past: past})))
+			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}})))
+			require.Zero(t, other.calls)
+		})
+	}
+}
+
+// An agent written in Go says nothing of an endpoint: its version decides.
+func TestReuseOfAnAgentWithoutAnEndpoint(t *testing.T) {
+	t.Parallel()
+	journal := &memory{}
+	m := member("a", says("one"))
+	m.Version = "1"
+	run(t, newTeam(t, m), &team.RunOptions{Journal: journal}, spec("a"))
+	m = member("a", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		t.Error("it was asked")
+		return agent.Reply{}, errBroken
+	})
+	m.Version = "1"
+	res := run(t, newTeam(t, m), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, spec("a"))
+	require.Equal(t, "one", of(t, res, "a").Result)
+}
