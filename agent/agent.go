@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -63,27 +64,59 @@ type LLM struct {
 	options Options
 }
 
-// New returns an agent that asks the model. A nil model makes every Run fail
-// with [llm.ErrNoModel].
+// New returns an agent that asks the model. A nil model, a nil pointer in it too,
+// makes [LLM.Check] and every Run fail with [llm.ErrNoModel].
 func New(m llm.Model, o Options) *LLM {
 	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
 	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
-	if m == nil {
+	if isNil(m) {
 		m = llm.ModelFunc(nil)
 	}
 	return &LLM{model: m, asking: bounded(m, o.CallTimeout), options: o}
 }
 
+// Check returns an error that wraps [llm.ErrNoModel] if the agent cannot work: it is
+// nil or the zero value, or its model is nil. A team checks its agents with it.
+func (a *LLM) Check() error {
+	if a == nil || isNil(a.model) {
+		return fmt.Errorf("%w: make the agent with agent.New and a model", llm.ErrNoModel)
+	}
+	return nil
+}
+
+// isNil reports whether a model is nil, or a nil pointer or function.
+func isNil(m llm.Model) bool {
+	if m == nil {
+		return true
+	}
+	switch v := reflect.ValueOf(m); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		return v.IsNil()
+	}
+	return false
+}
+
 // Endpoint returns the base URL that the model's calls go to, or "" if the
 // model does not say.
 func (a *LLM) Endpoint() string {
+	if a.Check() != nil {
+		return ""
+	}
 	return llm.Endpoint(a.model)
 }
 
 // Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
 // of this package's conditions, or the context's cause; the Reply then still
 // carries the usage.
+//
+// A nil ctx and an agent that [LLM.Check] refuses are errors.
 func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
+	if err := a.Check(); err != nil {
+		return Reply{}, err
+	}
+	if ctx == nil {
+		return Reply{}, errors.New("agent: the context is nil; use context.Background")
+	}
 	if a.options.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.options.Timeout, fmt.Errorf("%w: more than %v", ErrTimeout, a.options.Timeout))
@@ -101,10 +134,12 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if err := c.turn(ctx); err != nil || schema == nil {
 		return c.reply, err
 	}
-	problem := c.read(schema)
+	problem := c.read(ctx, schema)
 	switch {
 	case problem == nil:
 		return c.reply, nil
+	case ctx.Err() != nil:
+		return c.reply, context.Cause(ctx)
 	case supervised && turn == a.options.MaxTurns:
 		return c.reply, a.noTurn()
 	case supervised:
@@ -115,7 +150,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
-	if problem = c.read(schema); problem != nil {
+	if problem = c.read(ctx, schema); problem != nil {
 		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
 	}
 	return c.reply, nil
@@ -164,12 +199,12 @@ func (c *conversation) turn(ctx context.Context) error {
 }
 
 // read takes the structured answer out of the text and validates it.
-func (c *conversation) read(s *Schema) error {
+func (c *conversation) read(ctx context.Context, s *Schema) error {
 	v, err := envelope.FindJSON(c.reply.Text)
 	if err != nil {
 		return err
 	}
-	if err := s.Validate(v); err != nil {
+	if err := s.ValidateContext(ctx, v); err != nil {
 		return err
 	}
 	c.reply.JSON = v
@@ -189,6 +224,10 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", limit)})
 		defer cancel()
-		return m.Call(ctx, req, emit)
+		res, err := m.Call(ctx, req, emit)
+		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
+			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens"}
+		}
+		return res, err
 	})
 }

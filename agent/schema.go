@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,16 @@ func (s *Schema) String() string { return s.canonical }
 // A value with a number of more than [MaxNumber] characters, or one that needs
 // more than [MaxChecks] checks, matches no schema.
 func (s *Schema) Validate(v envelope.JSON) error {
-	if err := s.check(v.Value()); err != nil {
+	return s.ValidateContext(context.Background(), v)
+}
+
+// ValidateContext does what Validate does, until ctx ends; then it returns its
+// cause. The work after that is bounded by [MaxChecks].
+func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
+	switch err := s.check(ctx, v.Value()); {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return &mismatch{text: err.Error()}
 	}
 	if err := s.resolved.Validate(native(v.Value())); err != nil {

@@ -13,6 +13,9 @@ import (
 // model does not name itself, as those of llm/openai do, with a method Name()
 // string: then nobody knows.
 func (a *LLM) Version() string {
+	if a.Check() != nil {
+		return ""
+	}
 	named, ok := a.model.(interface{ Name() string })
 	if !ok {
 		return ""

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 )
@@ -9,7 +10,7 @@ import (
 // what it would do is counted beforehand.
 const (
 	MaxNumber = 40        // characters of a number: more than any double or 128-bit integer needs
-	MaxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value
+	MaxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value; each KiB of the part counts like one more
 )
 
 var (
@@ -21,39 +22,56 @@ var (
 // the same part are counted together, so counting stays cheap where validating
 // would not.
 type meter struct {
+	ctx    context.Context //nolint:containedctx // of one validation
 	checks int
+	values int // since ctx was looked at last
 }
 
 // uses are the schemas that apply to a value, and in how many ways.
 type uses map[*node]int
 
 // check returns what makes a value too much for the validator.
-func (s *Schema) check(v any) error { return new(meter).value(v, uses{s.root: 1}) }
+func (s *Schema) check(ctx context.Context, v any) error {
+	m := &meter{ctx: ctx}
+	_, err := m.value(v, uses{s.root: 1})
+	return err
+}
 
-func (m *meter) value(v any, of uses) error {
+// value counts the work on one part of a value, and returns how large that is, in bytes.
+func (m *meter) value(v any, of uses) (size int, err error) {
+	if m.values++; m.values%1024 == 0 && m.ctx.Err() != nil {
+		return 0, context.Cause(m.ctx)
+	}
+	before := m.checks
 	var all uses // with those that apply in place; only parts of the value need it
 	if k := kindOf(v); k == anObject || k == anArray {
 		all = uses{}
 	}
 	for n, times := range of {
 		if !m.apply(all, n, times) {
-			return errChecks
+			return 0, errChecks
 		}
 	}
+	applied := m.checks - before
 	switch v := v.(type) {
 	case json.Number:
 		if len(v) > MaxNumber {
-			return errNumber
+			return 0, errNumber
 		}
+	case string:
+		size = len(v)
 	case []any:
-		return m.items(v, all)
+		size, err = m.items(v, all)
 	case map[string]any:
-		return m.members(v, all)
+		size, err = m.members(v, all)
 	}
-	return nil
+	if m.checks += applied * (size / 1024); err == nil && m.checks > MaxChecks { // patterns, enums and uniqueItems look at all of it
+		err = errChecks
+	}
+	return size + 1, err
 }
 
-func (m *meter) items(items []any, of uses) error {
+func (m *meter) items(items []any, of uses) (size int, err error) {
 	prefix := 0 // behind it, the same schemas apply to each item
 	for n := range of {
 		prefix = max(prefix, len(n.prefix))
@@ -63,24 +81,28 @@ func (m *meter) items(items []any, of uses) error {
 		if i <= prefix {
 			below = of.below(func(n *node) []*node { return n.onItem(i) })
 		}
-		if err := m.value(item, below); err != nil {
-			return err
+		n, err := m.value(item, below)
+		if size += n; err != nil {
+			return size, err
 		}
 	}
-	return nil
+	return size, nil
 }
 
-func (m *meter) members(members map[string]any, of uses) error {
+func (m *meter) members(members map[string]any, of uses) (size int, err error) {
 	names := of.below(func(n *node) []*node { return appendNode(nil, n.names) })
 	for name, member := range members {
-		if err := m.value(name, names); err != nil {
-			return err
-		}
-		if err := m.value(member, of.below(func(n *node) []*node { return n.onMember(name) })); err != nil {
-			return err
+		for _, part := range []struct {
+			value any
+			of    uses
+		}{{name, names}, {member, of.below(func(n *node) []*node { return n.onMember(name) })}} {
+			n, err := m.value(part.value, part.of)
+			if size += n; err != nil {
+				return size, err
+			}
 		}
 	}
-	return nil
+	return size, nil
 }
 
 // apply adds a schema and those that it applies to the same value. It reports

@@ -17,6 +17,12 @@ import (
 // streams if emit is not nil; a server that answers in one piece nevertheless
 // gives one delta.
 func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	if m == nil || m.client == nil {
+		return llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Err: llm.ErrNoModel}
+	}
+	if ctx == nil {
+		return llm.Response{}, errors.New("openai: the context is nil; use context.Background")
+	}
 	within, cancel := context.WithTimeoutCause(ctx, m.timeout, m.slow())
 	defer cancel()
 	res, err := m.attempt(within, req, emit, !m.noUsage.Load())

@@ -1,0 +1,71 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/prompt"
+)
+
+// TestAgentsWithoutAModelAreErrors lists agents that cannot work: none of them panics.
+func TestAgentsWithoutAModelAreErrors(t *testing.T) {
+	t.Parallel()
+	var none *agent.LLM
+	for name, a := range map[string]*agent.LLM{
+		"nil": none, "zero": {}, "nil model": agent.New(nil, agent.Options{}),
+		"nil function": agent.New(llm.ModelFunc(nil), agent.Options{}), "typed nil": agent.New((*openai.Model)(nil), agent.Options{}),
+	} {
+		require.ErrorIs(t, a.Check(), llm.ErrNoModel, name)
+		_, err := a.Run(t.Context(), prompt.Prompt{})
+		require.ErrorIs(t, err, llm.ErrNoModel, name)
+		require.Empty(t, a.Endpoint(), name)
+		require.Empty(t, a.Version(), name)
+	}
+	fine := agent.New(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "x"}, nil
+	}), agent.Options{})
+	require.NoError(t, fine.Check())
+	_, err := fine.Run(nil, prompt.Prompt{}) //nolint:staticcheck // what is tested
+	require.ErrorContains(t, err, "the context is nil")
+	_, err = (*openai.Model)(nil).Call(t.Context(), llm.Request{}, nil)
+	require.ErrorIs(t, err, llm.ErrNoModel)
+}
+
+func TestNegativeUsageIsRefused(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	a := agent.New(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		calls++
+		return llm.Response{Text: "x", Usage: llm.Usage{InputTokens: 5, OutputTokens: -1_000_000}}, nil
+	}), agent.Options{Retry: llm.RetryOptions{Extra: -1}})
+	reply, err := a.Run(t.Context(), prompt.Prompt{})
+	require.ErrorContains(t, err, "negative number of tokens")
+	require.Zero(t, reply.Usage)
+	require.Equal(t, 1, calls)
+}
+
+// A schema that looks at all of a value on each of its levels takes time in size
+// times depth, which counts.
+func TestValidatingCountsSizes(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"allOf":[`+strings.Repeat(`{"uniqueItems":true},`, 20)+`{}],"items":{"$ref":"#"}}`)
+	deep := strings.Repeat("[", 120) + `"` + strings.Repeat("x", 3<<20) + `"` + strings.Repeat("]", 120)
+	require.EqualError(t, validate(t, s, deep), "it does not match the schema at root: depth")
+	require.NoError(t, validate(t, s, `["`+strings.Repeat("x", 3<<20)+`"]`))
+}
+
+func TestValidatingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 10_000) + "1]")
+	require.NoError(t, err)
+	require.ErrorIs(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v), context.Canceled)
+}
