@@ -119,7 +119,7 @@ func TestManyProcessesOnOneJournal(t *testing.T) {
 	began := time.Now()
 	workers := make([]*soakWorker, processes)
 	for i := range workers {
-		workers[i] = startWorker(t, path, fmt.Sprintf("run-%d", i))
+		workers[i] = startWorker(t, path, fmt.Sprintf("run-%02d", i))
 	}
 	cut := 0
 	var all sync.WaitGroup
