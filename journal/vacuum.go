@@ -11,8 +11,8 @@ import (
 // being removed: it is not listed any more, though some of its rows may be left.
 const removed = "removed"
 
-// removing is how long one transaction of a removal takes at most, if its first
-// statement does not take longer. Other processes wait that long to write.
+// removing is how long one transaction of a removal takes at most while other
+// processes may wait to write, if its first statement does not take longer.
 const removing = 10 * time.Millisecond
 
 // A removal removes runs from a file.
@@ -62,6 +62,14 @@ func (m *removal) done(ctx context.Context, began time.Time) error {
 	return wait(ctx, rest)
 }
 
+// budget is how long a transaction may take that began now.
+func (m *removal) budget() time.Duration {
+	if m.others {
+		return removing
+	}
+	return 4 * removing
+}
+
 // remove removes the rows of runs and shrinks the file.
 func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
 	before, err := f.size(ctx)
@@ -70,7 +78,7 @@ func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (
 	}
 	// Free pages are cut off in the end, so only what stays in a page that others
 	// use has to be overwritten.
-	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 500"); err != nil {
+	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 1000"); err != nil {
 		return nil, 0, f.explain(err)
 	}
 	defer f.write.ExecContext(context.WithoutCancel(ctx), "pragma wal_autocheckpoint = 4000") //nolint:errcheck // it sets a number
@@ -170,7 +178,7 @@ func (m *removal) some(ctx context.Context, list []row) (done int, gone []row, e
 			if whole || !idle {
 				done++
 			}
-			if m.careful() || time.Since(began) > removing {
+			if m.careful() || time.Since(began) > m.budget() {
 				return nil
 			}
 		}
@@ -304,7 +312,7 @@ func (m *removal) cut(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // what was cut by then is committed
-	for began, n := time.Now(), int64(1); rows.Next() && time.Since(began) < removing && (!m.careful() || n < m.most); n++ {
+	for began, n := time.Now(), int64(1); rows.Next() && time.Since(began) < m.budget() && (!m.careful() || n < m.most); n++ {
 	}
 	return rows.Err()
 }
