@@ -201,6 +201,7 @@ func (l *loader) send(key string, of *fields, n *node, x expansion, to, origin s
 	return x.value
 }
 
+// isSet reports whether an expansion took a variable from the environment.
 func isSet(x expansion, name string) bool {
 	_, set := x.values[name]
 	return set

@@ -75,7 +75,7 @@ func (a *app) trust(ctx context.Context, t *trusting) error {
 	return a.trustSpec(ctx, store, t)
 }
 
-// trusted is what trust says of a spec, in JSON.
+// A trustedSpec is what trust says of a spec, in JSON.
 type trustedSpec struct {
 	Spec        string        `json:"spec"`
 	Environment []spec.EnvUse `json:"environment"`

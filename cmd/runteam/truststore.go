@@ -28,7 +28,7 @@ type consent struct {
 	Time        time.Time     `json:"time"`
 }
 
-// trust returns the store of the user.
+// trusted returns the store of the user.
 func (a *app) trusted() (*trustStore, error) {
 	config := a.config
 	if config == "" {
