@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/runteam/runteam/pick"
@@ -51,8 +52,7 @@ func (s *Schema) Bounded(path task.Path) error {
 		return fmt.Errorf("%w: %w", ErrUnbounded, err)
 	}
 	tokens := pick.Tokens(path)
-	deep := path == task.Whole || strings.HasSuffix(string(path), "/**")
-	q := question{path: tokens, strict: true, deep: deep, known: map[asked]reach{}}
+	q := question{path: tokens, strict: true, deep: isDeep(path), known: map[asked]reach{}}
 	if s.Has(tokens) != Yes {
 		return fmt.Errorf("%s is %w: the schema has no %s; write it under \"properties\"", shown(path), ErrUnbounded, shown(path))
 	}
@@ -67,6 +67,33 @@ func (s *Schema) Bounded(path task.Path) error {
 		c.why = `the schema lets anything stand there: write "type": "number", "integer" or "boolean", or an "enum"`
 	}
 	return fmt.Errorf("%s is %w: %s", shown(path), ErrUnbounded, c.why)
+}
+
+// Capacity bounds how many bytes a path can carry in one valid result: of two
+// results that differ at the path, so many bytes may tell which one it is. ok is
+// false if the schema does not bound the path (see [Schema.Bounded]).
+//
+// Every value counts by how many there are to choose from, rounded up to whole
+// bytes: an enum of 200 values 1 byte, a text by how many texts its pattern
+// matches, a whole number between a minimum and a maximum by their distance, any
+// other number between bounds within 2^53 8 bytes, and a number without bounds
+// 17, as many as its 40 digits. A value that may only be there or not is 1 byte. A
+// list counts maxItems times what an item does.
+func (s *Schema) Capacity(path task.Path) (bytes int, ok bool) {
+	if s.Bounded(path) != nil {
+		return 0, false
+	}
+	q := question{path: pick.Tokens(path), strict: true, deep: isDeep(path), known: map[asked]reach{}}
+	bits := q.at(s.root, 0).bits()
+	if math.IsInf(bits, 0) {
+		return 0, math.IsInf(bits, -1)
+	}
+	return int(wholeBytes(bits)) / 8, true
+}
+
+// isDeep reports whether a path takes containers, with all that is in them.
+func isDeep(path task.Path) bool {
+	return path == task.Whole || strings.HasSuffix(string(path), "/**")
 }
 
 // shown returns a path as errors name it.

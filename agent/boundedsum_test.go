@@ -137,3 +137,45 @@ func TestBoundedCountsAllThatAPathTakesTogether(t *testing.T) {
 		requireBounded(t, parsed(t, `{"properties":{"a":`+tt.schema+`}}`), tt.path, tt.want)
 	}
 }
+
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	const hex40 = `{"type":"string","pattern":"^[0-9a-f]{40}$"}`
+	list := func(n int, items string) string {
+		return fmt.Sprintf(`{"type":"array","maxItems":%d,"items":%s}`, n, items)
+	}
+	values := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprint(i))
+		}
+		return `{"enum":[` + strings.Join(all, ",") + `]}`
+	}
+	tests := []struct {
+		schema string // of /a
+		path   task.Path
+		want   int // -1: not bounded
+	}{
+		{`{"type":"boolean"}`, "/a", 1}, {`{"type":"null"}`, "/a", 1}, {`{"const":7}`, "/a", 1}, {values(6), "/a", 1}, {values(256), "/a", 1}, {values(257), "/a", 2},
+		{`{"type":"number"}`, "/a", 17}, {`{"type":"integer"}`, "/a", 17}, {`{"type":"number","minimum":0,"maximum":1}`, "/a", 8}, {`{"type":"integer","minimum":0,"maximum":100}`, "/a", 1},
+		{`{"type":"integer","minimum":0,"maximum":256}`, "/a", 2}, {`{"type":"integer","minimum":0}`, "/a", 17}, {`{"type":["integer","null"],"minimum":1,"maximum":5}`, "/a", 1},
+		{`{"type":"integer","minimum":0,"maximum":1e30}`, "/a", 17}, {`{"type":["number","integer"],"minimum":0,"maximum":9}`, "/a", 8}, {`{"minimum":0,"maximum":9,"type":"integer","enum":[1,2]}`, "/a", 1},
+		{hex40, "/a", 20}, {`{"type":"string","pattern":"^[A-Z]{2}-[0-9]{1,6}$"}`, "/a", 4}, {`{"type":"string","pattern":"^(low|mid|high)$"}`, "/a", 1}, {`{"type":"string","pattern":"^[0-9]+$","maxLength":12}`, "/a", 6},
+		{`{"type":"string"}`, "/a", -1}, {`{}`, "/a", -1},
+		{list(64, hex40), "/a/**", 1280}, {list(64, hex40), "/a/*", 1280}, {list(64, `{"type":"boolean"}`), "/a/*", 64}, {list(8, list(8, values(6))), "/a/**", 64}, {list(64, `{"type":"number"}`), "/a/*", 1088},
+		{`{"type":"object","properties":{"x":` + hex40 + `,"y":{"type":"boolean"}},"additionalProperties":false}`, "/a/**", 21},
+		{`{"type":"object","properties":{"x":` + hex40 + `,"y":{"type":"boolean"}},"additionalProperties":false}`, "/a/y", 1},
+		{`{"anyOf":[{"const":1},{"const":2},{"const":3}]}`, "/a", 1}, {`{"anyOf":[` + hex40 + `,` + values(200) + `]}`, "/a", 20}, {`{"allOf":[` + hex40 + `,{"enum":["a","b"]}]}`, "/a", 1},
+		{`{"type":"array","prefixItems":[` + hex40 + `,{"type":"boolean"}],"items":false,"maxItems":2}`, "/a/*", 21},
+	}
+	for _, tt := range tests {
+		got, ok := parsed(t, `{"type":"object","properties":{"a":`+tt.schema+`}}`).Capacity(tt.path)
+		if !ok {
+			got = -1
+		}
+		require.Equal(t, tt.want, got, "%s in %s", tt.path, tt.schema)
+	}
+	var none *agent.Schema
+	_, ok := none.Capacity("/a")
+	require.False(t, ok)
+}

@@ -5,11 +5,13 @@ import (
 	"math"
 )
 
-// A load bounds what values carry: how many bits of them can spell, and how
-// many characters they have, a choice of any other kind being one.
+// A load bounds what values carry: how many bits of them can spell, how many
+// characters they have, a choice of any other kind being one, and how many bits
+// they are in all, whatever these spell.
 type load struct {
 	words float64
 	chars int
+	bits  float64
 }
 
 // maxChars is how many characters bounded values have together: 64 numbers.
@@ -29,20 +31,27 @@ func (l load) joined() load {
 // plus is the load of two parts together.
 func (l load) plus(o load) load {
 	l, o = l.joined(), o.joined()
-	return load{l.words + o.words, min(l.chars+o.chars, endless)}
+	return load{l.words + o.words, min(l.chars+o.chars, endless), wholeBytes(l.bits) + wholeBytes(o.bits)}
 }
 
 // times is the load of as many parts as n, at most [endless].
 func (l load) times(n int) load {
 	l = l.joined()
-	return load{l.words * float64(n), min(l.chars*min(n, endless), endless)}
+	return load{l.words * float64(n), min(l.chars*min(n, endless), endless), wholeBytes(l.bits) * float64(n)}
 }
 
 // or is the load of one of two.
-func (l load) or(o load) load { return load{either(l.words, o.words), max(l.chars, o.chars)} }
+func (l load) or(o load) load {
+	return load{either(l.words, o.words), max(l.chars, o.chars), either(l.bits, o.bits)}
+}
 
 // and is the load of what both bound.
-func (l load) and(o load) load { return load{min(l.words, o.words), min(l.chars, o.chars)} }
+func (l load) and(o load) load {
+	return load{min(l.words, o.words), min(l.chars, o.chars), min(l.bits, o.bits)}
+}
+
+// wholeBytes rounds bits up to whole bytes.
+func wholeBytes(bits float64) float64 { return 8 * math.Ceil(bits/8-1e-9) }
 
 // excess says in what a load is more than bounded values carry together, or nothing.
 func (l load) excess() string {

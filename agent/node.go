@@ -22,6 +22,9 @@ type node struct {
 	pattern, format string
 	maxLength       int // -1 for none
 
+	integer  bool     // a number that may stand here is whole
+	min, max *float64 // bounds of it; nil for none
+
 	props    map[string]*node
 	patterns []patterned
 	rest     *node    // of every other member; nil lets anything through
@@ -168,9 +171,24 @@ func (c *compiler) own(n *node, in map[string]any) {
 	if value, ok := in["const"]; ok {
 		n.fixed = []any{value}
 	}
+	n.integer = in["type"] == "integer" || !n.types.has(aNumeric)
+	if types, ok := in["type"].([]any); ok {
+		n.integer = !slices.Contains(types, any("number"))
+	}
+	n.min, n.max = bound(in, "minimum", "exclusiveMinimum"), bound(in, "maximum", "exclusiveMaximum")
 	n.pattern, _ = in["pattern"].(string)
 	n.format, _ = in["format"].(string)
 	n.maxLength, n.maxItems = count(in["maxLength"]), count(in["maxItems"])
+}
+
+// bound returns a bound of numbers; an exclusive one counts as its own value.
+func bound(in map[string]any, keys ...string) *float64 {
+	for _, key := range keys {
+		if f, ok := in[key].(float64); ok {
+			return &f
+		}
+	}
+	return nil
 }
 
 // count returns the value of a keyword that counts, or -1.

@@ -49,7 +49,8 @@ func (n *node) text() cell {
 	if words > maxWords {
 		return cell{level: free, why: fmt.Sprintf(`the pattern of %s leaves %.0f bits of letters to choose, more than %d, which can spell anything: write "enum", or smaller classes and repetitions`, place(n.at), words, maxWords)}
 	}
-	return cell{level: held, load: load{words: words, chars: s.runes}}
+	bits := max(1, min(s.bits, repeated(anyLetter(re), 0, s.runes)))
+	return cell{level: held, load: load{words: words, chars: s.runes, bits: bits}}
 }
 
 // startsAtText reports whether a match can only begin where the text begins.

@@ -85,7 +85,7 @@ func listed(values []any, path []string, by spelling) reach {
 	var r reach
 	for k, n := range found {
 		if n > 0 {
-			r[k] = cell{level: held, load: load{chars: 1}}
+			r[k] = cell{level: held, load: load{chars: 1, bits: max(1, math.Log2(float64(min(len(values), choices))))}}
 		}
 		if n > 0 && kind(k) >= aString {
 			r[k].load.words = math.Log2(float64(min(n, choices)))
@@ -228,10 +228,10 @@ func (q *question) whole(n *node) reach {
 		case anArray:
 			r[k] = q.array(n)
 		default:
-			r[k] = scalar(k)
+			r[k] = n.scalar(k)
 		}
 	}
-	return r
+	return r.telling(r.sum())
 }
 
 // object and array are what containers of these kinds are at the end of a path.

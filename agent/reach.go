@@ -24,18 +24,37 @@ const (
 type reach [kindCount]cell
 
 // everything is the reach of a place about which a schema says nothing.
-var everything = reach{scalar(aNull), scalar(aBoolean), scalar(aNumeric), {level: free}, {level: free}, {level: free}}
+var everything = reach{open().scalar(aNull), open().scalar(aBoolean), open().scalar(aNumeric), {level: free}, {level: free}, {level: free}}
 
 // scalar is the cell of null, booleans or numbers.
-func scalar(k kind) cell {
+func (n *node) scalar(k kind) cell {
 	if k == aNumeric {
-		return cell{level: held, load: load{chars: MaxNumber}}
+		return cell{level: held, load: load{chars: MaxNumber, bits: n.numberBits()}}
 	}
-	return cell{level: held, load: load{chars: 1}}
+	return cell{level: held, load: load{chars: 1, bits: 1}}
+}
+
+// A number is a double, but for a whole one beyond 2^53, which is delivered with
+// all of its digits.
+const (
+	doubleBits = 64
+	exactUpTo  = 1 << 53
+)
+
+// numberBits bounds how many bits it takes to choose a number.
+func (n *node) numberBits() float64 {
+	if n.min == nil || n.max == nil || *n.min < -exactUpTo || *n.max > exactUpTo {
+		return math.Ceil(MaxNumber * math.Log2(10))
+	}
+	if choices := *n.max - *n.min + 1; n.integer && choices < exactUpTo {
+		return max(1, math.Log2(max(choices, 1)))
+	}
+	return doubleBits
 }
 
 // and returns what can stand where both hold: a bound of either is a bound.
 func (r reach) and(o reach) reach {
+	own, other := r.bits(), o.bits()
 	for k, c := range o {
 		both := r[k].load.and(c.load)
 		switch {
@@ -45,11 +64,51 @@ func (r reach) and(o reach) reach {
 			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), both}
 		}
 	}
+	return r.telling(min(own, other))
+}
+
+// bits bounds how many bits it takes to choose a value of any kind; none stand
+// for a place at which no value can stand.
+func (r reach) bits() float64 {
+	most := math.Inf(-1)
+	for _, c := range r {
+		switch c.level {
+		case free:
+			return math.Inf(1)
+		case held:
+			most = max(most, c.load.bits)
+		}
+	}
+	return most
+}
+
+// sum is bits for a reach whose kinds were measured one by one.
+func (r reach) sum() float64 {
+	sum := math.Inf(-1)
+	for _, c := range r {
+		switch c.level {
+		case free:
+			return math.Inf(1)
+		case held:
+			sum = either(sum, c.load.bits)
+		}
+	}
+	return sum
+}
+
+// telling returns r with so many bits for a value of any kind.
+func (r reach) telling(bits float64) reach {
+	for k := range r {
+		if r[k].level == held {
+			r[k].load.bits = bits
+		}
+	}
 	return r
 }
 
 // or returns what can stand where one of them holds.
 func (r reach) or(o reach) reach {
+	bits := either(r.bits(), o.bits())
 	for k, c := range o {
 		one := r[k].load.or(c.load)
 		if kind(k) < aString {
@@ -62,7 +121,7 @@ func (r reach) or(o reach) reach {
 			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), one}
 		}
 	}
-	return r
+	return r.telling(bits)
 }
 
 // plus returns what can stand in two places together.
@@ -88,7 +147,7 @@ func (r reach) load() load {
 	var most load
 	for _, c := range r {
 		if c.level == held {
-			most = load{max(most.words, c.load.words), max(most.chars, c.load.chars)}
+			most = load{max(most.words, c.load.words), max(most.chars, c.load.chars), max(most.bits, c.load.bits)}
 		}
 	}
 	return most
@@ -107,7 +166,7 @@ func (r reach) most() (cell, kind) {
 
 // freely is everything, any number of times, with the reason why nothing holds it.
 func freely(why string) reach {
-	r := everything.carrying(load{math.Inf(1), endless})
+	r := everything.carrying(load{math.Inf(1), endless, math.Inf(1)})
 	for k := range r {
 		if r[k].level == free {
 			r[k].why = why

@@ -15,6 +15,7 @@ type span struct {
 	runes int     // characters of the longest
 	words float64 // bits of what can spell; none if plain
 	plain bool    // digits, hexadecimal letters and signs only
+	bits  float64 // of all, plain or not
 }
 
 // endless is more than any bound, and small enough to be added and multiplied.
@@ -44,7 +45,7 @@ func measure(re *syntax.Regexp) span {
 		sum := span{plain: true}
 		for _, sub := range re.Sub {
 			s := measure(sub)
-			sum = span{min(sum.runes+s.runes, endless), sum.words + s.words, sum.plain && s.plain}
+			sum = span{min(sum.runes+s.runes, endless), sum.words + s.words, sum.plain && s.plain, sum.bits + s.bits}
 		}
 		return sum
 	case syntax.OpAlternate:
@@ -57,7 +58,8 @@ func measure(re *syntax.Regexp) span {
 func characters(re *syntax.Regexp) span {
 	s := span{plain: true}
 	for _, pairs := range classes(re) {
-		s = span{s.runes + 1, s.words + math.Log2(float64(max(size(pairs), 1))), s.plain && plainOnly(pairs)}
+		bits := math.Log2(float64(max(size(pairs), 1)))
+		s = span{s.runes + 1, s.words + bits, s.plain && plainOnly(pairs), s.bits + bits}
 	}
 	if s.plain {
 		s.words = 0
@@ -67,10 +69,10 @@ func characters(re *syntax.Regexp) span {
 
 // alternate measures a choice: what can spell adds up.
 func alternate(subs []*syntax.Regexp) span {
-	sum := span{words: math.Inf(-1), plain: true}
+	sum := span{words: math.Inf(-1), plain: true, bits: math.Inf(-1)}
 	for _, sub := range subs {
 		s := measure(sub)
-		sum = span{max(sum.runes, s.runes), either(sum.words, s.words), sum.plain && s.plain}
+		sum = span{max(sum.runes, s.runes), either(sum.words, s.words), sum.plain && s.plain, either(sum.bits, s.bits)}
 	}
 	if sum.plain {
 		sum.words = 0
@@ -84,6 +86,7 @@ func repeat(re *syntax.Regexp, least, most int) span {
 	if most < 0 {
 		most = endless
 	}
+	s.bits = repeated(s.bits, least, most)
 	if s.runes = min(s.runes*most, endless); s.plain {
 		return s
 	}
@@ -117,6 +120,22 @@ func either(a, b float64) float64 {
 		return a
 	}
 	return a + math.Log2(1+math.Exp2(b-a))
+}
+
+// anyLetter returns the bits of one character of a text that a pattern matches.
+func anyLetter(re *syntax.Regexp) float64 {
+	var all []rune
+	var add func(*syntax.Regexp)
+	add = func(re *syntax.Regexp) {
+		for _, pairs := range classes(re) {
+			all = append(all, pairs...)
+		}
+		for _, sub := range re.Sub {
+			add(sub)
+		}
+	}
+	add(re)
+	return math.Log2(float64(max(size(all), 1)))
 }
 
 // alphabet returns the bits of one character of a text that a pattern matches,

@@ -117,6 +117,7 @@ type Edge struct {
 	Rule       handoff.Rule   `json:"rule,omitempty"`
 	Line       string         `json:"line,omitempty"` // where the rule is written
 	Note       string         `json:"note,omitempty"` // for people: "declassified by score-to-letters"
+	Lowers     *Lowering      `json:"lowers,omitempty"`
 }
 
 // Reach returns what the edge delivers by itself: Never, Part or Whole.
@@ -132,6 +133,7 @@ type Sight struct {
 	Rule     handoff.Rule   `json:"rule,omitempty"`
 	Line     string         `json:"line,omitempty"`
 	Note     string         `json:"note,omitempty"`
+	Lowers   *Lowering      `json:"lowers,omitempty"`
 }
 
 // Reach returns what the sight shows: Never, Part or Whole.

@@ -86,6 +86,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 		return nil, c.sorted()
 	}
 	c.plan.specs = c.specs
+	c.checkDisclosures()
 	if c.checkAssertions(); len(c.found) > 0 {
 		return nil, c.sorted()
 	}

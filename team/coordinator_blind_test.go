@@ -32,6 +32,7 @@ func TestG54CoordinatorPromptsDoNotDependOnInputs(t *testing.T) {
 	}{
 		{"its length", uses, whole, "", "1234", "123456789"},
 		{"its length, where it is too large to deliver", uses, whole, "", big(1_500_000), big(1_600_000)},
+		{"whether it is too large", uses, whole, "", "1234", strings.Repeat("word ", 1_000_000)},
 		{"a text or a value", uses, allow, "", `{"a": 1}`, "call me"},
 		{"which members it has", uses, allow, "", `{"a": 1}`, `{"b": 1}`},
 		{"which members it has, behind a plan that cannot be run", strings.Replace(uses, "Use it.", `Use it.", "agent": "ada`, 1), allow, "", `{"a": 1}`, `{"b": 1}`},

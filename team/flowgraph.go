@@ -37,6 +37,9 @@ type flowBuilder struct {
 	goal        int            // source; -1 without one
 	messages    int            // the first message among the sources
 	results     int            // the result of the first task among the sources
+
+	capacities map[schemaPath]int // in bytes
+	names      map[*agent.Schema][]string
 }
 
 func (b *flowBuilder) build() *flow.Graph {
@@ -121,9 +124,23 @@ func (b *flowBuilder) sources() {
 		if schema := p.schemas[i]; schema != nil {
 			s.Has = func(path []string) flow.Answer { return answer(schema.Has(path)) }
 			s.Names = func(name string) flow.Answer { return answer(schema.Names(name)) }
+			s.Members = b.memberNames(schema)
 		}
 		g.Sources = append(g.Sources, s)
 	}
+}
+
+// memberNames returns the names that a schema writes out, for hints.
+func (b *flowBuilder) memberNames(s *agent.Schema) []string {
+	names, known := b.names[s]
+	if !known {
+		if b.names == nil {
+			b.names = map[*agent.Schema][]string{}
+		}
+		names = s.MemberNames()
+		b.names[s] = names
+	}
+	return names
 }
 
 // answer is what a schema says, in the words of package flow.
@@ -177,12 +194,52 @@ func (b *flowBuilder) edge(source, to int, g *handoff.Grant, need []task.Path, a
 	}
 	if lower := a.crossing.Lowers; lower != nil {
 		e.Note = "declassified by " + lower.Name
+		e.Lowers = b.lowering(lower, source, s, a.plain)
 		if !a.plain {
 			s = only(s, lower.Paths)
 		}
 	}
 	e.Delivers, e.Structured = s, structured
 	b.graph.Edges = append(b.graph.Edges, e)
+}
+
+// lowering returns what a declassifier lets cross of a source, as far as rules
+// and needs deliver it.
+func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
+	var schema *agent.Schema
+	if i := source - b.results; i >= 0 && i < len(b.plan.schemas) {
+		schema = b.plan.schemas[i]
+	}
+	l := &flow.Lowering{Name: d.Name, To: d.LowerTo, Unsafe: d.UnsafeText, Plain: plain}
+	for _, p := range d.Paths {
+		if delivers.MayPass(pick.Tokens(p)) {
+			l.Paths = append(l.Paths, flow.LoweredPath{Path: p, Bytes: b.capacity(schema, p)})
+		}
+	}
+	return l
+}
+
+// capacity returns how many bytes a path can carry by a schema.
+func (b *flowBuilder) capacity(schema *agent.Schema, p task.Path) int {
+	key := schemaPath{schema, p}
+	bytes, known := b.capacities[key]
+	if !known {
+		var ok bool
+		if bytes, ok = schema.Capacity(p); !ok {
+			bytes = flow.Unbounded
+		}
+		if b.capacities == nil {
+			b.capacities = map[schemaPath]int{}
+		}
+		b.capacities[key] = bytes
+	}
+	return bytes
+}
+
+// A schemaPath is a path in the results that match a schema.
+type schemaPath struct {
+	schema *agent.Schema
+	path   task.Path
 }
 
 // only narrows a selection; what is no path selects nothing.
@@ -351,6 +408,7 @@ func (b *flowBuilder) shown() {
 		s.Delivers, _ = terms.Delivers(nil)
 		if lower := a.crossing.Lowers; lower != nil {
 			s.Note = "declassified by " + lower.Name
+			s.Lowers = b.lowering(lower, s.Source, s.Delivers, a.plain)
 			if !a.plain {
 				s.Delivers = only(s.Delivers, lower.Paths)
 			}

@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -131,7 +132,7 @@ func (c *checker) checkPromptSize(i int, reported []bool, known map[knownSize]ha
 			hint = "grant smaller parts with need, or split the input"
 		}
 		at := c.problem(i, "uses", j)
-		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in), bytesText(limit), agent), hint, prompt.ErrTooLarge)
+		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in), bytesText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, errInputValue))
 	}
 	c.checkSum(i, most-fixed, texts, reported)
 }
@@ -154,7 +155,7 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 		}
 		at := c.problem(i, "uses", j)
 		at.say(fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", bytesText(total), t.Assignee, bytesText(room)),
-			"grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", prompt.ErrTooLarge)
+			"grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(prompt.ErrTooLarge, errInputValue))
 		return
 	}
 }

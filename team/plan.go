@@ -36,6 +36,10 @@ type Plan struct {
 
 	Coordinator *PlannedAgent `json:"coordinator,omitempty"` // who plans and answers the goal, as the gate sees it
 
+	// What declassifiers may let cross below its label, by delivery and by producer.
+	Lowered   []PlannedLowering   `json:"lowered,omitempty"`
+	Disclosed []PlannedDisclosure `json:"disclosed,omitempty"`
+
 	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
 	// Findings say of each assertion of the options whether it holds. A plan is
@@ -174,6 +178,7 @@ func (p *Plan) describe(t *Team) {
 			in.Readers = append(in.Readers, p.Tasks[i].ID)
 		}
 	}
+	p.describeLowered(t)
 	p.Output = make([]task.ID, len(p.outputs))
 	for k, i := range p.outputs {
 		p.Output[k] = g.Task(int(i)).ID

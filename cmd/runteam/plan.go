@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -192,6 +194,7 @@ func writePlan(w io.Writer, p *team.Plan, goal string, s assign.Strategy) {
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
 	writeCoordinator(w, p)
+	writeLowered(w, p)
 }
 
 func prefixed(name string) string {
@@ -283,6 +286,41 @@ func writeCoordinator(w io.Writer, p *team.Plan) {
 	if c := p.Coordinator; c != nil {
 		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(cleanLine(c.Model), "-"), leaves(c.LeavesTo))
 	}
+}
+
+// writeLowered writes what declassifiers may let cross, and how much it can carry.
+func writeLowered(w io.Writer, p *team.Plan) {
+	if len(p.Lowered) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	rows := newRows(w, "")
+	rows.row("declassifier", "result", "to", "label", "carries at most", "paths")
+	for i := range p.Lowered {
+		l := &p.Lowered[i]
+		paths := make([]task.Path, len(l.Paths))
+		for k := range l.Paths {
+			paths[k] = l.Paths[k].Path
+		}
+		to := cleanLine(l.To)
+		if l.Task != "" {
+			to += " in " + cleanLine(l.Task)
+		}
+		rows.row(cleanLine(l.By), cleanLine(l.Result), to, l.LowerTo.String()+" (was "+l.Label.String()+")", carried(l.Bytes), cleanLine(handoff.PathsString(paths)))
+	}
+	rows.flush()
+	for i := range p.Disclosed {
+		d := &p.Disclosed[i]
+		fmt.Fprintf(w, "%s can carry %s of %s below its label, in %s\n", cleanLine(d.Producer), carried(d.Bytes), cleanLine(d.Of), plural(len(d.Results), "result"))
+	}
+}
+
+// carried writes a number of bytes that a declassifier may let cross.
+func carried(bytes int) string {
+	if bytes == flow.Unbounded {
+		return "any number of bytes"
+	}
+	return plural(bytes, "byte")
 }
 
 func titles(ids []task.ID, title map[task.ID]string) string {

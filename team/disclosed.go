@@ -1,0 +1,135 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// How many bytes of one source may come below its label through what one
+// producer makes: above the first bound there is a warning, above the second an
+// error, unless the declassifier says unsafeText.
+const (
+	mostDisclosedQuietly = 64
+	mostDisclosed        = 1 << 10
+)
+
+// A PlannedLowering is a result of which a declassifier may let parts cross to a
+// reader below their label, and how many bytes these can carry at most:
+// [flow.Unbounded] where no schema bounds them.
+type PlannedLowering struct {
+	By      string               `json:"by"`             // the declassifier
+	From    string               `json:"from"`           // the producer
+	Result  string               `json:"result"`         // the title of its task, or what else it made
+	To      string               `json:"to"`             // the reader
+	Task    string               `json:"task,omitempty"` // the title of the reader's task; empty for the user
+	Label   label.Classification `json:"label"`
+	LowerTo label.Classification `json:"lowerTo"`
+	Paths   []flow.LoweredPath   `json:"paths"`
+	Bytes   int                  `json:"bytes"`
+}
+
+// A PlannedDisclosure says how many bytes of one source can come below its label
+// through all results of one producer; see [flow.Disclosure].
+type PlannedDisclosure struct {
+	Producer string   `json:"producer"`
+	Of       string   `json:"of"`      // the source of which it can carry most, such as input "claim"
+	Results  []string `json:"results"` // the titles of the tasks
+	Bytes    int      `json:"bytes"`
+}
+
+// lowers reports whether any declassifier is written.
+func (t *Team) lowers() bool { return t.config.Policy != nil && len(t.config.Policy.Declassify) > 0 }
+
+// checkDisclosures bounds what declassifiers can carry together.
+func (c *checker) checkDisclosures() {
+	if !c.team.lowers() || len(c.found) > 0 {
+		return
+	}
+	table := c.plan.Flow()
+	g := table.Graph()
+	for _, d := range table.Disclosures() {
+		by := c.carrier(g, &d)
+		p := task.Problem{
+			Pointer: task.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.config.Policy.Declassify[by].Name),
+			Message: fmt.Sprintf("what %q makes can carry %d bytes of %s below its label, in %d %s, by all declassifiers together", d.Producer, d.Bytes, sourceName(g, d.Source), len(d.Results), plural(len(d.Results), "result")),
+			Hint:    "bound the values more closely in the outputSchema, or name fewer paths",
+		}
+		switch {
+		case d.Safe > mostDisclosed:
+			p.Message = fmt.Sprintf("%s: at most %d are allowed", p.Message, mostDisclosed)
+			p.Hint += ", or say unsafeText: true if they may carry whatever their producer has read"
+			p.Err = task.ErrInvalid
+			c.add(p)
+		case d.Bytes > mostDisclosedQuietly: // what nothing bounds has a warning of its own
+			c.advice = append(c.advice, p)
+		}
+	}
+}
+
+// carrier returns the index of the declassifier that carries most of a disclosure.
+func (c *checker) carrier(g *flow.Graph, d *flow.Disclosure) int {
+	name, most := "", -2
+	look := func(source int, l *flow.Lowering) {
+		if l != nil && slices.Contains(d.Results, source) && !l.Unsafe && l.Bytes() > most || l != nil && name == "" {
+			name, most = l.Name, l.Bytes()
+		}
+	}
+	for i := range g.Edges {
+		look(g.Edges[i].Source, g.Edges[i].Lowers)
+	}
+	for i := range g.Sights {
+		look(g.Sights[i].Source, g.Sights[i].Lowers)
+	}
+	return max(slices.IndexFunc(c.team.config.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Name == name }), 0)
+}
+
+// describeLowered fills in what declassifiers may let cross.
+func (p *Plan) describeLowered(t *Team) {
+	if !t.lowers() {
+		return
+	}
+	table := p.Flow()
+	g := table.Graph()
+	add := func(source, reader int, title string, l *flow.Lowering, level flow.Reach) {
+		if l == nil || level == flow.Never {
+			return
+		}
+		s := &g.Sources[source]
+		p.Lowered = append(p.Lowered, PlannedLowering{
+			By: l.Name, From: s.From, Result: s.Name, To: g.Readers[reader].Name, Task: title, Label: s.Label, LowerTo: l.To, Paths: l.Paths, Bytes: l.Bytes(),
+		})
+	}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		add(e.Source, g.Tasks[e.Task].Agent, g.Tasks[e.Task].Title, e.Lowers, e.Reach())
+	}
+	for i := range g.Sights {
+		s := &g.Sights[i]
+		add(s.Source, s.Reader, "", s.Lowers, s.Reach())
+	}
+	for _, d := range table.Disclosures() {
+		out := PlannedDisclosure{Producer: d.Producer, Of: sourceName(g, d.Source), Bytes: d.Bytes}
+		for _, s := range d.Results {
+			out.Results = append(out.Results, g.Sources[s].Name)
+		}
+		p.Disclosed = append(p.Disclosed, out)
+	}
+}
+
+// sourceName names a source for people, such as input "claim".
+func sourceName(g *flow.Graph, source int) string {
+	s := &g.Sources[source]
+	return flow.Step{Kind: s.Kind.String(), Name: s.Name}.String()
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
