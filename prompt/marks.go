@@ -29,7 +29,7 @@ func marks(d *handoff.Decision, left int) string {
 		b.WriteString(", cut " + kib(left) + " of " + kib(d.CutFrom) + " KiB")
 	}
 	if d.InPart { // not d.Narrowed, which tells whether there was something that the reader must not get
-		b.WriteString(", granted in part")
+		b.WriteString(", in parts")
 	}
 	if d.Broken > 0 {
 		b.WriteString(", broken " + strconv.Itoa(d.Broken))

@@ -107,7 +107,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == spec.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "message", "goal", "coordinator", "requires",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "message", "goal", "coordinator", "provenance", "requires",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}

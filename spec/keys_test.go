@@ -67,6 +67,8 @@ var samples = map[string]string{
 	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
+	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
+	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public",
 }
@@ -186,6 +188,9 @@ func task3(place, key, value string) string {
 	if place == "requires" {
 		words = append(words, "requires: {"+key+": "+value+"}")
 	}
+	if place == "provenance" {
+		words = append(words, "provenance: {"+with("provenance", place, key, value, "from: coordinator")+"}")
+	}
 	if place == "task" && key == "dependencyPayload" {
 		words = append(words, "dependsOn: [First]")
 	}
@@ -230,6 +235,10 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		if s.Requires != nil {
 			fmt.Fprintf(&b, "%+v\n", *s.Requires)
 			s.Requires = nil
+		}
+		if s.Provenance != nil {
+			fmt.Fprintf(&b, "%+v\n", *s.Provenance)
+			s.Provenance = nil
 		}
 		fmt.Fprintf(&b, "%+v\n", s)
 	}

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +81,12 @@ var (
 	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: (*loader).onlyTextValues}
 	scalars    = kind{name: "mapping of texts, numbers, booleans and lists of them", want: "a mapping of texts, numbers, booleans and lists of them", hint: "write {name: value}", json: mapping.each(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, listsOfScalars)).json, fits: is(isObject)}
 
+	instant = kind{name: "time", want: "a time", hint: `write it as "2026-01-31T09:30:00Z"`, json: object{{"type", "string"}, {"pattern", instantForm.String()}}, fits: func(n *node) bool {
+		_, err := time.Parse(time.RFC3339Nano, n.text)
+		return n.is == isText && err == nil && instantForm.MatchString(n.text)
+	}}
+	provenance = kind{name: mapping.name, want: mapping.want, hint: "write {from: coordinator}, or remove it if the task is your own", json: ref("provenance"), fits: mapping.fits}
+
 	requirement = kind{name: mapping.name, want: mapping.want, hint: "write {requiredCapabilities: [a, b]}", many: "write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn", json: ref("requires"), fits: mapping.fits}
 
 	classification = words(label.Classifications()...)
@@ -90,6 +97,9 @@ var (
 
 // listsOfScalars is a list of values of one type.
 var listsOfScalars = anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))
+
+// instantForm matches a time as RFC 3339 writes it, in UTC.
+var instantForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
 
 // strategies returns the words for who gets a task without an assignee.
 func strategies() []string {

@@ -136,7 +136,8 @@ func TestAPlanIsSavedAsASpec(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Settle the claims of 2026, as ${params.year}", f.Goal.Text)
 	tasks := []task.Spec{
-		{Title: "Extract: facts", Assignee: "intake", Description: "List ${params.year} and ${KEY}.\n\n  # indented\nEnd.\n", Uses: []task.Use{{Name: "claim"}}, Classification: label.Confidential},
+		{Title: "Extract: facts", Assignee: "intake", Description: "List ${params.year} and ${KEY}.\n\n  # indented\nEnd.\n", Uses: []task.Use{{Name: "claim"}}, Classification: label.Confidential,
+			Provenance: &task.Provenance{From: "coordinator", Envelope: "coordinator/plan/1", Run: "3f2a", CreatedAt: time.Date(2026, 1, 31, 9, 30, 0, 500, time.UTC), ExpiresAt: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)}},
 		{
 			Title: "Write", Key: "w", Assignee: "letters", Description: "Tell 2026.", Params: []task.Param{{Name: "year", Start: 5, End: 9}},
 			DependsOn:   []task.Ref{{Task: "Extract: facts"}, {Task: "w2", As: task.Both, Optional: true}},

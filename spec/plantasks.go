@@ -49,6 +49,7 @@ func (s *saver) task(t *task.Spec) *node {
 	if len(t.RequiredTags) > 0 {
 		n.set("requiredTags", textsNode(t.RequiredTags))
 	}
+	n.set("provenance", provenanceNode(t.Provenance))
 	n.set("description", s.words(t.Description, t.Params))
 	n.set("outputSchema", s.schema(t.OutputSchema))
 	s.times(n, t)
@@ -85,6 +86,9 @@ func (s *saver) check(who string, n *node) {
 	l.fields(n, taskPlace, nil)
 	if r := n.get("requires"); r != nil {
 		l.fields(r, requiresPlace, nil)
+	}
+	if p := n.get("provenance"); p != nil {
+		l.fields(p, provenancePlace, nil)
 	}
 	refs := n.get("dependsOn")
 	for i := range refs.len() {
@@ -187,6 +191,30 @@ func requiresNode(r *task.Requires) *node {
 		n.set("requiredProvider", textNode(r.Provider))
 	}
 	return n
+}
+
+// provenanceNode writes where a description comes from; nil where it is the caller's own.
+func provenanceNode(p *task.Provenance) *node {
+	if p == nil {
+		return nil
+	}
+	n := objectNode()
+	for _, one := range [...]struct{ key, value string }{
+		{"from", p.From}, {"run", p.Run}, {"envelope", p.Envelope}, {"createdAt", instantText(p.CreatedAt)}, {"expiresAt", instantText(p.ExpiresAt)},
+	} {
+		if one.value != "" {
+			n.set(one.key, textNode(one.value))
+		}
+	}
+	return n
+}
+
+// instantText writes a time; nothing for the zero time.
+func instantText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // dependsOnNode writes references: titles, or mappings for those that say more.

@@ -25,6 +25,7 @@ var taskPlace = newPlace("task", "a task",
 	key{"requires", requirement, Works, nil, "what its agent must have, whoever names or picks it: see requires"},
 	key{"metadata", scalars, Works, nil, "at most 16 entries, shown in results; a list has at most 16 values of one type"},
 	key{"reuse", never, Works, nil, "`never`: its result is always made anew, also in a run that takes results of earlier ones"},
+	key{"provenance", provenance, Works, nil, "where a saved plan has the description from, which makes it context and no instruction of yours: see provenance"},
 	key{"verify", anything, NotBuilt, nil, "judges of the result; write a task that depends on it"},
 	key{"id", anything, Refused, nil, "ids are made from titles; write key for a short name"},
 	key{"status", anything, Refused, asksIfNotPending, "every task begins pending"},
@@ -34,7 +35,7 @@ var taskPlace = newPlace("task", "a task",
 ).needing("title", "description").like("title", "assignee", "description")
 
 var taskDefaultsPlace = taskPlace.without("taskDefaults", "taskDefaults",
-	"title", "description", "key", "dependsOn", "id", "status", "result", "createdAt", "updatedAt")
+	"title", "description", "key", "dependsOn", "provenance", "id", "status", "result", "createdAt", "updatedAt")
 
 var dependencyPlace = newPlace("dependency", "a dependency",
 	key{"task", anyText, Works, nil, "required; title, key or id"},
@@ -49,6 +50,14 @@ var usePlace = newPlace("use", "a used input",
 	key{"need", allowPaths, Works, nil, "the parts of the input that are granted, if it is JSON; the whole unless set"},
 	key{"reveal", revealed, Works, nil, "personal data that crosses in clear, by kind, and where: `{iban: [\"\"]}`"},
 ).needing("name")
+
+var provenancePlace = newPlace("provenance", "provenance",
+	key{"from", words("coordinator", "user"), Works, nil, "required; who wrote the description: the `coordinator`, or the `user` where a goal became a task as it is"},
+	key{"run", oneLine, Works, nil, "id of the run in which it was planned"},
+	key{"envelope", oneLine, Works, nil, "what of that run it was taken from"},
+	key{"createdAt", instant, Works, nil, "when it was planned; the start of the run unless set"},
+	key{"expiresAt", instant, Works, nil, "from when on it is not delivered; never unless set"},
+).needing("from")
 
 var requiresPlace = newPlace("requires", "requires",
 	key{"requiredTools", texts, Works, nil, "tools that it may call, each by its exact name; no agent has tools yet"},

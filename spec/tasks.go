@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/runteam/runteam/task"
 )
@@ -65,6 +66,7 @@ func (r *reader) task(f *fields) task.Spec {
 		Role:           text(f.get("role")),
 		Priority:       task.Priority(text(f.get("priority"))),
 		Metadata:       r.metadata(r.pick(f, "metadata")),
+		Provenance:     r.provenance(f.own("provenance")),
 		Origin:         origin(f.node.src, f.node.at),
 	}
 	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
@@ -138,6 +140,29 @@ func (r *reader) uses(n *node) []task.Use {
 		})
 	}
 	return uses
+}
+
+// provenance reads where a description comes from.
+func (r *reader) provenance(n *node) *task.Provenance {
+	if n == nil {
+		return nil
+	}
+	r.subject = r.mine
+	f := r.fields(n, provenancePlace, nil)
+	r.needs(n, provenancePlace, "provenance: ")
+	return &task.Provenance{
+		From: text(f.own("from")), Run: text(f.own("run")), Envelope: text(f.own("envelope")),
+		CreatedAt: instantOf(f.own("createdAt")), ExpiresAt: instantOf(f.own("expiresAt")),
+	}
+}
+
+// instantOf returns a time; the zero time without one.
+func instantOf(n *node) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, text(n))
+	if err != nil {
+		return time.Time{} // the kind of the key has said so
+	}
+	return at
 }
 
 // requires reads what a task asks of its agent.

@@ -28,6 +28,9 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	t.MaxRetries, t.RetryDelay, t.RetryBackoff, t.Timeout = max(s.MaxRetries, 0), s.RetryDelay, s.RetryBackoff, s.Timeout
 	t.Reuse, t.Role, t.Priority, t.Metadata = s.Reuse, s.Role, s.Priority, s.Metadata
 	t.Status, t.CreatedAt, t.UpdatedAt, t.Origin = Pending, at, at, s.Origin
+	if s.Provenance != nil {
+		t.Provenance = new(*s.Provenance)
+	}
 	c := checker{t: t, i: i, found: found}
 	c.texts()
 	c.words()

@@ -42,6 +42,7 @@ type wire struct {
 	TTL            millis               `json:"ttlMs,omitzero"`
 	Timeout        millis               `json:"timeoutMs,omitzero"`
 	Reuse          Reuse                `json:"reuse,omitempty"`
+	Provenance     *Provenance          `json:"provenance,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
 }
 
@@ -188,6 +189,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	if t.RetryBackoff != DefaultRetryBackoff {
 		w.RetryBackoff = new(max(t.RetryBackoff, 1))
 	}
+	w.Provenance = t.Provenance
 	if t.Origin != (Position{}) {
 		w.Origin = new(wirePosition(t.Origin))
 	}
@@ -233,6 +235,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if !w.Requires.Empty() {
 		t.Requires = w.Requires
 	}
+	t.Provenance = w.Provenance
 	if w.Origin != nil {
 		t.Origin = Position(*w.Origin)
 	}

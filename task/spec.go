@@ -45,7 +45,25 @@ type Spec struct {
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
+	// Provenance says that the description was not written for this run by the
+	// caller: it is context, and takes the road of context to the agent. Nil means
+	// that it is the caller's own instruction.
+	Provenance *Provenance
+
 	Origin Position // where it is written, for receipts and messages
+}
+
+// A Provenance says where the description of a task comes from. Such a
+// description reaches its agent through the gate, with the label of the task and
+// under the rules for its producer, and is trusted by nobody. So a provenance
+// only ever narrows what a description can do: to write one that is not true
+// gains nothing, and to remove it makes the text the caller's own words.
+type Provenance struct {
+	From      string    `json:"from"`               // the producer: coordinator, or user for a goal that became a task
+	Envelope  string    `json:"envelope,omitempty"` // what the text was taken from, such as coordinator/plan/1
+	Run       string    `json:"run,omitempty"`      // in which run
+	CreatedAt time.Time `json:"createdAt,omitzero"` // zero means the start of the run that reads it
+	ExpiresAt time.Time `json:"expiresAt,omitzero"` // zero means never
 }
 
 // Named reports whether a name means this task: its title (letter case and

@@ -62,6 +62,8 @@ type Task struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
+	Provenance *Provenance // where the description comes from; nil for the caller's own
+
 	Origin Position // where the task is written; zero for a task made in Go
 }
 

@@ -57,7 +57,8 @@ func (r *run) mayWait(i int) bool {
 			return false
 		}
 	}
-	return r.planned == nil || r.planned[i].Header().ExpiresAt.IsZero()
+	e := r.plannedText(i)
+	return e == nil || e.Header().ExpiresAt.IsZero()
 }
 
 // permit lets an attempt that was prepared begin.

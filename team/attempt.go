@@ -34,7 +34,7 @@ func (r *run) attempt(i int) *attempt {
 	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
 	a.declassified, a.limits = p.declassified(r.team.edges, i), r.team.memberLimits(a.member)
-	if r.planned != nil {
+	if r.plannedText(i) != nil {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))
 	}
@@ -126,7 +126,7 @@ func (a *attempt) brief(sealed []handoff.Sealed) prompt.Brief {
 		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
 	}
 	rest := sealed
-	if a.run.planned != nil {
+	if a.run.plannedText(a.index) != nil {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]

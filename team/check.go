@@ -223,6 +223,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			add(err.Error(), "write a JSON Schema", err, "outputSchema")
 		}
 	}
+	c.checkProvenance(i, s)
 	if line, opener := prompt.Opener(s.Description); line > 0 {
 		c.add(task.Problem{
 			Pointer: task.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),

@@ -45,7 +45,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	if len(found) > 0 {
 		return r.invalid(s, said, found)
 	}
-	if err := r.adopt(p, s.envelope); err != nil {
+	if err := r.adopt(p); err != nil {
 		s.judge(ctx, err)
 		return r.stepError(s, CodeDecomposition)
 	}
@@ -67,6 +67,7 @@ func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
 	if err == nil {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
+			specs[i].Provenance = provenanceOf(s.envelope)
 		}
 		o := r.options
 		o.planned = true
@@ -108,24 +109,11 @@ func (r *run) invalid(s *step, what string, found task.Problems) *TaskError {
 	return r.stepError(s, CodePlanInvalid)
 }
 
-// adopt makes a plan the run's. Each description becomes an envelope of its
-// own, and reaches its agent through the gate as a result would.
-func (r *run) adopt(p *Plan, from *envelope.Envelope) error {
-	h := from.Header()
-	planned := make([]*envelope.Envelope, p.graph.Len())
-	for i := range planned {
-		t := p.graph.Task(i)
-		e, err := envelope.New(envelope.Header{
-			ID: "plan/" + envelope.ID(t.ID), Producer: h.Producer, Run: r.id, Classification: h.Classification, Trust: h.Trust,
-			CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
-		}, envelope.Text(t.Description))
-		if err != nil {
-			return err
-		}
-		planned[i] = e
+// adopt makes a plan of the coordinator's the run's.
+func (r *run) adopt(p *Plan) error {
+	if err := r.follow(p); err != nil {
+		return err
 	}
-	r.planned = planned
-	r.follow(p)
 	if r.bus.live() {
 		r.bus.emit(r.announced())
 	}
@@ -163,7 +151,7 @@ func (r *run) shortcut() (taken bool) {
 	if !ok {
 		return false
 	}
-	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin}
+	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin, Provenance: provenanceOf(r.council.goal)}
 	if r.council.of.MayGrant.Inputs {
 		spec.Uses = usesOf(r.options.Inputs)
 	}
@@ -173,7 +161,7 @@ func (r *run) shortcut() (taken bool) {
 	if err != nil || len(p.broken()) > 0 {
 		return false
 	}
-	if r.answers = r.adopt(p, r.council.goal) != nil; r.answers {
+	if r.answers = r.adopt(p) != nil; r.answers {
 		return false
 	}
 	return true

@@ -48,6 +48,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.tasks()
 	b.remembered()
 	b.told()
+	b.described()
 	b.council()
 	b.shown()
 	return &b.graph
@@ -359,29 +360,48 @@ func (p *Plan) followers(i int) []bool {
 	return seen
 }
 
-// council adds the turns of the coordinator: the plan, made from the goal, and
-// the answer, from all results.
+// turn adds a turn of the coordinator, which reads the goal.
+func (b *flowBuilder) turn(title string) int {
+	g := &b.graph
+	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.leaves(b.asked())})
+	at := len(g.Tasks) - 1
+	g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleGoal})
+	return at
+}
+
+// described adds the descriptions that are context: those of a plan, which the
+// coordinator made from the goal, also if that was in another run, and a goal
+// that became a task.
+func (b *flowBuilder) described() {
+	g, plan := &b.graph, -1
+	for i := range b.plan.graph.Len() {
+		t := b.plan.graph.Task(i)
+		switch {
+		case t.Provenance == nil:
+		case t.Provenance.From == handoff.User && b.goal >= 0:
+			g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
+		case t.Provenance.From == handoff.Coordinator:
+			if plan < 0 {
+				made := -1
+				if b.coordinator >= 0 {
+					made = b.turn("the plan")
+				}
+				plan = len(g.Sources)
+				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
+			}
+			g.Sources[plan].Label = g.Sources[plan].Label.Join(t.Classification)
+			g.Edges = append(g.Edges, flow.Edge{Source: plan, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
+		}
+	}
+}
+
+// council adds the answer of the coordinator, which it makes from the goal and all results.
 func (b *flowBuilder) council() {
 	if b.coordinator < 0 {
 		return
 	}
 	g, p, caps := &b.graph, b.plan, b.asked()
-	leaves := b.leaves(caps)
-	turn := func(title string) int {
-		g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: leaves})
-		at := len(g.Tasks) - 1
-		g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleGoal})
-		return at
-	}
-	if b.options.planned {
-		at := turn("the plan")
-		source := len(g.Sources)
-		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: at, Label: b.options.Answer.Classification})
-		for i := range p.graph.Len() {
-			g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
-		}
-	}
-	at := turn("the answer")
+	at := b.turn("the answer")
 	highest := label.Public
 	for i := range p.graph.Len() {
 		grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(i).Assignee, handoff.Coordinator)}

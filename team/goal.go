@@ -140,6 +140,11 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	p.describe(t)
 	for i := range p.specs {
 		p.specs[i].Description = r.described(i) // the caller reads it, as a result
+		if from := p.specs[i].Provenance; from != nil {
+			p.specs[i].Provenance = &task.Provenance{ // as a file says it
+				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
+			}
+		}
 	}
 	p.Goal, p.Usage, p.Coordinator = len(r.steps) > 0, res.Usage, r.council.describe()
 	return p, nil

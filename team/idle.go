@@ -103,8 +103,8 @@ func (c *checker) pairs() map[[2]string]bool {
 		if c.options.Answer != nil {
 			used[[2]string{t.Assignee, handoff.Coordinator}] = true
 		}
-		if c.options.planned {
-			used[[2]string{handoff.Coordinator, t.Assignee}] = true
+		if t.Provenance != nil {
+			used[[2]string{t.Provenance.From, t.Assignee}] = true
 		}
 		if len(t.Uses) > 0 {
 			used[[2]string{handoff.User, t.Assignee}] = true

@@ -495,7 +495,7 @@ func TestG33MarksInPrompts(t *testing.T) {
 	var a audience
 	res := run(t, tm, a.options(), shaped(spec("maker")), spec("reader", "maker"), spec("other", "maker"))
 	require.NoError(t, res.Err())
-	require.Contains(t, d.of("reader"), "redacted 2, revealed iban, granted in part: data")
+	require.Contains(t, d.of("reader"), "redacted 2, revealed iban, in parts: data")
 	require.Contains(t, d.of("reader"), `{"card":"[REDACTED:card]","iban":"`+iban+`","mail":"[REDACTED:email]"}`)
 	require.Contains(t, d.of("other"), "redacted 4: data")
 	require.NotContains(t, d.of("other"), iban, "revealed on one edge only")

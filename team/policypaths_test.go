@@ -216,5 +216,5 @@ func TestNarrowedIsSaidOnlyOfWhatWasNarrowed(t *testing.T) {
 	require.Equal(t, same, less, "the reader of a part does not learn whether there was more")
 	require.Contains(t, same, `[envelope `)
 	require.NotContains(t, same, "narrowed")
-	require.Contains(t, same, "from \"a\", internal, granted in part: data")
+	require.Contains(t, same, "from \"a\", internal, in parts: data")
 }

@@ -64,7 +64,9 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 			return nil, err
 		}
 	}
-	r.follow(p)
+	if err := r.follow(p); err != nil {
+		return nil, err
+	}
 	set(r)
 	if err := r.claim(); err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ type run struct {
 	// Of a goal; nil without one.
 	goal       *Goal
 	council    *council
-	planned    []*envelope.Envelope // of each task, the description that the coordinator wrote
+	planned    []*envelope.Envelope // of each task, its description if that is context, see provenance.go
 	asked      map[StepKind]int     // how many steps of each kind were taken
 	steps      []Step
 	answers    bool               // the coordinator answers the goal
@@ -171,7 +173,10 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 }
 
 // follow makes a plan the run's.
-func (r *run) follow(p *Plan) {
+func (r *run) follow(p *Plan) (err error) {
+	if r.planned, err = r.plannedTexts(p); err != nil {
+		return err
+	}
 	r.plan = p
 	r.queue = queue.New(p.graph)
 	r.tasks = make([]TaskResult, p.graph.Len())
@@ -186,6 +191,7 @@ func (r *run) follow(p *Plan) {
 	r.refresh()
 	r.repeat()
 	r.redeliver()
+	return nil
 }
 
 // slots returns how many attempts can be under way at once, whatever number was asked for.
@@ -351,7 +357,7 @@ func (r *run) described(i int) string {
 	switch {
 	case t.Classification > r.options.recorded():
 		return withheld(t.Classification)
-	case r.planned != nil:
+	case r.plannedText(i) != nil:
 		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
 		if err != nil {
 			return withheld(t.Classification)
