@@ -113,7 +113,7 @@ func (c *checker) checkPromptSize(i int, reported []bool, known map[knownSize]ha
 		}
 		switch {
 		case d.Crosses() && !d.Truncated:
-			if fixed += d.BytesAfter; !d.Narrowed {
+			if fixed += d.BytesAfter; !d.InPart {
 				fixed, texts = fixed-d.BytesAfter, append(texts, d.BytesAfter)
 			}
 			continue
