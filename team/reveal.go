@@ -62,8 +62,8 @@ func (r *run) revealTask(i int, t *TaskResult) {
 	}
 	if own := r.plan.graph.Task(i); own.Classification <= *r.options.UserAccepts {
 		t.Description, t.Metadata = own.Description, own.Metadata
-		if r.planned != nil {
-			r.revealText(&t.Description, r.planned[i], source)
+		if e := r.plannedText(i); e != nil {
+			r.revealText(&t.Description, e, source)
 		}
 	}
 }
