@@ -87,8 +87,12 @@ func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (
 	if err := m.prepare(ctx); err != nil {
 		return nil, 0, f.explain(err)
 	}
+	// What a killed process left in the log ahead of the file goes to the file
+	// first: that may have to grow, and the log must not take the room for it.
+	f.checkpoint(ctx)
 	gone, err = m.run(ctx, runs)
 	if errors.Is(err, ErrFull) && f.useReserve() {
+		f.checkpoint(ctx)
 		var more []row
 		more, err = m.run(ctx, runs) // what is gone is not there any more
 		gone = append(gone, more...)
