@@ -220,8 +220,10 @@ func (d *Decision) Outline() Decision {
 	return o
 }
 
-// Delivered returns what the reader of a decision learns of it: all about what
-// was delivered, nothing about what was withheld from the value. What was not
+// Delivered returns what the reader of a decision learns of it: what was
+// found in the delivered part, and its size, and nothing about the rest of the
+// value. Paths tell of the rest too: a container is named whole where nothing of
+// it stayed behind. What was not
 // delivered at all has its [Decision.Outline].
 func (d *Decision) Delivered() Decision {
 	if !d.Crosses() {
@@ -230,7 +232,7 @@ func (d *Decision) Delivered() Decision {
 	o := *d
 	if d.InPart || d.Before != d.After {
 		o.Narrowed = d.InPart // whether there was more than the parts is not the reader's to know
-		o.Dropped, o.TextDropped, o.Unmatched = nil, false, nil
+		o.Kept, o.Dropped, o.TextDropped, o.Unmatched = nil, nil, false, nil
 		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
 	}
 	return o

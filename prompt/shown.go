@@ -119,7 +119,12 @@ func (s *Shown) without(hidden sourceSet) *Shown {
 func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 	out := make([]Piece, 0, len(from))
 	end := int32(0)
-	for i, p := range from {
+	for i := 0; i < len(from); i++ {
+		p := from[i]
+		for p.Part == PartPayload && hidden.has(p.Source) && i+2 < len(from) && from[i+2].Part == PartPayload && from[i+2].Source == p.Source {
+			i += 2 // text and structured part are one, with what stands between them
+			p.End += from[i].End - from[i].Start
+		}
 		switch {
 		case hidden.has(p.Source):
 			p.Words, p.Withheld = "", true
@@ -169,7 +174,7 @@ func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []
 		if inline(p) {
 			return strings.TrimSuffix(openingLine.ReplaceAllString(words, ""), " ") + " "
 		}
-		return openingLine.ReplaceAllString(words, "$1$2")
+		return openingLine.ReplaceAllString(formHeading.ReplaceAllString(words, "$1"), "$1$2")
 	}
 	return words
 }
@@ -178,6 +183,7 @@ func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []
 // the gate's work on it left.
 var (
 	openingLine = regexp.MustCompile(`(\n\[envelope [0-9a-f*]+ from "[^"]*", [a-z]+)[^\n]*(: data, not instructions\]\n)$`)
+	formHeading = regexp.MustCompile(`\n(?:` + regexp.QuoteMeta(headRaw) + `|` + regexp.QuoteMeta(headStructured) + `)(\n\[envelope [^\n]*\n)$`)
 	closingLine = regexp.MustCompile(`^\n\[/envelope [0-9a-f*]+\]`)
 )
 

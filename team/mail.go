@@ -148,10 +148,7 @@ func (m *mail) record(msg messagebus.Message, s event.Sent) {
 	if m.run.ledger == nil {
 		return
 	}
-	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, msg.Bytes, handoff.Keep(msg.Envelope)
-	if s.Message.Classification > *m.run.options.UserAccepts {
-		s.Bytes = handoff.SizeClass(s.Bytes)
-	}
+	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), handoff.Keep(msg.Envelope)
 	m.run.ledger.note(event.Entry{Sent: &s})
 }
 

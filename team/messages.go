@@ -64,7 +64,8 @@ func (t *Team) mailed(from string, level label.Classification, to *handoff.Capab
 func (a *attempt) begun() *Outbox {
 	for i := range a.told {
 		if s := &a.told[i]; !s.Withheld() && a.run.bus.live() {
-			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: s.Payload().Size()})
+			d := a.run.decided(s.Decision())
+			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: d.BytesAfter})
 		}
 	}
 	return a.newOutbox()

@@ -3,4 +3,4 @@
 package team_test
 
 // settingsInTest is how many settings [TestG54NonInterference] looks at.
-const settingsInTest = 2000
+const settingsInTest = 700

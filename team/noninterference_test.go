@@ -22,22 +22,28 @@ import (
 
 // Runs that differ only in one source, or in one place of it, are the same for
 // every reader whom it does not reach by the flow table; and whatever did reach
-// a reader in a run stands in the table. What is compared is content: no two
-// variants of a setting differ in which tasks there are, how they end, when, or how
-// long anything is.
+// a reader in a run stands in the table. Variants differ in words, members,
+// findings, shapes and sizes within a class. What is compared is content: which
+// tasks there are, how they end and when is told to everybody. Variants in which a
+// task ends otherwise, or the gate rules otherwise, are not compared, and of those
+// in which the check warns of a given input only prompts are.
 
 // A tally counts what a number of settings came to.
 type tally struct {
 	settings, planned, runs int
 	compared                int // prompts of whom a changed source cannot reach
 	unmoved                 int // readers whom a changed source never reaches
-	moved                   int // prompts that a changed source did change
+	moved                   int // runs in which a changed source did change a prompt
 	met                     int // canaries found in prompts and in what the user reads
+	told                    int // runs of which the user is told the same
+	kept                    int // of them, with a trace and a journal
+	uneven                  int // runs in which a task ended otherwise
 }
 
 func (t *tally) add(o tally) {
 	t.settings, t.planned, t.runs = t.settings+o.settings, t.planned+o.planned, t.runs+o.runs
 	t.compared, t.unmoved, t.moved, t.met = t.compared+o.compared, t.unmoved+o.unmoved, t.moved+o.moved, t.met+o.met
+	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 }
 
 // G54: see GATE.md. The settings are the same in every run of the test.
@@ -63,8 +69,11 @@ func TestG54NonInterference(t *testing.T) {
 	require.Greater(t, sum.planned*100, sum.settings*30, "most settings must be such as can be run")
 	require.Greater(t, sum.unmoved, sum.runs/2)
 	require.Greater(t, sum.compared, sum.runs)
-	require.Greater(t, sum.moved, sum.runs/2)
+	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
+	require.Greater(t, sum.told, sum.runs/20)
+	require.Greater(t, sum.kept, sum.told/20)
+	require.Less(t, sum.uneven, sum.runs/5)
 }
 
 // requireApart looks at the setting that a seed stands for.
@@ -88,6 +97,9 @@ func FuzzG54NonInterference(f *testing.F) {
 	}))
 }
 
+// keeps is one in how many settings a trace and a journal are kept of.
+const keeps = 8
+
 // variations is how many sources of a setting are changed, one at a time.
 const variations = 3
 
@@ -100,6 +112,7 @@ func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int)
 	if err != nil {
 		return ""
 	}
+	st.kept = choose(keeps) == 0
 	plan, err := st.team.Plan(s.tasks, st.options(w))
 	if err != nil {
 		return ""
@@ -125,6 +138,10 @@ func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int)
 		}
 		other := newVariant(func(place string) bool { return place == prefix || strings.HasPrefix(place, prefix+"/") })
 		changed, err := st.play(ctx, other)
+		if err != nil && strings.HasPrefix(prefix, "input/") { // a given input that lacks what is needed is refused beforehand
+			sum.uneven++
+			continue
+		}
 		if err != nil {
 			return fmt.Sprintf("with %s changed it cannot be run: %v", prefix, err)
 		}
@@ -248,8 +265,9 @@ func (v *view) spreads(at spot) spread {
 // compare holds a run with a place changed to the one without.
 func (v *view) compare(at spot, changed *story) string {
 	to, source := v.spreads(at), v.source(at.source)
-	if len(changed.sights) != len(v.story.sights) {
-		return fmt.Sprintf("there are %d prompts instead of %d", len(changed.sights), len(v.story.sights))
+	if v.endings(v.story) != v.endings(changed) {
+		v.sum.uneven++
+		return ""
 	}
 	g := v.table.Graph()
 	never := map[string]bool{}
@@ -259,37 +277,81 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.unmoved++
 		}
 	}
-	for i, was := range v.story.sights {
-		is := changed.sights[i]
-		if was.agent != is.agent || was.step != is.step {
-			return fmt.Sprintf("prompt %d is for %q of %s instead of %q of %s", i, is.step, is.agent, was.step, was.agent)
-		}
-		same := was.system == is.system && was.text == is.text
-		reads := []string{was.agent}
-		if m, _ := v.setting.member(was.agent); m != nil && m.Endpoint != "" {
-			reads = append(reads, m.Endpoint)
-		}
-		untouched := !to.tainted[was.step]
-		for _, r := range reads {
-			untouched = untouched || never[r]
-		}
-		switch {
-		case !same && untouched:
-			return fmt.Sprintf("the prompt of %q for %v differs, whom it never reaches\n--- was\n%s\n--- is\n%s", was.step, reads, was.system+"\n"+was.text, is.system+"\n"+is.text)
-		case untouched:
-			v.sum.compared++
-		case !same:
-			v.sum.moved++
-		}
+	untouched := func(s *sight) bool {
+		m, _ := v.setting.member(s.agent)
+		return !to.tainted[s.step] || never[s.agent] || m != nil && m.Endpoint != "" && never[m.Endpoint]
 	}
-	if !never[handoff.User] && to.user {
+	was, is := v.story.sightsOf(untouched), changed.sightsOf(untouched)
+	if len(was) != len(is) {
+		return fmt.Sprintf("there are %d prompts whose readers it never reaches, instead of %d", len(is), len(was))
+	}
+	for i := range was {
+		if wrong := was[i].differs(&is[i]); wrong != "" {
+			return wrong
+		}
+		v.sum.compared++
+	}
+	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
+		v.sum.moved++
+	}
+	if !never[handoff.User] && to.user || v.open(at) || !slices.Equal(v.story.result.Warnings, changed.result.Warnings) {
 		return ""
 	}
+	v.sum.told++
 	if v.story.told != changed.told {
 		return "what the user is told differs\n" + difference(v.story.told, changed.told)
 	}
-	if strings.HasPrefix(at.source, "task/") && v.story.shown != changed.shown {
+	if v.story.shown != changed.shown {
 		return "the prompts that the user is shown differ\n" + difference(v.story.shown, changed.shown)
+	}
+	if v.story.record != "" {
+		v.sum.kept++
+	}
+	if v.story.record != changed.record {
+		return "what a trace and a journal keep differs\n" + difference(v.story.record, changed.record)
+	}
+	return ""
+}
+
+// endings is how the tasks of a run ended, how often the coordinator was asked,
+// and what the gate ruled.
+func (v *view) endings(s *story) string {
+	var b strings.Builder
+	for i := range s.result.Tasks {
+		fmt.Fprintln(&b, s.result.Tasks[i].Status)
+	}
+	fmt.Fprintln(&b, len(s.result.Steps), s.ruled)
+	return b.String()
+}
+
+// open reports whether a source is one that the user may see, and brought along:
+// the record of the run tells all of it.
+func (v *view) open(at spot) bool {
+	if strings.HasPrefix(at.source, "task/") {
+		return false
+	}
+	return v.table.Graph().Sources[v.source(at.source)].Label <= v.setting.user
+}
+
+func (s *story) sightsOf(which func(*sight) bool) (list []sight) {
+	for i := range s.sights {
+		if which(&s.sights[i]) {
+			list = append(list, s.sights[i])
+		}
+	}
+	return list
+}
+
+// differs says how two prompts differ for their reader, receipt and all.
+func (s *sight) differs(o *sight) string {
+	switch {
+	case s.agent != o.agent || s.step != o.step:
+		return fmt.Sprintf("a prompt is for %q of %s instead of %q of %s", o.step, o.agent, s.step, s.agent)
+	case s.system != o.system || s.text != o.text:
+		return fmt.Sprintf("the prompt of %q for %s differs, whom it never reaches\n--- was\n%s\n--- is\n%s", s.step, s.agent, s.system+"\n"+s.text, o.system+"\n"+o.text)
+	}
+	if was, is := encoded(s.receipt), encoded(o.receipt); was != is {
+		return fmt.Sprintf("the receipt of %q for %s differs, whom it never reaches\n%s", s.step, s.agent, difference(was, is))
 	}
 	return ""
 }
@@ -341,10 +403,20 @@ func difference(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range as {
 		if i >= len(bs) || as[i] != bs[i] {
-			return as[i] + "\n" + bs[min(i, len(bs)-1)]
+			return excerpts(as[i], bs[min(i, len(bs)-1)])
 		}
 	}
 	return "it is longer"
+}
+
+// excerpts are what stands in two long lines where they begin to differ.
+func excerpts(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	cut := func(s string) string { return s[max(at-300, 0):min(at+100, len(s))] }
+	return "…" + cut(a) + "…\n…" + cut(b) + "…"
 }
 
 // known holds everything that was met anywhere in a run to the table, the

@@ -1,6 +1,7 @@
 package team_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -14,16 +15,22 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/trace"
 )
 
 // A variant says the words of a setting's sources. Each place of each source has a
 // word of its own, its canary, by which it is known wherever it comes. Two
-// variants differ in the words of the places that one of them changes, and in
-// nothing else: not in how long anything is, and not in what is found in it.
+// variants differ in the places that one of them changes: in the words and how
+// many there are, in the personal data, secrets and control tokens among them, in
+// whether optional members are there, in how long lists are, and, of a whole
+// input, in whether it is JSON. All variants of a value are of one size class.
 //
 // A source is named input/0, message/0, goal or task/0, a place in it by its
 // path behind that.
@@ -56,7 +63,8 @@ var (
 	tokens = [2]string{fakeToken, "ghp_" + strings.Repeat("Cd4fG7", 6)}
 )
 
-// words are what a place of a source says.
+// words are what a place of a source says. A place that is changed has another
+// canary, other findings in another number, and more words.
 func (w *variant) words(place string) string {
 	form := 0
 	if w.changed(place) {
@@ -64,33 +72,78 @@ func (w *variant) words(place string) string {
 	}
 	canary := "zq" + letters(10, place, "word", fmt.Sprint(form))
 	w.known[canary] = place
-	switch letters(1, place, "kind") {
-	case "a", "b":
-		return canary + " " + cards[form]
-	case "c", "d":
-		return canary + " " + mails[form]
-	case "e", "f":
-		return canary + " " + hosts[form]
-	case "g":
-		return canary + " " + tokens[form]
+	text := canary + found(letters(1, place, "kind"), form)
+	if form == 0 {
+		return text
 	}
-	return canary
+	text += found(letters(1, place, "another kind"), form)
+	if w.draws(place, "token", 4) {
+		text += " <|im_start|>"
+	}
+	return text + strings.Repeat(" w", int(letters(1, place, "length")[0]-'a'))
 }
 
-// value is a value of a form; words says what stands at its places.
-func (f form) value(words func(place string) string, score int, kind, code string) any {
-	note := func(place string) map[string]any { return map[string]any{"note": words(place)} }
-	if f == list {
-		second := note("/1/note")
-		second["deep"] = map[string]any{"q": words("/1/deep/q")}
-		return []any{note("/0/note"), second}
+// found is something that the gate finds, or nothing.
+func found(kind string, form int) string {
+	switch kind {
+	case "a", "b":
+		return " " + cards[form]
+	case "c", "d":
+		return " " + mails[form]
+	case "e", "f":
+		return " " + hosts[form]
+	case "g":
+		return " " + tokens[form]
 	}
-	first, second := note("/gamma/0/note"), note("/gamma/1/note")
-	first["id"], second["id"] = 101, 102
+	return ""
+}
+
+// draws reports, of a changed place, whether something is otherwise in it: one
+// time in so many.
+func (w *variant) draws(place, what string, times byte) bool {
+	return w.changed(place) && (letters(1, place, what)[0]-'a')%times == 0
+}
+
+// value is a value of a form; words says what stands at its places. Of a changed
+// source, or a changed place in it, optional members are missing or more. No
+// container is left without any.
+func (w *variant) value(source string, f form, words func(place string) string, score int, kind, code string) any {
+	set := func(in map[string]any, name, place string) {
+		if !w.draws(source+place, "missing", 3) {
+			in[name] = words(place)
+		}
+	}
+	items := func(path string, list []any) []any {
+		switch {
+		case w.draws(source+path, "fewer", 3):
+			return list[:1]
+		case w.draws(source+path, "more", 3):
+			return append(list, map[string]any{"note": words(path + "/2/note"), "id": 103})
+		}
+		return list
+	}
+	if f == list {
+		first, second, deep := map[string]any{"note": words("/0/note")}, map[string]any{"id": 102}, map[string]any{"n": 7}
+		set(second, "note", "/1/note")
+		set(deep, "q", "/1/deep/q")
+		second["deep"] = deep
+		return items("", []any{first, second})
+	}
+	first, second := map[string]any{"id": 101}, map[string]any{"id": 102}
+	set(first, "note", "/gamma/0/note")
+	set(second, "note", "/gamma/1/note")
+	beta, inner := map[string]any{"n": 7}, map[string]any{"n": 7}
+	set(beta, "x", "/beta/x")
+	set(inner, "p", "/beta/inner/p")
+	set(inner, "q", "/beta/inner/q")
+	if !w.draws(source+"/beta/inner", "missing", 3) {
+		beta["inner"] = inner
+	}
+	if w.draws(source+"/beta", "more", 3) {
+		beta["hiv"] = words("/beta/hiv")
+	}
 	return map[string]any{
-		"alpha": words("/alpha"),
-		"beta":  map[string]any{"x": words("/beta/x"), "inner": map[string]any{"p": words("/beta/inner/p"), "q": words("/beta/inner/q")}},
-		"gamma": []any{first, second}, "score": score, "kind": kind, "code": code,
+		"alpha": words("/alpha"), "beta": beta, "gamma": items("/gamma", []any{first, second}), "score": score, "kind": kind, "code": code,
 	}
 }
 
@@ -105,14 +158,28 @@ func encoded(v any) string {
 // text is the text of a source that is no result.
 func (w *variant) text(source string, f form) string {
 	words := func(place string) string { return w.words(source + place) }
-	switch f {
-	case plain:
-		return "Somebody said " + words("") + "."
-	case fenced:
-		return "```json\n" + encoded(f.value(words, 417, "red", "abcd")) + "\n```"
+	if w.draws(source, "shape", 4) { // JSON in place of a text, or a text in place of JSON
+		if f == plain {
+			f = unclosed
+		} else {
+			f = plain
+		}
 	}
-	return encoded(f.value(words, 417, "red", "abcd"))
+	text := "Somebody said " + words("") + "."
+	if f != plain {
+		text = encoded(w.value(source, f, words, 417, "red", "abcd"))
+	}
+	if f == fenced {
+		text = "```json\n" + text + "\n```"
+	}
+	if handoff.SizeClass(len(text)) != handoff.SizeClass(1) {
+		panic(fmt.Sprintf("a source of %d bytes is of another class than others", len(text)))
+	}
+	return text
 }
+
+// echoed is how many bytes the echoes of a reply have, whatever they are of.
+const echoed = 1600
 
 // echoes is every canary in a prompt, in the order in which they are met.
 func echoes(p prompt.Prompt) string {
@@ -123,7 +190,8 @@ func echoes(p prompt.Prompt) string {
 			met[c], out = true, append(out, c)
 		}
 	}
-	return strings.Join(out, " ")
+	text := strings.Join(out, " ")
+	return text[:min(len(text), echoed)] + strings.Repeat(".", max(echoed-len(text), 0))
 }
 
 // gist stands for every byte of a prompt.
@@ -132,8 +200,15 @@ func gist(p prompt.Prompt, what string) string { return letters(12, p.System(), 
 var errOutOfOrder = errors.New("out of order")
 
 // answer is the reply of a task's agent: a function of the prompt, which all
-// of the prompt goes into, and of the words that are the source's own.
+// of the prompt goes into, and of the words that are the source's own. It takes
+// tokens by the sizes of both.
 func (w *variant) answer(source string, f form, broken bool, p prompt.Prompt) (agent.Reply, error) {
+	r, err := w.reply(source, f, broken, p)
+	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
+	return r, err
+}
+
+func (w *variant) reply(source string, f form, broken bool, p prompt.Prompt) (agent.Reply, error) {
 	if strings.HasPrefix(p.Text(), "# Task: Retell ") {
 		return agent.Reply{Text: "retold " + gist(p, "") + " " + echoes(p)}, nil
 	}
@@ -153,7 +228,7 @@ func (w *variant) answer(source string, f form, broken bool, p prompt.Prompt) (a
 	salt := fmt.Sprint(w.changed(source + "/score"))
 	score := 100 + 59*int(letters(1, gist(p, "score"), salt)[0]-'a')
 	kind := [...]string{"red", "sky", "tan"}[letters(1, gist(p, "kind"), salt)[0]%3]
-	text := encoded(f.value(words, score, kind, letters(4, gist(p, "code"), salt)))
+	text := encoded(w.value(source, f, words, score, kind, letters(4, gist(p, "code"), salt)))
 	if len(source)%2 == 0 {
 		text = "```json\n" + text + "\n```"
 	}
@@ -171,6 +246,8 @@ type sight struct {
 type story struct {
 	result *team.Result
 	sights []sight
+	ruled  string // every verdict, in order
+	record string // the trace, and what a journal without a key has; empty where none is kept
 	told   string // the events, the result and its receipts, as the user reads them
 	shown  string // the prompts of the record
 }
@@ -183,8 +260,12 @@ type stage struct {
 
 	mu     sync.Mutex // guards what is noted
 	sights []sight
+	ruled  strings.Builder
 	told   strings.Builder
-	shown  strings.Builder
+	shown  []string // of each prompt
+
+	kept   bool // a trace and a journal are kept too
+	traced *trace.Writer
 }
 
 // build makes the team, or says why there is none.
@@ -233,19 +314,29 @@ func (st *stage) heard(e event.Event) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if e.Handoff != nil {
+		fmt.Fprintln(&st.ruled, e.Handoff.Session, e.Handoff.Verdict, e.Handoff.Reason)
+	}
 	st.told.WriteString(encoded(e) + "\n")
 }
 
 // Record notes what is recorded.
-func (st *stage) Record(_ context.Context, r event.Record) error {
+func (st *stage) Record(ctx context.Context, r event.Record) error {
+	if st.traced != nil {
+		if err := st.traced.Record(ctx, r); err != nil {
+			return err
+		}
+	}
 	if r.Prompt == nil {
 		return nil
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	var words strings.Builder
 	for _, p := range slices.Concat(r.Prompt.System, r.Prompt.Text) {
-		st.shown.WriteString(p.Words)
+		words.WriteString(p.Words)
 	}
+	st.shown = append(st.shown, words.String())
 	return nil
 }
 
@@ -267,16 +358,91 @@ func (st *stage) options(w *variant) *team.RunOptions {
 
 // play runs a variant. The error says why it cannot be run.
 func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
-	st.now, st.sights = w, nil
+	st.now, st.sights, st.traced = w, nil, nil
+	st.ruled.Reset()
 	st.told.Reset()
-	st.shown.Reset()
-	res, err := st.team.RunTasks(ctx, st.tasks, st.options(w))
+	st.shown = nil
+	o := st.options(w)
+	var k *keeper
+	if st.kept {
+		var err error
+		if k, err = newKeeper(ctx, o); err != nil {
+			return nil, err
+		}
+		defer k.journal.Close()
+		st.traced = k.trace
+	}
+	res, err := st.team.RunTasks(ctx, st.tasks, o)
 	if err != nil {
 		return nil, err
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return &story{result: res, sights: st.sights, told: st.told.String() + st.reads(res), shown: st.shown.String()}, nil
+	slices.Sort(st.shown) // prompts that are prepared at once are recorded in any order
+	out := &story{result: res, sights: st.sights, ruled: st.ruled.String(), told: st.told.String() + st.reads(res), shown: strings.Join(st.shown, "\n")}
+	if k != nil {
+		out.record, err = k.text(ctx, res)
+	}
+	return out, err
+}
+
+// A keeper keeps a trace and a journal of a run, as whoever may see no more than
+// the caller of the run reads them.
+type keeper struct {
+	file    bytes.Buffer
+	trace   *trace.Writer
+	journal *journal.Journal
+	run     *journal.Run
+}
+
+func newKeeper(ctx context.Context, o *team.RunOptions) (*keeper, error) {
+	k := &keeper{journal: journal.InMemory(journal.Options{})}
+	k.trace = trace.NewWriter(&k.file, trace.Options{Run: o.RunID})
+	var err error
+	if k.run, err = k.journal.Begin(ctx, journal.Info{Run: o.RunID}); err != nil {
+		return nil, err
+	}
+	o.Journal = k.run
+	o.Subscribers = append(o.Subscribers, k.trace.Event)
+	return k, nil
+}
+
+// unequal is what differs between two runs that come to the same: times, and what
+// is computed from them, also over the keys of prompts, which have keys of their own.
+var unequal = regexp.MustCompile(`"[0-9]{4}-[0-9-]+T[^"]+"|(,"beside":)?"[0-9a-f]{64}(:[0-9]+)?"|,"(durationMs|startMs|endMs)":[0-9]+|"seq":[0-9]+,`)
+
+// text is everything that was kept, without what is unequal in any two runs, and
+// without the words of results, which a journal holds as they came.
+func (k *keeper) text(ctx context.Context, res *team.Result) (string, error) {
+	if _, err := k.trace.Close(nil, time.Time{}); err != nil {
+		return "", err
+	}
+	if _, err := k.run.Close(ctx); err != nil {
+		return "", err
+	}
+	tr, err := k.journal.Trace(ctx, res.RunID)
+	if err != nil {
+		return "", err
+	}
+	stored, err := k.journal.Load(ctx, res.RunID)
+	if err != nil {
+		return "", err
+	}
+	tr.Result = nil
+	text := k.file.String() + encoded(tr.Prompts) + "\n" + encoded(tr.Events)
+	for i := range tr.Handoffs {
+		text += "\n" + encoded(tr.Handoffs[i])
+	}
+	for i := range stored.History.Log {
+		e := &stored.History.Log[i]
+		text += "\n" + encoded([]any{e.Asked, e.Begun, e.Exchange})
+		if x := e.Exchange; x != nil && x.Result != nil {
+			text += encoded(x.Result.Classification)
+		}
+	}
+	lines := strings.Split(unequal.ReplaceAllString(text, ""), "\n")
+	slices.Sort(lines) // where events stand among the rest depends on time
+	return strings.Join(lines, "\n"), nil
 }
 
 // reads is a result as the user reads it, without its times and the goal,
