@@ -52,7 +52,8 @@ type Header struct {
 
 // An Envelope is a payload with its header and a digest over both. It is
 // immutable and safe for concurrent use; only [New] and [Record.Envelope]
-// make one. The methods of a nil *Envelope must not be called.
+// make one. Fresh and Genuine of a nil *Envelope return errors; its other methods
+// must not be called, since there is no header to tell of.
 type Envelope struct {
 	header           Header
 	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
@@ -145,6 +146,9 @@ func (e *Envelope) Digest() Digest { return e.digest }
 // Fresh returns nil if the payload may be read at the given time: not before
 // it was made ([ErrFuture]), and before, not at, its expiry ([ErrExpired]).
 func (e *Envelope) Fresh(now time.Time) error {
+	if e == nil {
+		return fmt.Errorf("%w: it is nil", ErrInvalid)
+	}
 	h := &e.header
 	if h.CreatedAt.After(now) {
 		return fmt.Errorf("%w: %q is from %s", ErrFuture, h.ID, h.CreatedAt.Format(time.RFC3339))
@@ -158,6 +162,9 @@ func (e *Envelope) Fresh(now time.Time) error {
 // Genuine returns nil if header and payload still are what the digest was
 // taken over, and [ErrTampered] otherwise.
 func (e *Envelope) Genuine() error {
+	if e == nil || e.text == nil {
+		return fmt.Errorf("%w: it is nil or zero", ErrInvalid)
+	}
 	if e.sum() != e.digest {
 		return fmt.Errorf("%w: %q", ErrTampered, e.header.ID)
 	}

@@ -244,6 +244,9 @@ func (d *Decision) Crosses() bool { return d.Verdict == Passed }
 // Err returns nil for a decision that passed or was minimized, and a
 // [*HeldError] for any other.
 func (d *Decision) Err() error {
+	if d == nil {
+		return errNothing
+	}
 	if d.Verdict == Passed || d.Verdict == Minimized {
 		return nil
 	}

@@ -48,6 +48,9 @@ const (
 	RuleSchema  Rule = "schema"  // a reply does not match the schema
 )
 
+// errNothing is the error of a decision that lacks one of its arguments.
+var errNothing = errors.New("gate: the context, the compartment, the offer or the ruling is nil")
+
 // A Compartment enforces one contract. It is a value without state and safe
 // for concurrent use; the zero value lets nothing through.
 type Compartment struct {
@@ -87,6 +90,9 @@ func (c *Compartment) GateOutbound(ctx context.Context, o *Offer, now time.Time)
 // When ctx ends, redaction stops: the value is withheld, and the error wraps
 // the context's cause. The context does nothing else.
 func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruling, error) {
+	if ctx == nil || c == nil || o == nil {
+		return Ruling{}, errNothing
+	}
 	d := Ruling{
 		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: Full},
 		session:  c.Contract.Session, about: o.Envelope,

@@ -44,6 +44,9 @@ type Validator interface {
 // by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
 // that holds, without an envelope; the error then is its [*HeldError].
 func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
+	if c == nil {
+		return nil, Decision{}, errNothing
+	}
 	k := &c.Contract
 	d := Decision{Rule: RuleResult, Mode: Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
 		Source: Source{Dependency, string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, BytesBefore: len(r.Text)}
@@ -118,6 +121,9 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 // session. It may quote the prompt, so it is labelled as a reply is; but it may
 // come late and more than once, and carries no tags.
 func (c *Compartment) GateFault(id envelope.ID, text string, parts []Sealed, now time.Time) (*envelope.Envelope, error) {
+	if c == nil {
+		return nil, errNothing
+	}
 	k := c.Contract
 	k.ExpiresAt, k.RequiredTags = time.Time{}, nil
 	if k.replied != nil {

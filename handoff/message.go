@@ -19,6 +19,9 @@ const RuleHops Rule = "hops"
 // given; more than [envelope.MaxHops] are refused with a [*HeldError]. What the
 // reader may see of it is ruled when it is delivered.
 func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Header, error) {
+	if c == nil {
+		return envelope.Header{}, errNothing
+	}
 	k := &c.Contract
 	d := Decision{Rule: RuleMessage, Mode: Full, From: k.Callee, Task: k.Task, Source: Source{Message, string(k.Task)}, Before: k.MaxInput, After: k.MaxInput}
 	refuse := func(rule Rule, why string) (envelope.Header, error) {

@@ -16,6 +16,9 @@ import (
 // that lowered the original lowers it again for this reader: a viewer below the
 // label sees neither.
 func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
+	if c == nil || o == nil || d == nil {
+		return Offer{}, Grant{}, errNothing
+	}
 	if d.Verdict != NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
 		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
 	}

@@ -136,6 +136,9 @@ func (p *Policy) digest() string {
 
 // clone returns a policy that shares nothing with p.
 func (p *Policy) clone() *Policy {
+	if p == nil {
+		return &Policy{}
+	}
 	c := *p
 	c.Rules = slices.Clone(p.Rules)
 	for i := range c.Rules {

@@ -36,6 +36,9 @@ type Sealed struct {
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
+	if c == nil || o == nil || d == nil {
+		return Sealed{}, errNothing
+	}
 	k := &c.Contract
 	if d.Source != o.Source || d.about != o.Envelope || d.To != k.Callee || d.Task != k.Task || d.session != k.Session {
 		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
@@ -74,7 +77,7 @@ func form(asked task.Payload, p envelope.Payload) task.Payload {
 
 // For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.
 func (s *Sealed) For(k *Contract) error {
-	if s.session == "" || s.session != k.Session || s.to != k.Callee || s.task != k.Task {
+	if s == nil || s.session == "" || s.session != k.Session || s.to != k.Callee || s.task != k.Task {
 		return ErrUnsealed
 	}
 	return nil
@@ -94,6 +97,9 @@ func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 // Fresh returns nil if what was sealed may still be read, and a [*HeldError] if
 // it has expired since.
 func (s *Sealed) Fresh(now time.Time) error {
+	if s == nil {
+		return ErrUnsealed
+	}
 	if s.expiresAt.IsZero() || now.Before(s.expiresAt) {
 		return nil
 	}

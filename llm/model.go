@@ -10,6 +10,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -119,5 +120,13 @@ type Usage struct {
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens}
+	return Usage{InputTokens: addTokens(u.InputTokens, v.InputTokens), OutputTokens: addTokens(u.OutputTokens, v.OutputTokens)}
+}
+
+// addTokens adds two counts. A sum that would overflow is the largest count.
+func addTokens(a, b int) int {
+	if a > 0 && b > math.MaxInt-a {
+		return math.MaxInt
+	}
+	return a + b
 }

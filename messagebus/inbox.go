@@ -41,6 +41,9 @@ func (b *Bus) All(agent string) ([]Message, error) {
 // are not among them: they are to everyone. Unknown names are an [ErrUnknown],
 // twice the same one an [ErrInvalid].
 func (b *Bus) Conversation(one, other string) ([]Message, error) {
+	if err := b.usable(); err != nil {
+		return nil, fmt.Errorf("conversation: %w", err)
+	}
 	if err := b.agents.pair(one, other); err != nil {
 		return nil, fmt.Errorf("conversation: %w", err)
 	}
@@ -139,6 +142,9 @@ func (box *inbox) putBack(indexes []int) {
 
 // box returns the inbox of an agent, or why somebody cannot do this to it.
 func (b *Bus) box(verb, agent string) (*inbox, error) {
+	if err := b.usable(); err != nil {
+		return nil, fmt.Errorf("%s: %w", verb, err)
+	}
 	i, err := b.agents.reader(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)

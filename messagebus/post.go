@@ -36,9 +36,17 @@ func (b *Bus) Attach(run string, sent func(Message)) (*Post, error) {
 	return b.post, nil
 }
 
+// usable returns an error for a post that [Bus.Attach] did not make.
+func (p *Post) usable() error {
+	if p == nil || p.bus == nil {
+		return fmt.Errorf("%w post: it is nil or zero; make one with Attach", ErrInvalid)
+	}
+	return nil
+}
+
 // Detach ends the use of the bus. It may be called more than once.
 func (p *Post) Detach() {
-	if p == nil {
+	if p.usable() != nil {
 		return
 	}
 	p.bus.mu.Lock()
@@ -51,6 +59,9 @@ func (p *Post) Detach() {
 // Check returns the error that [Post.Send] would return for a draft, as if so
 // many messages to the same reader were waiting to be sent before it.
 func (p *Post) Check(d Draft, before int) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
 	readers, err := p.bus.address(&d)
 	if err != nil {
 		return err
@@ -67,6 +78,9 @@ func (p *Post) Check(d Draft, before int) error {
 //
 // Subscribers learn of the message when notify is called.
 func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err error) {
+	if err := p.usable(); err != nil {
+		return Message{}, nil, err
+	}
 	readers, err := p.bus.address(&d)
 	if err != nil {
 		return Message{}, nil, err
@@ -82,6 +96,9 @@ func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err e
 // Restore puts a message of an earlier process into the inboxes again, also
 // beyond their limit. Subscribers do not learn of it.
 func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
+	if err := p.usable(); err != nil {
+		return Message{}, err
+	}
 	readers, err := p.bus.address(&d)
 	if err != nil {
 		return Message{}, err

@@ -136,6 +136,9 @@ func (q *Queue) Len() int { return len(q.tasks) }
 
 // Index returns the index of the task with this id.
 func (q *Queue) Index(id task.ID) (i int, ok bool) {
+	if q == nil {
+		return 0, false
+	}
 	if q.g != nil {
 		if i, ok := q.g.Index(id); ok {
 			return i, true

@@ -120,6 +120,9 @@ func (q *Queue) Retry(id task.ID, at time.Time) error {
 
 // RetryIndex is [Queue.Retry] by index.
 func (q *Queue) RetryIndex(i int, at time.Time) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
 	e := &q.tasks[i]
 	switch {
 	case e.state != running:
@@ -145,6 +148,9 @@ func (q *Queue) Requeue(id task.ID, at time.Time) error {
 
 // RequeueIndex is [Queue.Requeue] by index.
 func (q *Queue) RequeueIndex(i int, at time.Time) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
 	e := &q.tasks[i]
 	if e.state != running && e.flags&taken == 0 {
 		return q.illegal(i, task.Pending)
@@ -159,8 +165,19 @@ func (q *Queue) RequeueIndex(i int, at time.Time) error {
 
 // check reports whether a task may become next.
 func (q *Queue) check(i int, next state) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
 	if legal[q.tasks[i].state]&(1<<next) == 0 {
 		return q.illegal(i, statuses[next])
+	}
+	return nil
+}
+
+// has returns an error for an index of no task, and for a nil queue.
+func (q *Queue) has(i int) error {
+	if q == nil || i < 0 || i >= len(q.tasks) {
+		return fmt.Errorf("task %d: %w: the queue has no such index", i, task.ErrUnknown)
 	}
 	return nil
 }

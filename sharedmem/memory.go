@@ -67,7 +67,7 @@ func (m *Memory) Reader() Reader { return Reader{source: m} }
 // lock waits until nobody else writes, or ctx ends, and sees to it that the
 // store was read.
 func (m *Memory) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := alive(ctx, m != nil && m.busy != nil); err != nil {
 		return err
 	}
 	select {
@@ -193,7 +193,7 @@ func (m *Memory) tidy() {
 // the order of their places, and the turn for which that holds. It waits for
 // writers only if the store was not read yet.
 func (m *Memory) live(ctx context.Context, f Filter) (list []Entry, turn int, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := alive(ctx, m != nil && m.busy != nil); err != nil {
 		return nil, 0, err
 	}
 	list, turn, ready := m.now()

@@ -2,6 +2,7 @@ package sharedmem
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -22,7 +23,7 @@ type Store interface {
 }
 
 // A MapStore keeps entries for as long as this process lives, for runs that
-// follow each other.
+// follow each other. The zero value is an empty store.
 type MapStore struct {
 	mu   sync.RWMutex // guards both
 	list []Entry
@@ -34,11 +35,14 @@ func NewMapStore() *MapStore { return &MapStore{at: map[place]int{}} }
 
 // Put keeps e. It fails only if ctx has ended.
 func (s *MapStore) Put(ctx context.Context, e Entry) error {
-	if err := ctx.Err(); err != nil {
+	if err := alive(ctx, s != nil); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.at == nil {
+		s.at = map[place]int{}
+	}
 	at := place{e.Agent, e.Key}
 	if i, ok := s.at[at]; ok {
 		s.list[i] = e
@@ -52,10 +56,22 @@ func (s *MapStore) Put(ctx context.Context, e Entry) error {
 // All returns the entries in the order in which their keys first came. It fails
 // only if ctx has ended.
 func (s *MapStore) All(ctx context.Context) ([]Entry, error) {
-	if err := ctx.Err(); err != nil {
+	if err := alive(ctx, s != nil); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.list), nil
+}
+
+// alive returns an error for a nil or zero receiver, a nil context, and one that
+// has ended.
+func alive(ctx context.Context, made bool) error {
+	switch {
+	case !made:
+		return fmt.Errorf("%w: it is nil or was not made with New", ErrInvalid)
+	case ctx == nil:
+		return fmt.Errorf("%w: the context is nil", ErrInvalid)
+	}
+	return ctx.Err()
 }

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ import (
 // error is [task.Problems]: everything wrong, with pointers into the tasks as
 // written. It makes no model call and changes nothing.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
+	if err := t.made(context.Background()); err != nil {
+		return nil, err
+	}
 	options := o.withDefaults()
 	p, err := t.plan(specs, options, time.Time{})
 	if err != nil {

@@ -28,8 +28,9 @@ func (t *Team) checkCoordinator() (found task.Problems) {
 	add := func(key, message, hint string, err error) {
 		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
 	}
-	if c.Agent == nil {
-		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+	if err := ready(c.Agent); err != nil {
+		add("", "it has no Agent that does the work"+strings.TrimPrefix(err.Error(), ErrNoAgent.Error()), "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+		c.Agent = nil // so that nothing more is asked of it
 	}
 	if c.Accepts != nil && !c.Accepts.Valid() {
 		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))

@@ -177,6 +177,12 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 		defer cancel()
 	}
 	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text, purse)
+	if u := &x.reply.Usage; u.InputTokens < 0 || u.OutputTokens < 0 || x.reply.Turns < 0 {
+		u.InputTokens, u.OutputTokens, x.reply.Turns = max(u.InputTokens, 0), max(u.OutputTokens, 0), max(x.reply.Turns, 0)
+		if err == nil {
+			err = errUsage
+		}
+	}
 	if spend(); err != nil {
 		a, ok := o.(*attempt)
 		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil {

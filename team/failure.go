@@ -20,6 +20,7 @@ var (
 	ErrRecord         = errors.New("the record of the run could not be kept")
 
 	errUnreadable = errors.New("the reply could not be checked")
+	errUsage      = errors.New("the reply reports negative usage; count tokens and turns from zero")
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
@@ -65,7 +66,7 @@ func code(err error) string {
 		return CodeInternal
 	case errors.Is(err, ErrPanic):
 		return CodePanic
-	case errors.Is(err, errUnreadable):
+	case errors.Is(err, errUnreadable), errors.Is(err, errUsage):
 		return CodeReply
 	case errors.Is(err, prompt.ErrTooLarge):
 		return CodePromptTooLarge
@@ -95,7 +96,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

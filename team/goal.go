@@ -106,6 +106,9 @@ func (m Message) Format(f fmt.State, _ rune) {
 // wrong with the goal, the coordinator or the options, and nothing was spent. A
 // run that started always returns a Result; see [Result.Err].
 func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
 	r, err := t.newGoalRun(goal, o)
 	if err != nil {
 		return nil, err
@@ -123,6 +126,9 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 // [task.Problems] if the goal could not be asked for, and a [*TaskError] if no
 // valid plan came.
 func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
 	r, err := t.newGoalRun(goal, o)
 	if err != nil {
 		return nil, err

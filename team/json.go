@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,12 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 // WriteJSON writes the result as one JSON object with the names of the
 // original, piece by piece, so that a large result is never in memory twice.
 func (r *Result) WriteJSON(w io.Writer) error {
+	if r == nil {
+		return errNoResult
+	}
+	if w == nil {
+		return errors.New("write the result: the writer is nil")
+	}
 	out := &jsonWriter{w: bufio.NewWriter(w), first: true}
 	out.raw("{")
 	if r.Command != "" {

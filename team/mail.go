@@ -60,7 +60,7 @@ func (r *run) claim() error {
 	post, err := m.bus.Attach(r.id, m.sent)
 	if err != nil {
 		journals.release(r.options.Journal)
-		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "make one with NewBus for each run that goes on at the same time", Err: err}}
+		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "runs at the same time need a bus each", Err: err}}
 	}
 	m.post, r.mail = post, m
 	return nil

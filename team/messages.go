@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,12 @@ import (
 )
 
 // NewBus returns a message bus for the agents of the team, for
-// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time.
+// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time. A
+// team that [New] did not make panics.
 func (t *Team) NewBus() *messagebus.Bus {
+	if err := t.made(context.Background()); err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
 	b, err := messagebus.New(t.names(), messagebus.Options{Logger: t.log})
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err)) // New has checked the names

@@ -63,6 +63,9 @@ func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run"
 // Snapshot returns the run as it stands. While the run is busy with itself it
 // waits, until ctx ends. Before a run has begun it is [ErrNoRun].
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
+	if m == nil {
+		return Snapshot{}, ErrNoRun
+	}
 	m.mu.Lock()
 	w := m.watch
 	m.mu.Unlock()

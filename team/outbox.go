@@ -64,7 +64,7 @@ func (o *Outbox) Broadcast(text string) error {
 }
 
 func (o *Outbox) add(d messagebus.Draft) error {
-	if o == nil {
+	if o == nil || o.post == nil {
 		return fmt.Errorf("%w: the run has no message bus, or ctx belongs to no attempt; set RunOptions.Bus", ErrOutbox)
 	}
 	if o.err != nil {

@@ -24,7 +24,12 @@ type Recorder interface {
 type RecorderFunc func(ctx context.Context, r event.Record) error
 
 // Record calls f.
-func (f RecorderFunc) Record(ctx context.Context, r event.Record) error { return f(ctx, r) }
+func (f RecorderFunc) Record(ctx context.Context, r event.Record) error {
+	if f == nil {
+		return errors.New("record: the function is nil")
+	}
+	return f(ctx, r)
+}
 
 // keep records the rulings of an exchange and its prompt, if there is one, and
 // tells subscribers. The error is the one that keeps the prompt from being sent.

@@ -185,11 +185,14 @@ func (e TaskError) LogValue() slog.Value {
 
 // Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
 func (e *TaskError) Unwrap() error {
-	if e.cause == nil {
+	if e == nil || e.cause == nil {
 		return nil
 	}
 	return e.cause()
 }
+
+// errNoResult is the error of a nil *Result: the run did not start.
+var errNoResult = errors.New("result: it is nil; the run did not start")
 
 // Success reports whether every task completed, and the coordinator answered if
 // there was a goal.
@@ -199,6 +202,9 @@ func (r *Result) Success() bool { return r.Status == StatusOK }
 // the errors of the tasks that failed by themselves, and those of the
 // coordinator; it is nil for a success.
 func (r *Result) Err() error {
+	if r == nil {
+		return errNoResult
+	}
 	var errs []error
 	switch {
 	case r.Status == StatusCanceled:

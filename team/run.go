@@ -42,6 +42,9 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 }
 
 func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, set func(*run)) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	options := o.withDefaults()
 	t.carryBus(&options)

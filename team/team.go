@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,12 @@ type Agent interface {
 type AgentFunc func(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 
 // Run calls f.
-func (f AgentFunc) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return f(ctx, p) }
+func (f AgentFunc) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+	if f == nil {
+		return agent.Reply{}, ErrNoAgent
+	}
+	return f(ctx, p)
+}
 
 // A Member is an agent and what the gate must know of it. Name and Agent are required.
 type Member struct {
@@ -169,6 +175,37 @@ func New(cfg Config) (*Team, error) {
 	return t, nil
 }
 
+// ready returns why an agent cannot work: it is nil, also as a typed nil, or says
+// so itself. An [agent.LLM] does if it has no model.
+func ready(a Agent) error {
+	if a == nil {
+		return ErrNoAgent
+	}
+	switch v := reflect.ValueOf(a); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		if v.IsNil() {
+			return fmt.Errorf("%w: it is a nil %T", ErrNoAgent, a)
+		}
+	}
+	if asked, ok := a.(interface{ Ready() error }); ok {
+		if err := asked.Ready(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoAgent, err)
+		}
+	}
+	return nil
+}
+
+// made returns an error for a team that [New] did not make, and for a nil context.
+func (t *Team) made(ctx context.Context) error {
+	if t == nil || t.byName == nil {
+		return task.Problems{{Pointer: "", Message: "the team is nil or zero", Hint: "make it with New", Err: task.ErrInvalid}}
+	}
+	if ctx == nil {
+		return task.Problems{{Pointer: "", Message: "the context is nil", Hint: "give context.Background() if there is no other", Err: task.ErrInvalid}}
+	}
+	return nil
+}
+
 // enroll checks one member and fills its place in the roster.
 func (t *Team) enroll(i int) (found task.Problems) {
 	m := &t.config.Agents[i]
@@ -187,8 +224,9 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	} else {
 		t.byName[folded] = i
 	}
-	if m.Agent == nil {
-		add("", "it has no Agent that does the work", "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+	if err := ready(m.Agent); err != nil {
+		add("", "it has no Agent that does the work"+strings.TrimPrefix(err.Error(), ErrNoAgent.Error()), "set Agent, for instance to agent.New(model, agent.Options{})", err)
+		m.Agent = nil // so that nothing more is asked of it
 	}
 	if !m.Accepts.Valid() {
 		found = append(found, unknownLabel(at+"/accepts", subject))

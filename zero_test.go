@@ -1,0 +1,149 @@
+package runteam_test
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// zeros has, by package, a pointer to the zero value of each exported type that
+// has methods.
+var zeros = map[string][]any{
+	"assign":     {new(assign.Strategy)},
+	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(envelope.JSON), new(envelope.Record), new(envelope.Digest)},
+	"event":      {new(event.Exchange), new(event.Event), new(event.Context), new(event.Type)},
+	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
+	"handoff":    {new(handoff.Compartment), new(handoff.Contract), new(handoff.Policy), new(handoff.Rulebook), new(handoff.Terms), new(handoff.Sealed), new(handoff.Capabilities), new(handoff.Decision), new(handoff.HeldError), new(handoff.Refusal), new(handoff.Crossing), new(handoff.Ruling), new(handoff.Source), new(handoff.RevealProblem), new(handoff.SourceKind), new(handoff.Verdict)},
+	"label":      {new(label.Classification), new(label.Trust)},
+	"messagebus": {new(messagebus.Bus), new(messagebus.Post), new(messagebus.Snapshot), new(messagebus.Draft), new(messagebus.Message), new(messagebus.Stored)},
+	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Shown), new(prompt.Layout), new(prompt.Part)},
+	"queue":      {new(queue.Queue), new(queue.Stored), new(queue.TransitionError)},
+	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
+	"synth":      {new(synth.Rules)},
+	"task":       {new(task.Graph), new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
+	"team":       {new(team.BudgetError), new(team.Monitor), new(team.Plan), new(team.Result), new(team.TaskError), new(team.Team), new(team.AgentFunc), new(team.RecorderFunc), new(team.Outbox), new(team.Snapshot), new(team.Goal), new(team.Input), new(team.Message)},
+}
+
+// documented are the methods whose doc comment says that they panic, or that a
+// nil or zero value has none of them.
+var documented = map[string]string{
+	"*team.Team.NewBus":       "runteam: the team is nil or zero",
+	"*team.Plan.Flow":         "",
+	"*flow.Table.Graph":       "",
+	"*flow.Table.Reach":       "",
+	"*flow.Table.Row":         "",
+	"*flow.Table.Wrote":       "",
+	"*flow.Table.Via":         "",
+	"*flow.Table.Check":       "",
+	"*sharedmem.Entry.Record": "", // of an entry without an envelope
+	"*handoff.Ruling.Err":     "", // of the decision in it
+}
+
+// A method that can return an error returns one where its receiver is nil or
+// zero and its arguments are, the context too, or does what it says; it does not
+// crash. Without an error, a method of a zero value does not crash either, except
+// that an index beyond a list panics as that of a slice does. A method without an
+// error may panic on a nil pointer, as Go does.
+func TestNilAndZeroValuesDoNotCrash(t *testing.T) {
+	t.Parallel()
+	for pkg, list := range zeros {
+		t.Run(pkg, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range list {
+				zero := reflect.ValueOf(v)
+				for _, at := range []reflect.Value{zero, reflect.Zero(zero.Type())} {
+					for i := range at.NumMethod() {
+						callZero(t, at, i)
+					}
+				}
+			}
+		})
+	}
+}
+
+// callZero calls a method with zero arguments and judges a panic.
+func callZero(t *testing.T, at reflect.Value, i int) {
+	method, name := at.Method(i), fmt.Sprintf("%v.%s", at.Type(), at.Type().Method(i).Name)
+	if _, written := at.Type().Elem().MethodByName(at.Type().Method(i).Name); written && at.IsNil() {
+		return // of the value, which a nil pointer has not
+	}
+	if strings.HasSuffix(name, ".Format") {
+		return // fmt alone calls it, with what fmt has
+	}
+	signature := method.Type()
+	var args []reflect.Value
+	for k := range signature.NumIn() {
+		if signature.IsVariadic() && k == signature.NumIn()-1 {
+			break
+		}
+		args = append(args, reflect.Zero(signature.In(k)))
+	}
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		said := fmt.Sprint(p)
+		if want, ok := documented[name]; ok && strings.Contains(said, want) {
+			return
+		}
+		n := signature.NumOut()
+		fails := n > 0 && signature.Out(n-1) == reflect.TypeFor[error]() || strings.HasPrefix(at.Type().Method(i).Name, "Unmarshal")
+		if !fails && (at.IsNil() || strings.Contains(said, "index out of range")) {
+			return
+		}
+		if strings.HasPrefix(at.Type().Method(i).Name, "Unmarshal") && at.IsNil() {
+			return // nothing to read into
+		}
+		if e := strings.TrimPrefix(name, "*"); strings.HasPrefix(e, "envelope.Envelope.") && !strings.HasSuffix(e, "Fresh") && !strings.HasSuffix(e, "Genuine") {
+			return // only New makes one, and it says so
+		}
+		t.Errorf("%s (nil: %v) panics: %v", name, at.IsNil(), p)
+	}()
+	method.Call(args)
+}
+
+// The table above has every exported type of its packages that has methods.
+func TestEveryTypeWithMethodsIsCalledAsZero(t *testing.T) {
+	t.Parallel()
+	all := sources(t)
+	for _, pkg := range slices.Sorted(maps.Keys(zeros)) {
+		known := map[string]bool{}
+		for _, v := range zeros[pkg] {
+			known[reflect.TypeOf(v).Elem().Name()] = true
+		}
+		for _, file := range all[pkg] {
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.IsExported() {
+					of := f.Recv.List[0].Type
+					if p, ok := of.(*ast.StarExpr); ok {
+						of = p.X
+					}
+					name := of.(*ast.Ident).Name
+					require.True(t, !ast.IsExported(name) || known[name], "%s.%s", path.Base(pkg), name)
+				}
+			}
+		}
+	}
+}
