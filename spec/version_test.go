@@ -1,11 +1,14 @@
 package spec_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -62,7 +65,7 @@ func TestBuildGivesMembersTheirVersions(t *testing.T) {
 	var asked []spec.Agent
 	_, err = f.Build(func(a spec.Agent) (team.Agent, error) {
 		asked = append(asked, a)
-		return team.AgentFunc(nil), nil
+		return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil }), nil
 	})
 	require.NoError(t, err)
 	require.Len(t, asked, 2)
