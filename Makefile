@@ -1,8 +1,9 @@
 # What a person types while working on runteam; `.ci/run` runs all but bench and fuzz.
 GO ?= go
 FUZZTIME ?= 30s
+SOAK ?= 5m
 
-.PHONY: all build test lint race bench bench-journal soak-journal corpora fuzz examples tidy
+.PHONY: all build test lint race bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -37,6 +38,10 @@ bench-journal:
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume)$$' -benchtime 3x
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
+
+# Random runs and resumes under the race detector, for five minutes unless SOAK says otherwise.
+soak:
+	SOAK=$(SOAK) $(GO) test -race ./team -run 'TestSoak$$' -count 1 -v -timeout 0
 
 # Twenty processes on one journal, of which five are killed at random moments.
 soak-journal:

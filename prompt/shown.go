@@ -57,6 +57,9 @@ func (p Prompt) Told(clearance label.Classification, keep func(*Source) bool) (r
 // does, and whether words were left out. If the viewer may see all that s has,
 // it returns s itself.
 func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool) {
+	if s == nil || s.Receipt == nil { // without a receipt nothing vouches for the words
+		return &Shown{}, true
+	}
 	hidden := s.Receipt.above(clearance, nil)
 	worded := func(p Piece) bool { return p.Words != "" && hidden.has(p.Source) }
 	hid = slices.ContainsFunc(s.System, worded) || slices.ContainsFunc(s.Text, worded)
