@@ -76,7 +76,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 	asked := rapid.Custom(func(t *rapid.T) event.Entry {
 		return event.Entry{Asked: &event.Asked{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}
 	})
-	begun := rapid.Custom(func(t *rapid.T) event.Entry {
+	started := rapid.Custom(func(t *rapid.T) event.Entry {
 		return event.Entry{Begun: &event.Begun{Session: rapid.String().Draw(t, "session"), Time: moment.Draw(t, "time")}}
 	})
 	begin := rapid.Custom(func(t *rapid.T) event.Entry {
@@ -106,8 +106,12 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 		require.NoError(rt, err)
 		var all []event.Entry
+		begun := false // a run of a team begins once
 		for range rapid.IntRange(1, 4).Draw(rt, "appends") {
-			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, begun, sent, begin, end), 1, 5).Draw(rt, "entries")
+			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, started, sent, end), 1, 5).Draw(rt, "entries")
+			if !begun && rapid.Bool().Draw(rt, "begins") {
+				entries, begun = append([]event.Entry{begin.Draw(rt, "begin")}, entries...), true
+			}
 			require.NoError(rt, journaltest.Append(r, entries...))
 			all = append(all, entries...)
 			if rapid.Bool().Draw(rt, "closed") {
@@ -116,6 +120,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 				require.NoError(rt, err)
 				r, _, err = j.Resume(t.Context(), "r1")
 				require.NoError(rt, err)
+				begun = false
 			}
 		}
 		s, err := j.Load(t.Context(), "r1")

@@ -140,7 +140,7 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 		{"reserved metadata key", metadata("OMA.x", 1), "/tasks/0/metadata/OMA.x", "reserved", task.ErrInvalid},
 		{"credential", metadata("apiKey", "x"), "/tasks/0/metadata/apiKey", "credential", task.ErrInvalid},
 		{"long metadata", metadata("a", strings.Repeat("ä", 1025)), "/tasks/0/metadata/a", "1025 characters", task.ErrInvalid},
-		{"metadata list", metadata("a", []string{}), "/tasks/0/metadata/a", "it is a []string: write a string, a number or a boolean", task.ErrInvalid},
+		{"metadata list", metadata("a", []string{}), "/tasks/0/metadata/a", "it is a []string: write a string, a number, a boolean or a list of them", task.ErrInvalid},
 		{"metadata null", metadata("a", nil), "/tasks/0/metadata/a", "it has no value", task.ErrInvalid},
 		{"metadata NaN", metadata("a", math.NaN()), "/tasks/0/metadata/a", "NaN", task.ErrInvalid},
 		{"metadata number", metadata("a", json.Number("x")), "/tasks/0/metadata/a", "number", task.ErrInvalid},
