@@ -170,7 +170,7 @@ func TestAllowEnvIsForOneOrigin(t *testing.T) {
 		})
 		require.Equal(t, tt.ok, err == nil, "%s: %s: %v", tt.base, tt.allow, err)
 	}
-	for _, bad := range []string{"", "A", "A=", "=https://a.example", "A B=https://a.example", "A=a.example", "A=ftp://a.example", "A=https://u:p@a.example", "A=https://a.example?x", "A=https://exämple.com", "A=*", "A=https://*", "A=https://a.example:99999"} {
+	for _, bad := range []string{"", "A", "A=", "=https://a.example", "A B=https://a.example", "A=a.example", "A=ftp://a.example", "A=https://u:p@a.example", "A=https://a.example?x", "A=https://exämple.com", "A=*", "A=https://*", "A=https://-..", "A=https://.a.example", "A=https://a..example", "A=https://a.example:99999"} {
 		_, err := spec.ParseEnvUse(bad)
 		require.Error(t, err, bad)
 	}
@@ -269,8 +269,8 @@ func TestEnvDigestIsOfNamesAndOrigins(t *testing.T) {
 	require.NotEqual(t, spec.EnvDigest(uses(host, map[string]string{"H": "a.example"})), spec.EnvDigest(uses(host, map[string]string{"H": "b.example"})))
 }
 
-// TestOriginsAreThoseOfTheClient: what is compared is where net/http connects,
-// however a base URL is written.
+// TestOriginsAreThoseOfTheClient checks that an origin names the host that
+// net/http connects to, however the base URL is written.
 func TestOriginsAreThoseOfTheClient(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -40,13 +40,13 @@ func originOf(baseURL string) (string, error) {
 	return u.Scheme + "://" + host + ":" + strconv.FormatUint(port, 10), nil
 }
 
-// isHost reports whether a text is a host name in ASCII or an IP address.
+// isHost reports whether a text is a host name in ASCII without empty labels, or an IP address.
 func isHost(host string) bool {
 	if strings.Contains(host, ":") {
 		_, err := netip.ParseAddr(host)
 		return err == nil
 	}
-	return host != "" && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
+	return !strings.Contains("."+host+".", "..") && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
 }
 
 // originPart returns the beginning of a base URL that decides on its origin, as

@@ -31,18 +31,18 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 		a, _, stderr := here(args...)
 		signals := make(chan os.Signal, 1)
 		a.signals = signals
-		time.AfterFunc(100*time.Millisecond, func() { signals <- syscall.SIGTERM })
+		time.AfterFunc(10*time.Millisecond, func() { signals <- syscall.SIGTERM })
 		require.Equal(t, statusSIGTERM, a.run(), "%v: %s", args, stderr)
 		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the goroutine that waits for it ends
 		require.NoError(t, err)
 		require.NoError(t, writer.Close())
 	}
-	a, _, stderr := here("explain", "-") // which nobody writes to
+	a, _, stderr := here("explain", "-") // no process writes to this pipe
 	signals := make(chan os.Signal, 1)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	a.signals, a.stdin = signals, r
-	time.AfterFunc(100*time.Millisecond, func() { signals <- syscall.SIGTERM })
+	time.AfterFunc(10*time.Millisecond, func() { signals <- syscall.SIGTERM })
 	require.Equal(t, statusSIGTERM, a.run(), "%s", stderr)
 	require.NoError(t, w.Close())
 	require.NoError(t, r.Close())

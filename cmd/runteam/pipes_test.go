@@ -97,16 +97,12 @@ func TestASignalEndsAReadThatWaits(t *testing.T) {
 		cmd.Stdin, cmd.Stderr = r, &out
 		require.NoError(t, cmd.Start())
 		require.NoError(t, r.Close())
-		_, err = w.WriteString("agents:")
-		require.NoError(t, err)
+		// A pipe holds less than this text, so the write returns once the command reads.
+		_, err = w.WriteString(strings.Repeat("agents:\n", 16<<10))
+		require.NoError(t, err, args)
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
-		select {
-		case err := <-done:
-			t.Fatalf("%s: it did not wait: %v: %s", args, err, out.String())
-		case <-time.After(200 * time.Millisecond):
-		}
-		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM), args)
 		select {
 		case err := <-done:
 			require.Equal(t, statusSIGTERM, statusAfter(t, err), "%s: %s", args, out.String())
