@@ -187,8 +187,8 @@ func ready(a Agent) error {
 			return fmt.Errorf("%w: it is a nil %T", ErrNoAgent, a)
 		}
 	}
-	if asked, ok := a.(interface{ Ready() error }); ok {
-		if err := asked.Ready(); err != nil {
+	if asked, ok := a.(interface{ Check() error }); ok {
+		if err := asked.Check(); err != nil {
 			return fmt.Errorf("%w: %w", ErrNoAgent, err)
 		}
 	}
