@@ -136,17 +136,26 @@ func (f *file) look(ctx context.Context) (used bool, err error) {
 	return f.probe(ctx)
 }
 
-// probe asks SQLite, which only reads.
+// probe reports whether there are runs in a file. It opens the file to be read
+// only, except to roll back a transaction in which another process was killed.
 func (f *file) probe(ctx context.Context) (used bool, err error) {
-	if used, err = f.ask(ctx); f.alone(err) {
+	used, err = f.hasRuns(ctx, f.reading())
+	switch {
+	case f.alone(err):
 		f.still = true
-		return f.ask(ctx)
+		return f.hasRuns(ctx, f.reading())
+	case !f.o.ReadOnly && code(err) == sqlite3.SQLITE_READONLY_ROLLBACK:
+		err = f.patiently(ctx, func() error {
+			used, err = f.hasRuns(ctx, url.Values{"mode": {"rw"}})
+			return err
+		})
 	}
 	return used, err
 }
 
-func (f *file) ask(ctx context.Context) (used bool, err error) {
-	db, err := f.connect(f.reading())
+// hasRuns reports whether there are runs in a file, which it opens with these settings.
+func (f *file) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
+	db, err := f.connect(settings)
 	if err != nil {
 		return false, err
 	}

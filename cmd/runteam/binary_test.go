@@ -156,8 +156,11 @@ func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n i
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := 0
 		if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			body, err := io.ReadAll(r.Body) // all of it, so that the server notices a client that leaves
+			if err != nil {
+				return // the client was killed while it sent the call
+			}
 			n = int(s.calls.Add(1))
-			body, _ := io.ReadAll(r.Body) // all of it, so that the server notices a client that leaves
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		handle(w, r, n)
