@@ -76,14 +76,15 @@ func (r *reader) input(name string, parent *node, i int) {
 	r.places.inputs = append(r.places.inputs, inputPlaceOf{name: name, fields: f, src: parent.src, key: at})
 }
 
-// resultPrefix begins an --input that is a result of an earlier run.
-const resultPrefix = "run:"
+// ResultPrefix begins a value of Options.Inputs that names the result of a task of an
+// earlier run, as in run:RUN/TASK, and not a file.
+const ResultPrefix = "run:"
 
 // resultOf returns the run and the task whose result an input is: of --input,
 // else of its key from. ok is false if the input is a text.
 func (r *reader) resultOf(name string, f *fields) (run, result string, ok bool) {
 	if given, flag := r.o.Inputs[name]; flag {
-		given, ok = strings.CutPrefix(given, resultPrefix)
+		given, ok = strings.CutPrefix(given, ResultPrefix)
 		run, result, _ = strings.Cut(given, "/")
 		return run, result, ok
 	}

@@ -18,8 +18,8 @@ func (s *saver) inputs() *node {
 	all := objectNode()
 	for _, in := range s.p.inputs {
 		n := objectNode()
-		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, resultPrefix) {
-			run, result, _ := strings.Cut(strings.TrimPrefix(path, resultPrefix), "/")
+		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, ResultPrefix) {
+			run, result, _ := strings.Cut(strings.TrimPrefix(path, ResultPrefix), "/")
 			from := objectNode()
 			from.set("run", textNode(run))
 			from.set("task", textNode(result))

@@ -53,6 +53,18 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	require.Equal(t, statusOK, resumed.status, "%+v", resumed)
 	require.Contains(t, resumed.stderr, "all of it was done before, and nobody was asked again")
 	require.NotContains(t, resumed.stderr, "has changed since")
+	below := filepath.Join(dir, "below")
+	require.NoError(t, os.Mkdir(below, 0o700))
+	resumed = call{bare: true, dir: below, args: []string{"resume", "--journal", filepath.Join(dir, ".runteam", "runs.db"), "--input", "draft=run:" + id[:8] + "/draft"}}.run(t)
+	require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+	second := filepath.Join(dir, "second.yaml")
+	require.NoError(t, os.Rename(second, second+".gone"))
+	for _, args := range [][]string{{"resume"}, {"resume", "--input", "draft=run:" + id[:8] + "/draft"}} {
+		resumed = call{bare: true, dir: dir, args: args}.run(t)
+		require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+		require.Equal(t, "Edited: A confidential draft.\n", resumed.stdout)
+	}
+	require.NoError(t, os.Rename(second+".gone", second))
 	replayed := call{bare: true, dir: dir, args: []string{"replay"}}.run(t)
 	require.Equal(t, statusOK, replayed.status, "%+v", replayed)
 

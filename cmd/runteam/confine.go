@@ -18,7 +18,8 @@ import (
 //
 //   - The spec is read where it was. Then the files in its folder are read too,
 //     and others if this command names them; of an input outside the folder the
-//     copy in the journal is taken.
+//     copy in the journal is taken. The result of an earlier run is no file: it
+//     comes from the same journal.
 //   - If the spec is gone, all is taken from the copies but the inputs that this
 //     command names. A copy of a spec never stands beside other files.
 func (a *app) confine(ctx context.Context, m *remembered, was, own *source) error {
@@ -46,7 +47,7 @@ func (a *app) confine(ctx context.Context, m *remembered, was, own *source) erro
 		return err
 	}
 	for name, path := range given {
-		if _, again := named[name]; again || path == "-" || within(root, path) {
+		if _, again := named[name]; again || path == "-" || isResult(path) || within(root, path) {
 			continue
 		}
 		if err := a.insteadOf(m, was, name, path); err != nil {
@@ -63,6 +64,9 @@ func (s *source) main() string {
 	}
 	return s.path
 }
+
+// isResult reports whether an --input names the result of an earlier run, and no file.
+func isResult(given string) bool { return strings.HasPrefix(given, spec.ResultPrefix) }
 
 // root returns the folder that the spec is in, and whether the spec is there.
 func (s *source) root() (folder string, there bool) {
@@ -136,6 +140,9 @@ func (a *app) readNamed(ctx context.Context, was, own *source) error {
 	for name, path := range named {
 		if path == "-" && was.main() == "-" {
 			continue // which is refused: the spec came from there
+		}
+		if isResult(path) {
+			continue
 		}
 		in := a.stdin
 		if path != "-" {

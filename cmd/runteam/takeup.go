@@ -115,7 +115,7 @@ func (j *job) anchor(here string) error {
 	}
 	j.inputs = nil
 	for name, path := range given {
-		if path != "-" && path != "" && !filepath.IsAbs(path) {
+		if path != "-" && path != "" && !isResult(path) && !filepath.IsAbs(path) {
 			path = filepath.Join(here, path)
 		}
 		j.inputs = append(j.inputs, name+"="+path)
