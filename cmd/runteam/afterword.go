@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -41,15 +42,21 @@ func afterword(j *job, res *finished) (lines []string) {
 	if saved := savingsOf(res.Result).String(); saved != "" {
 		lines = append(lines, "reused:  "+saved)
 	}
-	run := shortRun(res.RunID)
-	if j.journal.path != "" {
-		run += " --journal " + shellWord(j.journal.path)
-	}
-	text := fmt.Sprintf("run:     %s; to look at it: runteam show %s", shortRun(res.RunID), run)
+	run := res.told.shortID(res.RunID)
+	text := fmt.Sprintf("run:     %s; to look at it: %s", run, j.journal.command("show", run))
 	if !res.Success() || res.Unkept != nil {
-		text += "; to go on with it: runteam resume " + run
+		text += "; to go on with it: " + j.journal.command("resume", run)
 	}
 	return append(lines, text)
+}
+
+// shortID returns the beginning of the ID of the run if no other run of the
+// journal begins so, else the whole ID.
+func (c *chronicle) shortID(run string) string {
+	if found, err := c.journal.Find(context.Background(), shortRun(run)); err != nil || found.Run != run {
+		return run
+	}
+	return shortRun(run)
 }
 
 // before says what there was when the run was resumed.

@@ -25,9 +25,9 @@ func experimentOf(ctx context.Context, j *journal.Journal, s *journal.Summary) *
 		return nil
 	}
 	e := &experiment{}
-	if stored, err := j.Load(ctx, s.Run); err == nil {
+	if info, err := j.LoadInfo(ctx, s.Run); err == nil {
 		var v invocation
-		_ = json.Unmarshal(stored.Info.Invocation, &v) // another program made the run
+		_ = json.Unmarshal(info.Invocation, &v) // another program made the run
 		e.Of, e.Without, e.WithoutInputs = v.Of, v.Without, v.WithoutInputs
 	}
 	return e

@@ -122,7 +122,7 @@ func TestInitForPrograms(t *testing.T) {
 
 func TestShellWord(t *testing.T) {
 	t.Parallel()
-	for give, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "-x": "./-x", "a\x1b[2J": `'a\x1b[2J'`} {
+	for give, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "-x": "./-x", "a\x1b[2J": `$'a\033[2J'`} {
 		require.Equal(t, want, shellWord(give))
 	}
 }

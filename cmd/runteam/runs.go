@@ -14,7 +14,6 @@ import (
 
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -53,14 +52,14 @@ type listedRun struct {
 }
 
 func (a *app) runs(cmd *cobra.Command, l *looking) error {
-	list, of, err := a.allRuns(cmd, l)
+	list, err := a.allRuns(cmd, l)
 	if err != nil {
 		return err
 	}
 	if a.settings.json() {
 		all := make([]listedRun, len(list))
 		for i, s := range list {
-			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, of[s.Run]}
+			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.experiment}
 			if all[i].Tasks == nil {
 				all[i].Tasks = journal.Counts{}
 			}
@@ -71,51 +70,63 @@ func (a *app) runs(cmd *cobra.Command, l *looking) error {
 		return nil
 	}
 	var b strings.Builder
-	short, table := shortIDs(list), newRows(&b, "")
+	short, table := map[string]string{}, newRows(&b, "")
+	for i := range list {
+		short[list[i].Run] = list[i].short
+	}
 	table.row("run", "name", "status", "started", "took", "tasks", "")
-	failed := false // one that ended so, and can be resumed
 	for i := range list {
 		s := &list[i]
-		next := ""
-		switch e := of[s.Run]; {
-		case e != nil:
+		next := s.next
+		if e := s.experiment; e != nil {
 			next = e.text(cmp.Or(short[e.Of], shortRun(e.Of)))
-		case s.Status == journal.Interrupted || !failed:
-			next = goOn(s.Status, short[s.Run])
-			failed = failed || next != "" && s.Status != journal.Interrupted
 		}
-		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(s, a.now()), doneOf(s.Tasks), next)
+		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(&s.Summary, a.now()), doneOf(s.Tasks), next)
 	}
 	table.flush()
 	return satisfied(a.printText(b.String()))
 }
 
-// allRuns returns the runs of the journal, and what those that are experiments
-// are of. That there is none is said, and no error.
-func (a *app) allRuns(cmd *cobra.Command, l *looking) ([]journal.Summary, map[string]*experiment, error) {
+// foundRun is a run in the list.
+type foundRun struct {
+	journal.Summary
+	experiment *experiment // nil if it is none
+	short      string      // how its ID begins, as no other does
+	next       string      // see [journaling.nextStep]; of runs that failed, only the newest has one
+}
+
+// allRuns returns the runs of the journal, the newest first. A journal without
+// runs, or none at all, is reported on stderr and is no error.
+func (a *app) allRuns(cmd *cobra.Command, l *looking) ([]foundRun, error) {
 	if err := l.check(cmd); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if where, none := a.noJournal(&l.journaling); none {
 		a.say(`runteam: there is no journal yet: "runteam run" keeps its runs in %s`, cleanLine(where))
-		return nil, nil, nil
+		return nil, nil
 	}
 	j, err := l.open(cmd, a)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer j.Close()
 	list, err := j.Runs(cmd.Context())
 	if err == nil && len(list) == 0 {
 		a.say("runteam: the journal has no runs")
 	}
-	of := map[string]*experiment{}
-	for i := range list {
-		if e := experimentOf(cmd.Context(), j, &list[i]); e != nil {
-			of[list[i].Run] = e
+	found := make([]foundRun, len(list))
+	short, failed := shortIDs(list), false
+	for i, s := range list {
+		found[i] = foundRun{Summary: s, short: short[s.Run], experiment: experimentOf(cmd.Context(), j, &s)}
+		if found[i].experiment != nil || s.Status != journal.Interrupted && failed {
+			continue
+		}
+		info := func() (*journal.Info, error) { return j.LoadInfo(cmd.Context(), s.Run) }
+		if found[i].next = l.nextStep(&s, short[s.Run], info); s.Status != journal.Interrupted {
+			failed = failed || found[i].next != "" && found[i].next != begunByProgram
 		}
 	}
-	return list, of, unloaded(whyEnded(cmd.Context(), err))
+	return found, unloaded(whyEnded(cmd.Context(), err))
 }
 
 // noJournal reports whether no flag names a journal and none was made yet, and
@@ -131,14 +142,6 @@ func (a *app) noJournal(g *journaling) (where string, none bool) {
 	where = filepath.Join(folder, journalFile)
 	_, err = os.Stat(where)
 	return where, errors.Is(err, fs.ErrNotExist)
-}
-
-// goOn is what to type to go on with a run that came to no good end.
-func goOn(status, id string) string {
-	if status == string(team.StatusOK) || status == journal.Running {
-		return ""
-	}
-	return "runteam resume " + shellWord(id)
 }
 
 // moment writes a time of a run for people.

@@ -89,7 +89,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		t.write(&b)
 	default:
 		r := k.show()
-		document, r.room = r, a.roomForTitles()
+		document, r.room, r.journal = r, a.roomForTitles(), &s.journaling
 		r.write(&b)
 	}
 	if a.settings.json() {

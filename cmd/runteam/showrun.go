@@ -42,6 +42,10 @@ type shownRun struct {
 	Errors   []event.Failure    `json:"errors"`
 	Warnings []string           `json:"warnings,omitempty"`
 
+	summary *journal.Summary
+	info    *journal.Info
+	journal *journaling // the journal that it is in
+
 	took    string
 	room    int       // for titles; 0 for any length
 	short   string    // of Run, what tells it apart
@@ -109,6 +113,7 @@ func (k *storedRun) show() *shownRun {
 		Of: asked.Of, short: k.begins, Without: asked.Without, WithoutInputs: asked.WithoutInputs,
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
 		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
+		summary: &k.Summary, info: &k.info,
 	}
 	if n := len(k.history.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.history.Begins[n-1].Inputs...)
@@ -267,8 +272,11 @@ func (r *shownRun) write(w io.Writer) {
 	e := experiment{r.Of, r.Without, r.WithoutInputs}
 	if r.Command == experimenting {
 		fmt.Fprintln(w, e.text(r.Of))
-	} else if next := goOn(r.Status, r.short); next != "" {
-		fmt.Fprintf(w, "to go on: %s\n", next)
+	} else if next := r.journal.nextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
+		if next != begunByProgram {
+			next = "to go on: " + next
+		}
+		fmt.Fprintln(w, next)
 	}
 	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
@@ -284,7 +292,7 @@ func (r *shownRun) write(w io.Writer) {
 	}
 	for i := range r.Tasks {
 		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
-			t.excerpt(w, r.short)
+			t.excerpt(w, r.journal, r.short)
 		}
 	}
 }
@@ -305,7 +313,7 @@ func (r *shownRun) writeAnswer(w io.Writer) (whole bool) {
 	for _, line := range lines[:min(len(lines), maxShownLines)] {
 		fmt.Fprintln(w, clip(line, maxShownLine))
 	}
-	fmt.Fprintf(w, "… %s in all: runteam show %s -o json has it as output\n", size(len(r.Output)), shellWord(r.short))
+	fmt.Fprintf(w, "… %s in all: %s has it as output\n", size(len(r.Output)), r.journal.command("show -o json", r.short))
 	return whole
 }
 
@@ -360,7 +368,7 @@ func (e *shownError) text() string {
 }
 
 // excerpt writes the beginning of a result.
-func (t *shownTask) excerpt(w io.Writer, run string) {
+func (t *shownTask) excerpt(w io.Writer, from *journaling, run string) {
 	if t.Status != task.Completed {
 		return
 	}
@@ -379,7 +387,7 @@ func (t *shownTask) excerpt(w io.Writer, run string) {
 		if cleanLine(name) != name {
 			name = string(t.ID)
 		}
-		fmt.Fprintf(w, "… %s in all: runteam show %s %s\n", size(len(t.Result)), shellWord(run), shellWord(name))
+		fmt.Fprintf(w, "… %s in all: %s\n", size(len(t.Result)), from.command("show", run, name))
 	}
 }
 

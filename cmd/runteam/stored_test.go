@@ -50,7 +50,7 @@ type writtenRun struct {
 // write begins a run in a journal.
 func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
 	t.Helper()
-	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: noon}}
+	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: noon, Invocation: []byte("{}")}}
 	b := &event.Begin{Run: id, Name: name, Time: noon}
 	for _, title := range titles {
 		w.info.Tasks = append(w.info.Tasks, trace.Task{ID: task.NewID(title), Title: title, Assignee: "solo"})
