@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
@@ -15,8 +16,11 @@ var ErrNoResult = errors.New("no stored result")
 
 // Result returns the last result of a task, for another run that takes it as an
 // input. The run is named as for [Journal.Find], the task by its title, key or
-// ID. The error wraps [ErrNoResult] if the task is unknown or did not complete,
-// or if its result is not stored or encrypted under another key.
+// ID. What the policy of that run withheld from the caller is not part of it: no
+// rule of the other run would know of it. A result above the caller's clearance
+// is whole, since its label goes with it. The error wraps [ErrNoResult] if the
+// task is unknown or did not complete, if its result is not stored or encrypted
+// under another key, or if the policy delivers nothing of it to the caller.
 func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
 	found, err := j.Find(ctx, run)
 	if err != nil {
@@ -42,10 +46,34 @@ func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envel
 	if err == nil {
 		err = e.Genuine()
 	}
+	if err == nil {
+		e, err = asShown(e, x.Shown)
+	}
 	if err != nil {
 		return nil, no(err.Error())
 	}
 	return e, nil
+}
+
+// asShown returns a result as the policy of its run delivered it to the caller.
+func asShown(e *envelope.Envelope, shown *event.ShownResult) (*envelope.Envelope, error) {
+	switch {
+	case shown == nil, shown.Text == "[withheld: "+e.Classification().String()+"]":
+		return e, nil
+	case strings.HasPrefix(shown.Text, "[withheld: ") && shown.Structured == "":
+		return nil, errors.New("the policy of that run delivers nothing of it to the caller")
+	}
+	p := envelope.Text(shown.Text)
+	if shown.Structured != "" {
+		v, err := envelope.ParseJSON(shown.Structured)
+		if err != nil {
+			return nil, err
+		}
+		p = p.WithStructured(v)
+	}
+	h := e.Header()
+	h.DerivedFrom, h.ID = []envelope.ID{h.ID}, h.ID+"/shown"
+	return envelope.New(h, p)
 }
 
 // last returns the last exchange that completed the task with this title, key or

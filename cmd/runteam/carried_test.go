@@ -89,6 +89,58 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	}
 }
 
+// What a policy withholds from the caller does not come back as an input of a run
+// without that policy.
+func TestAResultOfAnEarlierRunHasNothingThatItsPolicyWithheld(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ rule, want, refuse string }{
+		"a blocked part":   {rule: "mode: full, block: [/inside]", want: `{"public":"hello"}`},
+		"all but one part": {rule: "mode: scoped, allow: [/public]", want: `{"public":"hello"}`},
+		"all of it":        {rule: "mode: minimal", refuse: "the policy of that run delivers nothing of it to the caller"},
+		"nothing":          {rule: "mode: full", want: `{"inside":"canary-4711","public":"hello"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{
+				"first.yaml": `
+offline: script.yaml
+agents: [{name: drafter}, {name: other}]
+tasks:
+  - title: Draft
+    assignee: drafter
+    description: Draft it.
+    outputSchema: {type: object, required: [public, inside], properties: {public: {type: string}, inside: {type: string}}}
+  - {title: Other, assignee: other, description: Say something.}
+policy: {rules: [{from: drafter, to: user, ` + tt.rule + `}]}
+`,
+				"second.yaml": `
+offline: script.yaml
+inputs: {draft: }
+agents: [{name: echo}]
+tasks: [{title: Echo, assignee: echo, description: Repeat it., uses: [draft]}]
+`,
+				"script.yaml": `
+replies:
+  - {task: Draft, text: '{"public": "hello", "inside": "canary-4711"}'}
+  - {task: Echo, text: '{{ input "draft" }}'}
+  - text: Something.
+`,
+			})
+			got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			id := object(t, got.stdout)["runId"].(string)
+			got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "-o", "json", "--input", "draft=run:" + id + "/Draft"}}.run(t)
+			if tt.refuse != "" {
+				require.Equal(t, statusUsage, got.status, "%+v", got)
+				require.Contains(t, got.stderr+got.stdout, tt.refuse)
+				return
+			}
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, tt.want, object(t, got.stdout)["output"])
+		})
+	}
+}
+
 // A parameter is as sensitive as the texts that quote it: without a key a journal
 // does not keep the value of one that a secret task quotes.
 func TestParametersTakeTheLabelOfTheTextsThatQuoteThem(t *testing.T) {
