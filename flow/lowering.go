@@ -102,6 +102,9 @@ type loweredResult struct {
 
 // loweredResults returns the sources that something is lowered of, in order.
 func (t *Table) loweredResults() []*loweredResult {
+	if t == nil || t.ways == nil {
+		return nil
+	}
 	at := map[int]*loweredResult{}
 	add := func(source int, l *Lowering, level Reach) {
 		if l == nil || level == Never {

@@ -33,6 +33,7 @@ func TestG19AnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 	require.Len(t, x, 2)
 	x[0].Key, x[1].Key = x[1].Key, x[0].Key
 	x[0].Core, x[1].Core = x[1].Core, x[0].Core
+	x[0].Reuse, x[1].Reuse = x[1].Reuse, x[0].Reuse
 	for name, o := range map[string]*team.RunOptions{
 		"resume": {RunID: "r", Past: past}, "reuse": {RunID: "s", Reuse: true, Journal: &memory{others: []event.Exchange{*x[0], *x[1]}}},
 	} {

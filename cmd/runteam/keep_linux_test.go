@@ -26,6 +26,9 @@ func TestJournalInAFolderThatTakesNothing(t *testing.T) {
 		cmd := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.command(t)
 		if os.Getuid() == 0 {
 			require.NoError(t, os.Chmod(scratch, 0o711))
+			for _, name := range []string{"team.yaml", "note.md"} {
+				require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o644))
+			}
 			require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
 			require.NoError(t, os.Chown(closed, nobody, nobody))
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -101,8 +102,11 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 			return agent.Reply{Text: text, Usage: llm.Usage{InputTokens: 71117, OutputTokens: 81119}}, nil
 		}
 	}
-	var seen string // by the reader, so that the test can fail
+	var seenMu sync.Mutex // guards seen: the reader has two tasks
+	var seen string       // by the reader, so that the test can fail
 	reader := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		seenMu.Lock()
+		defer seenMu.Unlock()
 		seen += p.System() + p.Text()
 		return agent.Reply{Text: "done"}, nil
 	})
