@@ -35,7 +35,7 @@ tasks:
 	write("team.yaml", "inputs: {table: {file: table.csv, cut: true}}"+agents)
 	got = call{args: []string{"plan", dir}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "cut to 262 KB")
+	require.Contains(t, got.stdout, "cut to 256 KiB")
 
 	write("team.yaml", "inputs: {table: {file: table.csv, maxContextBytes: 400000}}"+agents)
 	journal := filepath.Join(dir, "runs.db")

@@ -223,7 +223,7 @@ func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
 	}
 	x := &explained{trace: &trace.Trace{}}
-	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 80.0 KB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
+	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
 	held := &handoff.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
 	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
 	require.Len(t, p.Withheld, 2)
@@ -312,4 +312,20 @@ replies:
 	require.NoError(t, err)
 	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", strings.TrimSpace(string(head))}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
+}
+
+// TestExplainNamesACorrectiveCall holds that the prompt of a corrective call is told
+// from that of the attempt, as show does.
+func TestExplainNamesACorrectiveCall(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"team.yaml":   "offline: script.yaml\nagents: [{name: a}]\ntasks: [{title: Count, assignee: a, description: d, outputSchema: {type: integer}}]\n",
+		"script.yaml": "replies:\n  - {task: Count, text: many, times: 1}\n  - {task: Count, text: '4'}\n",
+	})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"explain"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
+	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
 }

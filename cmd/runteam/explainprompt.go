@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -158,7 +159,7 @@ func (x *explained) crossing(d *handoff.Decision) string {
 		parts = append(parts, "revealed "+kinds(d.Revealed))
 	}
 	if d.CutFrom > 0 {
-		parts = append(parts, "cut from "+size(d.CutFrom))
+		parts = append(parts, "cut from "+limitSize(d.CutFrom))
 	}
 	if d.Translated {
 		parts = append(parts, "retold")
@@ -240,4 +241,13 @@ func size(n int) string {
 		return fmt.Sprintf("%.0f KB", float64(n)/1000)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
+}
+
+// limitSize writes a number of bytes in the unit of the size limits, in which the
+// line above a cut text in a prompt counts too.
+func limitSize(n int) string {
+	if n < 1024 {
+		return plural(n, "byte")
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0") + " KiB"
 }

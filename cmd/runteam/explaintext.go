@@ -64,10 +64,20 @@ func (x *explained) kind() string {
 	return "trace"
 }
 
+// part returns what tells a prompt from the others of its attempt, such as correct
+// for a corrective call; empty for the prompt of the attempt itself.
+func (p *explainedPrompt) part() string {
+	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
+	return part
+}
+
 func (p *explainedPrompt) write(w io.Writer) {
 	fmt.Fprintf(w, "\n%s · %s", cleanLine(p.Title), cleanLine(p.Agent))
 	if p.Attempt > 0 {
 		fmt.Fprintf(w, " · attempt %d", p.Attempt)
+		if part := p.part(); part != "" {
+			fmt.Fprintf(w, " %s", cleanLine(part))
+		}
 	}
 	fmt.Fprintf(w, " · %s · %s\n", p.Classification, p.extent())
 	if len(p.System) > 0 {

@@ -67,7 +67,7 @@ func treatment(r *team.Reading) (all []string) {
 	add("reveals ", kindsText(r.Reveals))
 	add("retold: ", r.Retold)
 	if r.CutTo > 0 {
-		add("cut to ", size(r.CutTo))
+		add("cut to ", limitSize(r.CutTo))
 	}
 	return all
 }

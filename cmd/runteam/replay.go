@@ -84,9 +84,7 @@ With --without 0, or 1 if a task failed.`,
 	r.stage.flags(cmd)
 	r.journaling.flags(cmd)
 	f.BoolVar(&r.unkept, "no-journal", false, "with --without: keep no journal of the new run")
-	for _, name := range []string{"without", "without-input", "diff"} {
-		complete(cmd, name, nil)
-	}
+	complete(cmd, "without-input", nil)
 	return cmd
 }
 
