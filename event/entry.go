@@ -160,6 +160,8 @@ type Ended struct {
 	Reason string      `json:"reason,omitempty"` // why it failed or was skipped, as the caller may see it
 	Code   string      `json:"code,omitempty"`
 	Root   task.ID     `json:"root,omitempty"` // the task whose end caused this one's
+
+	Attempts int `json:"attempts,omitempty"` // that were begun
 }
 
 // A Failure is an error of the coordinator's work.

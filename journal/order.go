@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
 )
 
 // An order is what is to become durable at once.
@@ -36,12 +37,36 @@ func (o *order) add(e *event.Entry) error {
 	return nil
 }
 
-// tally says how many tasks came to which status.
+// The counts of the tasks column that are of no status. A row of an earlier
+// version has none of them.
+const (
+	countCancelled task.Status = "cancelled"
+	countNotRun    task.Status = "notRun"
+)
+
+// tally returns the tasks column: how many tasks have which status, and of the
+// outcomes what the statuses do not tell.
 func tally(e *event.End) string {
-	n := Counts{}
+	n, o := Counts{}, e.Outcomes()
 	for i := range e.Tasks {
 		n[e.Tasks[i].Status]++
 	}
+	n[countCancelled], n[countNotRun] = o.Cancelled, o.NotRun
 	text, _ := json.Marshal(n) // of a map of numbers
 	return string(text)
+}
+
+// untally reads what tally wrote.
+func untally(text string) (n Counts, o event.Outcomes, err error) {
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		return nil, o, err
+	}
+	o = event.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped]}
+	if notRun, known := n[countNotRun]; known {
+		o.NotRun = notRun
+	}
+	delete(n, countCancelled)
+	delete(n, countNotRun)
+	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun
+	return n, o, nil
 }

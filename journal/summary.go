@@ -22,6 +22,13 @@ const (
 // Counts are how many tasks have which status.
 type Counts map[task.Status]int
 
+func (n Counts) total() (sum int) {
+	for _, k := range n {
+		sum += k
+	}
+	return sum
+}
+
 // A Summary is a run in short.
 type Summary struct {
 	Run     string    `json:"run"`
@@ -31,7 +38,12 @@ type Summary struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not come to its end
 	Tasks   Counts    `json:"tasks,omitempty"`
-	Holder  *Holder   `json:"holder,omitempty"` // who works on it
+
+	// Outcomes tell apart what the statuses do not: tasks that failed by themselves,
+	// were cancelled, or never ran. An interrupted run cancelled what was in progress.
+	Outcomes event.Outcomes `json:"outcomes"`
+
+	Holder *Holder `json:"holder,omitempty"` // who works on it
 }
 
 // ErrUnknownRun reports a name that no run has. An [*UnknownRunError] wraps it.
@@ -144,15 +156,22 @@ func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
 		s.Holder = &r.held.Holder
 	}
 	if r.turn.status != "" {
+		var err error
 		s.Ended = r.turn.at
-		err := json.Unmarshal([]byte(r.turn.tasks), &s.Tasks)
+		s.Tasks, s.Outcomes, err = untally(r.turn.tasks)
 		return s, j.fail("read", err)
 	}
 	if s.Status = Interrupted; s.Holder != nil {
 		s.Status = Running
 	}
-	var err error
-	s.Tasks, err = j.count(ctx, r.n)
+	tasks, err := j.progress(ctx, r.n)
+	s.Tasks = Counts{}
+	for _, t := range tasks {
+		s.Tasks[t.status]++
+		if s.Status == Interrupted || t.status.Terminal() {
+			s.Outcomes.Add(t.status, t.root, t.begun)
+		}
+	}
 	return s, j.fail("read", err)
 }
 
@@ -163,33 +182,36 @@ func (j *Journal) liveAt(l *lease, now time.Time) bool {
 	return l != nil && l.live(now, j.me.life(l.Holder, findProcess))
 }
 
-// count counts the tasks of a run that has no end, as its events tell them.
-func (j *Journal) count(ctx context.Context, number int64) (Counts, error) {
-	statuses := map[task.ID]task.Status{}
+// progressOf is how far a task of a run without an end has come.
+type progressOf struct {
+	status task.Status
+	root   task.ID // the task whose end caused this one's
+	begun  bool
+}
+
+// progress returns the tasks of a run that has no end, as its events tell them.
+func (j *Journal) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
+	tasks := map[task.ID]progressOf{}
 	err := j.each(ctx, number, true, func(lines []byte) error {
 		for line := range bytes.Lines(lines) {
-			if err := learnStatus(statuses, line); err != nil {
+			if err := learnProgress(tasks, line); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	n := Counts{}
-	for _, status := range statuses {
-		n[status]++
-	}
-	return n, err
+	return tasks, err
 }
 
-// learnStatus takes in what a line tells of the status of tasks.
-func learnStatus(statuses map[task.ID]task.Status, line []byte) error {
+// learnProgress takes in what a line tells of the progress of tasks.
+func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 	switch kind, value := split(line); kind {
 	case kindBegin:
 		var b event.Begin
 		err := json.Unmarshal(value, &b)
 		for _, t := range b.Tasks {
-			if statuses[t.Task] != task.Completed {
-				statuses[t.Task] = task.Pending
+			if tasks[t.Task].status != task.Completed {
+				tasks[t.Task] = progressOf{status: task.Pending}
 			}
 		}
 		return err
@@ -197,10 +219,11 @@ func learnStatus(statuses map[task.ID]task.Status, line []byte) error {
 		var e struct {
 			Type event.Type
 			Task task.ID
+			Root task.ID
 		}
 		err := json.Unmarshal(value, &e)
 		if status := e.Type.Status(); status != "" && e.Task != "" && !isStep(e.Task) {
-			statuses[e.Task] = status
+			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].begun}
 		}
 		return err
 	}

@@ -63,7 +63,7 @@ func (r *run) ending(res *Result) event.Entry {
 	room := max(reasonsInEnd/(len(res.Errors)+1), leastReason)
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
-		e := event.Ended{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status}
+		e := event.Ended{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempts: t.Metrics.Attempts}
 		if t.Status == task.Failed || t.Status == task.Skipped {
 			e.Reason = t.Result
 		}

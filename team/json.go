@@ -55,6 +55,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		out.value(r.Tasks[i].wire())
 	}
 	out.raw("]")
+	out.member("outcomes", r.Outcomes())
 	r.writeAgents(out)
 	out.key("taskResults")
 	out.raw("{")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -193,6 +194,21 @@ func (e *TaskError) Unwrap() error {
 
 // errNoResult is the error of a nil *Result: the run did not start.
 var errNoResult = errors.New("result: it is nil; the run did not start")
+
+// Outcomes counts the tasks by how they ended.
+func (r *Result) Outcomes() (o event.Outcomes) {
+	if r == nil {
+		return o
+	}
+	for i := range r.Tasks {
+		t, root := &r.Tasks[i], task.ID("")
+		if t.Error != nil {
+			root = t.Error.Root
+		}
+		o.Add(t.Status, root, t.Metrics.Attempts > 0)
+	}
+	return o
+}
 
 // Success reports whether every task completed, and the coordinator answered if
 // there was a goal.

@@ -62,9 +62,9 @@ func TestJSONHasTheNamesOfTheOriginal(t *testing.T) {
 		res := run(t, newTeam(t, member("a", counted), member("b", says("text")), member("broken", fails(errBroken)), member("after", says("x"))), nil,
 			a, c, spec("b", "a"), spec("broken"), spec("after", "broken"))
 		got := decoded(t, res)
-		require.Equal(t, []string{"agentResults", "context", "errors", "output", "runId", "status", "success", "taskResults", "tasks", "totalTokenUsage"}, keys(got))
+		require.Equal(t, []string{"agentResults", "context", "errors", "outcomes", "output", "runId", "status", "success", "taskResults", "tasks", "totalTokenUsage"}, keys(got))
 		res.Command, res.Name, res.Warnings = "run", "claims", []string{"careful"}
-		require.Equal(t, []string{"agentResults", "command", "context", "errors", "name", "output", "runId", "status", "success", "taskResults", "tasks", "totalTokenUsage", "warnings"}, keys(decoded(t, res)))
+		require.Equal(t, []string{"agentResults", "command", "context", "errors", "name", "outcomes", "output", "runId", "status", "success", "taskResults", "tasks", "totalTokenUsage", "warnings"}, keys(decoded(t, res)))
 
 		require.Equal(t, "error", got["status"])
 		require.Equal(t, false, got["success"])

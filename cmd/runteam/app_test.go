@@ -151,7 +151,7 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	}
 	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: team.CodeDependency, Task: "5", Root: "2"}})
 	a.summarize(res, "plain")
-	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run because of them in 0.0s
+	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
          really\x1b[2J
          raise timeoutMs of the task or the agent, or use a faster model

@@ -118,7 +118,7 @@ func (c *collected) text(old []journal.Summary, short map[string]string) string 
 		table := newRows(&b, "")
 		for i := range old {
 			s := &old[i]
-			table.row(cleanLine(short[s.Run]), cleanLine(s.Name), cleanLine(s.Status), moment(s.Started), doneOf(s.Tasks))
+			table.row(cleanLine(short[s.Run]), cleanLine(s.Name), cleanLine(s.Status), moment(s.Started), tasksOf(s))
 		}
 		table.flush()
 		fmt.Fprintf(&b, "%s would be removed\n", plural(len(c.Runs), "run"))

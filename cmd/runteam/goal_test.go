@@ -264,7 +264,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 		want   string
 	}{
 		{"plan", "# Goal", "", "no task was run"},
-		{"tasks", "# Task: Write", "# Find\n\na fact\n", "1 of 2 tasks done, 1 skipped"},
+		{"tasks", "# Task: Write", "# Find\n\na fact\n", "1 of 2 tasks done, 1 cancelled"},
 		{"synthesis", "# Original Goal", "# Write\n\na fact\n", "2 of 2 tasks done, no answer in "},
 	}
 	for _, tt := range tests {

@@ -25,43 +25,16 @@ type plain struct {
 	tally   tally
 }
 
-// counts are how many tasks ended, and how.
-type counts struct {
-	done, failed, skipped int
-	hit                   int // not run because of one that failed
-}
-
-// take counts a task; root is the other task that it ended because of, if any.
-func (c *counts) take(s task.Status, root task.ID) {
-	switch s {
-	case task.Completed:
-		c.done++
-	case task.Failed:
-		if root != "" {
-			c.hit++
-			return
+// doneOf is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
+func doneOf(o event.Outcomes, of string) string {
+	text := fmt.Sprintf("%s of %s done", number(o.Completed), of)
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{o.Failed, "failed"}, {o.Cancelled, "cancelled"}, {o.NotRun, "not run"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %s %s", number(part.n), part.word)
 		}
-		c.failed++
-	case task.Skipped:
-		c.skipped++
-	}
-}
-
-// of is "3 of 7 tasks done, 1 failed, 2 not run because of it".
-func (c counts) of(total int) string {
-	text := fmt.Sprintf("%s of %s done", number(c.done), plural(total, "task"))
-	if c.failed > 0 {
-		text += fmt.Sprintf(", %s failed", number(c.failed))
-	}
-	if c.hit > 0 {
-		because := "it"
-		if c.failed > 1 {
-			because = "them"
-		}
-		text += fmt.Sprintf(", %s not run because of %s", number(c.hit), because)
-	}
-	if c.skipped > 0 {
-		text += fmt.Sprintf(", %s skipped", number(c.skipped))
 	}
 	return text
 }

@@ -197,7 +197,7 @@ func TestSignals(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(tt.signal))
 			require.Equal(t, tt.status, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
-			require.Contains(t, stderr.String(), "1 of 5 tasks done, 4 skipped")
+			require.Contains(t, stderr.String(), "1 of 5 tasks done, 1 cancelled, 3 not run")
 			require.Contains(t, stderr.String(), "ending what runs")
 			require.Regexp(t, `skipped   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})

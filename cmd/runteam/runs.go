@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/task"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -41,12 +40,13 @@ is marked as an experiment, and is the newest run of no other command.`,
 
 // listedRun is a run in the list, in JSON.
 type listedRun struct {
-	Run     string         `json:"runId"`
-	Name    string         `json:"name"`
-	Status  string         `json:"status"`
-	Started time.Time      `json:"startedAt"`
-	Ended   time.Time      `json:"endedAt,omitzero"`
-	Tasks   journal.Counts `json:"tasks"`
+	Run      string         `json:"runId"`
+	Name     string         `json:"name"`
+	Status   string         `json:"status"`
+	Started  time.Time      `json:"startedAt"`
+	Ended    time.Time      `json:"endedAt,omitzero"`
+	Tasks    journal.Counts `json:"tasks"`
+	Outcomes event.Outcomes `json:"outcomes"`
 
 	Experiment *experiment `json:"experiment,omitempty"`
 }
@@ -59,7 +59,7 @@ func (a *app) runs(cmd *cobra.Command, l *looking) error {
 	if a.settings.json() {
 		all := make([]listedRun, len(list))
 		for i, s := range list {
-			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.experiment}
+			all[i] = listedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, s.experiment}
 			if all[i].Tasks == nil {
 				all[i].Tasks = journal.Counts{}
 			}
@@ -81,7 +81,7 @@ func (a *app) runs(cmd *cobra.Command, l *looking) error {
 		if e := s.experiment; e != nil {
 			next = e.text(cmp.Or(short[e.Of], shortRun(e.Of)))
 		}
-		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(&s.Summary, a.now()), doneOf(s.Tasks), next)
+		table.row(cleanLine(short[s.Run]), cmp.Or(cleanLine(s.Name), "-"), cleanLine(s.Status), moment(s.Started), tookOf(&s.Summary, a.now()), tasksOf(&s.Summary), next)
 	}
 	table.flush()
 	return satisfied(a.printText(b.String()))
@@ -163,17 +163,11 @@ func tookOf(s *journal.Summary, now time.Time) string {
 	return "-"
 }
 
-// doneOf says of how many tasks what became.
-func doneOf(n journal.Counts) string {
+// tasksOf counts the tasks of a run by how they ended.
+func tasksOf(s *journal.Summary) string {
 	total := 0
-	for _, k := range n {
-		total += k
+	for _, n := range s.Tasks {
+		total += n
 	}
-	parts := []string{fmt.Sprintf("%s of %s done", number(n[task.Completed]), number(total))}
-	for _, other := range []task.Status{task.Failed, task.Skipped} {
-		if n[other] > 0 {
-			parts = append(parts, number(n[other])+" "+string(other))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return doneOf(s.Outcomes, number(total))
 }

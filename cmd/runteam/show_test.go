@@ -64,7 +64,7 @@ func TestShowSaysWhatBecameOfEachTask(t *testing.T) {
 		`\ncompleted  Tried fine\\x1b\[2J\S* +solo  confidential +2\.0s  2,000 tokens in, 200 out  2 attempts\n`,
 		`\ncompleted  Cut +solo  internal .* 2,001 tokens in, 100 out  2 attempts; 1 interrupted\n`,
 		`\nfailed +Gone .* no such thing\n`,
-		`\nfailed +Hit .* because "Gone" failed\n`,
+		`\nnot run +Hit .* because "Gone" failed\n`,
 		`\n# Stale\n\n\[withheld: expired\]\n`,
 		`\nline\n… 181 bytes in all: runteam show later000 ` + string(task.NewID("Tried "+tricky)) + `\n`,
 	} {

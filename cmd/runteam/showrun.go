@@ -36,6 +36,7 @@ type shownRun struct {
 
 	Inputs   []event.GivenInput `json:"inputs"`
 	Tasks    []shownTask        `json:"tasks"`
+	Outcomes event.Outcomes     `json:"outcomes"`
 	Steps    []shownTask        `json:"coordinator,omitempty"`
 	Output   string             `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
 	Usage    llm.Usage          `json:"totalTokenUsage"`
@@ -113,7 +114,7 @@ func (k *storedRun) show() *shownRun {
 		Of: asked.Of, short: k.begins, Without: asked.Without, WithoutInputs: asked.WithoutInputs,
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
 		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
-		summary: &k.Summary, info: &k.info,
+		Outcomes: k.Outcomes, summary: &k.Summary, info: &k.info,
 	}
 	if n := len(k.history.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.history.Begins[n-1].Inputs...)
@@ -257,7 +258,7 @@ func (r *shownRun) write(w io.Writer) {
 	if r.Holder != nil {
 		fmt.Fprintf(w, "; %s works on it", cleanLine(r.Holder.String()))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(r.summary))
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", cleanLine(r.Spec))
 	}
@@ -324,6 +325,19 @@ func took(r *shownRun) string {
 	return "took " + r.took + tokens(r.Usage.InputTokens, r.Usage.OutputTokens, ", ")
 }
 
+// outcome is the status for people, in the words of the counts: a task that
+// failed or was skipped without an attempt did not run.
+func (t *shownTask) outcome() string {
+	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
+	case t.step || !ended || t.Error == nil:
+	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
+		return "not run"
+	case t.Status == task.Skipped:
+		return "cancelled"
+	}
+	return statusText(t.Status)
+}
+
 // row writes a task as a line of a table.
 func (t *shownTask) row(table rows) {
 	level := ""
@@ -334,7 +348,7 @@ func (t *shownTask) row(table rows) {
 	if !t.Ended.IsZero() {
 		taken = elapsed(t.Ended.Sub(t.Started))
 	}
-	table.row(statusText(t.Status), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
+	table.row(t.outcome(), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
 }
 
 // remarks say what else is worth knowing of a task.

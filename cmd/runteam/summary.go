@@ -60,15 +60,7 @@ func (a *app) summarize(res *team.Result, mode string) {
 
 // totals counts tasks, time and tokens, and says whether a goal has no answer.
 func totals(res *team.Result) string {
-	var c counts
-	for i := range res.Tasks {
-		root := task.ID("")
-		if e := res.Tasks[i].Error; e != nil {
-			root = e.Root
-		}
-		c.take(res.Tasks[i].Status, root)
-	}
-	text := c.of(len(res.Tasks))
+	text := doneOf(res.Outcomes(), plural(len(res.Tasks), "task"))
 	switch {
 	case len(res.Tasks) == 0:
 		text = "no task was run"

@@ -61,7 +61,7 @@ func TestTableShowsEachState(t *testing.T) {
 		"skipped  Task 4  agent 4  interrupted",
 		"waiting  Task 5  agent 5",
 		`not run  Task 6  agent 6  because "Task 1" failed`,
-		"1 of 7 tasks done, 1 failed, 1 not run because of it, 1 skipped, 5s, 1,200 tokens in, 30 out",
+		"1 of 7 tasks done, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
 	}, texts(tb.lines(100, 0, at(5), false)))
 	require.Equal(t, "failed   Task 1  model \"…", texts(tb.lines(26, 0, at(5), false))[1])
 	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])

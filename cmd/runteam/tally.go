@@ -11,13 +11,14 @@ import (
 
 // tally is how far a run is.
 type tally struct {
-	counts  counts
-	total   int
-	planned bool // it is known which tasks there are
-	over    bool // the run ended
-	goal    bool // the coordinator is to answer one
-	answer  bool // it did
-	spent   bool // of its budget is not enough left
+	outcomes event.Outcomes
+	begun    map[task.ID]bool
+	total    int
+	planned  bool // it is known which tasks there are
+	over     bool // the run ended
+	goal     bool // the coordinator is to answer one
+	answer   bool // it did
+	spent    bool // of its budget is not enough left
 }
 
 func newTally(plan *team.Plan) tally {
@@ -36,8 +37,13 @@ func (t *tally) take(e event.Event) {
 	switch e.Type {
 	case event.PlanReady:
 		t.total, t.planned = len(e.Plan), true
+	case event.TaskStart:
+		if t.begun == nil {
+			t.begun = map[task.ID]bool{}
+		}
+		t.begun[e.Task] = true
 	case event.TaskComplete, event.TaskSkipped, event.Error:
-		t.counts.take(e.Status, e.Root)
+		t.outcomes.Add(e.Status, e.Root, t.begun[e.Task])
 	case event.Budget:
 		t.spent = true
 	case event.RunComplete:
@@ -47,7 +53,7 @@ func (t *tally) take(e event.Event) {
 
 // String is "3 of 7 tasks done", or where a goal stands that has no tasks yet.
 func (t *tally) String() string {
-	text := t.counts.of(t.total)
+	text := doneOf(t.outcomes, plural(t.total, "task"))
 	switch {
 	case t.planned && t.over && t.goal && !t.answer:
 		text += ", no answer"

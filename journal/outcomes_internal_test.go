@@ -1,0 +1,30 @@
+package journal
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+)
+
+// The tasks column keeps the statuses and the outcomes. A row of an earlier
+// version has only the statuses.
+func TestTasksColumnKeepsOutcomes(t *testing.T) {
+	t.Parallel()
+	end := &event.End{Tasks: []event.Ended{
+		{Status: task.Completed, Attempts: 1}, {Status: task.Failed, Attempts: 2}, {Status: task.Failed, Root: "b"},
+		{Status: task.Skipped, Attempts: 1}, {Status: task.Skipped}, {Status: task.Skipped, Root: "d"},
+	}}
+	statuses := Counts{task.Completed: 1, task.Failed: 2, task.Skipped: 3}
+	n, o, err := untally(tally(end))
+	require.NoError(t, err)
+	require.Equal(t, statuses, n)
+	require.Equal(t, event.Outcomes{Completed: 1, Failed: 1, Cancelled: 1, NotRun: 3}, o)
+
+	n, o, err = untally(`{"completed":1,"failed":2,"skipped":3}`)
+	require.NoError(t, err)
+	require.Equal(t, statuses, n)
+	require.Equal(t, event.Outcomes{Completed: 1, Failed: 2, NotRun: 3}, o)
+}
