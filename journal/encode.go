@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/trace"
@@ -87,7 +88,8 @@ func (e *encoder) one(kind string, value any) ([]part, error) {
 	return []part{{line: line}}, err
 }
 
-// begin returns a Begin with its keys masked. One of another run is a mistake
+// begin returns a Begin with its keys masked, and without exact sizes of what is
+// above the ceiling. One of another run is a mistake
 // of whoever runs it.
 func (e *encoder) begin(b *event.Begin) (*beginLine, error) {
 	if b.Run != e.run {
@@ -95,9 +97,18 @@ func (e *encoder) begin(b *event.Begin) (*beginLine, error) {
 	}
 	x := &beginLine{Begin: *b}
 	for _, in := range b.Inputs {
+		in.Bytes = sizeAt(in.Classification, in.Bytes)
 		x.Inputs = append(x.Inputs, inputLine{GivenInput: in, Key: e.key(in.Key)})
 	}
 	return x, nil
+}
+
+// sizeAt returns what is kept of the size of a value with this label.
+func sizeAt(level label.Classification, bytes int) int {
+	if level > ceiling {
+		return handoff.SizeClass(bytes)
+	}
+	return bytes
 }
 
 // key returns what is kept of a key; nil if there is none.
@@ -196,7 +207,7 @@ func (e *encoder) message(m *event.Sent) (*messageLine, error) {
 	}
 	out := &messageLine{Sent: *m, Message: resultLine{Header: r.Header}}
 	out.Message.Digest = e.vault.digest("message", out.standing(e.run, r.Digest))
-	if r.Classification <= ceiling {
+	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= ceiling {
 		out.Message.words = wordsOf(r)
 		return out, nil
 	}
