@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,8 +155,11 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 			continue
 		}
 		at := c.problem(i, "uses", j)
-		at.say(fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", bytesText(total), t.Assignee, bytesText(room)),
-			"grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(prompt.ErrTooLarge, errInputValue))
+		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", bytesText(total), t.Assignee, bytesText(room))
+		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
+			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
+		}
+		at.say(message, "grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(prompt.ErrTooLarge, errInputValue))
 		return
 	}
 }

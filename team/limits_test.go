@@ -135,6 +135,30 @@ func TestInputsThatDoNotFitTogether(t *testing.T) {
 	require.Zero(t, res.Context.Truncated)
 }
 
+// The sum of inputs and the room for them tell nothing of the size of one that the
+// caller may not see.
+func TestSizesOfSecretInputsAreNotTheDifferenceOfSums(t *testing.T) {
+	t.Parallel()
+	var said []string
+	for _, n := range []int{1200, 1300} {
+		deep := member("reader", never(t))
+		deep.Accepts, deep.MaxPromptBytes = label.Secret, 3000
+		tm, err := team.New(team.Config{
+			Agents: []team.Member{deep},
+			Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "reader", Mode: handoff.Full}}},
+		})
+		require.NoError(t, err)
+		for _, need := range [][]task.Path{nil, {"/note"}} {
+			_, err = tm.Plan([]task.Spec{readerOf(task.Use{Name: "record", Need: need}, task.Use{Name: "table"}), by("reader", spec("other"))}, &team.RunOptions{Inputs: []team.Input{
+				{Name: "record", Text: `{"note":"` + strings.Repeat("x", n) + `"}`, Classification: label.Secret}, {Name: "table", Text: strings.Repeat("x", 2400)},
+			}})
+			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			said = append(said, err.Error())
+		}
+	}
+	require.Equal(t, said[:2], said[2:])
+}
+
 func TestDescriptionsThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	s := spec("reader")
