@@ -61,13 +61,13 @@ func (s *Schema) String() string { return s.canonical }
 // Validate returns nil if the value matches, and an error that says where it
 // does not and by which keyword. The error quotes neither the value nor its keys.
 // A value with a number of more than [MaxNumber] characters, or one that needs
-// more than [MaxChecks] checks, matches no schema.
+// more than maxChecks checks, matches no schema.
 func (s *Schema) Validate(v envelope.JSON) error {
 	return s.ValidateContext(context.Background(), v)
 }
 
 // ValidateContext does what Validate does, until ctx ends; then it returns its
-// cause. The work after that is bounded by [MaxChecks].
+// cause. The work after that is bounded by maxChecks.
 func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
 	switch err := s.check(ctx, v.Value()); {
 	case ctx.Err() != nil:

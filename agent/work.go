@@ -10,7 +10,7 @@ import (
 // what it would do is counted beforehand.
 const (
 	MaxNumber = 40        // characters of a number: more than any double or 128-bit integer needs
-	MaxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value; each KiB of the part counts like one more
+	maxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value; each KiB of the part counts like one more
 )
 
 var (
@@ -65,7 +65,7 @@ func (m *meter) value(v any, of uses) (size int, err error) {
 	case map[string]any:
 		size, err = m.members(v, all)
 	}
-	if m.checks += applied * (size / 1024); err == nil && m.checks > MaxChecks { // patterns, enums and uniqueItems look at all of it
+	if m.checks += applied * (size / 1024); err == nil && m.checks > maxChecks { // patterns, enums and uniqueItems look at all of it
 		err = errChecks
 	}
 	return size + 1, err
@@ -108,7 +108,7 @@ func (m *meter) members(members map[string]any, of uses) (size int, err error) {
 // apply adds a schema and those that it applies to the same value. It reports
 // whether that is still within the limit.
 func (m *meter) apply(all uses, n *node, times int) bool {
-	if m.checks += times; m.checks > MaxChecks {
+	if m.checks += times; m.checks > maxChecks {
 		return false
 	}
 	if all != nil {

@@ -91,17 +91,8 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if r.TTL > 0 {
 		h.ExpiresAt = envelope.Earliest(until, now.Add(r.TTL))
 	}
-	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
-	for i := range parts {
-		s := &parts[i]
-		if err := s.For(k); err != nil {
-			return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
-		}
-		if s.Withheld() {
-			continue
-		}
-		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
-		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+	if err := k.derive(&h, parts); err != nil {
+		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
 		return refuse(RuleExpiry, "what it was made from expired meanwhile")
@@ -115,6 +106,24 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	d.Verdict, d.After, d.BytesAfter = Passed, level, payload.Size()
 	return e, d, nil
+}
+
+// derive writes into the header of a reply from which envelopes it derives, and
+// when the first of them expires. Every part must be sealed under the contract.
+func (k *Contract) derive(h *envelope.Header, parts []Sealed) error {
+	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
+	for i := range parts {
+		s := &parts[i]
+		if err := s.For(k); err != nil {
+			return err
+		}
+		if s.Withheld() {
+			continue
+		}
+		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
+		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+	}
+	return nil
 }
 
 // GateFault makes the envelope of an error text that belongs to the contract's

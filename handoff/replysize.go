@@ -5,11 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on what an agent gives back.
-const (
-	MaxReply = 4 << 20  // bytes of a reply as JSON writes it: text, structured part and tags together
-	MaxError = 64 << 10 // bytes of an error text; a longer one is cut before it is kept
-)
+// MaxReply is how many bytes a reply may have as JSON writes it: text, structured
+// part and tags together.
+const MaxReply = 4 << 20
 
 // RuleReplySize refuses a reply above [MaxReply].
 const RuleReplySize Rule = "reply size"

@@ -11,16 +11,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// ErrNoResult reports a task of which a run has no result that can be read.
-var ErrNoResult = errors.New("no stored result")
-
 // Result returns the last result of a task, for another run that takes it as an
 // input. The run is named as for [Journal.Find], the task by its title, key or
 // ID. What the policy of that run withheld from the caller is not part of it: no
 // rule of the other run would know of it. A result above the caller's clearance
-// is whole, since its label goes with it. The error wraps [ErrNoResult] if the
-// task is unknown or did not complete, if its result is not stored or encrypted
-// under another key, or if the policy delivers nothing of it to the caller.
+// is whole, since its label goes with it. It is an error if the task is unknown or
+// did not complete, if its result is not stored or is encrypted under another key,
+// or if the policy delivers nothing of it to the caller.
 func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
 	found, err := j.Find(ctx, run)
 	if err != nil {
@@ -31,7 +28,7 @@ func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envel
 		return nil, err
 	}
 	no := func(why string) error {
-		return fmt.Errorf("%w of task %q in run %s: %s", ErrNoResult, name, found.Run, why)
+		return fmt.Errorf("no stored result of task %q in run %s: %s", name, found.Run, why)
 	}
 	x := s.last(name)
 	switch {

@@ -15,7 +15,7 @@ import (
 const (
 	MaxMetadata      = 16   // entries
 	MaxMetadataValue = 1024 // characters of a string
-	MaxMetadataList  = 16   // values of a list
+	maxMetadataList  = 16   // values of a list
 )
 
 // fill copies everything but title, id and dependencies from a spec to its
@@ -262,8 +262,8 @@ func cloneMetadata(all map[string]any) map[string]any {
 // metadataListFault says what is wrong with a list: its values are scalars of one
 // type.
 func metadataListFault(list []any) (fault, hint string) {
-	if n := len(list); n > MaxMetadataList {
-		return fmt.Sprintf("%d values, more than %d", n, MaxMetadataList), "write fewer values"
+	if n := len(list); n > maxMetadataList {
+		return fmt.Sprintf("%d values, more than %d", n, maxMetadataList), "write fewer values"
 	}
 	for i, v := range list {
 		if fault, hint := metadataValueFault(v); fault != "" {

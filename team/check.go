@@ -165,37 +165,44 @@ func (c *checker) checkOptions() {
 		c.add(unknownLabel("/userAccepts", ""))
 	}
 	c.used = make([]bool, len(o.Inputs))
-	for i, in := range o.Inputs {
-		at, subject := task.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
-		if err := task.CheckName(in.Name); err != nil {
-			c.add(task.Problem{Pointer: at, Subject: subject, Message: err.Error(), Err: err})
+	for i := range o.Inputs {
+		c.checkInput(i)
+	}
+}
+
+// checkInput checks one input by itself.
+func (c *checker) checkInput(i int) {
+	o := c.options
+	in := &o.Inputs[i]
+	at, subject := task.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
+	if err := task.CheckName(in.Name); err != nil {
+		c.add(task.Problem{Pointer: at, Subject: subject, Message: err.Error(), Err: err})
+	}
+	folded := strings.ToLower(in.Name)
+	if first, twice := c.inputs[folded]; twice {
+		c.add(task.Problem{Pointer: at, Subject: subject, Message: fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), Hint: "give each input a name of its own; letter case does not tell names apart", Err: task.ErrDuplicate})
+	}
+	c.inputs[folded] = i
+	if !in.Classification.Valid() {
+		c.add(unknownLabel(at+"/classification", subject))
+	}
+	if in.Envelope != nil {
+		now := time.Now()
+		if o.Replay != nil {
+			now = time.Time{} // a replay reads what its run read
 		}
-		folded := strings.ToLower(in.Name)
-		if first, twice := c.inputs[folded]; twice {
-			c.add(task.Problem{Pointer: at, Subject: subject, Message: fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), Hint: "give each input a name of its own; letter case does not tell names apart", Err: task.ErrDuplicate})
+		if text, _, err := handoff.AsInput(in.Envelope, now); err != nil {
+			c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
+		} else if in.Text != text {
+			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})
 		}
-		c.inputs[folded] = i
-		if !in.Classification.Valid() {
-			c.add(unknownLabel(at+"/classification", subject))
-		}
-		if in.Envelope != nil {
-			now := time.Now()
-			if o.Replay != nil {
-				now = time.Time{} // a replay reads what its run read
-			}
-			if text, _, err := handoff.AsInput(in.Envelope, now); err != nil {
-				c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
-			} else if in.Text != text {
-				c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})
-			}
-		}
-		if !utf8.ValidString(in.Text) {
-			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
-		}
-		c.found = append(c.found, checkLimits(at, subject, in.MaxContextBytes, 0)...)
-		if in.TTL < 0 {
-			c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})
-		}
+	}
+	if !utf8.ValidString(in.Text) {
+		c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
+	}
+	c.found = append(c.found, checkLimits(at, subject, in.MaxContextBytes, 0)...)
+	if in.TTL < 0 {
+		c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})
 	}
 }
 

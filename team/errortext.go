@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/runteam/runteam/handoff"
 )
 
-// errorText returns what an error says as valid UTF-8, cut to
-// [handoff.MaxError] bytes with a mark. Redaction comes later and at each
-// reader, so the cut is never inside a span that it would take out.
+// maxErrorText is how many bytes of an error text are kept.
+const maxErrorText = 64 << 10
+
+// errorText returns an error text as valid UTF-8, cut to maxErrorText bytes with
+// a mark. Redaction comes later and for each reader, so the cut is never inside
+// a span that redaction would replace.
 func (r *run) errorText(said string) string {
-	if len(said) <= handoff.MaxError {
+	if len(said) <= maxErrorText {
 		return strings.ToValidUTF8(said, "\uFFFD")
 	}
 	length := len(said)
-	const beyond = 2 * handoff.MaxError // how far a span is looked for that begins before the cut
+	const beyond = 2 * maxErrorText // a span that begins before the cut is found up to here
 	said = strings.ToValidUTF8(said[:min(length, beyond)], "\uFFFD")
-	end := min(len(said), handoff.MaxError)
+	end := min(len(said), maxErrorText)
 	for end < len(said) && !utf8.RuneStart(said[end]) {
 		end--
 	}

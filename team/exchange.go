@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -126,14 +125,7 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 func (x *exchange) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
 	if err == nil {
-		if a, ok := o.(*attempt); ok {
-			if e := x.rejectedBefore(); e != nil {
-				if done, err := a.correctAgain(ctx, e); done || err != nil {
-					return err
-				}
-			}
-		}
-		if done, err := x.recall(ctx, text); done || err != nil {
+		if done, err := x.useCached(ctx, o, text); done || err != nil {
 			return err
 		}
 	}
@@ -143,6 +135,26 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
+	return x.callAgent(ctx, o, text)
+}
+
+// useCached takes an answer that the journal has, or corrects one that it has as
+// rejected. It reports whether the exchange needs no other call.
+func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
+	if a, ok := o.(*attempt); ok {
+		if e := x.rejectedBefore(); e != nil {
+			if done, err := a.correctAgain(ctx, e); done || err != nil {
+				return done, err
+			}
+		}
+	}
+	return x.recall(ctx, text)
+}
+
+// callAgent gives the agent the prompt, within the budget and the time limit of the
+// attempt, and takes its reply. An answer that does not match the schema is
+// corrected once.
+func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
 	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
 	defer func() { x.broke = purse.shut() || x.broke }()
@@ -198,121 +210,6 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 // late is the error of an attempt that took longer than it may.
 func (x *exchange) late() error {
 	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
-}
-
-// seal makes the contract and takes everything that is offered through the gate.
-//
-// What was not known when the flow was checked (a message that was sent since,
-// an entry of a memory that the caller brought) cannot raise a label above
-// what the check had: such a piece does not count, and the gate holds it.
-func (x *exchange) seal(ctx context.Context) error {
-	r, t := x.run, x.task
-	for i := range x.offers {
-		x.weigh(i)
-	}
-	contract, err := handoff.Negotiate(handoff.Request{
-		Session: x.session(),
-		Caller:  handoff.User, Run: r.id, Task: t.ID,
-		Classification: handoff.Label(t.Classification, x.parts),
-		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
-	}, x.caps)
-	if err != nil {
-		return err
-	}
-	x.contract = contract
-	checking, done := x.checking(ctx)
-	wanted, err := x.rule(checking, x.start, nil)
-	done()
-	if err != nil || len(wanted) == 0 {
-		return err
-	}
-	x.letGo() // retelling takes its time, and calls
-	if err := x.permitted(ctx); err != nil {
-		return err
-	}
-	failed := x.retellAll(ctx, wanted)
-	checking, done = x.checking(ctx)
-	defer done()
-	_, err = x.rule(checking, time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
-	return err
-}
-
-// gateTime is how long the gate may check the context of an attempt that has no
-// time limit. Only patterns of the policy take as long.
-const gateTime = 30 * time.Second
-
-// checking returns the context in which the gate checks what is offered. It may
-// take as long as the attempt itself.
-func (x *exchange) checking(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := cmp.Or(x.contract.Duration, gateTime)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v to check its context", ErrAttemptTimeout, limit))
-}
-
-// finishTime is how long a result that came in time may still be checked once
-// its run was canceled or its attempt is over.
-const finishTime = time.Second
-
-// finishing returns the context in which a result is checked for the caller. It
-// outlives ctx by finishTime.
-func (x *exchange) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
-	longer, cancel := x.checking(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishTime, cancel) })
-	return longer, func() { stop(); cancel() }
-}
-
-// weigh counts an offer for the label of the exchange, and grants it whole if
-// nobody has said which part.
-func (x *exchange) weigh(i int) {
-	o := &x.offers[i]
-	if i == len(x.grants) {
-		g := handoff.WholeOf(o.Source, "")
-		g.MaxBytes = x.limits.on(o.Source, 0)
-		if o.Envelope != nil {
-			g.Terms = x.run.team.edges.between(o.Envelope.Producer(), x.caps.Agent)
-		}
-		x.grants = append(x.grants, g)
-	}
-	if o.Envelope == nil {
-		return
-	}
-	terms := x.grants[i].Terms
-	c := terms.Crossing(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
-	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !o.Source.Instructs(o.Envelope.Producer())
-	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
-		x.parts = append(x.parts, handoff.Part{Classification: c.After, Held: held, Optional: o.Optional})
-	}
-}
-
-// rule takes everything that is offered through the gate at one moment. It
-// returns what must be retold first; failed says what could not be.
-func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []wish, first error) {
-	gate := handoff.Compartment{Contract: x.contract}
-	x.rulings, x.sealed = x.rulings[:0], x.sealed[:0]
-	for i := range x.offers { // also after an error, for the record
-		o := &x.offers[i]
-		d, err := gate.Decide(ctx, o, now)
-		if err == nil && d.Verdict == handoff.NeedsTranslation {
-			if s := failed[i]; s == nil {
-				wanted = append(wanted, wish{i, d})
-				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, handoff.Sealed{})
-				continue
-			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"; s.vital(o) {
-				x.unretold, err = s, s.err
-			}
-		}
-		x.rulings = append(x.rulings, d.Decision)
-		var sealed handoff.Sealed
-		if err == nil {
-			sealed, err = gate.Seal(o, &d)
-		}
-		if x.sealed = append(x.sealed, sealed); err != nil && first == nil {
-			first = err
-		}
-	}
-	if first != nil {
-		x.sealed = slices.DeleteFunc(x.sealed, func(s handoff.Sealed) bool { return s.For(&x.contract) != nil })
-	}
-	return wanted, first
 }
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.

@@ -17,6 +17,8 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
+const maxErrorText = 64 << 10 // bytes of an error text that are kept
+
 // Whatever the agent is and whether there is a journal, a reply is at most so large.
 func TestRepliesAreBounded(t *testing.T) {
 	t.Parallel()
@@ -63,8 +65,8 @@ func TestErrorsAreCutWhereTheyEnter(t *testing.T) {
 	open := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEAcanary0123456789abcdefghijklmnopqrstuvwxyzABCDEF\n", 20_000)
 	for name, said := range map[string]string{
 		"runes":             strings.Repeat("ä", 1<<20),
-		"a key across":      strings.Repeat("é", (handoff.MaxError-200)/2) + "\n" + key + strings.Repeat("z", 1<<20),
-		"a key without end": strings.Repeat("é", (handoff.MaxError-200)/2) + "\n" + open,
+		"a key across":      strings.Repeat("é", (maxErrorText-200)/2) + "\n" + key + strings.Repeat("z", 1<<20),
+		"a key without end": strings.Repeat("é", (maxErrorText-200)/2) + "\n" + open,
 		"invalid UTF-8":     strings.Repeat("ä\xff", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,13 +77,13 @@ func TestErrorsAreCutWhereTheyEnter(t *testing.T) {
 				o.Journal = &memory{}
 				res := run(t, newTeam(t, member("a", fn)), o, spec("a"))
 				got := res.Tasks[0].Error.Message
-				require.LessOrEqual(t, len(got), handoff.MaxError+100)
-				require.Greater(t, len(got), handoff.MaxError/2-100)
+				require.LessOrEqual(t, len(got), maxErrorText+100)
+				require.Greater(t, len(got), maxErrorText/2-100)
 				require.True(t, utf8.ValidString(got))
 				require.Regexp(t, `… \[cut: \d+ of \d+ KiB\]$`, got)
 				require.NotContains(t, told(t, res, &heard), "canary")
 				for _, x := range o.Journal.(*memory).exchanges() {
-					require.LessOrEqual(t, len(x.Error), handoff.MaxError+100)
+					require.LessOrEqual(t, len(x.Error), maxErrorText+100)
 				}
 			}
 		})

@@ -48,25 +48,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		out.member("goal", r.Goal)
 	}
 	out.long("output", r.Output)
-	out.key("tasks")
-	out.raw("[")
-	for i := range r.Tasks {
-		out.next(i)
-		out.value(r.Tasks[i].wire())
-	}
-	out.raw("]")
-	out.member("outcomes", r.Outcomes())
-	r.writeAgents(out)
-	out.key("taskResults")
-	out.raw("{")
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
-		out.next(i)
-		out.value(string(t.ID))
-		out.raw(":")
-		out.value(t.answer())
-	}
-	out.raw("}")
+	r.writeTasks(out)
 	if len(r.Steps) > 0 {
 		out.key("coordinator")
 		out.raw("[")
@@ -315,4 +297,28 @@ func (j *jsonWriter) next(i int) {
 	if i > 0 {
 		j.raw(",")
 	}
+}
+
+// writeTasks writes the tasks and how many ended how, what each agent did, and the
+// results by task.
+func (r *Result) writeTasks(out *jsonWriter) {
+	out.key("tasks")
+	out.raw("[")
+	for i := range r.Tasks {
+		out.next(i)
+		out.value(r.Tasks[i].wire())
+	}
+	out.raw("]")
+	out.member("outcomes", r.Outcomes())
+	r.writeAgents(out)
+	out.key("taskResults")
+	out.raw("{")
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		out.next(i)
+		out.value(string(t.ID))
+		out.raw(":")
+		out.value(t.answer())
+	}
+	out.raw("}")
 }
