@@ -74,6 +74,9 @@ func (c *chronicle) before(res *team.Result) string {
 	for i := range res.Steps {
 		cut += res.Steps[i].Metrics.Interrupted
 	}
+	if c.unused != "" {
+		text += "; " + c.unused
+	}
 	if cut > 0 {
 		text += fmt.Sprintf("; %s had been interrupted", plural(cut, "attempt"))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func placeOf(path string) string {
 }
 
 // tellChanges says of what a run is resumed that is not as it was.
-func (a *app) tellChanges(j *job, file *spec.File) {
+func (a *app) tellChanges(j *job, file *spec.File, told *chronicle) {
 	again := j.again
 	if again == nil {
 		return
@@ -47,7 +48,14 @@ func (a *app) tellChanges(j *job, file *spec.File) {
 		}
 		a.say("resume:  %s: what that affects runs again", text)
 	}
-	a.tellScript("resume: ", &j.stage, &again.memory.invocation, file)
+	if why := j.scriptChange(&again.memory.invocation, file); why != "" {
+		text := "what it answers is asked again"
+		if unused := titlesOf(latest(&again.stored.History)); len(unused) > 0 {
+			text = fmt.Sprintf("earlier answers are not used; asked again: %s", listed(unused, 3))
+			told.unused = fmt.Sprintf("%s not used, because %s", plural(len(unused), "earlier answer"), why)
+		}
+		a.say("resume:  %s: %s", why, text)
+	}
 	for _, name := range changedInputs(&again.stored.History, file) {
 		a.say("resume:  input %s has changed since: what it affects runs again", cleanLine(name))
 	}
@@ -56,6 +64,15 @@ func (a *app) tellChanges(j *job, file *spec.File) {
 			a.say("resume:  the result of %s cannot be read, so it runs again: %s", cleanLine(x.Title), cleanLine(x.Missing))
 		}
 	}
+}
+
+// titlesOf returns the titles of the tasks of exchanges, and the names of the
+// coordinator's steps.
+func titlesOf(list []*event.Exchange) (titles []string) {
+	for _, x := range list {
+		titles = append(titles, x.Title)
+	}
+	return titles
 }
 
 // changedInputs names the inputs whose text is not what it was.

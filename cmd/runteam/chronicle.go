@@ -28,6 +28,7 @@ type chronicle struct {
 	once   sync.Once
 	run    *journal.Run
 	failed error         // why the run could not be begun
+	unused string        // why answers of the run are not used now that it is resumed; empty if they are
 	last   chan struct{} // closed when the latest done that was given that error has returned
 
 	mu    sync.Mutex // guards what follows

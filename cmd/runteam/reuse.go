@@ -96,7 +96,9 @@ func (a *app) tellReuse(ctx context.Context, j *job, file *spec.File, told *chro
 		return unloaded(whyEnded(ctx, err))
 	}
 	if was, err := remember(&last.Info); err == nil { // else another program made it
-		a.tellScript("reuse:  ", &j.stage, &was.invocation, file)
+		if why := j.scriptChange(&was.invocation, file); why != "" && was.Offline {
+			a.say("reuse:   %s: what it answers is asked again", why)
+		}
 	}
 	return nil
 }

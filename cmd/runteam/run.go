@@ -246,7 +246,7 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 	if warned {
 		a.warnKeyless()
 	}
-	a.tellChanges(j, file)
+	a.tellChanges(j, file, out.told)
 	if err := a.tellReuse(ctx, j, file, out.told); err != nil {
 		return out, err
 	}

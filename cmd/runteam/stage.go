@@ -87,20 +87,26 @@ func digestOf(script *scripted.Script) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
-// tellScript says that another script answers than before, which asks for
-// everything again that one had answered.
-func (a *app) tellScript(who string, s *stage, was *invocation, file *spec.File) {
-	if !s.offline || !was.Offline || was.Answers == "" || was.Answers == s.answers {
-		return
-	}
-	text := "another script answers than before"
-	switch path := s.scriptOf(file); {
+// scriptChange says why answers of an earlier run cannot be used: a script is
+// part of the version of the agents that it answers for. It is empty if the same
+// script, or a model, answers as before.
+func (s *stage) scriptChange(was *invocation, file *spec.File) string {
+	path := s.scriptOf(file)
+	switch {
+	case was.Offline && was.Answers == "", s.offline == was.Offline && s.answers == was.Answers:
+		return ""
+	case !s.offline:
+		return "models answer instead of a script"
+	case !was.Offline && path == "":
+		return "built-in answers replace those of the models"
+	case !was.Offline:
+		return cleanLine(path) + " answers instead of the models"
 	case path == "":
-		text = "no script answers any more"
-	case s.script == was.Script:
-		text = cleanLine(path) + " has changed since"
+		return "no script answers any more"
+	case s.script != was.Script:
+		return cleanLine(path) + " is another script than before"
 	}
-	a.say("%s %s: what it answers is asked again", who, text)
+	return cleanLine(path) + " has changed since"
 }
 
 // sign makes the script part of the version of whoever it answers for, so that
