@@ -474,7 +474,7 @@ func TestAnySpecCanBeReadFromItsCopies(t *testing.T) {
 		}
 		path := filepath.Join(dir, "drawn-"+strings.ReplaceAll(id, ".", "-")+".yaml")
 		require.NoError(rt, os.WriteFile(path, []byte(text), 0o600))
-		o := spec.Options{Path: path, Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted}
+		o := spec.Options{Path: path, Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted, Result: earlier}
 		want, err := spec.Load(o)
 		require.NoError(rt, err)
 		require.NoError(rt, os.Remove(path))

@@ -70,7 +70,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "third.yaml"), []byte(`
 offline: script.yaml
-inputs: {draft: {from: {run: `+id[:8]+`, task: Write the draft}}}
+inputs: {draft: {from: {run: "`+id[:8]+`", task: Write the draft}}}
 agents: [{name: editor}]
 tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 `), 0o600))

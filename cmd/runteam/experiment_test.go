@@ -76,7 +76,7 @@ func TestAnswerIsShownFirst(t *testing.T) {
 		answer, table := strings.Index(text, "# The answer"), strings.Index(text, "completed  ")
 		require.Less(t, answer, table)
 		require.Equal(t, n == 30, strings.Contains(text, "the last"), text)
-		require.Equal(t, n != 30, strings.Contains(text, " -o json has it as output\n"), text)
+		require.Equal(t, n != 30, strings.Contains(text, " has it as output\n"), text)
 		require.Equal(t, n != 30, strings.Contains(text, "# Answer"), text)
 	}
 }
