@@ -17,7 +17,7 @@ const envAuditKey = "RUNTEAM_AUDIT_KEY"
 func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Say whether the record of a run was altered",
+		Short: "Check whether the record of a run was altered",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -41,7 +41,7 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	s := &auditing{}
 	cmd := &cobra.Command{
 		Use:   "verify [RUN|FILE]",
-		Short: "Read the record of a run and say whether it was altered",
+		Short: "Check whether the record of a run, or a trace file, was altered",
 		Long: `verify reads the record of a run in the journal: of the newest, or of the one
 whose id begins with RUN. If there is a file of that name it reads that, as the
 record which "runteam run --trace FILE" writes; - is standard input. It says

@@ -34,10 +34,10 @@ func (a *app) checkCommand() *cobra.Command {
 	s := &source{}
 	cmd := &cobra.Command{
 		Use:   "check [SPEC]",
-		Short: "Say everything that is wrong with a spec; nothing is run",
-		Long: `check says everything that is wrong with a spec, each at its place, and runs
-nothing. If something flows that the spec asserts not to, it shows the way,
-and the exit status is 1.`,
+		Short: "Report every mistake in a spec; nothing is run",
+		Long: `check reports every mistake in a spec, each with its line, and which variables of
+your environment the spec sends where. It runs nothing. If context can flow where
+the spec asserts that it does not, check shows the way, and the exit status is 1.`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

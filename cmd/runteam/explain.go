@@ -33,10 +33,10 @@ RUN. If there is a file of that name it reads that, as a trace, which "runteam r
 --trace FILE" writes; - is standard input. For each prompt it shows every range of
 bytes with its source, what was withheld by which rule, and what was there and not
 sent. With --contains it says where a text occurs, and who brought it in. TASK is
-a title, a key or an id, or a step of the coordinator; one of the newest run may
-stand alone. What is above the clearance
-of whoever the run was for is not shown: of it explain says the source, the label
-and the length as a class (up to 1, 4, 16 KiB and so on), and positions count so.`,
+a title, a key, an id, or a step of the coordinator; TASK alone is one of the
+newest run. What is above the clearance of the user of the run is not shown; its
+source, label and size class (up to 1, 4, 16 KiB and so on) are, and positions
+count the size class.`,
 		Example: `  runteam explain                              the newest run
   runteam explain 0195c3a1 "Score fraud"
   runteam explain --contains "policy 4417"

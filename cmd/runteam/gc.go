@@ -23,8 +23,9 @@ func (a *app) gcCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc --older-than TIME",
 		Short: "Remove old runs from the journal",
-		Long: `gc removes the runs that began longer ago than TIME from the journal, whatever
-became of them, and gives their space back. A run that a process works on stays.`,
+		Long: `gc removes the runs that began longer ago than TIME from the journal, however they
+ended, and shrinks the file. A run that a process works on stays. Other runs can
+write meanwhile, and gc works on a full disk too.`,
 		Example: `  runteam gc --older-than 30d --dry-run        only list them
   runteam gc --older-than 720h`,
 		Args: func(cmd *cobra.Command, args []string) error {

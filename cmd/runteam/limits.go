@@ -18,7 +18,7 @@ type limits struct {
 func (l *limits) flags(cmd *cobra.Command, whole string) {
 	f := cmd.Flags()
 	f.DurationVar(&l.timeout, "timeout", 0, "end "+whole+" after `TIME`, such as 90s or 5m (default: the spec's, else none)")
-	f.IntVar(&l.budget, "max-token-budget", 0, "make no model call for which of `N` tokens not enough are left (default: the spec's, else no bound)")
+	f.IntVar(&l.budget, "max-token-budget", 0, "stop calling models once the token budget `N` would be exceeded (default: the spec's, else no limit)")
 }
 
 // check refuses limits that leave nothing.

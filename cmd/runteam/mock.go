@@ -14,7 +14,7 @@ func (a *app) mockCommand() *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
 		Use:     "mock SCRIPT",
-		Short:   "Be an OpenAI-compatible endpoint that answers from a script, until Ctrl-C",
+		Short:   "Serve an OpenAI-compatible endpoint that answers from a script, until Ctrl-C",
 		Example: "  runteam mock script.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -33,18 +33,19 @@ func (a *app) planCommand() *cobra.Command {
 	j := &planJob{save: newFile{flag: "save", ownMode: true}}
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC]",
-		Short: "Show who would read what, at which label, and where it leaves to; no task is run",
+		Short: "Show who would read what, at which label, and which endpoints it goes to; no task is run",
 		Long: `plan shows what a run would do, and runs no task. For a list of tasks it needs
-no key and no network. With --goal, or of a spec with goal:, the coordinator is
-asked for a plan: one model call, and one more if the first plan cannot be run.
+no key and no network. With --goal, or with goal: in the spec, the coordinator
+makes a plan: one model call, and one more if the first plan cannot be run.
 
-It says of every input and every result which agent, endpoint and person can come
-to see it: whole, in part, only as retold by others, or never. --assert holds
-the plan to a promise, as assert: in the spec does; exit status 1 if it is broken.`,
+It shows for every input and every result which agent, endpoint and person could
+see it: whole, in part, only as retold by others, or never; and which variables of
+your environment go where. --assert checks a promise about that, as assert: in the
+spec does; the exit status is 1 if it is broken.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd
-  runteam plan claims --from claim             only where the input claim comes to
+  runteam plan claims --from claim             only where the input claim can get to
   runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{alsoForms: "dot mermaid"},

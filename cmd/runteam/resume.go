@@ -29,19 +29,18 @@ func (a *app) resumeCommand() *cobra.Command {
 	j := &job{stage: stage{alone: true}}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Go on with a run that was interrupted or failed, and pay for nothing twice",
-		Long: `resume takes up a run of the journal: the last one, or the one whose id begins
-with RUN. What completed is not asked for again, unless what its agent would see
-has changed since; what failed, was skipped or was interrupted runs again. The
-spec and the files in its folder are read from where they were. If the spec is
-gone or came from standard input, all is read from the copies in the journal. A
-file outside the folder of the spec is read only if a flag of this command names
-it; of an input the copy is taken otherwise. Flags are those of the run, unless
-they are given anew.`,
+		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",
+		Long: `resume resumes a run of the journal: the newest, or the one whose id begins with
+RUN. Completed tasks are not run again, unless what their agents would see has
+changed since; tasks that failed, were skipped or interrupted run again. The spec
+and the files in its folder are read from where they were. If the spec is gone or
+came from standard input, the copies in the journal are used. A file outside the
+folder of the spec is read only if a flag of this command names it; for an input,
+the copy is used otherwise. Flags are those of the run, unless given again.`,
 		Example: `  runteam resume                               the last run of this folder's journal
   runteam resume 1f3c                          the one whose id begins so
-  runteam resume 1f3c --model gpt-4o           with another model: what it affects is asked again
-  runteam resume --fresh "Score fraud"         and this task in any case`,
+  runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
+  runteam resume --fresh "Score fraud"         and this task again in any case`,
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.resume(cmd, j, strings.Join(args, ""))

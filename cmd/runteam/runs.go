@@ -20,12 +20,12 @@ func (a *app) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of the journal, the newest first",
-		Long: `runs lists the runs of the journal, the newest first: how each begins that no
-other does, its status, when it began, how long it took and how many of its tasks
-are done. A run that a process works on is running; one that none does and that
-has no end is interrupted, and "runteam resume" goes on with it, as with one that
-failed, was cancelled or ran out of time or budget. What "replay --without" made
-is marked as an experiment, and is the newest run of no other command.`,
+		Long: `runs lists the runs of the journal, the newest first: the shortest unique beginning
+of the id, status, start, duration and how many tasks are done. A run that a
+process works on is running; a run without a process and without an end is
+interrupted. "runteam resume" resumes it, and also one that failed, was cancelled or
+ran out of time or budget. What "replay --without" made is marked as an experiment;
+commands without RUN ignore it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError("%s takes no argument: write runteam show %s", cmd.CommandPath(), shellWord(args[0]))

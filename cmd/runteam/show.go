@@ -21,13 +21,14 @@ func (a *app) showCommand() *cobra.Command {
 	s := &showing{}
 	cmd := &cobra.Command{
 		Use:   "show [RUN] [TASK]",
-		Short: "Show a run of the journal: its tasks, what they came to, what they took",
+		Short: "Show a run of the journal: its tasks, their results, tokens and cost",
 		Long: `show prints a run of the journal: the newest, or the one whose id begins with RUN.
-It says how the run ended, its answer, what became of each task, and what the
-others came to, in short; with TASK (a title, a key or an id, or a step of the coordinator) all of
-one task; a TASK of the newest run may stand alone. With --usage it says what each task, agent and model took, and what that
-cost by the prices: of the spec. Results are as whoever the run was for may see
-them: what is above that clearance is not shown, nor what has expired since.`,
+It prints how the run ended, its answer, the outcome of each task and the beginning
+of each other result. With TASK (a title, a key, an id, or a step of the
+coordinator) it prints all of one task; TASK alone is one of the newest run. With
+--usage it prints the tokens of each task, agent and model, and their cost by the
+prices: of the spec. Results are shown as the user of the run may see them: what is
+above that clearance, or has expired since, is withheld.`,
 		Example: `  runteam show                                 the newest run
   runteam show 0195c3a1 "Score fraud"
   runteam show --usage`,
