@@ -211,14 +211,7 @@ func (l *loader) inputFile(path string) (string, error) {
 		}
 		return readText(l.o.Stdin, maxInput, 0)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
-	}
-	if info.IsDir() {
-		return "", fmt.Errorf("%w: %w", ErrRead, errFolder)
-	}
-	if err := openable(path); err != nil {
+	if err := CheckReadable(path); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRead, err)
 	}
 	f, err := os.Open(path)

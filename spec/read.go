@@ -162,7 +162,7 @@ func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 			return "", path, "", err
 		}
 	}
-	if err := openable(path); err != nil {
+	if err := CheckReadable(path); err != nil {
 		return "", path, "", fmt.Errorf("%w: %w", ErrRead, err)
 	}
 	f, err := os.Open(path)
@@ -178,12 +178,17 @@ func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
 // /dev/fd/63 for <(command) of a shell.
 var openEnds = regexp.MustCompile(`^(/dev/(stdin|fd/[0-9]+)|/proc/(self|[0-9]+)/fd/[0-9]+)$`)
 
-// openable refuses a path that is neither a regular file nor an open file of the
-// process. To open a named pipe would wait for a writer, perhaps for ever, and a
-// device may have no end.
-func openable(path string) error {
-	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || openEnds.MatchString(path) {
-		return nil // what is wrong with a file, opening it says
+// CheckReadable returns an error for a path that is neither a regular file nor an
+// open file of this process, such as /dev/fd/63: opening a named pipe would wait
+// for a writer, perhaps forever, and a device may have no end. A path that cannot
+// be looked up is no error, since opening it returns a better one.
+func CheckReadable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil, info.Mode().IsRegular(), openEnds.MatchString(path):
+		return nil
+	case info.IsDir():
+		return errFolder
 	}
 	return errIrregular
 }

@@ -7,12 +7,27 @@ import (
 	"runtime/debug"
 )
 
-// await runs f and returns what f returns, or why ctx ended if that is sooner.
-//
-// It is for reading files that the user named: opening or reading a pipe may
-// block for ever, and neither can be interrupted. Its goroutine is then left
-// behind, which is fine only because the process is about to end.
+// await runs f like waitOrAbandon does. If ctx ends first, the error is a fault
+// with the exit status of the signal that ended it.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	value, err := waitOrAbandon(ctx, f)
+	if cause := context.Cause(ctx); err != nil && errors.Is(err, cause) {
+		f := &fault{kind: kindRuntime, err: cause}
+		if stop, ok := errors.AsType[*interrupted](cause); ok {
+			f.exit = stop.status()
+		}
+		err = f
+	}
+	return value, err
+}
+
+// waitOrAbandon returns what f returns, or the cause of ctx if ctx ends first. A
+// panic of f is an error.
+//
+// It is for files that the user named: opening or reading a pipe may block
+// forever, and neither can be interrupted. The goroutine of f is then left
+// behind, which is fine only because the process is about to end.
+func waitOrAbandon[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
@@ -33,11 +48,6 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		return o.value, o.err
 	case <-ctx.Done():
 		var none T
-		err := context.Cause(ctx)
-		f := &fault{kind: kindRuntime, err: err}
-		if stop, ok := errors.AsType[*interrupted](err); ok {
-			f.exit = stop.status()
-		}
-		return none, f
+		return none, context.Cause(ctx)
 	}
 }

@@ -89,7 +89,7 @@ func readEnvFile(path string) (map[string]string, error) {
 	bad := func(err error) error {
 		return &fault{kind: kindIO, err: fmt.Errorf("--env-file %s: %w", path, err)}
 	}
-	if err := openable(path); err != nil {
+	if err := checkReadable(path); err != nil {
 		return nil, bad(err)
 	}
 	f, err := os.Open(path)
@@ -116,24 +116,12 @@ func readEnvFile(path string) (map[string]string, error) {
 	return vars, nil
 }
 
-// openEnds are the paths under which a process finds its own open files, such as
-// /dev/fd/63 for <(command) of a shell.
-var openEnds = regexp.MustCompile(`^(/dev/(stdin|fd/[0-9]+)|/proc/(self|[0-9]+)/fd/[0-9]+)$`)
-
-// openable refuses a path that is neither a regular file nor an open end of this
-// process: to open a named pipe would wait for someone who writes to it, and
-// devices may have no end.
-func openable(path string) error {
-	at, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return plainly(err)
-	case at.Mode().IsRegular() || openEnds.MatchString(path):
-		return nil
-	case at.IsDir():
-		return errors.New("it is a folder: name a file")
+// checkReadable adds to the error of [spec.CheckReadable] what to do.
+func checkReadable(path string) error {
+	if err := spec.CheckReadable(path); err != nil {
+		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
 	}
-	return errors.New("it is not a regular file: name one, or use <(command) of your shell")
+	return nil
 }
 
 // consents adds to each variable that nobody has allowed what to type.

@@ -12,25 +12,11 @@ import (
 // openInput opens a file that an argument names, which may be a pipe. A wait for
 // the other end of the pipe ends with the context.
 func openInput(ctx context.Context, path string) (*os.File, error) {
-	type opened struct {
-		file *os.File
-		err  error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		file, err := os.Open(path)
-		done <- opened{file, err}
-	}()
-	select {
-	case o := <-done:
-		return o.file, o.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return waitOrAbandon(ctx, func() (*os.File, error) { return os.Open(path) })
 }
 
-// until reads until its context ends. A read that is under way then is left to
-// itself: of a pipe or a terminal it may never end.
+// until reads until its context ends. A read of a pipe or a terminal may never
+// end; one that is under way then is abandoned.
 type until struct {
 	ctx context.Context //nolint:containedctx // the reader lives for one call
 	r   io.Reader
@@ -40,29 +26,19 @@ func (u until) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)
 	}
-	type part struct {
-		text []byte
-		err  error
-	}
-	done := make(chan part, 1)
-	go func() {
-		text := make([]byte, len(p))
+	text, err := waitOrAbandon(u.ctx, func() ([]byte, error) {
+		text := make([]byte, len(p)) // not p, which belongs to the caller again once the context has ended
 		n, err := u.r.Read(text)
-		done <- part{text[:n], err}
-	}()
-	select {
-	case got := <-done:
-		return copy(p, got.text), got.err
-	case <-u.ctx.Done():
-		return 0, context.Cause(u.ctx)
-	}
+		return text[:n], err
+	})
+	return copy(p, text), err
 }
 
 // maxKeyFile is how many bytes a file with a key may have.
 const maxKeyFile = 4 << 10
 
 // readKeyFile reads the file with a key that a flag names: a regular file, or a
-// link to one, that nobody but its owner can read.
+// link to one, that only its owner can read.
 func readKeyFile(flag, path string) (string, error) {
 	bad := func(err error) error {
 		return &fault{kind: kindIO, err: fmt.Errorf("--%s %s: %w", flag, path, plainly(err))}

@@ -54,7 +54,7 @@ func (s *stage) scriptOf(file *spec.File) string {
 // readScript reads a script. What keeps the file itself from being read is said
 // of name, which is how the user named it. The digest is of what it says.
 func readScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
-	if err := openable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := checkReadable(path); err != nil {
 		return nil, "", &fault{kind: kindIO, err: fmt.Errorf("%s: %w", name, err)}
 	}
 	script, err = await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(path) })

@@ -284,7 +284,7 @@ func TestBadScriptsAreLocated(t *testing.T) {
 	for args, want := range map[string]string{
 		"run --offline --script nowhere.yaml":           "--script nowhere.yaml: there is no such file",
 		"run --offline --script none/nowhere.yaml":      "--script none/nowhere.yaml: there is no such file",
-		"plan --goal x --offline --script .":            "--script .: it is a folder: name a file",
+		"plan --goal x --offline --script .":            "--script .: it is a folder: name a file, or use <(command) of your shell",
 		"mock nowhere.yaml":                             "nowhere.yaml: there is no such file",
 		"run --offline --script team.yaml/nowhere.yaml": "--script team.yaml/nowhere.yaml: not a directory",
 	} {
