@@ -47,7 +47,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	require.Equal(t, id, input["fromRun"])
 	require.Equal(t, "confidential", input["classification"])
 	got = call{bare: true, dir: dir, args: []string{"show"}}.run(t)
-	require.Contains(t, got.stdout, "in run "+id)
+	require.Contains(t, got.stdout, "input draft: the result of task Write the draft in run "+id)
 
 	resumed := call{bare: true, dir: dir, args: []string{"resume", "--offline"}}.run(t)
 	require.Equal(t, statusOK, resumed.status, "%+v", resumed)

@@ -115,7 +115,11 @@ func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 		}
 	}
 	if err != nil {
-		return nil, neither(e.run, unloaded(whyEnded(cmd.Context(), err)))
+		err = unloaded(whyEnded(cmd.Context(), err))
+		if e.task == "" {
+			err = nearTask(cmd.Context(), j, e.run, err)
+		}
+		return nil, neither(e.run, err)
 	}
 	return t, nil
 }

@@ -71,6 +71,9 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		}
 	}
 	if err != nil {
+		if s.task == "" {
+			err = nearTask(cmd.Context(), j, s.run, err)
+		}
 		return err
 	}
 	var b strings.Builder
@@ -90,6 +93,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		t.write(&b)
 	default:
 		r := k.show()
+		r.nameInputs(cmd.Context(), j)
 		document, r.room, r.journal = r, a.roomForTitles(), &s.journaling
 		r.write(&b)
 	}

@@ -175,3 +175,17 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.Contains(t, got.stdout, "to go on: runteam resume cut00000\n")
 	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
 }
+
+// TestAMisspeltTaskIsSuggested holds that show and explain name the task that was
+// probably meant, since a task of the newest run may stand alone.
+func TestAMisspeltTaskIsSuggested(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	for _, command := range []string{"show", "explain"} {
+		got = call{dir: dir, args: []string{command, "Raed all"}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, `did you mean the task "Read all" of the newest run?`)
+	}
+}

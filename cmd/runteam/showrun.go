@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,9 +49,31 @@ type shownRun struct {
 	journal *journaling // the journal that it is in
 
 	took    string
-	room    int       // for titles; 0 for any length
-	short   string    // of Run, what tells it apart
-	answers []task.ID // whose results make the answer
+	room    int                // for titles; 0 for any length
+	short   string             // of Run, what tells it apart
+	answers []task.ID          // whose results make the answer
+	titles  map[task.ID]string // of tasks of earlier runs whose results are inputs
+}
+
+// nameInputs looks up the titles of the tasks whose results are inputs. A run that was
+// removed gives none.
+func (r *shownRun) nameInputs(ctx context.Context, j *journal.Journal) {
+	r.titles = map[task.ID]string{}
+	for i := range r.Inputs {
+		in := &r.Inputs[i]
+		if in.FromRun == "" {
+			continue
+		}
+		info, err := j.LoadInfo(ctx, in.FromRun)
+		if err != nil {
+			continue
+		}
+		for n := range info.Tasks {
+			if info.Tasks[n].ID == in.FromTask {
+				r.titles[in.FromTask] = info.Tasks[n].Title
+			}
+		}
+	}
 }
 
 // shownTask is a task of a stored run, in JSON.
@@ -264,7 +287,7 @@ func (r *shownRun) write(w io.Writer) {
 	}
 	for _, in := range r.Inputs {
 		if in.FromRun != "" {
-			fmt.Fprintf(w, "input %s: the result of task %s in run %s\n", cleanLine(in.Name), cleanLine(string(in.FromTask)), cleanLine(in.FromRun))
+			fmt.Fprintf(w, "input %s: the result of task %s in run %s\n", cleanLine(in.Name), cleanLine(cmp.Or(r.titles[in.FromTask], string(in.FromTask))), cleanLine(in.FromRun))
 		}
 	}
 	for _, warning := range r.Warnings {

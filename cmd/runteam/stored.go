@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/task"
 )
 
 // looking is what a command that reads stored runs is asked for.
@@ -79,6 +80,34 @@ func neither(arg string, err error) error {
 	if said.err = fmt.Errorf("%s: there is no such file; as a run: %w", arg, f.err); filepath.Base(arg) != arg {
 		said.kind, said.err = kindIO, fmt.Errorf("%s: there is no such file, and no run has such an id", arg)
 	}
+	return &said
+}
+
+// nearTask adds to the error of a name that is no run the task of the newest run that
+// was probably meant.
+func nearTask(ctx context.Context, j *journal.Journal, name string, err error) error {
+	f, ok := errors.AsType[*fault](err)
+	if !ok || !errors.Is(err, journal.ErrUnknownRun) {
+		return err
+	}
+	run, unread := meant(ctx, j, "")
+	if unread != nil {
+		return err
+	}
+	info, unread := j.LoadInfo(ctx, run)
+	if unread != nil {
+		return err
+	}
+	var titles []string
+	for i := range info.Tasks {
+		titles = append(titles, info.Tasks[i].Title)
+	}
+	near, ok := task.Nearest(name, titles)
+	if !ok {
+		return err
+	}
+	said := *f
+	said.err = fmt.Errorf("%w; did you mean the task %q of the newest run?", f.err, near)
 	return &said
 }
 
