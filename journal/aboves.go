@@ -63,8 +63,8 @@ func reveals(p *prompt.Shown) bool {
 	})
 }
 
-// isExact reports whether what is told of the sizes of a task above the ceiling
-// is exact; of the empty task, whether that of any is.
+// isExact reports whether the caller may see the exact sizes of a task above the
+// ceiling. For the empty task it reports whether that holds for any task.
 func (a *aboves) isExact(id task.ID) bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

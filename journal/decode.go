@@ -90,7 +90,7 @@ func (d *decoder) line(kind string, value []byte) error {
 	return nil
 }
 
-// message returns a message with its envelope, or says why that cannot be had.
+// message returns a message with its envelope, or the reason why it is missing.
 func (d *decoder) message(value []byte) (*event.Sent, error) {
 	var x messageLine
 	if err := json.Unmarshal(value, &x); err != nil {

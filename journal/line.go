@@ -16,7 +16,7 @@ const (
 	kindAsked    = "asked"
 	kindBegun    = "begun"
 	kindExchange = "exchange"
-	kindRejected = "rejected" // an exchange of which the answer must be corrected
+	kindRejected = "rejected" // an exchange whose answer must be corrected
 	kindEnd      = "end"
 	kindMessage  = "message"
 	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
@@ -93,10 +93,10 @@ type secrets struct {
 	Shown *event.ShownResult `json:"shown,omitempty"`
 	Error string             `json:"error,omitempty"`
 	Tags  []string           `json:"tags,omitempty"`
-	Sizes *sizes             `json:"sizes,omitempty"` // as they were, if those beside are classes
+	Sizes *sizes             `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 }
 
-// sizes are what an exchange says of how much it took.
+// sizes are the token counts and byte counts of an exchange.
 type sizes struct {
 	Input       int           `json:"inputTokens,omitempty"`
 	Output      int           `json:"outputTokens,omitempty"`

@@ -18,7 +18,7 @@ func ownerOf(at fs.FileInfo) (owner, me int, known bool) {
 	return int(s.Uid), os.Geteuid(), true
 }
 
-// openPlain opens a file to read it, and does not wait if it is a pipe.
+// openPlain opens a file for reading. It does not block on a named pipe.
 func openPlain(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 }

@@ -16,8 +16,8 @@ var ErrLost = errors.New("another process has taken the run over")
 
 // A pen is the one goroutine that writes. All that waits for it becomes durable
 // in one commit, in the order in which it came. If a commit fails, the runs of
-// which it had something are at their end: nothing more of them is written, since
-// it would stand behind a gap. Other runs are not affected.
+// which it had something end: nothing more of them is written, since it would
+// follow a gap. Other runs are not affected.
 type pen struct {
 	j       *Journal
 	opening sync.WaitGroup // who begins a run: the store is open until they are through
@@ -154,7 +154,7 @@ func (p *pen) take() (list []*order, over bool) {
 	return list, p.over
 }
 
-// write makes a commit of orders and reports to whoever waits for them.
+// write commits orders and reports the outcome to the callers that wait for them.
 func (p *pen) write(list []*order) {
 	c := commit{now: p.j.o.Now(), runs: map[*Run][]*order{}}
 	for _, o := range list {
@@ -184,14 +184,14 @@ func (o *order) answer(err error) {
 	}
 }
 
-// renewing is how long the pen waits for a locked file to renew leases: it
-// writes nothing meanwhile, and tries again with the next beat.
-const renewing = time.Second
+// renewalWait limits how long a renewal of leases waits for a locked file, since
+// nothing else is written meanwhile. The next beat tries again.
+const renewalWait = time.Second
 
 // renew renews the leases of runs. The lease of a run that was closed, but could
 // not be written to its end, is released.
 func (p *pen) renew(runs ...*Run) {
-	ctx, cancel := context.WithTimeout(context.Background(), renewing)
+	ctx, cancel := context.WithTimeout(context.Background(), renewalWait)
 	defer cancel()
 	for _, r := range runs {
 		if errors.Is(r.err, ErrLost) {
@@ -206,7 +206,7 @@ func (p *pen) renew(runs ...*Run) {
 			p.err = nil // the journal can be written again
 		}
 		switch {
-		case err != nil: // the next commit finds whether the lease still stands
+		case err != nil: // the next commit finds whether the lease is still held
 			p.j.o.Logger.Warn("the lease of a run could not be written", "run", r.row.id, "error", err)
 		case !ok:
 			r.err = cmp.Or(r.err, ErrLost)

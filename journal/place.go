@@ -11,13 +11,13 @@ import (
 // of another owner, or a symbolic link in place of a file.
 var ErrForeign = errors.New("it may be the work of another user")
 
-// besides are what the names of the files end in that belong to a journal.
-var besides = [...]string{"", "-wal", "-shm", "-journal", ".key", ".reserve"}
+// fileSuffixes are the endings of the names of a journal's files.
+var fileSuffixes = [...]string{"", "-wal", "-shm", "-journal", ".key", ".reserve"}
 
 // checkFiles refuses a journal of which a file is a symbolic link, is no regular
-// file, or belongs to another user. A file that is not there is well.
+// file, or belongs to another user. A file that does not exist is no error.
 func checkFiles(path string) error {
-	for _, suffix := range besides {
+	for _, suffix := range fileSuffixes {
 		at, err := os.Lstat(path + suffix)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -54,7 +54,7 @@ func CheckFolder(path string) error {
 	case !mode.IsDir():
 		return fmt.Errorf("%s is not a folder: move it away", path)
 	case mode.Perm()&0o002 != 0 && mode&fs.ModeSticky == 0:
-		return fmt.Errorf("%s can be written by every user (mode %04o): `chmod go-w` it if nobody else has changed it: %w", path, mode.Perm(), ErrForeign)
+		return fmt.Errorf("%s can be written by every user (mode %04o): make sure that no other user has changed it, then `chmod go-w` it: %w", path, mode.Perm(), ErrForeign)
 	}
 	return nil
 }

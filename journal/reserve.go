@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// reserveBytes is the room that a journal keeps on its disk for the day when that
-// is full: SQLite cannot remove anything without writing first what it is about
-// to change, and the index of that.
+// reserveBytes is the disk space, in bytes, that a journal keeps in reserve for a
+// full disk: SQLite cannot remove anything without first writing the changed
+// pages, and their index, to its log.
 const reserveBytes = 256 << 10
 
 func (f *file) reserve() string { return f.path + ".reserve" }
 
-// keepReserve makes the file whose room is the reserve, if it is not there and
-// the disk has room. Its bytes are random, so that no file system stores less.
+// keepReserve creates the reserve file if it does not exist and the disk has room.
+// Its bytes are random, so that no file system can store less.
 func (f *file) keepReserve() {
 	out, err := os.OpenFile(f.reserve(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return // it is there, or the next one who opens the journal makes it
+		return // it exists, or the next process that opens the journal creates it
 	}
 	noise := make([]byte, reserveBytes)
 	rand.Read(noise) //nolint:errcheck // it never returns an error

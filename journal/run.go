@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/trace"
 )
 
-// ErrShared reports a [Run] that two runs of a team were given. Nothing of either
-// is taken from then on: nobody could tell whose it is.
+// ErrShared reports a [Run] that two runs of a team write to. The journal takes
+// nothing more of either, since it could not tell the two apart.
 var ErrShared = errors.New("two runs of a team write to one run of the journal: take one of Journal.Begin or Journal.Resume for each")
 
 // A Run is a run that is being written. It is what one run of a team needs of a

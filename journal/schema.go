@@ -76,9 +76,9 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
 }
 
-// migrate brings a file to the newest version, at once or not at all. Where the
-// disk has no room for the index of version 2, the file stays as it is: it works
-// without, and runs can be removed to make room.
+// migrate brings a file to the newest version, in one transaction. If the disk
+// has no room for the index of version 2, the file stays at version 1, which works
+// without the index, so that runs can be removed to make room.
 func (f *file) migrate(ctx context.Context) error {
 	is, err := identity(ctx, f.write)
 	if err != nil || is.version == version {

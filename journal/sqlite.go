@@ -233,18 +233,18 @@ func (f *file) ahead(ctx context.Context) error {
 	return nil
 }
 
-// hurried is how long a locked file is waited for once [Options].Hurry is closed.
-const hurried = time.Second
+// hurriedWait limits the wait for a locked file once [Options].Hurry is closed.
+const hurriedWait = time.Second
 
-// patiently calls do until the file is not locked by others any more, the time
-// for that is over, or the context ends. It waits in place of SQLite, which
-// cannot be interrupted and asks at fixed times, up to 100 ms apart: a process
-// that writes often would be met at work nearly every time.
+// patiently calls do until the file is no longer locked by others, the time limit
+// is over, or the context ends. It waits in place of SQLite, which cannot be
+// interrupted and polls at fixed times, up to 100 ms apart: a process that writes
+// often would hold the lock at nearly every poll.
 func (f *file) patiently(ctx context.Context, do func() error) error {
 	began := time.Now()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if err != nil && (code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > hurried && isClosed(f.o.Hurry)) {
+		if err != nil && (code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > hurriedWait && isClosed(f.o.Hurry)) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err

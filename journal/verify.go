@@ -49,5 +49,5 @@ func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	return report, err
 }
 
-// traceOpener begins the first line of a record.
+// traceOpener is how the first line of a record begins.
 var traceOpener = opener("trace")

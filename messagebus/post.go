@@ -85,9 +85,9 @@ func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err e
 	if err != nil {
 		return Message{}, nil, err
 	}
-	m, told, err := p.bus.store(&d, h, readers, "")
+	m, subscribers, err := p.bus.store(&d, h, readers, "")
 	return m, func() {
-		for _, s := range told {
+		for _, s := range subscribers {
 			s.deliver()
 		}
 	}, err
@@ -109,5 +109,5 @@ func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return p.bus.file(&d, e, readers), nil
+	return p.bus.deposit(&d, e, readers), nil
 }

@@ -20,8 +20,8 @@ import (
 // writes to itself, an impossible content, label or TTL with [ErrInvalid], and
 // a message too many with [ErrFull]. Then nothing is sent.
 //
-// Send is for the program that owns the bus, whose word the sender and the label
-// are. While a run uses the bus, the only sender is [envelope.User]: agents send
+// Send is for the program that owns the bus and vouches for the sender and the
+// label. While a run uses the bus, the only sender is [envelope.User]: agents send
 // through the run.
 func (b *Bus) Send(d Draft) (ID, error) {
 	if err := b.usable(); err != nil {
@@ -109,11 +109,11 @@ func (d *Draft) check() error {
 // its readers.
 func (b *Bus) publish(verb string, d *Draft, readers []int) (ID, error) {
 	h := envelope.Header{Classification: d.Classification, Hops: 1}
-	m, told, err := b.store(d, h, readers, envelope.User)
+	m, subscribers, err := b.store(d, h, readers, envelope.User)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", verb, err)
 	}
-	for _, s := range told {
+	for _, s := range subscribers {
 		s.deliver()
 	}
 	return m.ID, nil
@@ -123,7 +123,7 @@ func (b *Bus) publish(verb string, d *Draft, readers []int) (ID, error) {
 // the queues of their subscribers, which it returns. The envelope is made under
 // the lock, so that ids have no gap and times follow them. While a run uses the bus, only the given
 // sender may write; empty means anyone.
-func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m Message, told []*subscription, err error) {
+func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m Message, subscribers []*subscription, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.post != nil && only != "" && d.From != only {
@@ -136,21 +136,21 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 	if err != nil {
 		return Message{}, nil, err
 	}
-	m = b.file(d, e, readers)
+	m = b.deposit(d, e, readers)
 	for _, r := range readers {
 		for _, s := range b.inboxes[r].subscriptions {
 			s.push(m)
-			told = append(told, s)
+			subscribers = append(subscribers, s)
 		}
 	}
 	if only != "" && b.post != nil && b.post.sent != nil {
 		b.post.sent(m)
 	}
-	return m, told, nil
+	return m, subscribers, nil
 }
 
-// file appends a message to the inboxes of its readers. The caller holds the lock.
-func (b *Bus) file(d *Draft, e *envelope.Envelope, readers []int) Message {
+// deposit appends a message to the inboxes of its readers. The caller holds the lock.
+func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
 	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.Header().CreatedAt, Bytes: len(d.Content), Envelope: e}
 	at := len(b.messages)
 	b.messages = append(b.messages, m)

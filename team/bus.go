@@ -14,8 +14,8 @@ import (
 // drainTime is how long subscribers may take to catch up when a run has ended.
 const drainTime = 5 * time.Second
 
-// messageTime is how long a message may be looked at for secrets and personal
-// data; then its code takes its place.
+// messageTime limits the search for secrets and personal data in one message.
+// Above it, the event has the code of the error instead of the message.
 const messageTime = time.Second
 
 // A bus hands events to subscribers. Each has a goroutine and a queue without

@@ -8,9 +8,9 @@ import (
 // Context measures what of all the context of a run was sent.
 type Context = event.Context
 
-// measured counts an exchange, with the calls that translated context for it. It
-// counts what the caller is told: of a value that the caller may not see, its
-// size by class, and nothing that was found in it.
+// measured counts an exchange, with the calls that translated context for it, in
+// the form for the caller: of a value that the caller may not see it counts the
+// size class, and nothing that was found in it.
 func (x *exchange) measured() (c Context) {
 	delivered := 0
 	for i := range x.rulings {

@@ -31,7 +31,7 @@ const (
 	rejectedPart   = "/rejected"
 )
 
-// correct has the agent correct the answer that it gave in a.reply.
+// correct asks the agent to correct the answer in a.reply.
 func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) error {
 	gate := handoff.Compartment{Contract: a.contract}
 	draft, err := gate.GateFault(envelope.ID(a.identity()+rejectedPart), a.reply.Text, a.sealed, time.Now())
@@ -47,9 +47,8 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 	return a.corrected(ctx, draft, rejected.Problem)
 }
 
-// correctAgain goes on from an answer that was rejected before the run was
-// interrupted, or in the run that is replayed. It reports whether that answer
-// can be taken.
+// correctAgain corrects an answer that was rejected before the run was interrupted,
+// or in the run that is replayed. taken says whether that answer could be used.
 func (a *attempt) correctAgain(ctx context.Context, e *event.Exchange) (taken bool, err error) {
 	if e.Result == nil || e.Missing != "" {
 		return false, nil

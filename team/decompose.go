@@ -52,9 +52,8 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	return nil
 }
 
-// read makes a checked plan of the coordinator's answer, or returns everything
-// that is wrong with it, and told, the part of that which the coordinator may
-// know. A problem that depends on the text of an input is not in told, since by
+// read returns a checked plan from the coordinator's answer, or everything that is
+// wrong with it, and told, the part of that which the coordinator may know. A problem that depends on the text of an input is not in told, since by
 // the flow table inputs do not derive into the coordinator. The text of each
 // task is as sensitive as what the coordinator had read.
 func (r *run) read(s *step) (p *Plan, found, told task.Problems) {

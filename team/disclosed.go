@@ -10,12 +10,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// How many bytes of one source may come below its label through what one
-// producer makes: above the first bound there is a warning, above the second an
-// error, unless the declassifier says unsafeText.
+// Limits on the bytes of one source that may be lowered below its label through
+// the results of one producer. Above maxDisclosure there is an error, unless the
+// declassifier says unsafeText.
 const (
-	mostDisclosedQuietly = 64
-	mostDisclosed        = 1 << 10
+	disclosureWarning = 64
+	maxDisclosure     = 1 << 10
 )
 
 // A PlannedLowering is a result of which a declassifier may let parts cross to a
@@ -42,7 +42,7 @@ type PlannedDisclosure struct {
 	Bytes    int      `json:"bytes"`
 }
 
-// lowers reports whether any declassifier is written.
+// lowers reports whether the policy has a declassifier.
 func (t *Team) lowers() bool { return t.config.Policy != nil && len(t.config.Policy.Declassify) > 0 }
 
 // checkDisclosures bounds what declassifiers can carry together.
@@ -60,12 +60,12 @@ func (c *checker) checkDisclosures() {
 			Hint:    "bound the values more closely in the outputSchema, or name fewer paths",
 		}
 		switch {
-		case d.Safe > mostDisclosed:
-			p.Message = fmt.Sprintf("%s: at most %d are allowed", p.Message, mostDisclosed)
+		case d.Safe > maxDisclosure:
+			p.Message = fmt.Sprintf("%s: at most %d are allowed", p.Message, maxDisclosure)
 			p.Hint += ", or say unsafeText: true if they may carry whatever their producer has read"
 			p.Err = task.ErrInvalid
 			c.add(p)
-		case d.Bytes > mostDisclosedQuietly: // what nothing bounds has a warning of its own
+		case d.Bytes > disclosureWarning: // what nothing bounds has a warning of its own
 			c.advice = append(c.advice, p)
 		}
 	}

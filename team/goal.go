@@ -116,7 +116,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 	if err := r.claim(); err != nil {
 		return nil, err
 	}
-	defer r.unclaim()
+	defer r.releaseClaims()
 	return r.run(ctx), nil
 }
 
@@ -137,7 +137,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	if err := r.claim(); err != nil {
 		return nil, err
 	}
-	defer r.unclaim()
+	defer r.releaseClaims()
 	res := r.run(ctx)
 	if r.unplanned != nil {
 		return nil, r.unplanned

@@ -125,8 +125,8 @@ func (c *checker) inherits(i, j int) bool {
 	return j < len(deps) && deps[j].Need == nil
 }
 
-// errInputValue marks a problem that depends on the text of an input, which a
-// coordinator must not be told of: by the flow table inputs do not derive into it.
+// errInputValue marks a problem that depends on the text of an input. A
+// coordinator must not see such a problem: by the flow table it reads no input.
 var errInputValue = errors.New("it depends on the text of an input")
 
 // stands says what can stand in a value, as far as that is known before a run.

@@ -30,8 +30,8 @@ func keyOf(agent, version string, p prompt.Prompt) event.Key {
 }
 
 // reuseKeyOf returns the key by which another run finds the answer to a prompt: the
-// key of the prompt, and where it was sent. Whoever runs an endpoint decides what
-// it answers, so answers of one origin are not taken for another. A resumed run and
+// key of the prompt, and where it was sent. The operator of an endpoint decides
+// what it answers, so answers are not reused across origins. A resumed run and
 // a replay use the key alone, since they continue one run.
 func reuseKeyOf(key event.Key, endpoints []handoff.Endpoint) event.Key {
 	h := sha256.New()

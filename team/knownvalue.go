@@ -79,7 +79,7 @@ func namedIn(v any, name string) bool {
 // members returns the names of the outermost members, for hints.
 func (k knownValue) members() []string { return membersAt(k.value, nil) }
 
-// membersAt returns the names of the members that stand at a path, sorted.
+// membersAt returns the names of the members at a path, sorted.
 func membersAt(v any, path []string) (names []string) {
 	switch v := v.(type) {
 	case map[string]any:

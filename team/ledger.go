@@ -243,8 +243,8 @@ func (l *ledger) latest() *batch {
 	return l.given
 }
 
-// tail returns the batch that what was added last becomes durable with; nil if
-// that is durable already.
+// tail returns the batch of the entry that was added last, or nil if that entry
+// is already durable.
 func (l *ledger) tail() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// mail is the messages of a run: where they wait, which task was given which,
-// and what the journal calls each. The run's owner uses it, but for names and
-// count: a program may send at any time.
+// mail holds the messages of a run: the bus where they wait, which task got which,
+// and the name of each in the journal. Only the goroutine that owns the run uses
+// it, except for what mu guards, since a program may send at any time.
 type mail struct {
 	run   *run
 	bus   *messagebus.Bus
 	post  *messagebus.Post
-	given map[int][]messagebus.Message // by task, for all its attempts
-	again map[int][]messagebus.Message // by task: what an earlier process gave it, besides which it may get more
+	given map[int][]messagebus.Message // by task, in all of its attempts
+	again map[int][]messagebus.Message // by task: delivered by an earlier process; the task may get more
 	read  map[int]bool                 // by task: an agent was given them
 	held  map[string][]*event.Sent     // by session: sent by an attempt whose answer is not taken again yet
 
@@ -32,8 +32,8 @@ type mail struct {
 	names map[messagebus.ID]string
 }
 
-// carryBus gives a run a message bus that goes on after one with a bus, or repeats
-// it, so that the checks beforehand know of the messages in its journal.
+// carryBus gives a message bus to a run that resumes or replays one with a bus, so
+// that the checks before the run know of the messages in its journal.
 func (t *Team) carryBus(o *RunOptions) {
 	past := o.Past
 	if o.Replay != nil {
@@ -66,8 +66,8 @@ func (r *run) claim() error {
 	return nil
 }
 
-// unclaim ends what claim began.
-func (r *run) unclaim() {
+// releaseClaims releases what claim reserved.
+func (r *run) releaseClaims() {
 	if r.mail != nil {
 		r.mail.post.Detach()
 	}
@@ -81,8 +81,8 @@ func (r *run) newMail(b *messagebus.Bus) *mail {
 	}
 }
 
-// openMail sends what the options say, and what the journal of the run has that
-// was sent before. What an inbox has no room for is a warning.
+// openMail sends the messages of the options and restores those in the journal of
+// the run. A message for which an inbox has no room becomes a warning.
 func (r *run) openMail() {
 	o, before := &r.options, r.past.sentBefore()
 	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
@@ -105,7 +105,7 @@ func (r *run) openMail() {
 	}
 	m.begin()
 	for i := range o.Messages {
-		if err := m.give(i+1, &o.Messages[i], given[i+1]); err != nil {
+		if err := m.sendGiven(i+1, &o.Messages[i], given[i+1]); err != nil {
 			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
 		}
 	}
@@ -113,7 +113,7 @@ func (r *run) openMail() {
 	r.redeliver()
 }
 
-// begin records the messages that wait in the bus already, and from then on all
+// begin records the messages that already wait in the bus, and from then on all
 // that the program sends.
 func (m *mail) begin() {
 	m.mu.Lock()
@@ -159,23 +159,23 @@ func (m *mail) name(msg messagebus.Message) string {
 	return m.names[msg.ID]
 }
 
-// called gives a message the name that the journal has for it.
-func (m *mail) called(msg messagebus.Message, name string) {
+// setName sets the name that the journal has for a message.
+func (m *mail) setName(msg messagebus.Message, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names[msg.ID] = name
 }
 
-// give sends the message of the options with this number. If the run sent it
+// sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.
-func (m *mail) give(number int, of *Message, before *event.Sent) error {
+func (m *mail) sendGiven(number int, of *Message, before *event.Sent) error {
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
 	d := messagebus.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
-	if same(of, before) {
+	if isUnchanged(of, before) {
 		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
 		msg, err := m.post.Restore(d, h)
 		if err == nil {
-			m.called(msg, before.ID)
+			m.setName(msg, before.ID)
 		}
 		return err
 	}
@@ -188,18 +188,18 @@ func (m *mail) give(number int, of *Message, before *event.Sent) error {
 		s.ID = before.ID
 	}
 	m.record(msg, s)
-	m.tell(notify)
+	m.notifyOnceDurable(notify)
 	return nil
 }
 
-// same reports whether a message of the options is the one that was sent before.
-func same(m *Message, s *event.Sent) bool {
+// isUnchanged reports whether a message of the options is the one that was sent before.
+func isUnchanged(m *Message, s *event.Sent) bool {
 	return s != nil && s.Message != nil && s.From == m.From && s.To == m.To && s.Message.Text == m.Text && s.Message.Classification == m.Classification
 }
 
-// restore puts what was sent before into the inboxes again. What an attempt sent
-// and no prompt holds yet waits until the answer of the attempt is taken again:
-// if its agent is asked anew, it sends anew.
+// restore puts messages of earlier processes back into the inboxes. A message of
+// an attempt that no prompt holds yet waits until the attempt's answer is reused:
+// if the agent is called again instead, it sends its messages again.
 func (m *mail) restore(before []*event.Sent) {
 	for _, s := range before {
 		switch {
@@ -222,7 +222,7 @@ func (m *mail) putBack(s *event.Sent) {
 	} else if err = e.Genuine(); err == nil {
 		var msg messagebus.Message
 		if msg, err = m.post.Restore(messagebus.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
-			m.called(msg, s.ID)
+			m.setName(msg, s.ID)
 			return
 		}
 	}
@@ -249,13 +249,13 @@ func (r *run) post(a *attempt) {
 			continue
 		}
 		m.record(msg, event.Sent{Session: a.contract.Session})
-		m.tell(notify)
+		m.notifyOnceDurable(notify)
 	}
 }
 
-// tell calls the subscribers of the bus once a message is durable. They are code
-// of the caller's, and may take their time.
-func (m *mail) tell(notify func()) {
+// notifyOnceDurable calls the subscribers of the bus once a message is durable.
+// It does not wait for them: they are the caller's code and may be slow.
+func (m *mail) notifyOnceDurable(notify func()) {
 	var b *batch
 	if m.run.ledger != nil {
 		b = m.run.ledger.tail()
@@ -268,9 +268,8 @@ func (m *mail) tell(notify func()) {
 	})
 }
 
-// redeliver gives the messages that tasks had before to the same tasks again,
-// so that no other one gets them too. A task whose answer may be taken again
-// gets exactly these.
+// redeliver reserves messages that a task got in an earlier process for the same
+// task. A task whose answer may be reused gets exactly these.
 func (r *run) redeliver() {
 	if r.past == nil || r.mail == nil || r.plan == nil {
 		return

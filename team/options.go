@@ -89,9 +89,9 @@ type RunOptions struct {
 	Assert []flow.Assertion
 
 	// Messages are sent before anything runs. Bus, made by [Team.NewBus], lets
-	// messages come while the run goes on: from the program, and from agents,
-	// which send through [OutboxFrom]. Nil means that there are none but
-	// Messages, unless the run goes on after one, or repeats one, that had more.
+	// messages come during the run: from the program, and from agents, which send
+	// through [OutboxFrom]. Nil means that there are none but Messages, unless the
+	// run resumes or replays one that had more.
 	Messages []Message
 	Bus      *messagebus.Bus
 	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone

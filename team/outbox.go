@@ -31,7 +31,7 @@ type Outbox struct {
 	err    error // why nothing may be sent
 
 	mu     sync.Mutex // guards the rest
-	ended  bool       // the attempt has
+	ended  bool       // the attempt has ended
 	drafts []messagebus.Draft
 	waits  map[string]int // drafts by reader
 	bytes  int
@@ -74,7 +74,7 @@ func (o *Outbox) add(d messagebus.Draft) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
-		return fmt.Errorf("%w: the attempt of %q has ended", ErrOutbox, o.from)
+		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
 	before := o.waits[d.To] + o.waits[messagebus.Everyone]
 	if d.To == messagebus.Everyone {
@@ -85,14 +85,14 @@ func (o *Outbox) add(d messagebus.Draft) error {
 	}
 	if o.bytes += len(d.Content); o.bytes > handoff.MaxReply {
 		o.bytes -= len(d.Content)
-		return fmt.Errorf("%w: the messages of one attempt have at most %d MiB", ErrOutbox, handoff.MaxReply>>20)
+		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, handoff.MaxReply>>20)
 	}
 	o.drafts = append(o.drafts, d)
 	o.waits[d.To]++
 	return nil
 }
 
-// end lets nothing more be sent, and returns what was.
+// end closes the outbox and returns what was sent. Later sends are errors.
 func (o *Outbox) end() []messagebus.Draft {
 	if o == nil {
 		return nil

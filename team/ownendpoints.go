@@ -9,8 +9,8 @@ import (
 )
 
 // ownEndpoints are the base URLs of a team's endpoints that events show although
-// they hold an IP address: who configured http://10.0.0.5:8000/v1 needs to see
-// which endpoint failed. Everything else in a message is redacted as before.
+// they hold an IP address: a user who configured http://10.0.0.5:8000/v1 needs to
+// see which endpoint failed. Everything else in a message is redacted as before.
 type ownEndpoints struct {
 	names []string
 	words *redact.Redactor

@@ -17,8 +17,8 @@ import (
 // lets through what it was written to stop. So each path of the policy is held
 // to the schemas of what its producer makes.
 
-// A governed value is one that a rule of the policy is about. Without a schema
-// and a value nothing is known of it.
+// A governed value is one that a rule of the policy is about. If it has neither
+// a schema nor a value, it may contain anything.
 type governed struct {
 	schema *agent.Schema
 	value  *knownValue
@@ -48,7 +48,7 @@ func certain(yes bool) agent.Answer {
 	return agent.No
 }
 
-// members are the names that stand in the value at a path, as far as they are known.
+// members returns the known names of members of the value at a path.
 func (g *governed) members(path []string) []string {
 	if g.value != nil {
 		return membersAt(g.value.value, path)
@@ -56,7 +56,7 @@ func (g *governed) members(path []string) []string {
 	return g.schema.Members(path)
 }
 
-// names are those at any depth.
+// names returns the known names of members at any depth.
 func (g *governed) names() []string {
 	if g.value != nil {
 		return memberNames(g.value.value, nil)
@@ -98,10 +98,10 @@ type pathChecker struct {
 	cache map[[2]string][]governed
 }
 
-// A pathPlace is the rule that a path stands in.
+// A pathPlace is the rule that has a path.
 type pathPlace struct{ subject, from, to string }
 
-// all looks at a list of paths, which stands at a pointer below the policy.
+// all checks a list of paths at a pointer below the policy.
 func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) agent.Answer, tokens ...any) {
 	for k, p := range paths {
 		if p == task.Whole {

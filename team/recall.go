@@ -128,8 +128,8 @@ func sameBut(a, b envelope.Header) bool {
 // repeats reports whether the run repeats another one.
 func (r *run) repeats() bool { return r.options.Replay != nil }
 
-// saved returns what the caller is told that the answer took when it was made, if
-// it was not made by this run, and by which it was.
+// saved returns the usage of a cached answer that another run paid for, as the
+// caller may see it, and the id of that run.
 func (x *exchange) saved() (from string, took llm.Usage) {
 	e := x.recalled
 	if e == nil || x.own && e.From == "" {

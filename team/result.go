@@ -135,7 +135,7 @@ type Metrics struct {
 
 	// Rounded says that Usage has estimates, or classes of tokens: the caller may
 	// not see all of the prompts or replies that it is of. A caller who accepts
-	// every label is told exact numbers.
+	// every label gets exact numbers.
 	Rounded bool
 }
 

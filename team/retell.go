@@ -16,8 +16,8 @@ import (
 // A retelling is a prompt that had context retold before it crossed.
 type retelling struct {
 	receipt *prompt.Receipt // nil if no prompt could be built
-	usage   llm.Usage       // as the caller is told
-	sent    int             // bytes, as the caller is told; zero if its agent was not asked
+	usage   llm.Usage       // as the caller may see it
+	sent    int             // bytes, as the caller may see them; zero if its agent was not called
 	rulings []handoff.Decision
 	rounded bool // the usage is not exact
 }
@@ -117,8 +117,8 @@ func (s *translator) begun() *Outbox { return nil }
 
 func (s *translator) over(context.Context) {}
 
-// usage returns what the caller is told that an exchange took, with the calls
-// that translated context for it.
+// usage returns the usage of an exchange, with the calls that translated context
+// for it, as the caller may see it.
 func (x *exchange) usage() llm.Usage {
 	u := x.usageOf(x.reply.Usage, x.reply.Turns)
 	for _, s := range x.spent {

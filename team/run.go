@@ -74,7 +74,7 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 	if err := r.claim(); err != nil {
 		return nil, err
 	}
-	defer r.unclaim()
+	defer r.releaseClaims()
 	return r.run(ctx), nil
 }
 

@@ -50,8 +50,8 @@ func (r *run) decided(d *handoff.Decision) handoff.Decision {
 	return d.Outline()
 }
 
-// sizeOfInput returns what a viewer with this clearance is told of the size of
-// an input.
+// sizeOfInput returns the size of an input as a viewer with this clearance may see
+// it: its class if the input is above the clearance.
 func sizeOfInput(in *Input, accepts label.Classification) int {
 	if in.Classification > accepts {
 		return handoff.SizeClass(max(len(in.Text), 1))
@@ -59,8 +59,8 @@ func sizeOfInput(in *Input, accepts label.Classification) int {
 	return len(in.Text)
 }
 
-// sizeOf returns what the caller is told of the size of an envelope: the exact
-// size only of what the caller may see whole.
+// sizeOf returns the size of an envelope as the caller may see it: its class
+// unless the caller may see the whole value.
 func (r *run) sizeOf(e *envelope.Envelope) int {
 	if r.sees(&handoff.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
 		return e.Size()
@@ -68,8 +68,8 @@ func (r *run) sizeOf(e *envelope.Envelope) int {
 	return handoff.SizeClass(max(e.Size(), 1))
 }
 
-// usageOf returns what the caller is told of the tokens that a model call with
-// the exchange's prompt took. If the caller may not see the whole prompt, its
+// usageOf returns the usage of a model call with the exchange's prompt as the
+// caller may see it. If the caller may not see the whole prompt, its
 // tokens are estimated from the prompt as shown; those of a reply that the
 // caller may not see are a class.
 func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
@@ -82,7 +82,7 @@ func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
 	return u
 }
 
-// rounds reports whether the tokens that the caller is told are not exact.
+// rounds reports whether usageOf is not exact.
 func (x *exchange) rounds() bool {
 	return x.usage() != (llm.Usage{}) && (x.hidden || x.hidesReply() || slices.ContainsFunc(x.spent, func(s retelling) bool { return s.rounded }))
 }

@@ -138,7 +138,7 @@ func (t *Teller) Answer(of *task.Task, text string, key event.Key) *event.Exchan
 	}
 }
 
-// Rejected returns what is told of an answer that its agent must correct.
+// Rejected returns the entry of an answer that its agent must correct.
 func (t *Teller) Rejected(of *task.Task, text string, key event.Key) *event.Exchange {
 	x := t.Answer(of, text, key)
 	x.Part, x.Code, x.Error, x.Reusable, x.Reuse = "/rejected", "OUTPUT_SCHEMA_INVALID", "it is not a number: "+text, false, event.Key{}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// removed is the status, in the last turn of a run, that says that the run is
-// being removed: it is not listed any more, though some of its rows may be left.
+// removed is the status of the last turn of a run that is being removed. Such a
+// run is no longer listed, though some of its rows may be left.
 const removed = "removed"
 
-// removing is how long one transaction of a removal takes at most while other
-// processes may wait to write, if its first statement does not take longer.
-const removing = 10 * time.Millisecond
+// removalTime limits one transaction of a removal while other processes may wait
+// to write. It is checked between statements.
+const removalTime = 10 * time.Millisecond
 
 // A removal removes runs from a file.
 type removal struct {
@@ -37,8 +37,9 @@ const mostRows = 256
 
 func (m *removal) careful() bool { return m.most < mostRows }
 
-// again reports whether to try again what failed, with less at a time.
-func (m *removal) again(ctx context.Context) bool {
+// shouldRetry reports whether to retry what failed. If so, the next statements
+// remove less at a time.
+func (m *removal) shouldRetry(ctx context.Context) bool {
 	if m.most == 1 || ctx.Err() != nil {
 		return false
 	}
@@ -47,27 +48,27 @@ func (m *removal) again(ctx context.Context) bool {
 	return true
 }
 
-// done takes in that a transaction succeeded, which began at a time. It leaves the
-// file to others for as long as it was kept from them, or for a part of that if
-// only a process that is about to begin a run can wait for it.
-func (m *removal) done(ctx context.Context, began time.Time) error {
+// yield follows a transaction that succeeded. It leaves the file to other
+// processes for as long as the transaction kept it from them, or for a quarter of
+// that if no other process has a run.
+func (m *removal) yield(ctx context.Context, began time.Time) error {
 	if m.careful() {
 		m.f.checkpoint(ctx)
 		m.most *= 2
 	}
-	rest := min(time.Since(began), 5*removing)
+	rest := min(time.Since(began), 5*removalTime)
 	if !m.others {
 		rest /= 4
 	}
 	return wait(ctx, rest)
 }
 
-// budget is how long a transaction may take that began now.
+// budget returns how long a transaction that begins now may take.
 func (m *removal) budget() time.Duration {
 	if m.others {
-		return removing
+		return removalTime
 	}
-	return 4 * removing
+	return 4 * removalTime
 }
 
 // remove removes the rows of runs and shrinks the file.
@@ -111,10 +112,10 @@ func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.all(ctx, left); err != nil {
+	if _, err := m.removeAll(ctx, left); err != nil {
 		return nil, err
 	}
-	if gone, err = m.all(ctx, runs); err != nil {
+	if gone, err = m.removeAll(ctx, runs); err != nil {
 		return gone, err
 	}
 	return gone, m.shrink(ctx)
@@ -137,20 +138,20 @@ func (f *file) halfRemoved(ctx context.Context) (list []row, err error) {
 	return list, f.explain(rows.Err())
 }
 
-// all removes runs, and returns those that are gone: they may have rows left if
-// there is an error.
-func (m *removal) all(ctx context.Context, list []row) (gone []row, err error) {
+// removeAll removes runs and returns those that are gone. After an error, these
+// may still have rows.
+func (m *removal) removeAll(ctx context.Context, list []row) (gone []row, err error) {
 	for len(list) > 0 {
 		began := time.Now()
-		n, went, err := m.some(ctx, list)
+		n, went, err := m.removeSome(ctx, list)
 		if err != nil {
-			if m.again(ctx) {
+			if m.shouldRetry(ctx) {
 				continue
 			}
 			return gone, err
 		}
 		gone, list = append(gone, went...), list[n:]
-		if err := m.done(ctx, began); err != nil {
+		if err := m.yield(ctx, began); err != nil {
 			return gone, err
 		}
 		if m.careful() && n > 0 { // its space may be room enough for the next run
@@ -162,9 +163,9 @@ func (m *removal) all(ctx context.Context, list []row) (gone []row, err error) {
 	return gone, nil
 }
 
-// some removes, in one transaction, as much as its time allows. It returns how
+// removeSome removes, in one transaction, as much as its time allows. It returns how
 // many runs at the front of the list are done with, and which runs are gone.
-func (m *removal) some(ctx context.Context, list []row) (done int, gone []row, err error) {
+func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []row, err error) {
 	err = m.f.update(ctx, func(tx *sql.Tx) error {
 		done, gone = 0, nil
 		err := tx.QueryRowContext(ctx, "select exists (select 1 from leases where renewed > ?)", stamp(m.f.o.Now().Add(-leaseTime))).Scan(&m.others)
@@ -172,7 +173,7 @@ func (m *removal) some(ctx context.Context, list []row) (done int, gone []row, e
 			return err
 		}
 		for began := time.Now(); done < len(list); {
-			idle, went, whole, err := m.part(ctx, tx, list[done].n)
+			idle, went, whole, err := m.removePart(ctx, tx, list[done].n)
 			if err != nil {
 				return err
 			}
@@ -194,11 +195,11 @@ func (m *removal) some(ctx context.Context, list []row) (done int, gone []row, e
 	return done, gone, nil
 }
 
-// part removes some rows of a run that nobody works on, and reports whether the
-// run is gone with that, and whether none of its rows are left. If some are, it
-// takes the lease of the run and marks it as removed, so that nobody can work on
-// it from then on.
-func (m *removal) part(ctx context.Context, tx *sql.Tx, run int64) (idle, went, whole bool, err error) {
+// removePart removes some rows of a run if it is idle, that is, if no process
+// works on it. went says that the run is gone, whole that none of its rows are
+// left. If some are, removePart takes the lease of the run and marks it as
+// removed, so that no process can work on it from then on.
+func (m *removal) removePart(ctx context.Context, tx *sql.Tx, run int64) (idle, went, whole bool, err error) {
 	l, err := scanLease(tx.StmtContext(ctx, m.lent).QueryRowContext(ctx, run))
 	if err != nil {
 		return false, false, false, err
@@ -210,16 +211,16 @@ func (m *removal) part(ctx context.Context, tx *sql.Tx, run int64) (idle, went, 
 	if err != nil || !marked && !m.idle(l) {
 		return false, false, false, err
 	}
-	there, whole, err := m.rows(ctx, tx, run)
+	there, whole, err := m.deleteRows(ctx, tx, run)
 	if err != nil || whole || marked {
 		return true, there && !marked, whole, err
 	}
-	went, err = m.mark(ctx, tx, run, l)
+	went, err = m.markRemoved(ctx, tx, run, l)
 	return true, went, false, err
 }
 
-// mark marks a run as removed, and reports whether it was there and not marked before.
-func (m *removal) mark(ctx context.Context, tx *sql.Tx, run int64, l *lease) (bool, error) {
+// markRemoved marks a run as removed, and reports whether it was there and not marked before.
+func (m *removal) markRemoved(ctx context.Context, tx *sql.Tx, run int64, l *lease) (bool, error) {
 	now := m.f.o.Now()
 	next := l.next(*m.f.o.Holder, now)
 	if err := putLease(ctx, tx, run, &next); err != nil {
@@ -243,9 +244,9 @@ var removeRows = [...]string{
 	"delete from turns where run = ?", "delete from leases where run = ?", "delete from runs where n = ?",
 }
 
-// rows removes some rows of a run, and reports whether none are left, and whether
+// deleteRows removes some rows of a run, and reports whether none are left, and whether
 // the run was there.
-func (m *removal) rows(ctx context.Context, tx *sql.Tx, run int64) (there, whole bool, err error) {
+func (m *removal) deleteRows(ctx context.Context, tx *sql.Tx, run int64) (there, whole bool, err error) {
 	n := int64(0)
 	for i, s := range m.statements {
 		args := []any{run, m.most}
@@ -284,8 +285,7 @@ func (m *removal) close() {
 	}
 }
 
-// shrink cuts the free pages off, some at a time, and empties the log ahead of
-// the file as far as nobody reads it.
+// shrink cuts off the free pages, some at a time, and then runs a checkpoint.
 func (m *removal) shrink(ctx context.Context) error {
 	for {
 		began := time.Now()
@@ -295,7 +295,7 @@ func (m *removal) shrink(ctx context.Context) error {
 			err = m.f.patiently(ctx, func() error { return m.cut(ctx) })
 		}
 		switch {
-		case err != nil && m.again(ctx):
+		case err != nil && m.shouldRetry(ctx):
 			continue
 		case err != nil:
 			return m.f.explain(err)
@@ -303,7 +303,7 @@ func (m *removal) shrink(ctx context.Context) error {
 			m.f.checkpoint(ctx)
 			return nil
 		}
-		if err := m.done(ctx, began); err != nil {
+		if err := m.yield(ctx, began); err != nil {
 			return err
 		}
 	}
@@ -321,8 +321,8 @@ func (m *removal) cut(ctx context.Context) error {
 	return rows.Err()
 }
 
-// checkpoint brings the log ahead of the file to the file and empties it, as far
-// as nobody reads it. Another checkpoint does what it leaves.
+// checkpoint copies the write-ahead log to the file and empties it. What other
+// processes are reading is left for the next checkpoint.
 func (f *file) checkpoint(ctx context.Context) {
 	if _, err := f.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
 		f.o.Logger.Debug("the journal could not be brought up to date", "path", f.path, "error", err)
