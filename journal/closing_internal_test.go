@@ -35,7 +35,7 @@ func TestRunThatBeginsWhileItsJournalIsClosed(t *testing.T) {
 	})
 	j, err := Open(path, Options{ReadOnly: true})
 	require.NoError(t, err)
-	list, err := j.store.runs(t.Context(), "")
+	list, err := j.store.runs(t.Context(), "", all)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Nil(t, list[0].held)

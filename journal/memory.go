@@ -99,14 +99,14 @@ func (m *memory) add(b *batch) {
 	}
 }
 
-func (m *memory) runs(ctx context.Context, prefix string) (list []row, err error) {
+func (m *memory) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	for _, r := range slices.Backward(m.list) {
-		if strings.HasPrefix(r.id, prefix) {
+		if strings.HasPrefix(r.id, prefix) && len(list) != most {
 			list = append(list, row{runRow: *r, held: m.held(r.n), turn: m.turns[r.n]})
 		}
 	}

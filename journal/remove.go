@@ -19,7 +19,7 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 	if err := j.writable(); err != nil {
 		return nil, 0, j.fail("write", err)
 	}
-	list, err := j.store.runs(ctx, "")
+	list, err := j.store.runs(ctx, "", all)
 	if err != nil {
 		return nil, 0, j.fail("read", err)
 	}

@@ -176,11 +176,11 @@ func (f *file) lend(ctx context.Context, run int64, old, now *lease) (ok bool, e
 	return ok && err == nil, err
 }
 
-func (f *file) runs(ctx context.Context, prefix string) (list []row, err error) {
+func (f *file) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
 	rows, err := f.read.QueryContext(ctx, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
 from runs r left join leases l on l.run = r.n
 left join turns t on t.n = (select max(n) from turns where run = r.n)
-where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc`, prefix, removed)
+where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
 	if err != nil {
 		return nil, f.explain(err)
 	}

@@ -12,7 +12,7 @@ type store interface {
 	head(ctx context.Context) (state []byte, err error)                                                  // of the chain of the newest run; nil if there is none
 	begin(ctx context.Context, r *runRow, b *batch) error                                                // adds a run with its lease and sets its number; errTaken if there is one with this id
 	commit(ctx context.Context, list []*batch) error                                                     // adds, at once, all whose leases stand
-	runs(ctx context.Context, prefix string) ([]row, error)                                              // whose ids begin with it, newest first
+	runs(ctx context.Context, prefix string, most int) ([]row, error)                                    // whose IDs begin with prefix, newest first; at most so many, or all if most is negative
 	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error)                              // of a run, behind one; without the rest of their lines unless they are to be whole
 	last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error)                // the number of the last batch, the newest time of one, and the state after the last
 	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)                             // newest first, of batches with a lower number; without the rest of their lines

@@ -100,7 +100,7 @@ func (j *Journal) Find(ctx context.Context, prefix string) (Summary, error) {
 }
 
 func (j *Journal) find(ctx context.Context, prefix string) (row, error) {
-	list, err := j.store.runs(ctx, prefix)
+	list, err := j.store.runs(ctx, prefix, all)
 	if err != nil {
 		return row{}, j.fail("read", err)
 	}
@@ -121,19 +121,19 @@ func (j *Journal) find(ctx context.Context, prefix string) (row, error) {
 }
 
 func (j *Journal) unknown(ctx context.Context, prefix string) error {
-	all, err := j.store.runs(ctx, "")
+	newest, err := j.store.runs(ctx, "", 1)
 	if err != nil {
 		return j.fail("read", err)
 	}
-	if len(all) == 0 {
+	if len(newest) == 0 {
 		return &UnknownRunError{Prefix: prefix}
 	}
-	return &UnknownRunError{Prefix: prefix, Newest: all[0].id}
+	return &UnknownRunError{Prefix: prefix, Newest: newest[0].id}
 }
 
 // Runs returns all runs, the newest first.
 func (j *Journal) Runs(ctx context.Context) ([]Summary, error) {
-	list, err := j.store.runs(ctx, "")
+	list, err := j.store.runs(ctx, "", all)
 	if err != nil {
 		return nil, j.fail("read", err)
 	}
@@ -148,21 +148,50 @@ func (j *Journal) Runs(ctx context.Context) ([]Summary, error) {
 	return out, nil
 }
 
-// summary completes what is known of a run. The tasks of one that did not come
-// to its end are counted in what it kept.
-func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
-	s := Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
+// all is no limit to a number of rows.
+const all = -1
+
+// Newest returns the newest runs whose IDs begin with prefix, at most so many. It
+// reads one row of each: the tasks of a run that did not end are not counted.
+func (j *Journal) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
+	list, err := j.store.runs(ctx, prefix, max(most, 0))
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	out := make([]Summary, 0, len(list))
+	for _, r := range list {
+		s, err := j.head(r)
+		if err != nil {
+			return nil, j.fail("read", err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// head returns what the row of a run says of it.
+func (j *Journal) head(r row) (s Summary, err error) {
+	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
 	if j.live(r.held) {
 		s.Holder = &r.held.Holder
 	}
 	if r.turn.status != "" {
-		var err error
 		s.Ended = r.turn.at
 		s.Tasks, s.Outcomes, err = untally(r.turn.tasks)
-		return s, j.fail("read", err)
+		return s, err
 	}
 	if s.Status = Interrupted; s.Holder != nil {
 		s.Status = Running
+	}
+	return s, nil
+}
+
+// summary completes what is known of a run. The tasks of one that did not come
+// to its end are counted in what it kept.
+func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
+	s, err := j.head(r)
+	if r.turn.status != "" || err != nil {
+		return s, j.fail("read", err)
 	}
 	tasks, err := j.progress(ctx, r.n)
 	s.Tasks = Counts{}

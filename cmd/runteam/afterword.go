@@ -53,7 +53,7 @@ func afterword(j *job, res *finished) (lines []string) {
 // shortID returns the beginning of the ID of the run if no other run of the
 // journal begins so, else the whole ID.
 func (c *chronicle) shortID(run string) string {
-	if found, err := c.journal.Find(context.Background(), shortRun(run)); err != nil || found.Run != run {
+	if same, err := c.journal.Newest(context.Background(), shortRun(run), 2); err != nil || len(same) != 1 {
 		return run
 	}
 	return shortRun(run)

@@ -99,7 +99,6 @@ or whose run another process works on); 130 or 143 interrupted.`,
 	root.Flags().Bool("version", false, "print the version")
 	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.trustCommand(), a.auditCommand(), a.explainCommand(), a.runsCommand(), a.showCommand(), a.replayCommand(), a.gcCommand(), a.versionCommand())
 	a.completionCommand(root)
-	a.completeRuns(root)
 	helpCommand(root)
 	return root
 }

@@ -79,6 +79,7 @@ journal cannot be read.`,
 	s.flags(cmd)
 	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run said it")
 	cmd.Flags().StringVar(&s.keyFile, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+envAuditKey+")")
+	completer{a, &s.journaling}.arguments(cmd, false, true)
 	return cmd
 }
 

@@ -67,6 +67,7 @@ count the size class.`,
 	e.flags(cmd)
 	cmd.Flags().StringVar(&e.contains, "contains", "", "say where `TEXT` occurs, and who brought it in")
 	complete(cmd, "contains", nil)
+	completer{a, &e.journaling}.arguments(cmd, true, true)
 	return cmd
 }
 

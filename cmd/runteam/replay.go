@@ -85,6 +85,12 @@ With --without 0, or 1 if a task failed.`,
 	r.journaling.flags(cmd)
 	f.BoolVar(&r.unkept, "no-journal", false, "with --without: keep no journal of the new run")
 	complete(cmd, "without-input", nil)
+	offers := completer{a, &r.journaling}
+	offers.arguments(cmd, false, false)
+	offers.taskFlag(cmd, "without", true)
+	completeBy(cmd, "diff", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return offers.runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
 }
 

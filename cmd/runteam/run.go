@@ -58,7 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runJob(cmd, j)
 		},
 	}
-	j.flags(cmd)
+	j.flags(cmd, a)
 	j.goalFlags(cmd)
 	j.mergeFlags(cmd)
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{originalForm: {"true"}}
@@ -87,7 +87,7 @@ func (a *app) taskCommand() *cobra.Command {
 			return a.runJob(cmd, j)
 		},
 	}
-	j.flags(cmd)
+	j.flags(cmd, a)
 	cmd.Flags().StringVar(&j.path, "file", "", "the tasks `FILE` (required)")
 	j.mergeFlags(cmd)
 	refuse(cmd, "include-messages", keepsNoMessages)
@@ -95,7 +95,7 @@ func (a *app) taskCommand() *cobra.Command {
 	return cmd
 }
 
-func (j *job) flags(cmd *cobra.Command) {
+func (j *job) flags(cmd *cobra.Command, a *app) {
 	f := cmd.Flags()
 	j.source.flags(cmd)
 	j.stage.flags(cmd)
@@ -108,6 +108,9 @@ func (j *job) flags(cmd *cobra.Command) {
 	j.reuse.flags(cmd)
 	j.journal.flags(cmd)
 	j.journal.mayKeep(cmd)
+	offers := completer{a, &j.journal}
+	offers.taskFlag(cmd, "fresh", false)
+	offers.inputFlag(cmd)
 }
 
 // viewFlags adds the flags of what is shown, and of how much runs at once.

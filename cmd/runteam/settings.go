@@ -58,10 +58,14 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 
 // completeWith tells shells the values of a flag that depend on the command.
 func completeWith(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	completeBy(cmd, flag, func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return values(cmd), cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil {
+}
+
+// completeBy has a function complete the value of a flag.
+func completeBy(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
 		panic(err) // the flag was added the line before
 	}
 }
