@@ -172,8 +172,8 @@ func (c *yamlConverter) syntax(err error) *fault {
 	}
 	if at, ok := errors.AsType[located](err); ok && at.GetToken() != nil && at.GetToken().Position != nil {
 		f := &fault{at: c.at(at.GetToken().Position), message: strings.Map(printable, at.GetMessage())}
-		if strings.HasPrefix(c.src.text[f.at:], "\t") {
-			f.message, f.hint = "a tab where blanks belong", "indent with blanks"
+		if strings.HasPrefix(c.src.text[f.at:], "\t") || strings.HasPrefix(f.message, "tab character") {
+			f.message, f.hint = "tab used for indentation", "use spaces"
 			return f
 		}
 		start, end := c.src.extent(f.at)
@@ -194,7 +194,7 @@ func syntaxHint(message, line string) string {
 	case strings.HasPrefix(message, "mapping value is not allowed"):
 		return `put a text that holds ": " in quotes, or write it after |; keys of one mapping begin in one column`
 	case strings.HasPrefix(message, "value is not allowed"):
-		return "let it begin in the column of the keys that it belongs to; put a text that begins with a quote wholly in quotes"
+		return "align this key with its siblings; put a text that begins with a quote wholly in quotes"
 	case strings.HasPrefix(message, "non-map value"):
 		return "write key: value, in the column of the keys around it; put - before each entry of a list"
 	}

@@ -99,7 +99,7 @@ func (r *run) undelivered() {
 		waiting, err := r.mail.bus.Unread(name)
 		r.must(err)
 		for _, m := range waiting {
-			why := "no task of its began after it was sent"
+			why := fmt.Sprintf("no task of %q began after it was sent", name)
 			if m.Envelope.Fresh(time.Now()) != nil {
 				why = "it expired before"
 			} else if level, any := r.highest(name); !any {

@@ -30,7 +30,7 @@ func (a *app) tellKept(j *job, res finished) {
 // warnKeyless says of what cannot be read from the journal again.
 func (a *app) warnKeyless() {
 	if a.settings.level <= slog.LevelWarn {
-		a.say("runteam: warning: of what is above confidential the journal has only digests, so it is asked for again when this run is resumed: --journal-key FILE or %s gives a key to keep it under", envJournalKey)
+		a.say("runteam: warning: the journal stores only digests of what is above confidential, so a resumed run makes it again; to store it encrypted, give --journal-key FILE or %s", envJournalKey)
 	}
 }
 

@@ -61,8 +61,8 @@ func TestShowSaysWhatBecameOfEachTask(t *testing.T) {
 	for _, want := range []string{
 		`^busy: run later000-2: error\nstarted .*, took 1m00s, `,
 		`\ncompleted  Taken +solo  public .* reused from earlier0-1, saved 5,000 tokens in, 500 out\n`,
-		`\ncompleted  Tried fine\\x1b\[2J\S* +solo  confidential +2\.0s  2,000 tokens in, 200 out  2 attempts\n`,
-		`\ncompleted  Cut +solo  internal .* 2,001 tokens in, 100 out  2 attempts; 1 interrupted\n`,
+		`\ncompleted  Tried fine\\x1b\[2J\S* +solo  confidential +2\.0s  2,000 tokens in, 200 out +2 attempts\n`,
+		`\ncompleted  Cut +solo  internal .* ~2,001 tokens in, 100 out  2 attempts; 1 interrupted\n`,
 		`\nfailed +Gone .* no such thing\n`,
 		`\nnot run +Hit .* because "Gone" failed\n`,
 		`\n# Stale\n\n\[withheld: expired\]\n`,
@@ -188,4 +188,26 @@ func TestAMisspeltTaskIsSuggested(t *testing.T) {
 		require.Equal(t, statusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, `did you mean the task "Read all" of the newest run?`)
 	}
+}
+
+// TestShowMarksRoundedTokens holds that numbers of tokens which are classes, since the
+// user may not see the prompt, are told from counted ones.
+func TestShowMarksRoundedTokens(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": `
+baseURL: http://localhost:1/v1
+inputs: {finding: {text: positive, classification: secret}}
+agents: [{name: a, accepts: secret}, {name: b}]
+tasks:
+  - {title: Judge, assignee: a, description: d, uses: [finding]}
+  - {title: Count, assignee: b, description: d}
+policy: {rules: [{from: user, to: a, mode: full}]}
+`})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"show"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `took [0-9.]+s, ~[0-9,]+ tokens in`, got.stdout)
+	require.Regexp(t, `Judge  a  secret +[0-9.]+s  ~[0-9,]+ tokens in`, got.stdout)
+	require.Regexp(t, `Count  b  internal +[0-9.]+s  [0-9,]+ tokens in`, got.stdout)
 }

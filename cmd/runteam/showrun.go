@@ -41,6 +41,7 @@ type shownRun struct {
 	Steps    []shownTask        `json:"coordinator,omitempty"`
 	Output   string             `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
 	Usage    llm.Usage          `json:"totalTokenUsage"`
+	Rounded  bool               `json:"rounded,omitempty"` // the tokens of a task are
 	Errors   []event.Failure    `json:"errors"`
 	Warnings []string           `json:"warnings,omitempty"`
 
@@ -88,6 +89,7 @@ type shownTask struct {
 	Interrupted int                   `json:"interrupted,omitempty"` // of the attempts
 	Running     int                   `json:"running,omitempty"`
 	Usage       llm.Usage             `json:"tokenUsage"`
+	Rounded     bool                  `json:"rounded,omitempty"` // the tokens are estimates or classes
 	Started     time.Time             `json:"startedAt,omitzero"`
 	Ended       time.Time             `json:"endedAt,omitzero"`
 	Reused      *shownReuse           `json:"reused,omitempty"`
@@ -148,7 +150,7 @@ func (k *storedRun) show() *shownRun {
 	}
 	for i := range k.tasks {
 		t := k.short(&k.tasks[i])
-		r.Usage = r.Usage.Add(t.Usage)
+		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
 		if t.step {
 			r.Steps = append(r.Steps, t)
 		} else {
@@ -185,6 +187,7 @@ func (k *storedRun) short(s *storedTask) shownTask {
 		Usage: s.usage(), step: s.step, name: k.title(),
 	}
 	t.Started, t.Ended = s.took()
+	t.Rounded = len(s.interrupted) > 0 || slices.ContainsFunc(s.exchanges, func(x *event.Exchange) bool { return x.Rounded && x.From == "" })
 	x := s.answer()
 	if s.step {
 		t.Status = s.stepStatus(x)
@@ -345,7 +348,15 @@ func took(r *shownRun) string {
 	if r.Ended.IsZero() && r.Status != journal.Running {
 		return "not ended"
 	}
-	return "took " + r.took + tokens(r.Usage.InputTokens, r.Usage.OutputTokens, ", ")
+	return "took " + r.took + tokens(r.Usage.InputTokens, r.Usage.OutputTokens, ", "+mark(r.Rounded))
+}
+
+// mark stands before numbers of tokens that are estimates or classes.
+func mark(rounded bool) string {
+	if rounded {
+		return "~"
+	}
+	return ""
 }
 
 // outcome is the status for people, in the words of the counts: a task that
@@ -371,7 +382,7 @@ func (t *shownTask) row(table rows) {
 	if !t.Ended.IsZero() {
 		taken = elapsed(t.Ended.Sub(t.Started))
 	}
-	table.row(t.outcome(), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, ""), t.remarks())
+	table.row(t.outcome(), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, mark(t.Rounded)), t.remarks())
 }
 
 // remarks say what else is worth knowing of a task.
