@@ -59,13 +59,20 @@ func checkLimits(at, subject string, context, promptBytes int) (found task.Probl
 	return found
 }
 
+// sizeTime is how long the check of a plan may look for what the gate takes out of
+// inputs. Only patterns of the policy take as long.
+const sizeTime = time.Second
+
 // checkSizes reports descriptions and inputs that are known not to fit into the
-// prompts that they are for. Results are not known yet.
+// prompts that they are for. Results are not known yet, and nor is what patterns
+// would take out of an input after sizeTime: the gate rules on it in the run.
 func (c *checker) checkSizes() {
+	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
+	defer cancel()
 	reported := make([]bool, len(c.options.Inputs)) // one problem for each input is enough
 	known := map[knownSize]handoff.Decision{}
 	for i := range c.plan.graph.Len() {
-		c.checkPromptSize(i, reported, known)
+		c.checkPromptSize(ctx, i, reported, known)
 	}
 }
 
@@ -77,7 +84,7 @@ type knownSize struct {
 }
 
 // checkPromptSize checks what is known of the prompt of task i.
-func (c *checker) checkPromptSize(i int, reported []bool, known map[knownSize]handoff.Decision) {
+func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, known map[knownSize]handoff.Decision) {
 	t, agent := c.plan.graph.Task(i), c.plan.graph.Task(i).Assignee
 	limits := c.team.memberLimits(int(c.plan.members[i]))
 	most := prompt.Limit(limits.prompt)
@@ -109,7 +116,7 @@ func (c *checker) checkPromptSize(i int, reported []bool, known map[knownSize]ha
 		key := knownSize{k, limit, g.Terms, handoff.PathsString(u.Need)}
 		d, done := known[key]
 		if !done {
-			d = c.decideInput(i, j, g)
+			d = c.decideInput(ctx, i, j, g)
 			known[key] = d
 		}
 		switch {
@@ -164,8 +171,9 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 	}
 }
 
-// decideInput asks the gate what it will decide about an input at dispatch.
-func (c *checker) decideInput(i, j int, g handoff.Grant) handoff.Decision {
+// decideInput asks the gate what it will decide about an input at dispatch. If ctx
+// ends first, that is not known, and the zero Decision.
+func (c *checker) decideInput(ctx context.Context, i, j int, g handoff.Grant) handoff.Decision {
 	t, in := c.plan.graph.Task(i), c.input(c.plan.graph.Task(i).Uses[j])
 	at := time.Unix(0, 0) // any time: nothing here expires
 	e, err := envelope.New(envelope.Header{ID: inputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
@@ -179,7 +187,7 @@ func (c *checker) decideInput(i, j int, g handoff.Grant) handoff.Decision {
 		return handoff.Decision{}
 	}
 	gate := handoff.Compartment{Contract: contract}
-	d, err := gate.Decide(context.Background(), &handoff.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
+	d, err := gate.Decide(ctx, &handoff.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
 	if err != nil {
 		return handoff.Decision{}
 	}

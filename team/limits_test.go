@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -133,6 +135,31 @@ func TestInputsThatDoNotFitTogether(t *testing.T) {
 	require.Equal(t, 5, strings.Count(of(t, res, "reader").Result, " of 120 KiB: data"))
 	require.Empty(t, res.Warnings, "what may be cut is no surprise")
 	require.Zero(t, res.Context.Truncated)
+}
+
+// Patterns of a policy cannot hold up the check of a plan, which has no context:
+// four of them take minutes for this input.
+func TestPatternsDoNotHoldUpTheCheckOfAPlan(t *testing.T) {
+	t.Parallel()
+	rules := handoff.Redaction{}
+	for _, last := range "qrst" {
+		rules.Patterns = append(rules.Patterns, redact.Pattern{Name: "slow-" + string(last), Regexp: "x(?:x{0,200})(?:x{0,200})" + string(last)})
+	}
+	reader := member("reader", never(t))
+	reader.MaxContextBytes, reader.MaxPromptBytes = 4<<20, 4<<20
+	tm, err := team.New(team.Config{Agents: []team.Member{reader}, Policy: &handoff.Policy{Redact: rules}})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := tm.Plan([]task.Spec{readerOf(task.Use{Name: "table", Need: []task.Path{"/large"}})}, &team.RunOptions{Inputs: []team.Input{{Name: "table", Text: `{"large":"` + strings.Repeat("x", 3500<<10) + `"}`}}})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the check has not ended after 20 seconds")
+	}
 }
 
 // The sum of inputs and the room for them tell nothing of the size of one that the
