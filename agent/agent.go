@@ -64,8 +64,8 @@ type LLM struct {
 	options Options
 }
 
-// New returns an agent that asks the model. A nil model, a nil pointer in it too,
-// makes [LLM.Check] and every Run fail with [llm.ErrNoModel].
+// New returns an agent that calls the model. With a nil model, or a nil pointer as
+// the model, [LLM.Check] and every Run fail with [llm.ErrNoModel].
 func New(m llm.Model, o Options) *LLM {
 	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
 	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)

@@ -67,8 +67,8 @@ func (r reach) and(o reach) reach {
 	return r.telling(min(own, other))
 }
 
-// bits bounds how many bits it takes to choose a value of any kind; none stand
-// for a place at which no value can stand.
+// bits bounds how many bits it takes to choose a value of any kind. It is zero at
+// a place that can have no value.
 func (r reach) bits() float64 {
 	most := math.Inf(-1)
 	for _, c := range r {

@@ -19,8 +19,8 @@ func respelt(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || r == 'K' || r == ';' || r == '`' })
 }
 
-// A spelling says which names of members and which indexes of items a token of
-// a path stands for.
+// A spelling says how a token of a path is compared with the names of members and
+// the indexes of items.
 type spelling uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	asWritten                 // letter for letter, and no index: for what is shown
 )
 
-// names reports whether the token stands for a member of this name.
+// names reports whether the token selects a member of this name.
 func (s spelling) names(name, token string) bool {
 	switch {
 	case token == "*" || name == token:
@@ -42,7 +42,7 @@ func (s spelling) names(name, token string) bool {
 	return false
 }
 
-// index returns the item that the token stands for. Of a block, 007 is 7.
+// index returns the item that the token selects. In a block, 007 is 7.
 func (s spelling) index(token string) (int, bool) {
 	switch k, err := strconv.Atoi(token); {
 	case s == asWritten:

@@ -142,8 +142,8 @@ type origins struct {
 	read    []set // of each task
 }
 
-// manyOrigins is how many pairs of a task and a source are told apart; beyond
-// that every source counts as the first of them.
+// manyOrigins limits the pairs of a task and a source that are tracked. Above it,
+// all sources count as one.
 const manyOrigins = 1 << 26
 
 // origins follows the sources that are above a lowered label to all tasks that
@@ -233,7 +233,7 @@ func union(paths []LoweredPath) []LoweredPath {
 	for i, p := range paths {
 		covered := false
 		for k, q := range paths {
-			// Of two that cover each other, such as one that stands there twice, the first one counts.
+			// If two cover each other, as duplicates do, the first one counts.
 			covered = covered || k != i && covers(q.Path, p.Path) && (k < i || !covers(p.Path, q.Path))
 		}
 		if !covered {

@@ -12,7 +12,7 @@ const MaxReply = 4 << 20
 // RuleReplySize refuses a reply above [MaxReply].
 const RuleReplySize Rule = "reply size"
 
-// tooLargeReply says so to the caller.
+// tooLargeReply is the reason for that.
 var tooLargeReply = fmt.Sprintf("the reply is larger than %d MiB, as JSON writes it: return less", MaxReply>>20)
 
 // tooLarge reports whether the reply is above [MaxReply].

@@ -223,10 +223,10 @@ func (t *Terms) fallBack(b *Rulebook) {
 	t.needs = t.mode == Scoped
 }
 
-// CorrectionTerms returns the terms of what a reader is given back to correct its
-// own answer: the answer, and what the runtime says is wrong with it. No policy
-// has a say, since nothing passes from one party to another: the reader, and the
-// endpoint that it was read at, wrote it under the same contract. Secrets are
+// CorrectionTerms returns the terms under which a reader gets its own answer back to
+// correct it, with what the runtime says is wrong with it. The policy does not
+// apply, since nothing passes from one party to another: the reader and its
+// endpoint wrote the answer under the same contract. Secrets are
 // redacted as everywhere; personal data is not, or a corrected answer would lack
 // what the first one had.
 func CorrectionTerms(from, to string) *Terms {

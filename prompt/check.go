@@ -86,7 +86,7 @@ func checkLayout(b *Brief) error {
 	}
 	for i := 1; i < len(b.Drafts); i++ {
 		if b.Drafts[i].Source().Kind != handoff.Fault && b.Drafts[i-1].Source().Kind == handoff.Fault {
-			return errors.New("a plan or an answer stands behind what is wrong with it: put it before that")
+			return errors.New("drafts: a plan or an answer comes after what is wrong with it; put it first")
 		}
 	}
 	if err := checkInstructions(b); err != nil {

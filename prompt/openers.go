@@ -105,7 +105,7 @@ const maxOpener = 64
 
 // visible returns the beginning of a line as a reader takes it: compatibility
 // characters as what they stand for, without marks and what is invisible, and
-// one blank for several. A line of ASCII is returned as it is.
+// one space for several. A line of ASCII is returned as it is.
 func visible(line string) string {
 	if isASCII(line) {
 		return line

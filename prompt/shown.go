@@ -42,9 +42,9 @@ func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Sh
 	return whole
 }
 
-// Told returns the receipt of the prompt as [Prompt.Show] has it, and how many
-// bytes both texts have there. Nobody may change the receipt.
-func (p Prompt) Told(clearance label.Classification, keep func(*Source) bool) (r *Receipt, bytes int) {
+// ShownReceipt returns the receipt of [Prompt.Show], and how many bytes both texts
+// have there. The receipt is shared and must not be changed.
+func (p Prompt) ShownReceipt(clearance label.Classification, keep func(*Source) bool) (r *Receipt, bytes int) {
 	b := p.get()
 	if b.receipt.above(clearance, keep) == nil {
 		return b.receipt, len(b.system) + len(b.text)
@@ -57,7 +57,7 @@ func (p Prompt) Told(clearance label.Classification, keep func(*Source) bool) (r
 // does, and whether words were left out. If the viewer may see all that s has,
 // it returns s itself.
 func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool) {
-	if s == nil || s.Receipt == nil { // without a receipt nothing vouches for the words
+	if s == nil || s.Receipt == nil { // without a receipt the labels of the words are unknown
 		return &Shown{}, true
 	}
 	hidden := s.Receipt.above(clearance, nil)
@@ -125,7 +125,7 @@ func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 	for i := 0; i < len(from); i++ {
 		p := from[i]
 		for p.Part == PartPayload && hidden.has(p.Source) && i+2 < len(from) && from[i+2].Part == PartPayload && from[i+2].Source == p.Source {
-			i += 2 // text and structured part are one, with what stands between them
+			i += 2 // text and structured part are one, with the words between them
 			p.End += from[i].End - from[i].Start
 		}
 		switch {
@@ -150,12 +150,12 @@ func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 	return out
 }
 
-// sized reports whether the length of a range says something of a value: names
-// in headings, titles and lines in place of a value do not.
+// sized reports whether the length of a range depends on a value. That of a name in
+// a heading, of a title and of a line in place of a value does not.
 func (p Part) sized() bool { return p != PartHeading && p != PartTitle && p != PartWithheld }
 
-// unmarked returns words of the builder that stand between pieces, without what
-// they say about hidden payloads beside them.
+// unmarked returns the builder's words between two pieces, without what they say
+// about hidden payloads next to them.
 func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []Source) string {
 	inline := func(p *Piece) bool { // stands in the builder's line if it is a short one
 		d := sources[p.Source].Decision

@@ -37,7 +37,7 @@ func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
 			require.Equal(t, p.System(), words(s.System))
 			require.Equal(t, p.Text(), words(s.Text))
 			require.Equal(t, receipt, s.Receipt)
-			told, bytes := p.Told(label.Secret, nil)
+			told, bytes := p.ShownReceipt(label.Secret, nil)
 			require.Same(t, receipt, told)
 			require.Equal(t, len(p.System())+len(p.Text()), bytes)
 			require.Equal(t, bytes, s.Bytes())

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A gap is what stands between two groups of digits. Its sort is ' ' for spaces and line breaks, '-' for dashes, or one
+// A gap is the text between two groups of digits. Its sort is ' ' for spaces and line breaks, '-' for dashes, or one
 // of . / _ , | : ;
 type gap struct {
 	sort  byte
@@ -77,8 +77,8 @@ func spaceEnd(text string, i int, g *gap) int {
 	return i
 }
 
-// looseDetector finds numbers whose groups stand apart in ways that numbers are hardly written in. Each is rewritten in
-// the usual way, with what stands beside it, for the detectors of numbers to rule on.
+// looseDetector finds numbers whose groups have unusual gaps, such as line breaks or slashes. It rewrites each number,
+// with some bytes of context, in the usual form and passes it to the detectors of numbers.
 func looseDetector(numbers []detector) detector {
 	const blanks, breaks = " \t", "\n\v\f\r"
 	return detector{

@@ -96,8 +96,8 @@ var (
 	// ErrUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
 	// decodes to many times its size. Only texts made for it do this.
 	ErrUnsettled = errors.New("redaction does not settle")
-	// ErrStopped reports that the context ended before the whole text was looked at. It comes with the context's cause.
-	ErrStopped = errors.New("stopped before all of it was looked at")
+	// ErrStopped reports that the context ended before the whole text was read. The error also wraps the context's cause.
+	ErrStopped = errors.New("redaction stopped before the end of the text")
 )
 
 // A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with

@@ -62,9 +62,8 @@ func ParseEnvUse(text string) (EnvUse, error) {
 	return EnvUse{}, fmt.Errorf("%s: the origin is not valid: write scheme and host, such as https://llm.acme.example or http://localhost:8000", name)
 }
 
-// EnvDigest returns a digest, in hexadecimal digits, of a list of uses: it is
-// another one as soon as a variable is added or goes elsewhere. Order and
-// repetitions do not count.
+// EnvDigest returns a digest of a list of uses in hexadecimal digits. It changes
+// when a variable is added or goes elsewhere. Order and repetitions do not count.
 func EnvDigest(uses []EnvUse) string {
 	var lines []string
 	for _, u := range uses {
@@ -75,8 +74,8 @@ func EnvDigest(uses []EnvUse) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// An EnvError reports a variable of the environment that a spec sends where
-// nobody has allowed it to go.
+// An EnvError reports a variable of the environment that a spec sends to an
+// endpoint without consent.
 type EnvError struct{ Use EnvUse }
 
 // Error names the variable and where it would go.
@@ -212,7 +211,7 @@ func (l *loader) isAllowed(name, origin string) bool {
 	return origin != "" && slices.ContainsFunc(l.o.AllowEnv, func(u EnvUse) bool { return u.Name == name && cmp.Or(u.origin, u.To) == origin })
 }
 
-// checkEnv lists which variable goes where, and reports what nobody has allowed.
+// checkEnv lists which variable goes where, and reports those without consent.
 func (r *reader) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {

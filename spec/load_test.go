@@ -196,7 +196,7 @@ func TestFilesThatAreNoText(t *testing.T) {
 		{"empty.yaml", "", "cannot read: it is empty"},
 		{"blank.yaml", " \n\n", "cannot read: it is empty"},
 		{"bom.yaml", "\xef\xbb\xbf\n", "cannot read: it is empty"},
-		{"binary.yaml", "name: a\x00b", "cannot read: it holds a zero byte: is it a text?"},
+		{"binary.yaml", "name: a\x00b", "cannot read: it holds a zero byte: name a text file"},
 		{"latin1.yaml", "name: caf\xe9", "cannot read: it is not UTF-8: save it as UTF-8"},
 		{"utf16.yaml", "\xff\xfen\x00", "cannot read: it is UTF-16: save it as UTF-8"},
 		{"large.yaml", strings.Repeat("# x\n", 1<<19), "cannot read: it is larger than 1 MiB"},

@@ -239,7 +239,7 @@ func reason(err error) error {
 // Conditions of a text that cannot be taken.
 var (
 	errEmpty     = errors.New("it is empty")
-	errBinary    = errors.New("it holds a zero byte: is it a text?")
+	errBinary    = errors.New("it holds a zero byte: name a text file")
 	errUTF8      = errors.New("it is not UTF-8: save it as UTF-8")
 	errLarge     = errors.New("it is larger than")
 	errFolder    = errors.New("it is a folder")

@@ -11,8 +11,8 @@ import (
 )
 
 // Limits on the bytes of one source that may be lowered below its label through
-// the results of one producer. Above maxDisclosure there is an error, unless the
-// declassifier says unsafeText.
+// the results of one producer. Above disclosureWarning there is a warning, above
+// maxDisclosure an error, unless the declassifier says unsafeText.
 const (
 	disclosureWarning = 64
 	maxDisclosure     = 1 << 10

@@ -16,7 +16,7 @@ func (r *run) shown(p prompt.Prompt) prompt.Shown { return p.Show(r.options.reco
 // receiptOf returns the receipt of a prompt as the caller may see it, and how many
 // bytes the prompt has in that form.
 func (r *run) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
-	return p.Told(r.options.recorded(), r.hides())
+	return p.ShownReceipt(r.options.recorded(), r.hides())
 }
 
 // hides returns the sources of prompts that the policy hides from the caller,

@@ -100,7 +100,7 @@ func (s *auditing) options(a *app, headGiven, fileGiven bool) (o audit.VerifyOpt
 }
 
 // auditKey returns the key of a record, from the file that a flag names, or
-// without one from the environment. A line feed at its end is the editor's. No key is nil.
+// without one from the environment. A line feed at its end is left out. Without a key it returns nil.
 func (a *app) auditKey(flag, file string) ([]byte, error) {
 	from := envAuditKey
 	text, _ := a.lookup(envAuditKey)

@@ -12,16 +12,15 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// confine limits what a resumed run reads to the files that the person who
-// resumes it can be taken to mean, since a journal from elsewhere may name any
-// file, and a spec that sends it anywhere:
+// confine limits which files a resumed run reads, since a journal from elsewhere
+// may name any file, and a spec that sends it anywhere:
 //
 //   - The spec is read where it was. Then the files in its folder are read too,
 //     and others if this command names them; of an input outside the folder the
 //     copy in the journal is taken. The result of an earlier run is no file: it
 //     comes from the same journal.
 //   - If the spec is gone, all is taken from the copies but the inputs that this
-//     command names. A copy of a spec never stands beside other files.
+//     command names. A copy of a spec is never used with other files.
 func (a *app) confine(ctx context.Context, m *remembered, was, own *source) error {
 	root, there := was.root()
 	if was.storedOnly || !there {
@@ -139,7 +138,7 @@ func (a *app) readNamed(ctx context.Context, was, own *source) error {
 	}
 	for name, path := range named {
 		if path == "-" && was.main() == "-" {
-			continue // which is refused: the spec came from there
+			continue // refused elsewhere: the spec came from there
 		}
 		if isResult(path) {
 			continue

@@ -66,8 +66,8 @@ func (e *environment) allowed(lookup func(string) (string, bool)) ([]spec.EnvUse
 // maxEnvFile bounds a file of --env-file, in bytes.
 const maxEnvFile = 64 << 10
 
-// lookup returns the environment with the variables of --env-file, which go
-// before those of the process.
+// lookup returns the environment: the variables of --env-file, then those of the
+// process.
 func (e *environment) lookup(process func(string) (string, bool)) (func(string) (string, bool), error) {
 	if e.file == "" {
 		return process, nil
@@ -124,22 +124,22 @@ func checkReadable(path string) error {
 	return nil
 }
 
-// consents adds to each variable that nobody has allowed what to type.
-func (s *source) consents(err error) error {
+// addConsentHints adds to the error of each variable without consent how to allow it.
+func (s *source) addConsentHints(err error) error {
 	found, ok := errors.AsType[*spec.Error](err)
 	if !ok {
 		return err
 	}
 	for i := range found.Problems {
 		if refused, ok := errors.AsType[*spec.EnvError](found.Problems[i].Err); ok {
-			found.Problems[i].Hint = s.consent(refused.Use)
+			found.Problems[i].Hint = s.consentHint(refused.Use)
 		}
 	}
 	return err
 }
 
-// consent says what to type to let a variable go where a spec sends it.
-func (s *source) consent(use spec.EnvUse) string {
+// consentHint says how to allow a variable to go where a spec sends it.
+func (s *source) consentHint(use spec.EnvUse) string {
 	trust := "runteam trust"
 	for _, arg := range []struct{ flag, path string }{{"", s.path}, {" --team", s.team}, {" --orchestrator", s.orchestrator}, {" --coordinator", s.coordinator}, {" --env-file", s.environment.file}} {
 		if arg.path != "" {
@@ -162,8 +162,8 @@ func (s *source) consent(use spec.EnvUse) string {
 	return hint + ", or run: " + trust
 }
 
-// expandable is a text that a shell expands in double quotes to what it stands
-// for, and that does nothing else there.
+// expandable matches a text in which a shell expands variables inside of double
+// quotes and does nothing else.
 var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$`)
 
 // sent lists which variables go where if the spec is run: those that it names,

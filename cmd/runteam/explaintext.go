@@ -104,7 +104,7 @@ func (p *explainedPrompt) write(w io.Writer) {
 	}
 }
 
-// extent is how long the prompt is, as far as its viewer is told.
+// extent returns the length of the prompt, rounded where its viewer may not see it.
 func (p *explainedPrompt) extent() string {
 	hidden := func(at explainedPiece) bool { return at.Withheld }
 	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {

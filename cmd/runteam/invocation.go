@@ -228,7 +228,7 @@ func (m *remembered) source() (source, error) {
 	return s, nil
 }
 
-// missingParams returns the names of the parameters whose values cannot be had.
+// missingParams returns the names of the parameters whose values are missing.
 func (m *remembered) missingParams() (names []string) {
 	for _, name := range m.Params {
 		if m.missing[paramText+name] != "" {

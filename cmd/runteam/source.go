@@ -75,7 +75,7 @@ func (s *source) load(ctx context.Context, a *app) (*spec.File, error) {
 	}
 	a.lookup = lookup
 	file, err := await(ctx, func() (*spec.File, error) { return s.read(ctx, a, allowed) })
-	return file, s.consents(err)
+	return file, s.addConsentHints(err)
 }
 
 // read reads the spec with what may be sent of the environment.

@@ -70,8 +70,8 @@ func totals(res *team.Result) string {
 	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, about(res, "; "))
 }
 
-// about is what stands before numbers of tokens or bytes of a run: with a mark if
-// some of them are rounded, since the caller may not see what they are of.
+// about returns the words before token or byte counts of a run, with a mark if some
+// are rounded because the caller may not see what was counted.
 func about(res *team.Result, before string) string {
 	for i := range res.Tasks {
 		if res.Tasks[i].Metrics.Rounded {

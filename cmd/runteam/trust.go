@@ -14,14 +14,14 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// trusting is what the trust command is to do, as flags ask for it.
-type trusting struct {
+// trustOptions are the flags of the trust command.
+type trustOptions struct {
 	source
 	yes, list, revoke bool
 }
 
 func (a *app) trustCommand() *cobra.Command {
-	t := &trusting{}
+	t := &trustOptions{}
 	cmd := &cobra.Command{
 		Use:   "trust [SPEC]",
 		Short: "Show which variables of your environment a spec sends where, and allow it",
@@ -53,7 +53,7 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
 	return cmd
 }
 
-func (a *app) trust(ctx context.Context, t *trusting) error {
+func (a *app) trust(ctx context.Context, t *trustOptions) error {
 	switch {
 	case t.list && (t.revoke || t.yes || t.path != ""):
 		return usageError("--list takes no SPEC and no other flag")
@@ -82,7 +82,7 @@ type trustedSpec struct {
 	Trusted     bool          `json:"trusted"`
 }
 
-func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trusting) error {
+func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trustOptions) error {
 	t.noCalls = true // nothing is sent, so nothing has to be set or allowed
 	file, err := t.load(ctx, a)
 	if err != nil {

@@ -81,7 +81,7 @@ func (c *consent) file() string {
 // maxConsent bounds a stored consent, in bytes.
 const maxConsent = 1 << 20
 
-// read reads a consent. One that somebody else may have written is an error.
+// read reads a consent. It is an error if another user may have written it.
 func (s *trustStore) read(name string) (c consent, err error) {
 	path := filepath.Join(s.folder, name)
 	for _, at := range []string{s.folder, path} {
@@ -90,10 +90,10 @@ func (s *trustStore) read(name string) (c consent, err error) {
 			return c, err
 		}
 		if at == path && !info.Mode().IsRegular() {
-			return c, errors.New("it is not a regular file")
+			return c, fmt.Errorf("%s is not a regular file: remove it", at)
 		}
 		if info.Mode().Perm()&0o022 != 0 {
-			return c, fmt.Errorf("others may write to %s: run chmod go-w on it", at)
+			return c, fmt.Errorf("%s can be written by other users: run chmod go-w on it", at)
 		}
 	}
 	f, err := os.Open(path)
@@ -108,7 +108,7 @@ func (s *trustStore) read(name string) (c consent, err error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// write keeps a consent: the file appears whole or not at all.
+// write stores a consent atomically.
 func (s *trustStore) write(c *consent) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err

@@ -133,8 +133,8 @@ func messages(req llm.Request) []openai.ChatCompletionMessage {
 	return all
 }
 
-// response returns what was read as a response. What it says beside the text
-// and the arguments of tool calls is sanitized.
+// response converts a reply. All of it is sanitized except for the text and the
+// arguments of tool calls.
 func (c *call) response(all *completion) llm.Response {
 	res := llm.Response{Text: string(all.text), FinishReason: all.finish, Model: all.model, Usage: all.usage}
 	if !knownFinish[res.FinishReason] {

@@ -32,8 +32,8 @@ type completion struct {
 	refusal []byte // of a single choice
 	calls   []toolCall
 	usage   llm.Usage
-	choices bool    // a choice was seen
-	failure *saying // the error in the reply; nil if there is none
+	choices bool       // a choice was seen
+	failure *errorBody // the error in the reply; nil if there is none
 }
 
 // A toolCall is a tool call as it arrives.
@@ -77,7 +77,7 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 			}
 			raw, err := d.tokens.ReadValue()
 			if err == nil {
-				said := errorSaying(raw)
+				said := parseError(raw)
 				c.failure = &said
 			}
 			return err

@@ -22,8 +22,8 @@ import (
 
 // refused words a reply whose status is not a success. A 404 is looked into further.
 func (c *call) refused(ctx context.Context, res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what is missing of an error is not needed
-	said := sayingIn(body)
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
+	said := parseErrorBody(body)
 	e := c.model.fault(kindOf(res.StatusCode, said), c.sanitize(said.message))
 	e.Status = res.StatusCode
 	e.RetryAfter = retryAfter(res.Header, time.Now())
@@ -38,8 +38,8 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	return e
 }
 
-// failure is an error that stands in a reply under status 200.
-func (c *call) failure(said *saying, u llm.Usage) error {
+// failure returns the error of a reply that has status 200.
+func (c *call) failure(said *errorBody, u llm.Usage) error {
 	kind := llm.BadResponse
 	if said.status >= 400 && said.status < 600 {
 		kind = kindOf(said.status, *said)
@@ -55,20 +55,20 @@ func (c *call) failure(said *saying, u llm.Usage) error {
 	return e
 }
 
-// A saying is what the body of an error says.
-type saying struct {
+// An errorBody is the content of an error reply.
+type errorBody struct {
 	message string   // at most maxForeign bytes
 	codes   []string // its code and type
 	status  int      // a code that is a number, else 0
 }
 
-// sayingIn reads the forms that servers use: {"error": {message, type, code}},
+// parseErrorBody reads the forms that servers use: {"error": {message, type, code}},
 // {"error": "text"}, {"message": …}, {"detail": …}, HTML, plain text.
-func sayingIn(body []byte) saying {
+func parseErrorBody(body []byte) errorBody {
 	body = bytes.TrimSpace(body)
 	var d decoder
-	var outer saying
-	var inner *saying
+	var outer errorBody
+	var inner *errorBody
 	d.open(body)
 	var err error
 	if d.tokens.PeekKind() != '{' {
@@ -76,41 +76,41 @@ func sayingIn(body []byte) saying {
 	} else {
 		err = d.object(func(name []byte) error {
 			if string(name) != "error" {
-				return d.saying(&outer, name)
+				return d.errorMember(&outer, name)
 			}
 			raw, err := d.tokens.ReadValue()
 			if err == nil {
-				inner = new(errorSaying(raw))
+				inner = new(parseError(raw))
 			}
 			return err
 		})
 	}
 	switch {
 	case err != nil && bytes.HasPrefix(body, []byte("<")):
-		return saying{message: "HTML instead of JSON"}
+		return errorBody{message: "HTML instead of JSON"}
 	case err != nil:
-		return saying{message: string(body[:min(len(body), maxForeign)])}
+		return errorBody{message: string(body[:min(len(body), maxForeign)])}
 	case inner != nil:
 		return *inner
 	}
 	return outer
 }
 
-// errorSaying reads the member "error" of a reply: a text or an object. Of
-// another form nothing is known.
-func errorSaying(raw []byte) (s saying) {
+// parseError reads the member "error" of a reply, which is a text or an object. Any
+// other form returns the zero value.
+func parseError(raw []byte) (s errorBody) {
 	var d decoder
 	d.open(raw)
 	if d.tokens.PeekKind() != '{' {
 		s.message = d.words(maxForeign)
 		return s
 	}
-	_ = d.object(func(name []byte) error { return d.saying(&s, name) }) // raw is valid JSON
+	_ = d.object(func(name []byte) error { return d.errorMember(&s, name) }) // raw is valid JSON
 	return s
 }
 
-// saying takes in one member of an error.
-func (d *decoder) saying(s *saying, name []byte) error {
+// errorMember reads one member of an error.
+func (d *decoder) errorMember(s *errorBody, name []byte) error {
 	switch kind := d.tokens.PeekKind(); string(name) {
 	case "message", "detail", "msg":
 		if text := d.words(maxForeign); text != "" && (s.message == "" || string(name) == "message") {
@@ -148,7 +148,7 @@ func (d *decoder) words(n int) string {
 }
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
-func kindOf(status int, said saying) llm.Kind {
+func kindOf(status int, said errorBody) llm.Kind {
 	for _, code := range said.codes {
 		switch code {
 		case "model_not_found":
@@ -231,8 +231,8 @@ func (m *Model) unreachable(req llm.Request, err error) error {
 	return e
 }
 
-// cause returns the known condition behind an error of a connection, or nil.
-// The error itself may hold words of a server, such as those of a GOAWAY frame.
+// cause returns the known condition behind an error of a connection, or nil. The
+// error itself may quote a server, such as a GOAWAY frame.
 func cause(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno

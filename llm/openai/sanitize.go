@@ -14,9 +14,9 @@ import (
 
 const (
 	maxForeign = 600 // how much of a text of an endpoint is looked at, in bytes
-	promptEcho = 12  // this many bytes that the prompt also has are an echo of it
-	keyEcho    = 6   // and of a key
-	minSecret  = 4   // a shorter key is none: masking it would only garble the text
+	promptEcho = 12  // bytes in common with the prompt that count as an echo
+	keyEcho    = 6   // the same for a key
+	minSecret  = 4   // shorter keys are not masked, which would only garble the text
 	maxLayers  = 3   // of encodings one inside the other
 )
 
@@ -28,15 +28,15 @@ var starred = regexp.MustCompile(`\S*\*{3,}\S*`)
 
 func (c *call) sanitize(text string) string { return c.model.sanitize(c.req, text) }
 
-// sanitize returns a text that an endpoint, or anybody on the way to it, wrote:
-// messages of errors, redirects, names of models and tools, finish reasons.
-// Every such text passes here before it leaves the package.
+// sanitize cleans a text from an endpoint or a proxy: an error message, a redirect,
+// the name of a model or a tool, a finish reason. Every such text is sanitized
+// before it leaves the package.
 //
 // The result is one line of at most 300 bytes without control characters, and
 // repeats neither the key, nor a value of a header, nor a passage of the prompt:
 // as they are, percent-, HTML- or JSON-escaped, in hex or base64, in another
-// case, or split by spaces and punctuation. Echoes of fewer than 12 bytes of a
-// prompt cannot be told from chance.
+// case, or split by spaces and punctuation. Shorter echoes
+// of a prompt than 12 bytes stay, since they may be coincidence.
 func (m *Model) sanitize(req llm.Request, text string) string {
 	if text == "" {
 		return ""
@@ -89,7 +89,7 @@ type echoes struct {
 	plain []view // the same without spaces and punctuation
 }
 
-// A view is a text in another form, in small letters.
+// A view is a text in another form, in lower case.
 type view struct {
 	text string
 	from []int // where each byte of it begins in the original
@@ -230,11 +230,11 @@ func (v *view) unescaped() view {
 	return out
 }
 
-// escaped returns the control characters that stand behind a backslash as letters.
+// escaped maps the letter of a backslash escape to its control character.
 var escaped = strings.NewReplacer("n", "\n", "r", "\r", "t", "\t")
 
-// unescape returns what an escape stands for.
-func unescape(s string) (string, bool) {
+// unescape decodes one escape. ok is false if it is not valid.
+func unescape(s string) (text string, ok bool) {
 	digits := ""
 	switch {
 	case s[0] == '&':
@@ -298,7 +298,7 @@ func (v *view) decoded(run string, at, group, size int, decode func(dst []byte, 
 	return out
 }
 
-// squeezed returns the letters and digits of the view, in small letters.
+// squeezed returns the letters and digits of the view, in lower case.
 func (v *view) squeezed() view {
 	var out view
 	text := make([]byte, 0, len(v.text))
@@ -311,7 +311,7 @@ func (v *view) squeezed() view {
 	return out
 }
 
-// squeeze returns the letters and digits of a text, in small letters.
+// squeeze returns the letters and digits of a text, in lower case.
 func squeeze(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := range len(s) {
@@ -322,7 +322,7 @@ func squeeze(s string) string {
 	return string(out)
 }
 
-// letter returns a letter or digit as a small one. Bytes beyond ASCII count as letters.
+// letter returns a letter or digit in lower case. Bytes beyond ASCII count as letters.
 func letter(b byte) (byte, bool) {
 	switch {
 	case b >= 'A' && b <= 'Z':
@@ -333,7 +333,7 @@ func letter(b byte) (byte, bool) {
 	return 0, false
 }
 
-// lower returns a text with small letters of ASCII. It has the same length.
+// lower returns a text with its ASCII letters in lower case. The length stays the same.
 func lower(s string) string {
 	out := []byte(s)
 	for i, b := range out {

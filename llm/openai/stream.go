@@ -57,7 +57,7 @@ func spent(err error, u llm.Usage) error {
 // chunk adds one event to the reply, and emits the text that it brings.
 func (c *call) chunk(data []byte, s *events, all *completion, emit func(llm.Delta) error) error {
 	if s.failed {
-		said := sayingIn(data)
+		said := parseErrorBody(data)
 		return c.failure(&said, all.usage)
 	}
 	before := len(all.text)
@@ -93,7 +93,7 @@ type events struct {
 	line   []byte // the current line
 	failed bool   // the current event is of the type "error"
 	done   bool   // [DONE] was seen
-	err    error  // what ended the stream behind the current line
+	err    error  // what ended the stream after the current line
 }
 
 // next returns the data of the next event, which is valid until the next call.

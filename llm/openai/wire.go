@@ -179,7 +179,7 @@ func (c *call) unreadable(err error) error {
 	return c.bad("not JSON: " + c.sanitize(err.Error()))
 }
 
-// bad is a reply that cannot be used.
+// bad returns the error of a reply that cannot be used.
 func (c *call) bad(message string) error {
 	e := c.model.fault(llm.BadResponse, message)
 	e.Status = http.StatusOK
