@@ -36,7 +36,7 @@ bench:
 # removing old runs, and other runs meanwhile.
 bench-journal:
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
-	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume)$$' -benchtime 3x
+	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume|Read)$$' -benchtime 3x
 	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
 
 # Random runs and resumes under the race detector, for five minutes unless SOAK says otherwise.

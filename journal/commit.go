@@ -26,6 +26,7 @@ type draft struct {
 	run     *Run
 	answers [][32]byte
 	turns   []turn
+	marks   []mark
 	close   bool
 }
 
@@ -86,7 +87,7 @@ func (d *draft) add(o *order, now time.Time) error {
 			return err
 		}
 	}
-	d.answers, d.turns = append(d.answers, o.answers...), append(d.turns, o.turns...)
+	d.answers, d.turns, d.marks = append(d.answers, o.answers...), append(d.turns, o.turns...), append(d.marks, o.marks...)
 	if d.close = o.close; !o.close {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (c *commit) finish(d *draft) {
 	if r.err != nil {
 		return
 	}
-	b := &batch{run: r.row.n, lease: r.lease, at: c.now, answers: d.answers, turns: d.turns, release: d.close}
+	b := &batch{run: r.row.n, lease: r.lease, at: c.now, answers: d.answers, turns: d.turns, marks: packMarks(d.marks), release: d.close}
 	if err := r.fill(b); err != nil {
 		c.refuse(r, err)
 		return

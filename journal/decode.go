@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
 )
 
 // A decoder makes the history of lines.
@@ -15,17 +17,29 @@ type decoder struct {
 	vault  *vault
 	run    string
 	stored *Stored
+	only   []task.ID // the tasks whose lines are read; nil reads all
 }
 
 // rows takes the lines of a row.
 func (d *decoder) rows(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		kind, value := split(line)
+		if d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
+			continue
+		}
 		if err := d.line(kind, value); err != nil {
 			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
 		}
 	}
 	return nil
+}
+
+// taskKinds are the kinds of lines that are about one task.
+var taskKinds = map[string]bool{kindAsked: true, kindBegun: true, kindExchange: true, kindRejected: true, kindMessage: true}
+
+// containsID reports whether a line has one of these ids in it.
+func containsID(line []byte, ids []task.ID) bool {
+	return slices.ContainsFunc(ids, func(id task.ID) bool { return bytes.Contains(line, []byte(id)) })
 }
 
 // infos takes only the lines of a row that are an Info.

@@ -17,6 +17,12 @@ func (o Options) Pages(n int) Options {
 // Version is the version of the schema.
 var Version = version
 
+// WithoutMarks returns the parts of a row as they were before rows had marks.
+func WithoutMarks(stored []byte) (parts []byte, err error) {
+	_, parts, _, err = splitMarks(stored)
+	return parts, err
+}
+
 // Decompress returns what was compressed.
 func Decompress(text []byte) ([]byte, error) { return decompress(text) }
 

@@ -135,6 +135,32 @@ func (m *memory) page(ctx context.Context, run, after int64, _ bool) (list []lea
 	return list, nil
 }
 
+func (m *memory) marked(ctx context.Context, run int64) (list []markedRow, err error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for _, k := range m.leaves[run] {
+		list = append(list, markedRow{n: k.n, marks: k.marks, marked: true})
+	}
+	return list, nil
+}
+
+func (m *memory) leaf(ctx context.Context, n int64) (l leaf, err error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return l, err
+	}
+	defer leave()
+	for run, leaves := range m.leaves {
+		if i, found := slices.BinarySearchFunc(leaves, n, func(k kept, n int64) int { return cmp.Compare(k.n, n) }); found {
+			return leaf{n: n, run: run, lines: leaves[i].lines}, nil
+		}
+	}
+	return l, errRow
+}
+
 func (m *memory) last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {

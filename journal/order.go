@@ -13,6 +13,7 @@ type order struct {
 	parts   []part
 	answers [][32]byte
 	turns   []turn
+	marks   []mark
 	close   bool // the run ends with it
 	err     error
 	done    func(error) // called once, unless it is nil
@@ -24,7 +25,7 @@ func (o *order) add(e *event.Entry) error {
 	if err != nil {
 		return err
 	}
-	o.parts = append(o.parts, parts...)
+	o.parts, o.marks = append(o.parts, parts...), append(o.marks, marksOf(e)...)
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (event.Key{}) {
 		o.answers = append(o.answers, o.run.j.vault.mask(x.Reuse))
 	}

@@ -37,7 +37,7 @@ const maxRow = 1 << 30
 type bundle struct {
 	kept  []byte // the lines of which a History is made
 	rest  []byte
-	parts []byte // how many of the rest come next, how many kept, and so on
+	parts []byte // how many lines of the rest come next, how many of kept, and so on; marks may come first
 }
 
 // keptKinds are how lines begin of which a History is made.
@@ -80,7 +80,11 @@ func (b *bundle) unpack() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sides, side, parts := [2][]byte{rest, kept}, 0, b.parts
+	_, parts, _, err := splitMarks(b.parts)
+	if err != nil {
+		return nil, err
+	}
+	sides, side := [2][]byte{rest, kept}, 0
 	out := make([]byte, 0, len(rest)+len(kept))
 	for len(parts) > 0 {
 		count, n := binary.Uvarint(parts)

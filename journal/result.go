@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
@@ -19,18 +20,25 @@ import (
 // did not complete, if its result is not stored or is encrypted under another key,
 // or if the policy delivers nothing of it to the caller.
 func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
-	found, err := j.Find(ctx, run)
+	r, err := j.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	s, err := j.Load(ctx, found.Run)
+	ids := []task.ID{task.ID(name), task.NewID(name)}
+	s, err := j.loadTasks(ctx, r, ids...)
 	if err != nil {
 		return nil, err
+	}
+	if keyed := s.keyed(name); len(keyed) > 0 {
+		ids = append(ids, keyed...)
+		if s, err = j.loadTasks(ctx, r, ids...); err != nil {
+			return nil, err
+		}
 	}
 	no := func(why string) error {
-		return fmt.Errorf("no stored result of task %q in run %s: %s", name, found.Run, why)
+		return fmt.Errorf("no stored result of task %q in run %s: %s", name, r.id, why)
 	}
-	x := s.last(name)
+	x := s.last(ids)
 	switch {
 	case x == nil:
 		return nil, no("no task of this name completed")
@@ -73,19 +81,23 @@ func asShown(e *envelope.Envelope, shown *event.ShownResult) (*envelope.Envelope
 	return envelope.New(h, p)
 }
 
-// last returns the last exchange that completed the task with this title, key or
-// ID; nil if there is none.
-func (s *Stored) last(name string) (last *event.Exchange) {
+// keyed returns the IDs of the tasks with this key.
+func (s *Stored) keyed(name string) (ids []task.ID) {
 	folded := task.Normalize(name)
-	ids := map[task.ID]bool{task.ID(name): true}
 	for i := range s.Info.Tasks {
 		if t := &s.Info.Tasks[i]; t.Key != "" && t.Key == folded {
-			ids[t.ID] = true
+			ids = append(ids, t.ID)
 		}
 	}
+	return ids
+}
+
+// last returns the last exchange that completed one of these tasks; nil if there
+// is none.
+func (s *Stored) last(ids []task.ID) (last *event.Exchange) {
 	for i := range s.History.Log {
 		x := s.History.Log[i].Exchange
-		if x != nil && x.Part == "" && x.Completed() && (ids[x.Task] || task.Normalize(x.Title) == folded) {
+		if x != nil && x.Part == "" && x.Completed() && slices.Contains(ids, x.Task) {
 			last = x
 		}
 	}

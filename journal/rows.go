@@ -60,7 +60,7 @@ func (f *file) begin(ctx context.Context, r *runRow, b *batch) error {
 		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
 			return err
 		}
-		return addBatch(ctx, tx, tx.StmtContext(ctx, f.add), b)
+		return f.addBatch(ctx, tx, tx.StmtContext(ctx, f.add), b)
 	})
 }
 
@@ -87,7 +87,7 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 			if b.lost = is == nil || !is.same(&b.lease); b.lost {
 				continue
 			}
-			if err := addBatch(ctx, tx, add, b); err != nil {
+			if err := f.addBatch(ctx, tx, add, b); err != nil {
 				return err
 			}
 		}
@@ -102,9 +102,13 @@ const (
 )
 
 // addBatch adds what a commit brings for a run.
-func addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
+func (f *file) addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
 	if !b.empty {
-		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, b.lines.parts, b.lines.kept, b.lines.rest)
+		parts := b.lines.parts
+		if f.marks {
+			parts = markedParts(b.marks, parts)
+		}
+		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, parts, b.lines.kept, b.lines.rest)
 		if err != nil {
 			return err
 		}
@@ -210,6 +214,37 @@ func (f *file) page(ctx context.Context, run, after int64, whole bool) ([]leaf, 
 		rest = "b.rest"
 	}
 	return f.leaves(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+}
+
+func (f *file) marked(ctx context.Context, run int64) (list []markedRow, err error) {
+	rows, err := f.read.QueryContext(ctx, "select n, parts from batches where run = ? order by n", run)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var r markedRow
+		var parts []byte
+		if err := rows.Scan(&r.n, &parts); err != nil {
+			return nil, f.explain(err)
+		}
+		if r.marks, _, r.marked, err = splitMarks(parts); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, f.explain(rows.Err())
+}
+
+func (f *file) leaf(ctx context.Context, n int64) (leaf, error) {
+	list, err := f.leaves(ctx, "select b.n, b.run, '', b.parts, b.kept, b.rest from batches b where b.n = ?", n)
+	if err == nil && len(list) == 0 {
+		err = errRow // it was removed meanwhile
+	}
+	if err != nil {
+		return leaf{}, err
+	}
+	return list[0], nil
 }
 
 func (f *file) answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error) {

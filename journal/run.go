@@ -64,7 +64,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	r.encoder.lines = r.lines.Encoder()
 	now := j.o.Now()
 	r.lease = (*lease)(nil).next(j.me, now)
-	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}}
+	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}, marks: packMarks([]mark{wholeRun})}
 	if err = r.open(b); err == nil {
 		err = j.store.begin(ctx, &r.row, b)
 	}
@@ -159,7 +159,7 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	if err != nil {
 		return r.j.fail("write", err)
 	}
-	o := &order{run: r}
+	o := &order{run: r, marks: []mark{wholeRun}}
 	if o.parts, err = r.encoder.one(kindInfo, x); err != nil {
 		return r.j.fail("write", err)
 	}

@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next: the first
 // makes an empty file one of version 1. There is no way back.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -33,7 +33,7 @@ create table batches (
 	run   integer not null,
 	at    integer not null,
 	state blob not null, -- of the chain behind the lines
-	parts blob not null, -- in which order the lines stand: how many of the rest come next, how many kept, and so on
+	parts blob not null, -- the order of the lines, and the tasks that they are about; see bundle and markedParts
 	kept  blob not null, -- the lines of the history, compressed with zstd
 	rest  blob not null  -- the other lines, the same
 ) strict;
@@ -69,6 +69,13 @@ func indexAnswers(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// allowMarks changes no table: from version 3 on, the parts of a row may begin
+// with marks, which earlier programs cannot read. Existing rows stay without.
+func allowMarks(context.Context, *sql.Tx) error { return nil }
+
+// withMarks is the first version whose rows may have marks.
+const withMarks = 3
+
 // A VersionError says that a journal was written by a newer program.
 type VersionError struct{ Have, Know int }
 
@@ -77,15 +84,15 @@ func (e *VersionError) Error() string {
 }
 
 // migrate brings a file to the newest version, in one transaction. If the disk
-// has no room for the index of version 2, the file stays at version 1, which works
-// without the index, so that runs can be removed to make room.
+// has no room for that, the file stays at its version, which works without the
+// index and the marks, so that runs can be removed to make room.
 func (f *file) migrate(ctx context.Context) error {
 	is, err := identity(ctx, f.write)
 	if err != nil || is.version == version {
 		return err
 	}
 	err = migrate(ctx, f.write)
-	if is.version == 1 && errors.Is(f.explain(err), ErrFull) {
+	if is.version >= 1 && errors.Is(f.explain(err), ErrFull) {
 		f.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", f.path, "error", err)
 		return nil
 	}

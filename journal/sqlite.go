@@ -83,6 +83,7 @@ type file struct {
 	write *sql.DB // one connection; nil if it is read only
 	read  *sql.DB
 	still bool // nobody can change the file
+	marks bool // rows are written with marks
 
 	add, lent *sql.Stmt // of write
 }
@@ -213,6 +214,11 @@ func (f *file) prepare(ctx context.Context) (err error) {
 	if err := f.patiently(ctx, func() error { return f.ahead(ctx) }); err != nil {
 		return err
 	}
+	is, err := identity(ctx, f.write)
+	if err != nil {
+		return err
+	}
+	f.marks = is.version >= withMarks
 	f.keepReserve()
 	if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
 		return err

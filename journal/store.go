@@ -14,6 +14,8 @@ type store interface {
 	commit(ctx context.Context, list []*batch) error                                                     // adds, at once, all whose leases stand
 	runs(ctx context.Context, prefix string, most int) ([]row, error)                                    // whose IDs begin with prefix, newest first; at most so many, or all if most is negative
 	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error)                              // of a run, behind one; without the rest of their lines unless they are to be whole
+	marked(ctx context.Context, run int64) ([]markedRow, error)                                          // all rows of a run, in order
+	leaf(ctx context.Context, n int64) (leaf, error)                                                     // one row
 	last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error)                // the number of the last batch, the newest time of one, and the state after the last
 	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)                             // newest first, of batches with a lower number; without the rest of their lines
 	lease(ctx context.Context, run int64) (*lease, error)                                                // nil if nobody has it
@@ -58,7 +60,8 @@ type batch struct {
 	state   []byte // of the chain after them
 	answers [][32]byte
 	turns   []turn
-	release bool // the lease ends with it
+	marks   []byte // of what the lines are about
+	release bool   // the lease ends with it
 
 	lost bool // set by the store: the lease is somebody else's, and nothing was added
 }

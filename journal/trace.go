@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/prompt"
@@ -20,31 +21,88 @@ func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := &lineReader{ctx: ctx, j: j, run: r.n}
+	return j.trace(r, &lineReader{ctx: ctx, j: j, run: r.n}, trace.ReadOptions{})
+}
+
+// trace reads the lines of a run, or those about one of its tasks.
+func (j *Journal) trace(r row, lines io.Reader, o trace.ReadOptions) (*trace.Trace, error) {
 	d := &decoder{vault: j.vault, run: r.id, stored: new(Stored)}
+	alone, whole := false, false // one task is read, and the run ended, where that is not decoded
+	head := o.Head
+	o.Head = func(t *trace.Trace, only *trace.Task) {
+		if alone = only != nil; head != nil {
+			head(t, only)
+		}
+	}
 	opened := map[string][2][]prompt.Piece{}
-	t, err := trace.ReadWith(lines, trace.ReadOptions{Other: func(kind string, value json.RawMessage) error {
+	o.Other = func(kind string, value json.RawMessage) error {
 		switch kind {
 		case kindSealed:
 			return d.sealed(opened, value)
-		case kindInfo, kindBegin, kindAsked, kindBegun, kindExchange, kindRejected, kindEnd, kindMessage:
+		case kindBegin, kindEnd:
+			if whole = kind == kindEnd; alone {
+				return nil
+			}
 			return d.line(kind, value)
+		case kindInfo, kindAsked, kindBegun, kindExchange, kindRejected, kindMessage:
+			if alone {
+				return nil
+			}
+			err := d.line(kind, value)
+			if err == nil && kind == kindExchange && o.Finder != nil {
+				d.seen(o.Finder)
+			}
+			return err
 		}
 		return trace.ErrKind
-	}})
-	if err != nil {
-		return nil, j.fail("read", err)
 	}
-	for i := range t.Prompts {
-		p := &t.Prompts[i]
+	o.Prompt = func(p *trace.Prompt) {
 		if pieces, ok := opened[p.Receipt.Session]; ok {
 			p.Open(pieces[0], pieces[1])
 		}
+		delete(opened, p.Receipt.Session)
 	}
-	if d.stored.History.End != nil {
+	t, err := trace.ReadWith(lines, o)
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	if whole && alone {
+		t.SetResult(&trace.Result{Run: r.id})
+	}
+	if end := d.stored.History.End; end != nil {
 		t.SetResult(result(r.id, d.stored))
+		if o.Finder != nil {
+			o.Finder.Answer(end.Answer)
+		}
 	}
 	return t, nil
+}
+
+// Search looks for a text in the prompts and results of a run, which is named as
+// for [Journal.Find], and returns what it found and the trace without its words.
+// It holds the words of one prompt or result at a time.
+func (j *Journal) Search(ctx context.Context, run, text string) (*trace.Trace, trace.Search, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, trace.Search{}, err
+	}
+	f := trace.NewFinder(text)
+	t, err := j.trace(r, &lineReader{ctx: ctx, j: j, run: r.n}, trace.ReadOptions{Finder: f})
+	if err != nil {
+		return nil, trace.Search{}, err
+	}
+	return t, f.Search(t), nil
+}
+
+// seen looks at the exchange that was decoded last, and keeps none of its words.
+func (d *decoder) seen(f *trace.Finder) {
+	x := d.stored.History.Log[len(d.stored.History.Log)-1].Exchange
+	if x.Part == "" && x.Completed() {
+		t := trace.TaskResult{Task: trace.Task{ID: x.Task}}
+		tell(&t, x)
+		f.Result(&t)
+	}
+	x.Result, x.Shown, x.Error = nil, nil, ""
 }
 
 // sealed opens the words of a prompt, as far as the key does.

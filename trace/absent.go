@@ -1,40 +1,85 @@
 package trace
 
-import "github.com/runteam/runteam/handoff"
+import (
+	"maps"
+	"math"
+	"slices"
 
-// Absent returns what had come to be when a prompt was sent and is no source
-// of it, neither passed nor withheld, since nothing grants it: the results of
-// completed tasks, and the inputs. Of a coordinator's prompts it tells no
-// results, since they come to it in digests too.
-func (t *Trace) Absent(p *Prompt) (results []Task, inputs []Input) {
-	for _, tk := range t.Tasks {
-		end, done := t.ends[tk.ID]
-		if done && end.first < t.order[p] && p.Agent != handoff.Coordinator && tk.ID != p.Receipt.Task && !p.has(handoff.Dependency, string(tk.ID)) {
-			results = append(results, tk)
-		}
-	}
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Absent returns what existed when a prompt was sent and is no source of it,
+// neither delivered nor withheld, since nothing grants it: the inputs, and the
+// results of completed tasks, at most so many of them (0 means all), and how
+// many more there are. Coordinator prompts have no absent results, since results
+// reach the coordinator in digests too.
+func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []Input) {
 	for _, in := range t.Inputs {
 		if !p.has(handoff.Input, in.Name) {
 			inputs = append(inputs, in)
 		}
 	}
-	return results, inputs
-}
-
-// has reports whether a prompt has a source of this kind. The result of a task
-// may also come as an entry of the shared memory.
-func (p *Prompt) has(kind handoff.SourceKind, name string) bool {
-	for i := range p.Receipt.Sources {
-		d := p.Receipt.Sources[i].Decision
-		if d == nil {
-			continue
-		}
-		if d.Source.Kind == kind && d.Source.Name == name {
-			return true
-		}
-		if id, ok := resultOf(d); ok && kind == handoff.Dependency && string(id) == name {
-			return true
+	if p.Agent == handoff.Coordinator {
+		return nil, 0, inputs
+	}
+	own := maps.Clone(p.results())
+	own[p.Receipt.Task] = true
+	sent := t.order[p]
+	count, _ := slices.BinarySearch(t.completions(), sent) // that completed before
+	for id := range own {
+		if end, done := t.ends[id]; done && end.first < sent {
+			count--
 		}
 	}
-	return false
+	take := count
+	if most > 0 {
+		take = min(count, most)
+	}
+	for i := 0; len(results) < take && i < len(t.Tasks); i++ {
+		if t.completed[i] < sent && !own[t.Tasks[i].ID] {
+			results = append(results, t.Tasks[i])
+		}
+	}
+	return results, count - len(results), inputs
+}
+
+// completions returns when tasks first completed, in this order.
+func (t *Trace) completions() []int {
+	if len(t.completed) == len(t.Tasks) {
+		return t.sorted
+	}
+	t.completed, t.sorted = make([]int, len(t.Tasks)), nil
+	for i := range t.Tasks {
+		end, done := t.ends[t.Tasks[i].ID]
+		if t.completed[i] = math.MaxInt; done {
+			t.completed[i] = end.first
+			t.sorted = append(t.sorted, end.first)
+		}
+	}
+	slices.Sort(t.sorted)
+	return t.sorted
+}
+
+// has reports whether a prompt has a source of this kind and name.
+func (p *Prompt) has(kind handoff.SourceKind, name string) bool {
+	return slices.ContainsFunc(p.Receipt.Sources, func(s prompt.Source) bool {
+		return s.Decision != nil && s.Decision.Source.Kind == kind && s.Decision.Source.Name == name
+	})
+}
+
+// results returns the tasks whose results are sources of a prompt, as
+// dependencies or as entries of the shared memory.
+func (p *Prompt) results() map[task.ID]bool {
+	if p.rests != nil {
+		return p.rests
+	}
+	all := map[task.ID]bool{}
+	for i := range p.Receipt.Sources {
+		if id, ok := resultOf(p.Receipt.Sources[i].Decision); ok {
+			all[id] = true
+		}
+	}
+	return all
 }

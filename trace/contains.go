@@ -46,92 +46,62 @@ type Occurrence struct {
 // Contains returns every place where a text occurs, in the order of the run,
 // and where it comes from. It looks at each text for the exact bytes, also
 // across pieces of one part of a prompt; if there are none, without regard to
-// white space. What is withheld has no words here and is not searched.
+// white space. Withheld pieces have no words here and are not searched.
 func (t *Trace) Contains(text string) Search {
-	s := search{trace: t, needle: newNeedle(text), saw: map[task.ID]sight{}, told: map[string]bool{}, from: map[Origin]bool{}}
-	for _, st := range t.stations() {
-		if st.prompt != nil {
-			s.prompt(st.prompt)
-		} else {
-			s.result(st.result)
-		}
-	}
-	s.answer()
-	return s.out
-}
-
-// A station is a prompt or a result, in the order of the run.
-type station struct {
-	at     int
-	prompt *Prompt
-	result *TaskResult
-}
-
-func (t *Trace) stations() (list []station) {
+	f := NewFinder(text)
 	for i := range t.Prompts {
-		p := &t.Prompts[i]
-		list = append(list, station{at: t.order[p], prompt: p})
+		f.prompt(&t.Prompts[i])
 	}
 	if t.Result != nil {
 		for i := range t.Result.Tasks {
-			res := &t.Result.Tasks[i]
-			if res.Status != task.Completed {
-				continue
-			}
-			at := 2 * len(t.Events) // nobody was told when
-			if of, ok := t.ends[res.ID]; ok {
-				at = of.last
-			}
-			list = append(list, station{at: at, result: res})
+			f.Result(&t.Result.Tasks[i])
 		}
+		f.Answer(t.Result.Output)
 	}
-	slices.SortStableFunc(list, func(a, b station) int { return cmp.Compare(a.at, b.at) })
-	return list
+	return f.Search(t)
 }
 
-// A search is under way.
-type search struct {
-	trace  *Trace
-	needle needle
-	out    Search
-	saw    map[task.ID]sight // of the last prompt of each task
-	told   map[string]bool   // agents of which a prompt contained the text
-	from   map[Origin]bool
+// A Finder looks for a text in a trace while it is read, see
+// [ReadOptions].Finder, so that the texts need not be kept.
+type Finder struct {
+	needle  needle
+	prompts []sight // in the order of the trace
+	results map[task.ID]sight
+	answer  sight
 }
 
-// A sight is what a prompt says of a text.
+// A sight is what a Finder saw of one prompt, of one result or of the answer.
 type sight struct {
-	has      bool
-	withheld int
+	found    []Occurrence
+	withheld int // pieces that could not be searched
+}
+
+// NewFinder returns a Finder of a text.
+func NewFinder(text string) *Finder {
+	return &Finder{needle: newNeedle(text), results: map[task.ID]sight{}}
 }
 
 // prompt looks at both texts of a prompt.
-func (s *search) prompt(p *Prompt) {
-	before := len(s.out.Occurrences)
-	s.pieces(p, InSystem, p.System)
-	s.pieces(p, InPrompt, p.Text)
-	has, withheld := len(s.out.Occurrences) > before, p.Withheld()
-	s.out.Unsearched += withheld
-	for i := before; i < len(s.out.Occurrences); i++ {
-		s.sources(&s.out.Occurrences[i])
-	}
-	s.saw[p.Receipt.Task] = sight{has, withheld}
-	s.told[p.Agent] = s.told[p.Agent] || has
+func (f *Finder) prompt(p *Prompt) {
+	s := sight{withheld: p.Withheld()}
+	f.pieces(&s, InSystem, p.System)
+	f.pieces(&s, InPrompt, p.Text)
+	f.prompts = append(f.prompts, s)
 }
 
 // pieces looks at a text: at each stretch that has words and is for one thing.
-func (s *search) pieces(p *Prompt, where Where, pieces []prompt.Piece) {
+func (f *Finder) pieces(s *sight, where Where, pieces []prompt.Piece) {
 	for len(pieces) > 0 {
 		n := 1
 		for n < len(pieces) && pieces[n].Part == pieces[0].Part && pieces[n].Withheld == pieces[0].Withheld {
 			n++
 		}
-		s.stretch(p, where, pieces[:n])
+		f.stretch(s, where, pieces[:n])
 		pieces = pieces[n:]
 	}
 }
 
-func (s *search) stretch(p *Prompt, where Where, pieces []prompt.Piece) {
+func (f *Finder) stretch(s *sight, where Where, pieces []prompt.Piece) {
 	text := pieces[0].Words
 	if len(pieces) > 1 {
 		var b strings.Builder
@@ -141,61 +111,138 @@ func (s *search) stretch(p *Prompt, where Where, pieces []prompt.Piece) {
 		text = b.String()
 	}
 	first := int(pieces[0].Start)
-	found, loose := s.needle.in(text)
+	found, loose := f.needle.in(text)
 	for _, at := range found {
-		o := Occurrence{Where: where, Task: p.Receipt.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Start: first + at.start, End: first + at.end, Loose: loose, Part: pieces[0].Part, Prompt: p}
+		o := Occurrence{Where: where, Start: first + at.start, End: first + at.end, Loose: loose, Part: pieces[0].Part}
 		for i := range pieces {
 			if int(pieces[i].Start) < o.End && int(pieces[i].End) > o.Start && !slices.Contains(o.Sources, pieces[i].Source) {
 				o.Sources = append(o.Sources, pieces[i].Source)
 			}
 		}
+		s.found = append(s.found, o)
+	}
+}
+
+// Result looks at the result of a task. A later one of the same task takes the
+// place of one before.
+func (f *Finder) Result(res *TaskResult) {
+	var s sight
+	if withheld(res.Text) {
+		s.withheld = 1
+	} else {
+		f.text(&s, InResult, res.Text)
+		f.text(&s, InStructured, string(res.Structured))
+	}
+	f.results[res.ID] = s
+}
+
+// Answer looks at the answer of the coordinator.
+func (f *Finder) Answer(text string) {
+	if f.answer = (sight{}); withheld(text) {
+		f.answer.withheld = 1
+		return
+	}
+	f.text(&f.answer, InAnswer, text)
+}
+
+// text looks at a text that is no prompt.
+func (f *Finder) text(s *sight, where Where, text string) {
+	found, loose := f.needle.in(text)
+	for _, at := range found {
+		s.found = append(s.found, Occurrence{Where: where, Start: at.start, End: at.end, Loose: loose})
+	}
+}
+
+// A station is a prompt or a result, in the order of the run.
+type station struct {
+	at     int
+	sight  *sight
+	prompt *Prompt
+	result *TaskResult
+}
+
+func (f *Finder) stations(t *Trace) (list []station) {
+	for i := range f.prompts {
+		p := &t.Prompts[i]
+		list = append(list, station{at: t.order[p], sight: &f.prompts[i], prompt: p})
+	}
+	if t.Result != nil {
+		for i := range t.Result.Tasks {
+			res := &t.Result.Tasks[i]
+			s, seen := f.results[res.ID]
+			if res.Status != task.Completed || !seen {
+				continue
+			}
+			at := 2 * len(t.Events) // no event tells when
+			if of, ok := t.ends[res.ID]; ok {
+				at = of.last
+			}
+			list = append(list, station{at: at, sight: &s, result: res})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b station) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// Search returns what was found in a trace, which the Finder has read. The
+// occurrences and their order are those that [Trace.Contains] would return.
+func (f *Finder) Search(t *Trace) Search {
+	s := search{trace: t, saw: map[task.ID]sight{}, told: map[string]bool{}, from: map[Origin]bool{}}
+	for _, st := range f.stations(t) {
+		if st.prompt != nil {
+			s.prompt(st.prompt, st.sight)
+		} else {
+			s.result(st.result, st.sight)
+		}
+	}
+	if t.Result != nil && len(t.Result.Steps) > 0 {
+		s.add(f.answer.found, f.answer.withheld, Occurrence{Task: answering, Title: "synthesis", Agent: coordinator})
+		if len(f.answer.found) > 0 {
+			s.work(answering, "synthesis", coordinator)
+		}
+	}
+	return s.out
+}
+
+// A search is under way.
+type search struct {
+	trace *Trace
+	out   Search
+	saw   map[task.ID]sight // of the last prompt of each task
+	told  map[string]bool   // agents of which a prompt contained the text
+	from  map[Origin]bool
+}
+
+// add adds what was found in a text of a task.
+func (s *search) add(found []Occurrence, withheld int, of Occurrence) {
+	s.out.Unsearched += withheld
+	for _, o := range found {
+		o.Task, o.Title, o.Agent, o.Attempt, o.Prompt = of.Task, of.Title, of.Agent, of.Attempt, of.Prompt
 		s.out.Occurrences = append(s.out.Occurrences, o)
 	}
 }
 
-// result looks at what a task came to. Whoever wrote it is where the text
-// comes from, unless its own prompt had it.
-func (s *search) result(res *TaskResult) {
-	if withheld(res.Text) {
-		s.out.Unsearched++
-		return
-	}
+// prompt adds what was found in a prompt.
+func (s *search) prompt(p *Prompt, saw *sight) {
 	before := len(s.out.Occurrences)
-	of := Occurrence{Task: res.ID, Title: res.Title, Agent: res.Assignee}
-	s.text(of, InResult, res.Text)
-	s.text(of, InStructured, string(res.Structured))
-	if len(s.out.Occurrences) > before {
+	s.add(saw.found, saw.withheld, Occurrence{Task: p.Receipt.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Prompt: p})
+	for i := before; i < len(s.out.Occurrences); i++ {
+		s.sources(&s.out.Occurrences[i])
+	}
+	s.saw[p.Receipt.Task] = *saw
+	s.told[p.Agent] = s.told[p.Agent] || len(saw.found) > 0
+}
+
+// result adds what was found in a result. Its task is where the text comes from,
+// unless its own prompt had it.
+func (s *search) result(res *TaskResult, saw *sight) {
+	s.add(saw.found, saw.withheld, Occurrence{Task: res.ID, Title: res.Title, Agent: res.Assignee})
+	if len(saw.found) > 0 {
 		s.work(res.ID, res.Title, res.Assignee)
 	}
 }
 
-// answer looks at what the coordinator answered.
-func (s *search) answer() {
-	res := s.trace.Result
-	if res == nil || len(res.Steps) == 0 {
-		return
-	}
-	if withheld(res.Output) {
-		s.out.Unsearched++
-		return
-	}
-	before := len(s.out.Occurrences)
-	s.text(Occurrence{Task: answering, Title: "synthesis", Agent: coordinator}, InAnswer, res.Output)
-	if len(s.out.Occurrences) > before {
-		s.work(answering, "synthesis", coordinator)
-	}
-}
-
-// text looks at a text that is no prompt.
-func (s *search) text(of Occurrence, where Where, text string) {
-	found, loose := s.needle.in(text)
-	for _, at := range found {
-		of.Where, of.Start, of.End, of.Loose = where, at.start, at.end, loose
-		s.out.Occurrences = append(s.out.Occurrences, of)
-	}
-}
-
-// withheld reports a result that is above the clearance of the caller.
+// withheld reports whether a result is above the clearance of the caller.
 func withheld(text string) bool {
 	return strings.HasPrefix(text, "[withheld: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
 }

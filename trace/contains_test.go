@@ -165,7 +165,7 @@ func TestAbsentIsWhatNothingGranted(t *testing.T) {
 	file, _ := tell(t)
 	tr := read(t, file)
 	names := func(i int) (out []string) {
-		results, inputs := tr.Absent(&tr.Prompts[i])
+		results, _, inputs := tr.Absent(&tr.Prompts[i], 0)
 		for _, r := range results {
 			out = append(out, r.Title)
 		}
@@ -255,9 +255,9 @@ func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, out.String(), "not again", "the receipt stands with the prompt")
 	tr := read(t, out.Bytes())
-	results, _ := tr.Absent(&tr.Prompts[0])
+	results, _, _ := tr.Absent(&tr.Prompts[0], 0)
 	require.Empty(t, results)
-	results, _ = tr.Absent(&tr.Prompts[1])
+	results, _, _ = tr.Absent(&tr.Prompts[1], 0)
 	require.Equal(t, []task.ID{facts.ID}, []task.ID{results[0].ID})
 }
 

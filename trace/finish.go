@@ -83,9 +83,8 @@ func (t *Trace) untold() {
 	told := maps.Clone(t.ends)
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
-		for j := range p.Receipt.Sources {
-			id, ok := resultOf(p.Receipt.Sources[j].Decision)
-			if _, known := told[id]; !ok || known {
+		for id := range p.results() {
+			if _, known := told[id]; known {
 				continue
 			}
 			if of, found := t.ends[id]; !found || t.order[p] <= of.first {

@@ -28,10 +28,8 @@ func (n needle) in(text string) (found []span, loose bool) {
 	if found = every(text, n.exact); found != nil || n.words == "" {
 		return found, false
 	}
-	plain, at := squeeze(text)
-	for _, s := range every(plain, n.words) {
-		found = append(found, span{at[s.start], at[s.end-1] + 1})
-	}
+	found = every(squeeze(text), n.words)
+	unsqueeze(text, found)
 	return found, found != nil
 }
 
@@ -46,24 +44,48 @@ func every(text, part string) (found []span) {
 	}
 }
 
-// squeeze returns a text with one blank for each run of white space, and for
-// each byte of it the place in text.
-func squeeze(text string) (plain string, at []int) {
+// squeeze returns a text with one space for each run of white space.
+func squeeze(text string) string {
 	b := make([]byte, 0, len(text))
-	at = make([]int, 0, len(text))
-	blank := false
+	eachSqueezed(text, func(_ int, part string) { b = append(b, part...) })
+	return string(b)
+}
+
+// unsqueeze makes of places in a squeezed text, which are in order and do not
+// overlap, those in the text.
+func unsqueeze(text string, found []span) {
+	if len(found) == 0 {
+		return
+	}
+	at, next := 0, 0 // in the squeezed text; among the ends of found
+	eachSqueezed(text, func(from int, part string) {
+		for i := range len(part) {
+			if next < 2*len(found) && next%2 == 0 && found[next/2].start == at {
+				found[next/2].start = from + i
+				next++
+			}
+			at++
+			if next < 2*len(found) && next%2 == 1 && found[next/2].end == at {
+				found[next/2].end = from + i + 1
+				next++
+			}
+		}
+	})
+}
+
+// eachSqueezed calls f with each part of a squeezed text, and where it is from.
+func eachSqueezed(text string, f func(from int, part string)) {
+	space := false
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		switch space := unicode.IsSpace(r); {
+		switch isSpace := unicode.IsSpace(r); {
+		case !isSpace:
+			f(i, text[i:i+size])
+			space = false
 		case !space:
-			for j := range size {
-				b, at = append(b, text[i+j]), append(at, i+j)
-			}
-			blank = false
-		case !blank:
-			b, at, blank = append(b, ' '), append(at, i), true
+			f(i, " ")
+			space = true
 		}
 		i += size
 	}
-	return string(b), at
 }

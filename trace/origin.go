@@ -40,8 +40,8 @@ const (
 	answering   = task.ID(handoff.Coordinator + "/synthesis")
 )
 
-// add adds an origin, once.
-func (s *search) add(o Origin) {
+// origin adds an origin, once.
+func (s *search) origin(o Origin) {
 	same := o
 	same.Unseen = 0
 	if !s.from[same] {
@@ -52,8 +52,8 @@ func (s *search) add(o Origin) {
 
 // work adds the work of a task, which has the text, unless its prompt had it.
 func (s *search) work(id task.ID, title, agent string) {
-	if saw := s.saw[id]; !saw.has {
-		s.add(Origin{By: agent, Kind: FromTask, Name: title, Task: id, Unseen: saw.withheld})
+	if saw := s.saw[id]; len(saw.found) == 0 {
+		s.origin(Origin{By: agent, Kind: FromTask, Name: title, Task: id, Unseen: saw.withheld})
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *search) sources(o *Occurrence) {
 		case of.Producer == coordinator:
 			s.said(FromOther, coordinator, "plan")
 		default:
-			s.add(Origin{By: of.Producer, Kind: FromSpec, Name: of.Spec})
+			s.origin(Origin{By: of.Producer, Kind: FromSpec, Name: of.Spec})
 		}
 	}
 }
@@ -84,9 +84,9 @@ func (s *search) sources(o *Occurrence) {
 func (s *search) source(d *handoff.Decision) {
 	switch name := d.Source.Name; d.Source.Kind {
 	case handoff.Input:
-		s.add(Origin{By: d.From, Kind: FromInput, Name: name})
+		s.origin(Origin{By: d.From, Kind: FromInput, Name: name})
 	case handoff.Goal:
-		s.add(Origin{By: d.From, Kind: FromGoal, Name: name})
+		s.origin(Origin{By: d.From, Kind: FromGoal, Name: name})
 	case handoff.Dependency:
 		s.work(task.ID(name), s.trace.Title(task.ID(name)), d.From)
 	case handoff.Memory:
@@ -107,7 +107,7 @@ func (s *search) source(d *handoff.Decision) {
 // said adds what somebody said, unless a prompt had told it to them.
 func (s *search) said(kind Kind, by, name string) {
 	if !s.told[by] {
-		s.add(Origin{By: by, Kind: kind, Name: name})
+		s.origin(Origin{By: by, Kind: kind, Name: name})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -40,6 +41,25 @@ type ReadOptions struct {
 	// and is wrapped in what ReadWith returns, with the number of the line;
 	// ErrKind makes that a [*FormatError]. Nil takes none.
 	Other func(kind string, value json.RawMessage) error
+
+	// Prompt takes each prompt once the lines of other kinds that follow it are
+	// read, and may fill in pieces that stand in those. Nil takes none.
+	Prompt func(p *Prompt)
+
+	// Task, if not empty, is a title, a key or an id, as for [Trace.Find]. If the
+	// head of the trace has such a task, lines that are about others are left out
+	// without looking at them, but for when those tasks completed. The result is
+	// then empty. A partial trace has all that [Trace.Prompts], [Trace.Held] and
+	// [Trace.Absent] say of this task.
+	Task string
+
+	// Head, if not nil, is called once the first line is read, with what it says of
+	// the run, and with the task that is read alone; nil if all are.
+	Head func(t *Trace, only *Task)
+
+	// Finder, if not nil, looks at every prompt and result while they are read,
+	// and their words are not kept.
+	Finder *Finder
 }
 
 // Read reads a trace. It is strict: what it does not know is an error, a
@@ -51,7 +71,7 @@ func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 // ReadWith reads a trace among whose lines may be others. Several processes may
 // have written it, each going on where the one before came to.
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
-	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), o: o, trace: &Trace{index: map[task.ID]int{}}}
+	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1}
 	for {
 		more, err := in.next()
 		if err != nil {
@@ -64,6 +84,7 @@ func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 	if in.read == 0 {
 		return nil, &FormatError{1, `the file has no complete line; a trace is what "run --trace FILE" writes`}
 	}
+	in.complete()
 	return in.finish(), nil
 }
 
@@ -76,7 +97,9 @@ type reader struct {
 	trace *Trace
 	after []int           // for each prompt, how many events stand before it
 	ruled []event.Handoff // as events tell it
+	open  int             // the prompt that lines of other kinds may still belong to; -1 is none
 	parts bytes.Buffer    // of the result
+	only  []byte          // the id of the one task that is read; nil reads all
 }
 
 // next reads a line, and reports whether there may be another.
@@ -127,6 +150,12 @@ func (r *reader) readLine() (line []byte, err error) {
 
 // line takes one line.
 func (r *reader) line(text []byte) error {
+	if r.only != nil && r.unrelated(text) {
+		return nil
+	}
+	if done, err := r.known(text); done {
+		return err
+	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
 		return errors.New("it is not a JSON object")
@@ -171,7 +200,59 @@ func (r *reader) head(text json.RawMessage, members int) error {
 	for _, tk := range h.Tasks {
 		*t.task(tk.ID) = tk
 	}
+	var only *Task
+	if r.o.Task != "" {
+		if tk, err := t.Find(r.o.Task); err == nil {
+			only, r.only, t.Partial = &tk, []byte(tk.ID), true
+		}
+	}
+	if r.o.Head != nil {
+		r.o.Head(t, only)
+	}
 	return nil
+}
+
+// unrelated reports whether a line is about other tasks than the one that is
+// read, and does not say that one of them completed.
+func (r *reader) unrelated(text []byte) bool {
+	switch {
+	case bytes.HasPrefix(text, eventOpener):
+		return !bytes.Contains(text, r.only) && !bytes.Contains(text, []byte(`"task_complete"`)) && !bytes.Contains(text, []byte(`"plan_ready"`))
+	case bytes.HasPrefix(text, promptOpener), bytes.HasPrefix(text, auditOpener):
+		return !bytes.Contains(text, r.only)
+	}
+	return bytes.HasPrefix(text, partOpener)
+}
+
+// How lines begin.
+var (
+	eventOpener  = []byte(`{"event":`)
+	promptOpener = []byte(`{"prompt":`)
+	auditOpener  = []byte(`{"audit":`)
+	partOpener   = []byte(`{"part":`)
+)
+
+// known takes an event or a prompt that stands alone in its line, as it is
+// written. Any other line is left to be taken apart, which finds what is wrong
+// with it.
+func (r *reader) known(text []byte) (done bool, err error) {
+	if r.at == 1 || r.trace.Result != nil {
+		return false, nil
+	}
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	for _, k := range [...]struct {
+		opener []byte
+		take   func(json.RawMessage) error
+	}{{eventOpener, r.event}, {promptOpener, r.prompt}} {
+		value, ok := bytes.CutPrefix(text, k.opener)
+		if value, closed := bytes.CutSuffix(value, []byte("}")); ok && closed && json.Valid(value) {
+			return true, k.take(value)
+		}
+	}
+	if kind, value, ok := bytes.Cut(bytes.TrimPrefix(text, []byte(`{"`)), []byte(`":`)); ok && r.only != nil && ownKind(string(kind)) {
+		return true, r.other(string(kind), bytes.TrimSuffix(value, []byte("}")))
+	}
+	return false, nil
 }
 
 // member takes what a line says, by its kind.
@@ -218,6 +299,7 @@ func (r *reader) event(text json.RawMessage) error {
 	if err := strict(text, &w); err != nil {
 		return fmt.Errorf("its event cannot be read: %w", err)
 	}
+	r.complete()
 	e := w.event()
 	for _, p := range e.Plan {
 		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
@@ -249,10 +331,37 @@ func (r *reader) prompt(text json.RawMessage) error {
 	if err := check(&p); err != nil {
 		return err
 	}
+	r.complete()
 	r.trace.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
+	r.open = len(r.trace.Prompts)
 	r.trace.Prompts = append(r.trace.Prompts, p)
 	r.after = append(r.after, len(r.trace.Events))
 	return nil
+}
+
+// complete ends the prompt that was read last.
+func (r *reader) complete() {
+	if r.open < 0 {
+		return
+	}
+	p := &r.trace.Prompts[r.open]
+	r.open = -1
+	if r.o.Prompt != nil {
+		r.o.Prompt(p)
+	}
+	if f := r.o.Finder; f != nil {
+		f.prompt(p)
+		p.forget(len(f.prompts[len(f.prompts)-1].found) > 0)
+	}
+}
+
+// forget drops the words of a prompt, and its sources too unless they are needed.
+func (p *Prompt) forget(sources bool) {
+	lean := &prompt.Receipt{Session: p.Receipt.Session, Run: p.Receipt.Run, Task: p.Receipt.Task, Agent: p.Receipt.Agent}
+	if p.rests = p.results(); sources {
+		lean.Sources = p.Receipt.Sources
+	}
+	p.Receipt, p.System, p.Text = lean, nil, nil
 }
 
 func (r *reader) part(text json.RawMessage) error {
@@ -284,9 +393,21 @@ func (r *reader) audited(text []byte) error {
 }
 
 func (r *reader) result(text json.RawMessage) error {
+	if r.only != nil {
+		r.trace.Result = &Result{Run: r.trace.Run}
+		return nil
+	}
 	var res *Result
 	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more than is needed here
 		return errors.New("its result cannot be read")
+	}
+	if f := r.o.Finder; f != nil {
+		for i := range res.Tasks {
+			f.Result(&res.Tasks[i])
+			res.Tasks[i].Text, res.Tasks[i].Structured = "", nil
+		}
+		f.Answer(res.Output)
+		res.Output = ""
 	}
 	r.trace.SetResult(res)
 	return nil

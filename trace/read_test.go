@@ -121,7 +121,7 @@ func requireSound(t require.TestingT, tr *trace.Trace) {
 				end = piece.End
 			}
 		}
-		tr.Absent(p)
+		tr.Absent(p, 0)
 		tr.Held(p.Receipt.Task)
 	}
 	for _, o := range tr.Contains("a").Occurrences {

@@ -61,7 +61,7 @@ func (c *crashing) read() *trace.Trace {
 
 // titles tells the results that a prompt could have had.
 func titles(tr *trace.Trace, p *trace.Prompt) (out []string) {
-	results, _ := tr.Absent(p)
+	results, _, _ := tr.Absent(p, 0)
 	for _, r := range results {
 		out = append(out, r.Title)
 	}

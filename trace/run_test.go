@@ -113,7 +113,7 @@ func TestG42TraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 	require.NotEqual(t, -1, at)
 	joined := &tr.Prompts[at]
 	require.Equal(t, 1, joined.Withheld())
-	_, inputs := tr.Absent(joined)
+	_, _, inputs := tr.Absent(joined, 0)
 	require.Empty(t, inputs, "nobody said which inputs there are")
 }
 

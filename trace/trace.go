@@ -36,11 +36,15 @@ type Trace struct {
 	Handoffs []event.Handoff // every decision of the gate, in the order in which it was recorded
 	Result   *Result         // nil if the run did not come to its end, or nobody wrote it down
 	Torn     bool            // the last line was cut off, and is left out
+	Partial  bool            // only one task was read, see [ReadOptions].Task
 
 	index map[task.ID]int             // of Tasks
 	order map[*Prompt]int             // when each prompt was sent
 	ends  map[task.ID]period          // when a task completed
 	held  map[task.ID][]event.Handoff // what kept an attempt from having a prompt
+
+	completed []int // when each of Tasks first completed; set by completions
+	sorted    []int // the same in this order, of those that did
 }
 
 // A Task is a task of the run, or a step of the coordinator.
@@ -66,6 +70,8 @@ type Prompt struct {
 	Agent   string `json:"agent"`
 	Title   string `json:"title,omitempty"`   // of the task, or the coordinator's step
 	Attempt int    `json:"attempt,omitempty"` // from 1
+
+	rests map[task.ID]bool // whose results are sources; only of a prompt whose words were not kept
 }
 
 // A Result is what of the result of a run tells where texts come from.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"github.com/runteam/runteam/journal"
 )
@@ -51,7 +52,7 @@ func meant(ctx context.Context, j *journal.Journal, run string) (string, error) 
 	if run != "" {
 		return run, nil
 	}
-	list, err := j.Runs(ctx)
+	list, err := j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return "", unloaded(whyEnded(ctx, err))
 	}

@@ -21,6 +21,7 @@ type explaining struct {
 	path, task string // an empty path is the run of looking
 	contains   string
 	follow     bool // --contains was given
+	search     trace.Search
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -95,7 +96,7 @@ func (a *app) explain(cmd *cobra.Command, e *explaining) error {
 	return satisfied(a.printText(b.String()))
 }
 
-// trace returns the record: of a file, or of a run of the journal.
+// trace returns the record, of a file or of a run of the journal, as far as it is needed.
 func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 	if e.path != "" {
 		return e.read(cmd.Context(), a.stdin)
@@ -109,7 +110,7 @@ func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := j.Trace(cmd.Context(), run)
+	t, err := e.stored(cmd.Context(), j, run)
 	if e.task == "" && errors.Is(err, journal.ErrUnknownRun) && e.run != "" { // perhaps a task of the newest run
 		if newest := e.ofNewest(cmd.Context(), j); newest != nil {
 			return newest, nil
@@ -125,6 +126,18 @@ func (e *explaining) trace(cmd *cobra.Command, a *app) (*trace.Trace, error) {
 	return t, nil
 }
 
+// stored reads what is needed of a run of the journal.
+func (e *explaining) stored(ctx context.Context, j *journal.Journal, run string) (t *trace.Trace, err error) {
+	switch {
+	case e.follow:
+		t, e.search, err = j.Search(ctx, run, e.contains)
+		return t, err
+	case e.task != "":
+		return j.TraceTask(ctx, run, e.task)
+	}
+	return j.Trace(ctx, run)
+}
+
 // ofNewest takes what no run is called for a task of the newest run; nil if that
 // has none of this name.
 func (e *explaining) ofNewest(ctx context.Context, j *journal.Journal) *trace.Trace {
@@ -132,14 +145,16 @@ func (e *explaining) ofNewest(ctx context.Context, j *journal.Journal) *trace.Tr
 	if err != nil {
 		return nil
 	}
-	t, err := j.Trace(ctx, run)
+	with := *e
+	with.task = e.run
+	t, err := with.stored(ctx, j, run)
 	if err != nil {
 		return nil
 	}
-	if _, err := t.Find(e.run); err != nil {
+	if _, err := t.Find(with.task); err != nil {
 		return nil
 	}
-	e.task = e.run
+	*e = with
 	return t
 }
 
@@ -154,12 +169,19 @@ func (e *explaining) read(ctx context.Context, stdin io.Reader) (*trace.Trace, e
 		defer file.Close()
 		in = file
 	}
-	t, err := trace.Read(until{ctx, in})
+	o := trace.ReadOptions{Task: e.task}
+	if e.follow {
+		o = trace.ReadOptions{Finder: trace.NewFinder(e.contains)}
+	}
+	t, err := trace.ReadWith(until{ctx, in}, o)
 	switch {
 	case errors.Is(err, trace.ErrFormat):
 		return nil, &fault{kind: kindValidation, err: fmt.Errorf("%s: %w", e.path, err)}
 	case err != nil:
 		return nil, unread(e.path, plainly(err))
+	}
+	if e.follow {
+		e.search = o.Finder.Search(t)
 	}
 	return t, nil
 }
@@ -172,6 +194,7 @@ type explained struct {
 	Time    time.Time         `json:"time,omitzero"`
 	Whole   bool              `json:"whole"` // the run came to its end, and the trace with it
 	Torn    bool              `json:"torn,omitempty"`
+	Partial bool              `json:"partial,omitempty"` // only what is about one task was read
 	Prompts []explainedPrompt `json:"prompts"`
 	Unsent  []unsent          `json:"unsent,omitempty"`
 	Text    string            `json:"contains,omitempty"`
@@ -190,7 +213,7 @@ type unsent struct {
 
 // of says what was asked of a trace.
 func (e *explaining) of(t *trace.Trace) (*explained, error) {
-	x := &explained{File: e.path, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Prompts: []explainedPrompt{}, trace: t}
+	x := &explained{File: e.path, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []explainedPrompt{}, trace: t}
 	only := func(string) bool { return true }
 	if e.task != "" {
 		tk, err := t.Find(e.task)
@@ -201,7 +224,7 @@ func (e *explaining) of(t *trace.Trace) (*explained, error) {
 		only = func(id string) bool { return id == string(tk.ID) }
 	}
 	if e.follow {
-		x.Text, x.Search = e.contains, x.found(t.Contains(e.contains), only)
+		x.Text, x.Search = e.contains, x.found(e.search, only)
 		return x, nil
 	}
 	for i := range t.Prompts {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -328,4 +329,37 @@ func TestExplainNamesACorrectiveCall(t *testing.T) {
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
+}
+
+// Where no task is named, what was not sent with each prompt is counted: to list
+// it would take the square of the tasks.
+func TestExplainOfAllTasksCountsWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("model: m\noffline: script.yaml\nmaxConcurrency: 1\nagents: [{name: solo}]\ntasks:\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  - {title: Task %d, description: Do it., assignee: solo}\n", i)
+	}
+	dir := folder(t, map[string]string{"team.yaml": b.String(), "script.yaml": "replies: [{text: done}]"})
+	run := offlineRun(t, call{dir: dir})
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	var all, one explained
+	got := call{dir: dir, args: []string{"explain", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &all))
+	require.Len(t, all.Prompts, 30)
+	for i, p := range all.Prompts {
+		require.Len(t, p.Absent.Results, min(i, maxAbsent))
+		require.Equal(t, i, len(p.Absent.Results)+p.Absent.More)
+	}
+	last := all.Prompts[29]
+	got = call{dir: dir, args: []string{"explain", last.Title, "-o", "json"}}.run(t)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &one), got.stdout)
+	require.True(t, one.Partial)
+	require.Len(t, one.Prompts, 1)
+	require.Len(t, one.Prompts[0].Absent.Results, 29)
+	last.Absent, one.Prompts[0].Absent = absent{}, absent{}
+	require.Equal(t, last, one.Prompts[0])
+	text := call{dir: dir, args: []string{"explain"}}.run(t).stdout
+	require.Contains(t, text, " and 21 more\n")
 }

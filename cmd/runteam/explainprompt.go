@@ -51,6 +51,7 @@ type withheld struct {
 // absent is what had come to be by then and is no source of a prompt.
 type absent struct {
 	Results []trace.Task  `json:"results"`
+	More    int           `json:"moreResults,omitempty"` // that are not listed; only when no one task is explained
 	Inputs  []trace.Input `json:"inputs"`
 }
 
@@ -70,8 +71,12 @@ func (x *explained) prompt(p *trace.Prompt) explainedPrompt {
 			out.Withheld = append(out.Withheld, withheld{What: "of " + x.what(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped, Text: d.TextDropped})
 		}
 	}
-	results, inputs := x.trace.Absent(p)
-	out.Absent = absent{append([]trace.Task{}, results...), append([]trace.Input{}, inputs...)}
+	most := maxAbsent
+	if x.task != "" {
+		most = 0
+	}
+	results, more, inputs := x.trace.Absent(p, most)
+	out.Absent = absent{append([]trace.Task{}, results...), more, append([]trace.Input{}, inputs...)}
 	return out
 }
 

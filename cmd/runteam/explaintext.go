@@ -46,7 +46,12 @@ func (x *explained) status() string {
 
 // headline says what the trace is of.
 func (x *explained) headline() string {
-	text := fmt.Sprintf("%srun %s: %s, %s", prefixed(x.Name), cleanLine(x.Run), plural(len(x.trace.Prompts), "prompt"), plural(len(x.trace.Handoffs), "decision"))
+	text := prefixed(x.Name) + "run " + cleanLine(x.Run)
+	if x.Partial {
+		text += ": only what is about this task was read"
+	} else {
+		text += fmt.Sprintf(": %s, %s", plural(len(x.trace.Prompts), "prompt"), plural(len(x.trace.Handoffs), "decision"))
+	}
 	switch {
 	case x.Torn:
 		text += "; the " + x.kind() + " ends in the middle of a line"
@@ -99,8 +104,8 @@ func (p *explainedPrompt) write(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  withheld: %s\n", cleanLine(text))
 	}
-	if all := p.Absent.names(); len(all) > 0 {
-		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", listed(all, maxAbsent))
+	if all := p.Absent.names(); len(all)+p.Absent.More > 0 {
+		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", listedOf(all, maxAbsent, len(all)+p.Absent.More))
 	}
 }
 
@@ -113,7 +118,8 @@ func (p *explainedPrompt) extent() string {
 	return size(p.Bytes)
 }
 
-// maxAbsent is how much of what was not sent is named in text; JSON has all.
+// maxAbsent is how many results that were not sent are named: in text, and in
+// JSON unless one task is explained.
 const maxAbsent = 8
 
 func (b *absent) names() (all []string) {

@@ -201,9 +201,12 @@ func reason(e event.Event) string {
 func notRun(e event.Event) bool { return e.Type == event.Error && e.Root != "" }
 
 // listed names the first few of a list.
-func listed(names []string, most int) string {
+func listed(names []string, most int) string { return listedOf(names, most, len(names)) }
+
+// listedOf joins at most so many names, the first of a total, and says how many more there are.
+func listedOf(names []string, most, total int) string {
 	more := ""
-	if n := len(names) - most; n > 0 {
+	if n := total - most; n > 0 {
 		names, more = names[:most], fmt.Sprintf(" and %d more", n)
 	}
 	clean := make([]string, len(names))

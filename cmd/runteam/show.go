@@ -65,7 +65,12 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		return err
 	}
 	defer j.Close()
-	k, err := a.stored(cmd.Context(), j, s.run)
+	var k *storedRun
+	if s.task != "" {
+		k, err = a.storedTask(cmd.Context(), j, s.run, s.task)
+	} else {
+		k, err = a.stored(cmd.Context(), j, s.run)
+	}
 	if errors.Is(err, journal.ErrUnknownRun) && s.task == "" && !s.usage {
 		if newest := a.withTask(cmd.Context(), j, s.run); newest != nil {
 			k, err, s.task = newest, nil, s.run
@@ -106,11 +111,8 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 
 // withTask returns the newest run if it has a task of this name; nil if not.
 func (a *app) withTask(ctx context.Context, j *journal.Journal, name string) *storedRun {
-	k, err := a.stored(ctx, j, "")
+	k, err := a.storedTask(ctx, j, "", name)
 	if err != nil {
-		return nil
-	}
-	if _, err := k.find(name); err != nil {
 		return nil
 	}
 	return k

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -64,13 +65,54 @@ func (a *app) stored(ctx context.Context, j *journal.Journal, run string) (*stor
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	all, err := j.Runs(ctx)
+	all, err := j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
 	k := &storedRun{Summary: found, begins: shortIDs(all)[found.Run], info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
 	k.collect()
 	return k, nil
+}
+
+// storedTask reads what there is of one task of a run, and not of the others.
+func (a *app) storedTask(ctx context.Context, j *journal.Journal, run, name string) (*storedRun, error) {
+	run, err := meant(ctx, j, run)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findUncounted(ctx, j, run)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	t, err := j.TraceTask(ctx, found.Run, name)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	of, err := t.Find(name)
+	if err != nil {
+		return nil, &fault{kind: kindUsage, err: err}
+	}
+	loaded, err := j.LoadTask(ctx, found.Run, of.ID)
+	if err != nil {
+		return nil, unloaded(whyEnded(ctx, err))
+	}
+	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
+	k.collect()
+	return k, nil
+}
+
+// findUncounted finds a run as [journal.Journal.Find] does, but does not read the
+// run to count the tasks of one that did not end.
+func findUncounted(ctx context.Context, j *journal.Journal, run string) (journal.Summary, error) {
+	most := 2 // a second one makes the prefix ambiguous
+	if run == "" {
+		most = 1
+	}
+	list, err := j.Newest(ctx, run, most)
+	if err != nil || len(list) != 1 {
+		return j.Find(ctx, run)
+	}
+	return list[0], nil
 }
 
 // removed is how a task stands that the spec had when the run began and has no

@@ -44,6 +44,7 @@ func Run(t *testing.T, place func(t *testing.T) Open) {
 		{"the clock may not be set back", clock},
 		{"secrets come back with their key alone", secrets},
 		{"a trace is made of what was kept", traced},
+		{"one task is read without the others", tracedAlone},
 		{"a changed spec is kept beside the old one", updated},
 	} {
 		t.Run(clause.name, func(t *testing.T) { clause.hold(t, place(t)) })

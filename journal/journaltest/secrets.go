@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
 )
 
 // Canary stands in every text of [Secrets] that is above confidential.
@@ -177,4 +179,96 @@ func traced(t *testing.T, open Open) {
 		}
 	}
 	require.Equal(t, story.Task(0).Title, tr.Prompts[0].Title)
+}
+
+// tracedAlone reads each task of a run, of which each is in rows of its own.
+func tracedAlone(t *testing.T, open Open) {
+	j := opened(t, open, journal.Options{})
+	story := NewTeller("r1", 1)
+	info := journal.Info{Run: "r1", Name: "claims", Time: Noon}
+	for n := range 6 {
+		of := story.Task(n)
+		info.Tasks = append(info.Tasks, trace.Task{ID: of.ID, Title: of.Title, Assignee: of.Assignee})
+	}
+	r, err := j.Begin(t.Context(), info)
+	require.NoError(t, err)
+	for _, e := range story.all(6) {
+		require.NoError(t, Append(r, e))
+	}
+	closed(t, r)
+	all, err := j.Trace(t.Context(), "r1")
+	require.NoError(t, err)
+	whole, err := j.Load(t.Context(), "r1")
+	require.NoError(t, err)
+	for n := range 6 {
+		of := story.Task(n)
+		RequireTraceOf(t, j, "r1", of.ID, all)
+		one, err := j.LoadTask(t.Context(), "r1", of.ID)
+		require.NoError(t, err)
+		require.Equal(t, logOf(&whole.History, of.ID), one.History.Log)
+		require.Equal(t, whole.History.End, one.History.End)
+		require.Equal(t, whole.Info, one.Info)
+		requireResultOf(t, j, "r1", of, one)
+	}
+	_, search, err := j.Search(t.Context(), "r1", story.Task(3).Title)
+	require.NoError(t, err)
+	want := all.Contains(story.Task(3).Title)
+	require.Equal(t, want.Origins, search.Origins)
+	require.Len(t, search.Occurrences, len(want.Occurrences))
+	require.NotEmpty(t, want.Occurrences)
+}
+
+// RequireTraceOf fails unless the journal gives of one task what the whole trace
+// of its run has of it.
+func RequireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, all *trace.Trace) {
+	t.Helper()
+	one, err := j.TraceTask(t.Context(), run, string(id))
+	require.NoError(t, err)
+	require.True(t, one.Partial)
+	require.Equal(t, all.Result != nil, one.Result != nil)
+	of := func(tr *trace.Trace) (out []string) {
+		for i := range tr.Prompts {
+			if p := &tr.Prompts[i]; p.Receipt.Task == id {
+				results, more, inputs := tr.Absent(p, 0)
+				for i := range results {
+					out = append(out, results[i].Title)
+				}
+				out = append(out, fmt.Sprint(p.Text, more, inputs))
+			}
+		}
+		return append(out, fmt.Sprint(tr.Held(id)))
+	}
+	require.Greater(t, len(of(all)), 1)
+	require.Equal(t, of(all), of(one))
+}
+
+// requireResultOf fails unless the journal gives the last result of a task by its
+// title and by its ID, or says that there is none.
+func requireResultOf(t *testing.T, j *journal.Journal, run string, of *task.Task, stored *journal.Stored) {
+	var want *event.Exchange
+	for _, e := range stored.History.Log {
+		if e.Exchange != nil && e.Exchange.Part == "" && e.Exchange.Completed() {
+			want = e.Exchange
+		}
+	}
+	for _, name := range []string{of.Title, string(of.ID)} {
+		got, err := j.Result(t.Context(), run, name)
+		if want == nil || want.Missing != "" || want.Result == nil {
+			require.ErrorContains(t, err, "no stored result")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, of.ID, got.Task())
+		require.Contains(t, []envelope.ID{want.Result.ID, want.Result.ID + "/shown"}, got.ID())
+	}
+}
+
+// logOf is what a history says of one task.
+func logOf(h *event.History, id task.ID) (out []event.Entry) {
+	for _, e := range h.Log {
+		if e.Asked != nil && e.Asked.Task == id || e.Exchange != nil && e.Exchange.Task == id || e.Rejected != nil && e.Rejected.Task == id || e.Begun != nil && strings.Contains(e.Begun.Session, string(id)) {
+			out = append(out, e)
+		}
+	}
+	return out
 }

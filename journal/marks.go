@@ -1,0 +1,251 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/trace"
+)
+
+// A mark says that a row has lines about a task, so that the rows of one task are
+// found without reading all. It is a hash of the task's id, whose last bit says
+// that the task completed in the row. Marks only choose which rows are read:
+// what the lines are about is decided by the lines.
+type mark uint64
+
+// wholeRun marks a row that has lines about the run as a whole.
+const wholeRun mark = 0
+
+// markOf returns the mark of a task.
+func markOf(id task.ID, completed bool) mark {
+	h := fnv.New64a()
+	io.WriteString(h, string(id)) // a hash returns no error
+	m := mark(h.Sum64())&^1 | 2   // never wholeRun
+	if completed {
+		m |= 1
+	}
+	return m
+}
+
+// marksOf returns the marks of an entry.
+func marksOf(e *event.Entry) (list []mark) {
+	add := func(id task.ID) {
+		if id != "" {
+			list = append(list, markOf(id, false))
+		}
+	}
+	switch {
+	case e.Event != nil:
+		if len(e.Event.Plan) > 0 {
+			list = append(list, wholeRun)
+		}
+		if e.Event.Type == event.TaskComplete {
+			return append(list, markOf(e.Event.Task, true))
+		}
+		add(e.Event.Task)
+	case e.Record != nil:
+		for i := range e.Record.Handoffs {
+			add(e.Record.Handoffs[i].Task)
+		}
+		if e.Record.Prompt != nil {
+			add(e.Record.Prompt.Receipt.Task)
+		}
+	case e.Asked != nil:
+		add(e.Asked.Task)
+	case e.Begun != nil:
+		_, rest, _ := strings.Cut(e.Begun.Session, "/") // behind the run's id
+		id, rest, _ := strings.Cut(rest, "/")
+		step, _, _ := strings.Cut(rest, "/")
+		add(task.ID(id))
+		add(task.ID(id + "/" + step)) // the id of a step of the coordinator
+	case e.Exchange != nil:
+		add(e.Exchange.Task)
+	case e.Rejected != nil:
+		add(e.Rejected.Task)
+	case e.Sent != nil: // the prompts that have it tell of it
+	default:
+		list = append(list, wholeRun)
+	}
+	return list
+}
+
+// packMarks returns marks as a row has them: in order, each once.
+func packMarks(list []mark) []byte {
+	slices.Sort(list)
+	list = slices.Compact(list)
+	out := make([]byte, 0, 8*len(list))
+	for _, m := range list {
+		out = binary.BigEndian.AppendUint64(out, uint64(m))
+	}
+	return out
+}
+
+// markedParts returns the parts of a row, see [bundle], with its marks in front:
+// two counts of zero, which no order of lines begins with, the number of marks,
+// and 8 bytes for each. There they cost neither a page nor an index.
+func markedParts(marks, parts []byte) []byte {
+	out := binary.AppendUvarint([]byte{0, 0}, uint64(len(marks)/8))
+	return append(append(out, marks...), parts...)
+}
+
+// splitMarks returns the marks and the order of the lines of a row that may have
+// been written without marks.
+func splitMarks(stored []byte) (marks, parts []byte, marked bool, err error) {
+	rest, marked := bytes.CutPrefix(stored, []byte{0, 0})
+	if !marked {
+		return nil, stored, false, nil
+	}
+	count, n := binary.Uvarint(rest)
+	if n <= 0 || count > uint64(len(rest)-n)/8 {
+		return nil, nil, false, errRow
+	}
+	return rest[n : n+8*int(count)], rest[n+8*int(count):], true, nil
+}
+
+// A markedRow is a row, and what it is about.
+type markedRow struct {
+	n      int64
+	marks  []byte
+	marked bool // the row was written with marks
+}
+
+// each calls f with each mark.
+func (r *markedRow) each(f func(m mark)) {
+	for rest := r.marks; len(rest) >= 8; rest = rest[8:] {
+		f(mark(binary.BigEndian.Uint64(rest)))
+	}
+}
+
+// about reports whether a row may have lines about one of these tasks or the whole run.
+func (r *markedRow) about(tasks ...mark) (found bool) {
+	r.each(func(m mark) { found = found || m == wholeRun || slices.Contains(tasks, m&^1) })
+	return found || !r.marked
+}
+
+// TraceTask returns the record of one task of a run, as [Journal.Trace] returns
+// that of all; run is named as for [Journal.Find], and name is a title, a key or
+// an id. If the task was known when the run began, only rows about it are read,
+// see [trace.ReadOptions].Task.
+func (j *Journal) TraceTask(ctx context.Context, run, name string) (*trace.Trace, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := j.store.marked(ctx, r.n)
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	lines := &taskReader{ctx: ctx, j: j, rows: rows}
+	return j.trace(r, lines, trace.ReadOptions{Task: name, Head: lines.head})
+}
+
+// row returns the lines of a row.
+func (j *Journal) row(ctx context.Context, n int64, whole bool) ([]byte, error) {
+	l, err := j.store.leaf(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return l.read(whole)
+}
+
+// A taskReader reads the rows of a run. Once it knows the one task that is wanted,
+// it leaves out rows that are not about it, and reads of them only which tasks
+// completed.
+type taskReader struct {
+	ctx   context.Context
+	j     *Journal
+	rows  []markedRow
+	only  mark             // of the task that is wanted
+	tasks map[mark]task.ID // by the marks that say that they completed; nil until only is known
+	text  []byte
+}
+
+// head takes in which task is read alone, and which there are.
+func (r *taskReader) head(t *trace.Trace, only *trace.Task) {
+	if only == nil { // a step of the coordinator, or a task that was planned or added later
+		return
+	}
+	r.only, r.tasks = markOf(only.ID, false), make(map[mark]task.ID, len(t.Tasks))
+	for i := range t.Tasks {
+		id := t.Tasks[i].ID
+		r.tasks[markOf(id, true)] = id
+	}
+}
+
+// Read reads lines.
+func (r *taskReader) Read(p []byte) (int, error) {
+	for len(r.text) == 0 {
+		if len(r.rows) == 0 {
+			return 0, io.EOF
+		}
+		var err error
+		if row := &r.rows[0]; r.tasks == nil || row.about(r.only) {
+			r.text, err = r.j.row(r.ctx, row.n, true)
+		} else {
+			r.text = r.completions(row)
+		}
+		if r.rows = r.rows[1:]; err != nil {
+			return 0, r.j.fail("read", err)
+		}
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// completions returns an event for each task that completed in a row.
+func (r *taskReader) completions(row *markedRow) (text []byte) {
+	row.each(func(m mark) {
+		if id, known := r.tasks[m]; known {
+			name, _ := json.Marshal(id) // a string is always valid
+			text = fmt.Appendf(text, `{"event":{"type":%q,"task":%s}}`+"\n", event.TaskComplete, name)
+		}
+	})
+	return text
+}
+
+// LoadTask returns what the journal has of one task of a run, which is named as
+// for [Journal.Find]: as [Journal.Load], but the log of its history is only about
+// this task, and the payloads of no other were looked at.
+func (j *Journal) LoadTask(ctx context.Context, run string, id task.ID) (*Stored, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return j.loadTasks(ctx, r, id)
+}
+
+// loadTasks returns what the journal has of some tasks of a run; see [Journal.LoadTask].
+func (j *Journal) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
+	rows, err := j.store.marked(ctx, r.n)
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	marks := make([]mark, len(ids))
+	for i, id := range ids {
+		marks[i] = markOf(id, false)
+	}
+	d := &decoder{vault: j.vault, run: r.id, stored: &Stored{History: event.History{Mask: j.vault.mask}}, only: ids}
+	for i := range rows {
+		if !rows[i].about(marks...) {
+			continue
+		}
+		lines, err := j.row(ctx, rows[i].n, false)
+		if err == nil {
+			err = d.rows(lines)
+		}
+		if err != nil {
+			return nil, j.fail("read", err)
+		}
+	}
+	return d.stored, nil
+}
