@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -124,10 +125,34 @@ func (r *Result) writeAgents(out *jsonWriter) {
 		if last != nil {
 			out.member("structured", json.RawMessage(last.Structured))
 		}
+		writeMessages(out, tasks[name])
 		out.raw("}")
 	}
 	out.raw("}")
 	out.first = false
+}
+
+// writeMessages writes the messages of the tasks of an agent in the form of the
+// original, if there are any.
+func writeMessages(out *jsonWriter, tasks []*TaskResult) {
+	if !slices.ContainsFunc(tasks, func(t *TaskResult) bool { return t.Messages != nil }) {
+		return
+	}
+	out.key("messages")
+	out.raw("[")
+	n := 0
+	for _, t := range tasks {
+		for _, m := range t.Messages {
+			out.next(n)
+			out.raw(`{"role":`)
+			out.value(m.Role)
+			out.raw(`,"content":[{"type":"text","text":"`)
+			out.text(m.Text)
+			out.raw(`"}]}`)
+			n++
+		}
+	}
+	out.raw("]")
 }
 
 type wireTask struct {

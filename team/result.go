@@ -98,6 +98,10 @@ type TaskResult struct {
 	Repeated    bool               // of a [Replay]: its prompt is that of the run, also if the answer could not be taken any more
 	Envelope    *envelope.Envelope // nil unless the task completed
 	Receipts    []*prompt.Receipt  // of each attempt, in order
+
+	// Messages are the conversation of the agent with its model, for a caller who
+	// kept it and wants it in the JSON form; a run does not set it. See [Recorder].
+	Messages []llm.Message
 }
 
 // A Step is one prompt to the coordinator and what came of it.

@@ -145,9 +145,6 @@ func (a *app) completionCommand(root *cobra.Command) {
 
 // prepare settles what holds for every command, before it runs.
 func (a *app) prepare(cmd *cobra.Command, _ []string) error {
-	if err := refusedFlags(cmd); err != nil {
-		return err
-	}
 	if err := a.settings.settle(cmd, a.lookup); err != nil {
 		return err
 	}
@@ -231,25 +228,4 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 		return usageError("%s takes one SPEC, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
 	}
 	return nil
-}
-
-// refuse adds a flag that is known by name and does not exist yet, so that
-// its error can say why.
-func refuse(cmd *cobra.Command, name, why string) {
-	cmd.Flags().String(name, "", why)
-	f := cmd.Flags().Lookup(name)
-	f.Hidden = true
-	f.Annotations = map[string][]string{refusal: {why}}
-}
-
-const refusal = "runteam_refused"
-
-// refusedFlags returns an error if a flag is set that only exists to be refused.
-func refusedFlags(cmd *cobra.Command) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if why := f.Annotations[refusal]; len(why) > 0 && err == nil {
-			err = usageError("--%s %s", f.Name, why[0])
-		}
-	})
-	return err
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// keepsNoMessages is why a flag of the original is refused.
-const keepsNoMessages = "is refused: the result has no messages of agents with their models; runteam explain shows the prompts of a run, runteam show what came of them"
-
 // job is one run, as flags ask for it.
 type job struct {
 	source
@@ -35,6 +32,9 @@ type job struct {
 	journal     journaling
 	reuse       reusing
 	again       *resumption // nil for a new run
+
+	includeMessages bool
+	conversation    *conversation // nil unless the result includes messages
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -62,8 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 	j.goalFlags(cmd)
 	j.mergeFlags(cmd)
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{originalForm: {"true"}}
-	refuse(cmd, "include-messages", keepsNoMessages)
-	cmd.Flags().Lookup("include-messages").NoOptDefVal = "true"
+	j.messagesFlag(cmd)
 	return cmd
 }
 
@@ -90,8 +89,7 @@ func (a *app) taskCommand() *cobra.Command {
 	j.flags(cmd, a)
 	cmd.Flags().StringVar(&j.path, "file", "", "the tasks `FILE` (required)")
 	j.mergeFlags(cmd)
-	refuse(cmd, "include-messages", keepsNoMessages)
-	cmd.Flags().Lookup("include-messages").NoOptDefVal = "true"
+	j.messagesFlag(cmd)
 	return cmd
 }
 
@@ -113,6 +111,11 @@ func (j *job) flags(cmd *cobra.Command, a *app) {
 	offers.inputFlag(cmd)
 }
 
+// messagesFlag adds a flag of the original.
+func (j *job) messagesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and the answers of each agent to agentResults, as far as you may see them")
+}
+
 // viewFlags adds the flags of what is shown, and of how much runs at once.
 func (j *job) viewFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -130,6 +133,8 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.concurrency < 1:
 		return usageError("--max-concurrency %d: write 1 or more", j.concurrency)
+	case j.includeMessages && !a.settings.json():
+		return usageError("--include-messages adds to the JSON of the result: add -o json")
 	case changed("audit-key") && j.journal.none && !changed("trace"):
 		return usageError("--audit-key needs --trace or a journal")
 	case changed("audit-key") && j.trace.keyFile == "":
@@ -203,6 +208,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 		return file.Locate(err)
 	}
 	r.kept = errors.Join(rec.keep(), kept.end(r.Recorded()))
+	j.conversation.end(r.Result) // the trace has the prompts already
 	r.Audit = kept.chained()
 	r.told.end(r.Result)
 	return a.report(j, r, rec, kept)
@@ -221,7 +227,12 @@ type finished struct {
 // runSpec carries a spec to its end: its goal, or its tasks.
 func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, kept *keeper) (out finished, err error) {
 	o := j.options(file)
-	o.Recorder = kept.recorder()
+	if j.includeMessages {
+		j.conversation = &conversation{}
+	}
+	if rec := j.conversation.recorder(kept.recorder()); rec != nil {
+		o.Recorder = rec
+	}
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
 		o.Subscribers = out.told.watched(append(watch, kept.watch()...))

@@ -76,8 +76,6 @@ func TestUsageErrors(t *testing.T) {
 		{"run --goal - --coordinator -", "asked for by --coordinator and --goal"},
 		{"task --file team.yaml --goal x", "unknown flag: --goal"},
 		{"init a b", "one DIR, not 2"},
-		{"run --include-messages", "has no messages of agents with their models"},
-		{"task --file team.yaml --include-messages", "has no messages of agents with their models"},
 		{"run a.yaml b.yaml", "one SPEC, not 2"},
 		{"task", "--file is required"},
 		{"task tasks.json", "write --file tasks.json"},
@@ -150,7 +148,6 @@ func TestHelpAndVersion(t *testing.T) {
 		got := call{args: args}.run(t)
 		require.Equal(t, statusOK, got.status)
 		require.Contains(t, got.stdout, "Usage:")
-		require.NotContains(t, got.stdout, "include-messages", "what is refused is not offered")
 		require.Empty(t, got.stderr)
 	}
 	require.Equal(t, call{args: []string{"version"}}.run(t), call{args: []string{"--version"}}.run(t))
