@@ -429,18 +429,19 @@ func (k *keeper) text(ctx context.Context, res *team.Result) (string, error) {
 		return "", err
 	}
 	tr.Result = nil
-	text := k.file.String() + encoded(tr.Prompts) + "\n" + encoded(tr.Events)
+	var text strings.Builder
+	text.WriteString(k.file.String() + encoded(tr.Prompts) + "\n" + encoded(tr.Events))
 	for i := range tr.Handoffs {
-		text += "\n" + encoded(tr.Handoffs[i])
+		text.WriteString("\n" + encoded(tr.Handoffs[i]))
 	}
 	for i := range stored.History.Log {
 		e := &stored.History.Log[i]
-		text += "\n" + encoded([]any{e.Asked, e.Begun, e.Exchange})
+		text.WriteString("\n" + encoded([]any{e.Asked, e.Begun, e.Exchange}))
 		if x := e.Exchange; x != nil && x.Result != nil {
-			text += encoded(x.Result.Classification)
+			text.WriteString(encoded(x.Result.Classification))
 		}
 	}
-	lines := strings.Split(unequal.ReplaceAllString(text, ""), "\n")
+	lines := strings.Split(unequal.ReplaceAllString(text.String(), ""), "\n")
 	slices.Sort(lines) // where events stand among the rest depends on time
 	return strings.Join(lines, "\n"), nil
 }

@@ -3,6 +3,7 @@ package team_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -276,9 +277,7 @@ func TestMessagesOfAgentsSurviveAnInterruption(t *testing.T) {
 			require.Empty(t, res.Warnings)
 			require.Equal(t, want.Output, res.Output, "after %d commits", n)
 			got := wrote(past)
-			for title, ids := range wrote(after.history(after.len())) {
-				got[title] = ids
-			}
+			maps.Copy(got, wrote(after.history(after.len())))
 			require.Equal(t, told, got, "after %d commits", n)
 			for title, times := range c.count() {
 				require.Equal(t, 1, times, title)

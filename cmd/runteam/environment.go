@@ -140,10 +140,11 @@ func (s *source) addConsentHints(err error) error {
 
 // consentHint says how to allow a variable to go where a spec sends it.
 func (s *source) consentHint(use spec.EnvUse) string {
-	trust := "runteam trust"
+	var trust strings.Builder
+	trust.WriteString("runteam trust")
 	for _, arg := range []struct{ flag, path string }{{"", s.path}, {" --team", s.team}, {" --orchestrator", s.orchestrator}, {" --coordinator", s.coordinator}, {" --env-file", s.environment.file}} {
 		if arg.path != "" {
-			trust += arg.flag + " " + shellWord(arg.path)
+			trust.WriteString(arg.flag + " " + shellWord(arg.path))
 		}
 	}
 	var hint string
@@ -157,9 +158,9 @@ func (s *source) consentHint(use spec.EnvUse) string {
 	case s.path == "-" || len(s.stored) > 0:
 		return hint
 	case hint == "":
-		return "run: " + trust
+		return "run: " + trust.String()
 	}
-	return hint + ", or run: " + trust
+	return hint + ", or run: " + trust.String()
 }
 
 // expandable matches a text in which a shell expands variables inside of double

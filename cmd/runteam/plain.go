@@ -27,16 +27,17 @@ type plain struct {
 
 // doneOf is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
 func doneOf(o event.Outcomes, of string) string {
-	text := fmt.Sprintf("%s of %s done", number(o.Completed), of)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%s of %s done", number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
 	}{{o.Failed, "failed"}, {o.Cancelled, "cancelled"}, {o.NotRun, "not run"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %s %s", number(part.n), part.word)
+			text.WriteString(fmt.Sprintf(", %s %s", number(part.n), part.word))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func newPlain(plan *team.Plan, w io.Writer, start time.Time) *plain {
