@@ -242,8 +242,11 @@ func TestCorrectionOfASecret(t *testing.T) {
 	a := &audience{}
 	o := a.options()
 	o.Journal = journal
+	var mu sync.Mutex // guards shown
 	var shown strings.Builder
 	o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if r.Prompt != nil {
 			shown.WriteString(words(r.Prompt.Text) + words(r.Prompt.System))
 		}
