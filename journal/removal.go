@@ -49,16 +49,16 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 }
 
 // yield follows a transaction that succeeded. It leaves the file to other
-// processes for as long as the transaction kept it from them, or for a quarter of
-// that if no other process has a run.
+// processes for six times as long as the transaction took, or for a quarter of the
+// time that it took if no other process has a run.
 func (m *removal) yield(ctx context.Context, began time.Time) error {
 	if m.careful() {
 		m.f.checkpoint(ctx)
 		m.most *= 2
 	}
-	rest := min(time.Since(began), 5*removalTime)
+	rest := min(6*time.Since(began), 30*removalTime)
 	if !m.others {
-		rest /= 4
+		rest /= 24
 	}
 	return wait(ctx, rest)
 }
