@@ -226,7 +226,7 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 		defer cancel()
 		res, err := m.Call(ctx, req, emit)
 		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
-			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens"}
+			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
 		}
 		return res, err
 	})

@@ -45,7 +45,7 @@ func paid(ctx context.Context, m llm.Model) llm.Model {
 		if err != nil {
 			return llm.Response{}, err
 		}
-		took, counted := llm.Usage{}, false
+		took, counted := expected, false // if the model panics
 		defer func() { settle(took, counted) }()
 		res, err := m.Call(context.WithValue(ctx, budgetKey{}, nil), req, emit) // what a model does inside is paid with this call
 		took, counted = taken(expected, res, err)
@@ -70,8 +70,11 @@ func estimate(req llm.Request) llm.Usage {
 // tokens returns how many tokens so many bytes are taken for, rounded up.
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// taken returns what a call took. A reply that nobody counted is measured; a
-// call that broke off was read by the model, and one that was refused was not.
+// taken returns what a call took. A reply that nobody counted is measured. A
+// failed call takes at least what is certain, so that an endpoint which misbehaves
+// does not get around the budget: a reply that came and cannot be used takes what
+// was reserved, a call that broke off or came back empty takes the prompt. Only a
+// call that was refused, or did not get there, takes nothing.
 func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
 	if err == nil {
 		if res.Usage != (llm.Usage{}) {
@@ -79,12 +82,20 @@ func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, cou
 		}
 		return llm.Usage{InputTokens: expected.InputTokens, OutputTokens: tokens(len(res.Text))}, false
 	}
+	least := llm.Usage{InputTokens: expected.InputTokens}
 	failed, ok := errors.AsType[*llm.Error](err)
-	switch {
-	case ok && failed.Usage != (llm.Usage{}):
-		return failed.Usage, true
-	case !ok, failed.Kind == llm.Cut, failed.Kind == llm.Timeout, failed.Kind == llm.TooLarge:
-		return llm.Usage{InputTokens: expected.InputTokens}, false
+	if !ok {
+		return least, false
 	}
-	return llm.Usage{}, false
+	switch failed.Kind {
+	case llm.BadResponse, llm.TooLarge:
+		least = expected
+	case llm.Cut, llm.Timeout, llm.Empty:
+	default:
+		least = llm.Usage{}
+	}
+	return llm.Usage{
+		InputTokens:  max(least.InputTokens, failed.Usage.InputTokens),
+		OutputTokens: max(least.OutputTokens, failed.Usage.OutputTokens),
+	}, failed.Usage != (llm.Usage{})
 }

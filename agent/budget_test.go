@@ -54,6 +54,32 @@ func TestEachCallIsPaid(t *testing.T) {
 			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Cut, Usage: answered} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{answered, answered}, []bool{true, true}},
+		{"an unusable reply costs what was reserved", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.BadResponse} },
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8, OutputTokens: 50}, answered}, []bool{false, true}},
+		{"an unusable reply costs what was counted if that is more", []func() (llm.Response, error){
+			func() (llm.Response, error) {
+				return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Usage: llm.Usage{InputTokens: 1, OutputTokens: 900}}
+			},
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8, OutputTokens: 900}, answered}, []bool{true, true}},
+		{"a count below zero costs what was reserved", []func() (llm.Response, error){
+			func() (llm.Response, error) {
+				return llm.Response{Usage: llm.Usage{InputTokens: 3, OutputTokens: -9}}, nil
+			},
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8, OutputTokens: 50}, answered}, []bool{true, true}},
+		{"a count below zero beside an error is none", []func() (llm.Response, error){
+			func() (llm.Response, error) {
+				return llm.Response{}, &llm.Error{Kind: llm.Cut, Usage: llm.Usage{InputTokens: -9, OutputTokens: 1}}
+			},
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8, OutputTokens: 1}, answered}, []bool{true, true}},
+		{"an empty reply was read", []func() (llm.Response, error){
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Empty} },
+			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
+		}, []llm.Usage{{InputTokens: 8}, answered}, []bool{false, true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // waits between calls
@@ -73,6 +99,29 @@ func TestEachCallIsPaid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A reply above the size limit is not asked for again, and costs what was reserved.
+func TestAnOversizedReplyIsPaid(t *testing.T) {
+	t.Parallel()
+	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{}, &llm.Error{Kind: llm.TooLarge}
+	})
+	b := &till{}
+	_, err := agent.New(m, agent.Options{MaxTokens: 50}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+	require.Error(t, err)
+	require.Equal(t, []llm.Usage{{InputTokens: 8, OutputTokens: 50}}, b.took)
+}
+
+// What an agent reports is never below zero, whatever its endpoint counts.
+func TestUsageOfFailedCallsIsNotNegative(t *testing.T) {
+	t.Parallel()
+	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{}, &llm.Error{Kind: llm.TooLarge, Usage: llm.Usage{InputTokens: -9, OutputTokens: 4}}
+	})
+	reply, err := agent.New(m, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+	require.Error(t, err)
+	require.Equal(t, llm.Usage{OutputTokens: 4}, reply.Usage)
 }
 
 func TestARefusedCallIsNotMade(t *testing.T) {

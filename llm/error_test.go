@@ -139,6 +139,7 @@ func TestUsage(t *testing.T) {
 	data, err := json.Marshal(sum)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"input_tokens": 11, "output_tokens": 22}`, string(data))
+	require.Equal(t, llm.Usage{InputTokens: 1, OutputTokens: 2}, llm.Usage{InputTokens: 1, OutputTokens: -2}.Add(llm.Usage{InputTokens: -10, OutputTokens: 2}), "a count below zero is none")
 }
 
 func TestOneLineCutsOnARune(t *testing.T) {

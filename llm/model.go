@@ -118,14 +118,15 @@ type Usage struct {
 	OutputTokens int `json:"output_tokens"`
 }
 
-// Add returns the sum of u and v.
+// Add returns the sum of u and v. A count below zero counts as zero.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{InputTokens: addTokens(u.InputTokens, v.InputTokens), OutputTokens: addTokens(u.OutputTokens, v.OutputTokens)}
 }
 
 // addTokens adds two counts. A sum that would overflow is the largest count.
 func addTokens(a, b int) int {
-	if a > 0 && b > math.MaxInt-a {
+	a, b = max(a, 0), max(b, 0)
+	if b > math.MaxInt-a {
 		return math.MaxInt
 	}
 	return a + b

@@ -104,7 +104,7 @@ type purse struct {
 	who    payer
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
-	counted int        // tokens that endpoints counted, and that the agent will report
+	counted int        // paid tokens of calls that endpoints counted: the agent reports them too, so they are not paid again
 	empty   bool       // a call was not made
 	over    bool       // the exchange has ended; what an agent left behind tells nothing
 }

@@ -136,7 +136,9 @@ func TestBudgetOfAnotherRunEndsNothing(t *testing.T) {
 	require.Equal(t, []task.Status{task.Failed, task.Completed}, statuses(res))
 }
 
-// Whoever counts tokens may be mistaken, and nothing becomes cheaper by it.
+// An endpoint that counts tokens wrongly makes nothing cheaper. Counts below zero are
+// refused; each refused call costs at least its reservation, so the budget ends the
+// run after as many calls as fit into it.
 func TestBudgetIsNotMovedByAbsurdNumbers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -147,19 +149,23 @@ func TestBudgetIsNotMovedByAbsurdNumbers(t *testing.T) {
 		calls   int
 	}{
 		{"a bound on replies that overflows", math.MaxInt, 10, 500, 500, 0},
+		{"counts below zero", 100, 300, -5000, 500, 1},
+		{"nothing but counts below zero", 100, 300, -5000, -5000, 2},
 		{"counts that overflow", 100, 300, math.MaxInt, math.MaxInt, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			calls := 0
-			m := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
-				calls++
-				return takes(tt.in, tt.out)(ctx, r, emit)
+			synctest.Test(t, func(t *testing.T) { // waits between calls
+				calls := 0
+				m := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+					calls++
+					return takes(tt.in, tt.out)(ctx, r, emit)
+				})
+				tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: tt.bound})})
+				res := run(t, tm, &team.RunOptions{MaxTokenBudget: tt.budget, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
+				require.Equal(t, tt.calls, calls)
+				require.Equal(t, team.StatusBudget, res.Status)
 			})
-			tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: tt.bound})})
-			res := run(t, tm, &team.RunOptions{MaxTokenBudget: tt.budget, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
-			require.Equal(t, tt.calls, calls)
-			require.Equal(t, team.StatusBudget, res.Status)
 		})
 	}
 }
