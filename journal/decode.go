@@ -24,9 +24,6 @@ type decoder struct {
 func (d *decoder) rows(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		kind, value := split(line)
-		if d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
-			continue
-		}
 		if err := d.line(kind, value); err != nil {
 			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
 		}
@@ -72,6 +69,9 @@ func split(line []byte) (kind string, value []byte) {
 
 // line takes a line that tells of the history; others are not looked at.
 func (d *decoder) line(kind string, value []byte) error {
+	if d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
+		return nil
+	}
 	h := &d.stored.History
 	switch kind {
 	case kindInfo:

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -136,16 +134,70 @@ func (r *markedRow) about(tasks ...mark) (found bool) {
 // an id. If the task was known when the run began, only rows about it are read,
 // see [trace.ReadOptions].Task.
 func (j *Journal) TraceTask(ctx context.Context, run, name string) (*trace.Trace, error) {
+	t, _, err := j.readTask(ctx, run, name, false)
+	return t, err
+}
+
+// LoadTask returns the record of one task of a run, as [Journal.TraceTask] does,
+// and what [Journal.Load] returns. If the task was known when the run began, the
+// log of the history is only about this task, and the payloads of no other were
+// looked at.
+func (j *Journal) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
+	return j.readTask(ctx, run, name, true)
+}
+
+// readTask reads one task of a run, with its history or without.
+func (j *Journal) readTask(ctx context.Context, run, name string, history bool) (*trace.Trace, *Stored, error) {
 	r, err := j.find(ctx, run)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows, err := j.store.marked(ctx, r.n)
 	if err != nil {
-		return nil, j.fail("read", err)
+		return nil, nil, j.fail("read", err)
 	}
-	lines := &taskReader{ctx: ctx, j: j, rows: rows}
-	return j.trace(r, lines, trace.ReadOptions{Task: name, Head: lines.head})
+	var d decoder
+	var about mark             // the task
+	var tasks map[mark]task.ID // by the marks that say that they completed; nil if all rows are read
+	head := func(t *trace.Trace, only *trace.Task) {
+		if only == nil { // a step of the coordinator, or a task that was planned or added later
+			return
+		}
+		about, tasks = markOf(only.ID, false), make(map[mark]task.ID, len(t.Tasks))
+		for i := range t.Tasks {
+			id := t.Tasks[i].ID
+			tasks[markOf(id, true)] = id
+		}
+		if history {
+			d.only = []task.ID{only.ID}
+		}
+	}
+	t, err := j.trace(r, &d, trace.ReadOptions{Task: name, Head: head}, func(in *trace.Reader) error {
+		for i := range rows {
+			if tasks != nil && !rows[i].about(about) {
+				rows[i].completed(tasks, in)
+				continue
+			}
+			lines, err := j.row(ctx, rows[i].n, true)
+			if err == nil {
+				err = takeLines(in, lines)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t, d.stored, err
+}
+
+// completed tells a reader which tasks completed in a row that it does not read.
+func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
+	r.each(func(m mark) {
+		if id, known := tasks[m]; known {
+			in.Completed(id)
+		}
+	})
 }
 
 // row returns the lines of a row.
@@ -157,74 +209,8 @@ func (j *Journal) row(ctx context.Context, n int64, whole bool) ([]byte, error) 
 	return l.read(whole)
 }
 
-// A taskReader reads the rows of a run. Once it knows the one task that is wanted,
-// it leaves out rows that are not about it, and reads of them only which tasks
-// completed.
-type taskReader struct {
-	ctx   context.Context
-	j     *Journal
-	rows  []markedRow
-	only  mark             // of the task that is wanted
-	tasks map[mark]task.ID // by the marks that say that they completed; nil until only is known
-	text  []byte
-}
-
-// head takes in which task is read alone, and which there are.
-func (r *taskReader) head(t *trace.Trace, only *trace.Task) {
-	if only == nil { // a step of the coordinator, or a task that was planned or added later
-		return
-	}
-	r.only, r.tasks = markOf(only.ID, false), make(map[mark]task.ID, len(t.Tasks))
-	for i := range t.Tasks {
-		id := t.Tasks[i].ID
-		r.tasks[markOf(id, true)] = id
-	}
-}
-
-// Read reads lines.
-func (r *taskReader) Read(p []byte) (int, error) {
-	for len(r.text) == 0 {
-		if len(r.rows) == 0 {
-			return 0, io.EOF
-		}
-		var err error
-		if row := &r.rows[0]; r.tasks == nil || row.about(r.only) {
-			r.text, err = r.j.row(r.ctx, row.n, true)
-		} else {
-			r.text = r.completions(row)
-		}
-		if r.rows = r.rows[1:]; err != nil {
-			return 0, r.j.fail("read", err)
-		}
-	}
-	n := copy(p, r.text)
-	r.text = r.text[n:]
-	return n, nil
-}
-
-// completions returns an event for each task that completed in a row.
-func (r *taskReader) completions(row *markedRow) (text []byte) {
-	row.each(func(m mark) {
-		if id, known := r.tasks[m]; known {
-			name, _ := json.Marshal(id) // a string is always valid
-			text = fmt.Appendf(text, `{"event":{"type":%q,"task":%s}}`+"\n", event.TaskComplete, name)
-		}
-	})
-	return text
-}
-
-// LoadTask returns what the journal has of one task of a run, which is named as
-// for [Journal.Find]: as [Journal.Load], but the log of its history is only about
-// this task, and the payloads of no other were looked at.
-func (j *Journal) LoadTask(ctx context.Context, run string, id task.ID) (*Stored, error) {
-	r, err := j.find(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	return j.loadTasks(ctx, r, id)
-}
-
-// loadTasks returns what the journal has of some tasks of a run; see [Journal.LoadTask].
+// loadTasks returns what the journal has of some tasks of a run:
+// the log of the history is only about these, and the payloads of no other were looked at.
 func (j *Journal) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
 	rows, err := j.store.marked(ctx, r.n)
 	if err != nil {

@@ -142,7 +142,7 @@ func BenchmarkRead(b *testing.B) {
 	}{
 		{"all", func() error { _, err := j.Trace(b.Context(), "r1"); return err }},
 		{"one task", func() error { _, err := j.TraceTask(b.Context(), "r1", "task 5000"); return err }},
-		{"its exchanges", func() error { _, err := j.LoadTask(b.Context(), "r1", task.NewID("task 5000")); return err }},
+		{"one task with its history", func() error { _, _, err := j.LoadTask(b.Context(), "r1", "task 5000"); return err }},
 		{"search", func() error { _, _, err := j.Search(b.Context(), "r1", "task 5000"); return err }},
 	} {
 		b.Run(read.name, func(b *testing.B) {

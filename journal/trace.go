@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,18 +22,49 @@ func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.trace(r, &lineReader{ctx: ctx, j: j, run: r.n}, trace.ReadOptions{})
+	return j.trace(r, &decoder{}, trace.ReadOptions{}, j.everyLine(ctx, r))
 }
 
-// trace reads the lines of a run, or those about one of its tasks.
-func (j *Journal) trace(r row, lines io.Reader, o trace.ReadOptions) (*trace.Trace, error) {
-	d := &decoder{vault: j.vault, run: r.id, stored: new(Stored)}
-	alone, whole := false, false // one task is read, and the run ended, where that is not decoded
+// everyLine returns a function that reads every line of a run.
+func (j *Journal) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
+	return func(in *trace.Reader) error {
+		rows := &lineReader{ctx: ctx, j: j, run: r.n}
+		for {
+			if err := rows.next(); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if err := takeLines(in, rows.text); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// takeLines hands lines to a reader.
+func takeLines(in *trace.Reader, lines []byte) error {
+	for line := range bytes.Lines(lines) {
+		if err := in.Line(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trace returns the record of a run that read reads. The decoder takes the lines
+// of the history; of a run of which one task is read alone, only if its field only
+// is set by then.
+func (j *Journal) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
+	d.vault, d.run, d.stored = j.vault, r.id, &Stored{History: event.History{Mask: j.vault.mask}}
+	skip, alone, whole := false, false, false // the history is not wanted; one task is read; the run ended
 	head := o.Head
 	o.Head = func(t *trace.Trace, only *trace.Task) {
-		if alone = only != nil; head != nil {
+		if head != nil {
 			head(t, only)
 		}
+		alone = only != nil
+		skip = alone && d.only == nil
 	}
 	opened := map[string][2][]prompt.Piece{}
 	o.Other = func(kind string, value json.RawMessage) error {
@@ -40,21 +72,19 @@ func (j *Journal) trace(r row, lines io.Reader, o trace.ReadOptions) (*trace.Tra
 		case kindSealed:
 			return d.sealed(opened, value)
 		case kindBegin, kindEnd:
-			if whole = kind == kindEnd; alone {
-				return nil
-			}
-			return d.line(kind, value)
+			whole = kind == kindEnd
 		case kindInfo, kindAsked, kindBegun, kindExchange, kindRejected, kindMessage:
-			if alone {
-				return nil
-			}
-			err := d.line(kind, value)
-			if err == nil && kind == kindExchange && o.Finder != nil {
-				d.seen(o.Finder)
-			}
-			return err
+		default:
+			return trace.ErrKind
 		}
-		return trace.ErrKind
+		if skip {
+			return nil
+		}
+		err := d.line(kind, value)
+		if err == nil && kind == kindExchange && o.Finder != nil {
+			d.seen(o.Finder)
+		}
+		return err
 	}
 	o.Prompt = func(p *trace.Prompt) {
 		if pieces, ok := opened[p.Receipt.Session]; ok {
@@ -62,14 +92,18 @@ func (j *Journal) trace(r row, lines io.Reader, o trace.ReadOptions) (*trace.Tra
 		}
 		delete(opened, p.Receipt.Session)
 	}
-	t, err := trace.ReadWith(lines, o)
+	in := trace.NewReader(o)
+	if err := read(in); err != nil {
+		return nil, j.fail("read", err)
+	}
+	t, err := in.Trace()
 	if err != nil {
 		return nil, j.fail("read", err)
 	}
-	if whole && alone {
+	switch end := d.stored.History.End; {
+	case alone && whole:
 		t.SetResult(&trace.Result{Run: r.id})
-	}
-	if end := d.stored.History.End; end != nil {
+	case !alone && end != nil:
 		t.SetResult(result(r.id, d.stored))
 		if o.Finder != nil {
 			o.Finder.Answer(end.Answer)
@@ -87,7 +121,7 @@ func (j *Journal) Search(ctx context.Context, run, text string) (*trace.Trace, t
 		return nil, trace.Search{}, err
 	}
 	f := trace.NewFinder(text)
-	t, err := j.trace(r, &lineReader{ctx: ctx, j: j, run: r.n}, trace.ReadOptions{Finder: f})
+	t, err := j.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, j.everyLine(ctx, r))
 	if err != nil {
 		return nil, trace.Search{}, err
 	}

@@ -25,7 +25,7 @@ type start struct {
 }
 
 // finish completes what only the whole tells.
-func (r *reader) finish() *Trace {
+func (r *Reader) finish() *Trace {
 	t := r.trace
 	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
 	starts := map[start][]int{}
@@ -110,7 +110,7 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 }
 
 // rulings adds the decisions that only events tell.
-func (r *reader) rulings() {
+func (r *Reader) rulings() {
 	told := map[string]int{}
 	for i := range r.trace.Handoffs {
 		told[form(&r.trace.Handoffs[i])]++

@@ -71,29 +71,38 @@ func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 // ReadWith reads a trace among whose lines may be others. Several processes may
 // have written it, each going on where the one before came to.
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
-	in := &reader{lines: bufio.NewReaderSize(r, 64<<10), o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1}
+	in, lines := NewReader(o), bufio.NewReaderSize(r, 64<<10)
 	for {
-		more, err := in.next()
-		if err != nil {
+		text, err := readLine(lines)
+		if errors.Is(err, errLongLine) {
+			return nil, &FormatError{in.at + 1, err.Error()}
+		}
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("line %d: %w", in.at+1, err)
+		}
+		cut := err == io.EOF
+		if cut && len(bytes.TrimSpace(text)) == 0 {
+			return in.Trace()
+		}
+		if cut && !json.Valid(text) {
+			in.trace.Torn = true
+			return in.Trace()
+		}
+		if err := in.Line(text); err != nil {
 			return nil, err
 		}
-		if !more {
-			break
+		if cut {
+			return in.Trace()
 		}
 	}
-	if in.read == 0 {
-		return nil, &FormatError{1, `the file has no complete line; a trace is what "run --trace FILE" writes`}
-	}
-	in.complete()
-	return in.finish(), nil
 }
 
-// A reader is a trace that is being read.
-type reader struct {
-	lines *bufio.Reader
+// A Reader, which NewReader returns, makes a trace of lines that its user reads
+// from where they are stored.
+// It is not safe for concurrent use.
+type Reader struct {
 	o     ReadOptions
 	at    int // the line
-	read  int // lines that were whole
 	trace *Trace
 	after []int           // for each prompt, how many events stand before it
 	ruled []event.Handoff // as events tell it
@@ -102,32 +111,42 @@ type reader struct {
 	only  []byte          // the id of the one task that is read; nil reads all
 }
 
-// next reads a line, and reports whether there may be another.
-func (r *reader) next() (more bool, err error) {
-	text, err := r.readLine()
-	if errors.Is(err, errLongLine) {
-		return false, &FormatError{r.at + 1, err.Error()}
-	}
-	if err != nil && err != io.EOF {
-		return false, fmt.Errorf("line %d: %w", r.at+1, err)
-	}
-	cut := err == io.EOF
-	if len(bytes.TrimSpace(text)) == 0 && cut {
-		return false, nil
-	}
+// NewReader returns a Reader that has read no line.
+func NewReader(o ReadOptions) *Reader {
+	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1}
+}
+
+// Line reads the next line, with or without its line feed. It may keep the text,
+// which must not change any more. An error is a [*FormatError], or wraps one of
+// [ReadOptions].Other; the trace can then not be read further.
+func (r *Reader) Line(text []byte) error {
 	r.at++
-	if cut && !json.Valid(text) {
-		r.trace.Torn = true
-		return false, nil
+	err := r.line(text)
+	if err == nil {
+		return nil
 	}
-	if err := r.line(text); err != nil {
-		if other, ok := errors.AsType[*otherError](err); ok {
-			return false, fmt.Errorf("line %d: %w", r.at, other.err)
-		}
-		return false, &FormatError{r.at, err.Error()}
+	if other, ok := errors.AsType[*otherError](err); ok {
+		return fmt.Errorf("line %d: %w", r.at, other.err)
 	}
-	r.read++
-	return !cut, nil
+	return &FormatError{r.at, err.Error()}
+}
+
+// Completed says that a task completed in lines that are left out, which stand
+// between the line before and the next. It is for a partial trace, see
+// [ReadOptions].Task.
+func (r *Reader) Completed(id task.ID) {
+	r.complete()
+	r.trace.learn(Task{ID: id, Status: task.Completed})
+	r.trace.Events = append(r.trace.Events, event.Event{Type: event.TaskComplete, Task: id})
+}
+
+// Trace returns what the lines said. The Reader must not be used afterwards.
+func (r *Reader) Trace() (*Trace, error) {
+	if r.at == 0 {
+		return nil, &FormatError{1, `the file has no complete line; a trace is what "run --trace FILE" writes`}
+	}
+	r.complete()
+	return r.finish(), nil
 }
 
 // errLongLine reports a line that no [Writer] wrote.
@@ -135,9 +154,9 @@ var errLongLine = fmt.Errorf("it is longer than %d bytes", audit.MaxLine)
 
 // readLine returns the next line with its line feed. It reads at most
 // [audit.MaxLine] bytes of it, so that an endless line does not fill the memory.
-func (r *reader) readLine() (line []byte, err error) {
+func readLine(lines *bufio.Reader) (line []byte, err error) {
 	for {
-		part, err := r.lines.ReadSlice('\n')
+		part, err := lines.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
 		case len(bytes.TrimSuffix(line, []byte("\n"))) > audit.MaxLine:
@@ -149,7 +168,7 @@ func (r *reader) readLine() (line []byte, err error) {
 }
 
 // line takes one line.
-func (r *reader) line(text []byte) error {
+func (r *Reader) line(text []byte) error {
 	if r.only != nil && r.unrelated(text) {
 		return nil
 	}
@@ -180,7 +199,7 @@ func (r *reader) line(text []byte) error {
 }
 
 // head takes the first line.
-func (r *reader) head(text json.RawMessage, members int) error {
+func (r *Reader) head(text json.RawMessage, members int) error {
 	var v struct{ Version int }
 	if err := json.Unmarshal(text, &v); err != nil || v.Version < 1 {
 		return errors.New("its head names no version")
@@ -195,6 +214,12 @@ func (r *reader) head(text json.RawMessage, members int) error {
 	if members != 1 {
 		return errors.New("its head has company")
 	}
+	r.begin(&h)
+	return nil
+}
+
+// begin takes what the first line says of the run.
+func (r *Reader) begin(h *header) {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
 	for _, tk := range h.Tasks {
@@ -204,17 +229,17 @@ func (r *reader) head(text json.RawMessage, members int) error {
 	if r.o.Task != "" {
 		if tk, err := t.Find(r.o.Task); err == nil {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
+			t.Events = make([]event.Event, 0, len(h.Tasks))
 		}
 	}
 	if r.o.Head != nil {
 		r.o.Head(t, only)
 	}
-	return nil
 }
 
 // unrelated reports whether a line is about other tasks than the one that is
 // read, and does not say that one of them completed.
-func (r *reader) unrelated(text []byte) bool {
+func (r *Reader) unrelated(text []byte) bool {
 	switch {
 	case bytes.HasPrefix(text, eventOpener):
 		return !bytes.Contains(text, r.only) && !bytes.Contains(text, []byte(`"task_complete"`)) && !bytes.Contains(text, []byte(`"plan_ready"`))
@@ -226,20 +251,31 @@ func (r *reader) unrelated(text []byte) bool {
 
 // How lines begin.
 var (
+	headOpener   = []byte(`{"trace":`)
 	eventOpener  = []byte(`{"event":`)
 	promptOpener = []byte(`{"prompt":`)
 	auditOpener  = []byte(`{"audit":`)
 	partOpener   = []byte(`{"part":`)
 )
 
-// known takes an event or a prompt that stands alone in its line, as it is
-// written. Any other line is left to be taken apart, which finds what is wrong
+// known takes a head, an event or a prompt that stands alone in its line, as it
+// is written. Any other line is left to be taken apart, which finds what is wrong
 // with it.
-func (r *reader) known(text []byte) (done bool, err error) {
-	if r.at == 1 || r.trace.Result != nil {
+func (r *Reader) known(text []byte) (done bool, err error) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	switch {
+	case r.at == 1:
+		value, ok := bytes.CutPrefix(text, headOpener)
+		value, closed := bytes.CutSuffix(value, []byte("}"))
+		var h header
+		if !ok || !closed || strict(value, &h) != nil || h.Version < 1 || h.Version > Version {
+			return false, nil
+		}
+		r.begin(&h)
+		return true, nil
+	case r.trace.Result != nil:
 		return false, nil
 	}
-	text = bytes.TrimSuffix(text, []byte("\n"))
 	for _, k := range [...]struct {
 		opener []byte
 		take   func(json.RawMessage) error
@@ -256,7 +292,7 @@ func (r *reader) known(text []byte) (done bool, err error) {
 }
 
 // member takes what a line says, by its kind.
-func (r *reader) member(kind string, value json.RawMessage) error {
+func (r *Reader) member(kind string, value json.RawMessage) error {
 	switch {
 	case r.trace.Result != nil:
 		return fmt.Errorf("%q after the result", kind)
@@ -275,7 +311,7 @@ func (r *reader) member(kind string, value json.RawMessage) error {
 }
 
 // other takes a line of a kind that no trace has.
-func (r *reader) other(kind string, value json.RawMessage) error {
+func (r *Reader) other(kind string, value json.RawMessage) error {
 	err := ErrKind
 	if r.o.Other != nil {
 		err = r.o.Other(kind, value)
@@ -294,7 +330,7 @@ type otherError struct{ err error }
 
 func (e *otherError) Error() string { return e.err.Error() }
 
-func (r *reader) event(text json.RawMessage) error {
+func (r *Reader) event(text json.RawMessage) error {
 	var w wireEvent
 	if err := strict(text, &w); err != nil {
 		return fmt.Errorf("its event cannot be read: %w", err)
@@ -322,7 +358,7 @@ func ended(t event.Type) task.Status {
 	return ""
 }
 
-func (r *reader) prompt(text json.RawMessage) error {
+func (r *Reader) prompt(text json.RawMessage) error {
 	var p Prompt
 	if err := strict(text, &p); err != nil {
 		return fmt.Errorf("its prompt cannot be read: %w", err)
@@ -340,7 +376,7 @@ func (r *reader) prompt(text json.RawMessage) error {
 }
 
 // complete ends the prompt that was read last.
-func (r *reader) complete() {
+func (r *Reader) complete() {
 	if r.open < 0 {
 		return
 	}
@@ -364,7 +400,7 @@ func (p *Prompt) forget(sources bool) {
 	p.Receipt, p.System, p.Text = lean, nil, nil
 }
 
-func (r *reader) part(text json.RawMessage) error {
+func (r *Reader) part(text json.RawMessage) error {
 	var part string
 	if err := json.Unmarshal(text, &part); err != nil {
 		return errors.New("its part of the result is no text")
@@ -374,7 +410,7 @@ func (r *reader) part(text json.RawMessage) error {
 }
 
 // audited takes a line of the chain of decisions.
-func (r *reader) audited(text []byte) error {
+func (r *Reader) audited(text []byte) error {
 	var l struct {
 		Audit struct{ Handoff json.RawMessage }
 	}
@@ -392,7 +428,7 @@ func (r *reader) audited(text []byte) error {
 	return nil
 }
 
-func (r *reader) result(text json.RawMessage) error {
+func (r *Reader) result(text json.RawMessage) error {
 	if r.only != nil {
 		r.trace.Result = &Result{Run: r.trace.Run}
 		return nil
@@ -413,9 +449,16 @@ func (r *reader) result(text json.RawMessage) error {
 	return nil
 }
 
-// strict decodes one JSON value, and refuses keys that it does not know.
+// strict decodes one JSON value, and refuses keys that it does not know and
+// anything behind the value.
 func strict(text json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(into)
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if rest := text[d.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
+		return errors.New("something follows it")
+	}
+	return nil
 }

@@ -84,17 +84,12 @@ func (a *app) storedTask(ctx context.Context, j *journal.Journal, run, name stri
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	t, err := j.TraceTask(ctx, found.Run, name)
+	t, loaded, err := j.LoadTask(ctx, found.Run, name)
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	of, err := t.Find(name)
-	if err != nil {
+	if _, err := t.Find(name); err != nil {
 		return nil, &fault{kind: kindUsage, err: err}
-	}
-	loaded, err := j.LoadTask(ctx, found.Run, of.ID)
-	if err != nil {
-		return nil, unloaded(whyEnded(ctx, err))
 	}
 	k := &storedRun{Summary: found, info: loaded.Info, history: loaded.History, trace: t, now: a.now(), byID: map[task.ID]int{}}
 	k.collect()

@@ -203,7 +203,7 @@ func tracedAlone(t *testing.T, open Open) {
 	for n := range 6 {
 		of := story.Task(n)
 		RequireTraceOf(t, j, "r1", of.ID, all)
-		one, err := j.LoadTask(t.Context(), "r1", of.ID)
+		_, one, err := j.LoadTask(t.Context(), "r1", string(of.ID))
 		require.NoError(t, err)
 		require.Equal(t, logOf(&whole.History, of.ID), one.History.Log)
 		require.Equal(t, whole.History.End, one.History.End)
