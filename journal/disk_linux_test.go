@@ -182,13 +182,13 @@ func leaveLog(t *testing.T, path string) {
 // What stands ahead of a file can only be read where there is room for its index.
 func TestFullDiskWithLinesAheadOfTheFile(t *testing.T) {
 	t.Parallel()
+	folder := mounted(t, "700k") // before anything is open, since it may skip the test
 	source := filepath.Join(t.TempDir(), "runs.db")
 	open, err := journal.Open(source, journal.Options{})
 	require.NoError(t, err)
 	r, err := open.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	write(t, r, 3)
-	folder := mounted(t, "700k")
 	for name, text := range files(t, filepath.Dir(source)) {
 		if name != "runs.db-shm" {
 			put(t, filepath.Join(folder, name), text)

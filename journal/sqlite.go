@@ -214,8 +214,11 @@ func (f *file) prepare(ctx context.Context) (err error) {
 	if err := f.patiently(ctx, func() error { return f.ahead(ctx) }); err != nil {
 		return err
 	}
-	is, err := identity(ctx, f.write)
-	if err != nil {
+	var is ident
+	if err := f.patiently(ctx, func() (err error) { // others may set up the log of a file that was just made
+		is, err = identity(ctx, f.write)
+		return err
+	}); err != nil {
 		return err
 	}
 	f.marks = is.version >= withMarks
