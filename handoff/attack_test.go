@@ -192,17 +192,21 @@ func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
 	for _, tt := range []struct {
 		level, translated label.Classification
 		change            func(*handoff.Contract)
+		ceiling           label.Classification
+		rule              handoff.Rule
+		reason            handoff.Reason
 	}{
-		{label.Secret, label.Secret, cleared(label.Secret)},                                                                // no rule for the pair, and what the entry lowers is not this
-		{label.Internal, label.Confidential, func(k *handoff.Contract) { k.MaxInput = label.Internal }},                    // above the contract
-		{label.Internal, label.Secret, func(k *handoff.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret }}, // secret by itself
+		{label.Secret, label.Secret, cleared(label.Secret), label.Secret, handoff.RuleSecret, handoff.ReasonRule},                                                                // no rule for the pair, and what the entry lowers is not this
+		{label.Confidential, label.Confidential, cleared(label.Secret), label.Internal, "analyst→*", handoff.ReasonRule},                                                         // nor where only a ceiling is below it
+		{label.Internal, label.Confidential, func(k *handoff.Contract) { k.MaxInput = label.Internal }, label.Secret, handoff.RuleClearance, handoff.ReasonClearance},            // above the contract
+		{label.Internal, label.Secret, func(k *handoff.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret }, label.Secret, handoff.RuleSecret, handoff.ReasonRule}, // secret by itself
 	} {
-		p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Translate: byModel}}, Declassify: lowering().Declassify}
+		p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Translate: byModel, Ceiling: &tt.ceiling}}, Declassify: lowering().Declassify}
 		o := offer(t, structured(t, `{"score":1}`), labelled(tt.level))
 		o.Translated = retell(t, o, "x", labelled(label.Internal))
 		require.Equal(t, label.Internal, sealed(t, under(t, p, tt.change), o).Decision().After)
 		o.Translated = retell(t, o, "x", labelled(tt.translated))
-		requireHeld(t, under(t, p, tt.change), o, handoff.RuleClearance, handoff.ReasonClearance, handoff.CodeHeld)
+		requireHeld(t, under(t, p, tt.change), o, tt.rule, tt.reason, handoff.CodeHeld)
 	}
 	// A blank translation brings nothing across.
 	o = offer(t, envelope.Text("CANARY"))

@@ -25,12 +25,13 @@ func (c *Crossing) Held() bool { return c.Rule != "" }
 
 // Crossing rules on the label of a value for a reader with this clearance.
 //
-// Above the clearance, and for what is secret without a rule for the exact
-// pair, a declassifier is asked; where there is none the value is held.
+// A value that would be held is lowered by the declassifier of the pair, if there
+// is one: above the clearance, above the ceiling of a rule, and if it is secret and
+// no rule is for the exact pair. So where a label crosses, every lower one does.
 func (t *Terms) Crossing(level, clearance label.Classification, to string) Crossing {
 	c := Crossing{After: level}
 	named := to == User || t != nil && t.exact // a rule for the exact pair, or the caller, who is no model
-	if (level > clearance || level == label.Secret && !named) && t != nil && t.lower != nil && t.lower.LowerTo < level {
+	if t != nil && t.lower != nil && t.lower.LowerTo < level && (level > min(clearance, t.ceiling) || level == label.Secret && !named) {
 		c.After, c.Lowers = t.lower.LowerTo, t.lower
 	}
 	switch {

@@ -270,11 +270,10 @@ func (c *Compartment) retold(o *Offer, g *Grant, d *Ruling, left envelope.Payloa
 		d.hold(RuleExpiry, ReasonExpired, "its translation is not fresh")
 		return envelope.Payload{}, Held
 	}
-	if x := g.Terms.Crossing(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
+	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
+	undeclassified.lower = nil
+	if x := undeclassified.Crossing(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
 		d.refuse(&x)
-		return envelope.Payload{}, Held
-	} else if x.Lowers != nil { // an entry lowers what the producer made, and not what a model made of it
-		d.hold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and %q may see %v", t.Classification(), c.Contract.Callee, c.Contract.Clearance))
 		return envelope.Payload{}, Held
 	}
 	if t.Classification() > c.Contract.MaxInput {

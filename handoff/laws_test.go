@@ -284,6 +284,27 @@ func TestG46AskingDeliversNothing(t *testing.T) {
 	require.NoError(t, err, "asking does not use up the contract")
 }
 
+// If a label crosses, every lower label crosses too. The static check relies on it
+// where it looks only at the highest label that can come.
+func TestG48ALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		p.Declassify = []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to"), Reason: "r"}}
+		p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})
+		terms, clearance := rulebook(t, p).Between("analyst", "writer"), levels().Draw(t, "clearance")
+		crosses := func(level label.Classification) bool {
+			x := terms.Crossing(level, clearance, "writer")
+			return !x.Held()
+		}
+		for level := label.Internal; level <= label.Secret; level++ {
+			if crosses(level) {
+				require.True(t, crosses(level-1), "%v crosses, and %v does not", level, level-1)
+			}
+		}
+	})
+}
+
 // What would become of a label is what becomes of it.
 func TestG46CrossingForetellsTheGate(t *testing.T) {
 	t.Parallel()
