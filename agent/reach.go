@@ -67,33 +67,26 @@ func (r reach) and(o reach) reach {
 	return r.telling(min(own, other))
 }
 
-// bits bounds how many bits it takes to choose a value of any kind. It is zero at
-// a place that can have no value.
-func (r reach) bits() float64 {
-	most := math.Inf(-1)
-	for _, c := range r {
-		switch c.level {
-		case free:
-			return math.Inf(1)
-		case held:
-			most = max(most, c.load.bits)
-		}
-	}
-	return most
-}
+// bits bounds how many bits it takes to choose a value of any kind, where one bound
+// holds for all kinds. It is -Inf at a place that can have no value.
+func (r reach) bits() float64 { return r.fold(math.Max) }
 
 // sum is bits for a reach whose kinds were measured one by one.
-func (r reach) sum() float64 {
-	sum := math.Inf(-1)
+func (r reach) sum() float64 { return r.fold(either) }
+
+// fold combines the bits of the kinds. It is +Inf where a kind is free, and -Inf
+// where there is none.
+func (r reach) fold(combine func(a, b float64) float64) float64 {
+	bits := math.Inf(-1)
 	for _, c := range r {
 		switch c.level {
 		case free:
 			return math.Inf(1)
 		case held:
-			sum = either(sum, c.load.bits)
+			bits = combine(bits, c.load.bits)
 		}
 	}
-	return sum
+	return bits
 }
 
 // telling returns r with so many bits for a value of any kind.

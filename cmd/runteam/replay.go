@@ -55,22 +55,14 @@ With --without 0, or 1 if a task failed.`,
   runteam replay 0195c3a1 --without-input policy
   runteam replay 0195c3a1 --diff 0195d00f`,
 		Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.arguments(args); err != nil {
-				return err
-			}
-			if err := r.checkFlags(cmd, a); err != nil {
-				return err
-			}
-			switch {
-			case r.other != "":
-				return a.compareRuns(cmd, r)
-			case len(r.without)+len(r.withoutInputs) > 0:
-				return a.replayWithout(cmd, r)
-			}
-			return a.replay(cmd, r)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runReplay(cmd, r, args) },
 	}
+	r.flags(cmd, a)
+	return cmd
+}
+
+// flags adds the flags of replay and their completion.
+func (r *replaying) flags(cmd *cobra.Command, a *app) {
 	f := cmd.Flags()
 	f.StringArrayVar(&r.without, "without", nil, "make the run again without `TASK`, a title, key or id, as if nothing depended on it (repeatable)")
 	f.StringArrayVar(&r.withoutInputs, "without-input", nil, "make the run again without the input `NAME` (repeatable)")
@@ -91,7 +83,23 @@ With --without 0, or 1 if a task failed.`,
 	completeBy(cmd, "diff", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return offers.runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
 	})
-	return cmd
+}
+
+// runReplay repeats a run, repeats it with something left out, or compares it with another.
+func (a *app) runReplay(cmd *cobra.Command, r *replaying, args []string) error {
+	if err := r.arguments(args); err != nil {
+		return err
+	}
+	if err := r.checkFlags(cmd, a); err != nil {
+		return err
+	}
+	switch {
+	case r.other != "":
+		return a.compareRuns(cmd, r)
+	case len(r.without)+len(r.withoutInputs) > 0:
+		return a.replayWithout(cmd, r)
+	}
+	return a.replay(cmd, r)
 }
 
 // asks are the flags that say how agents are asked, which only --without does.
