@@ -186,7 +186,7 @@ func Earliest(a, b time.Time) time.Time {
 
 // String returns the header in one line, without the payload.
 func (e *Envelope) String() string {
-	return fmt.Sprintf("envelope %q from %q, %v, %d bytes", e.header.ID, e.header.Producer, e.header.Classification, e.Open().Size())
+	return fmt.Sprintf("envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, label.ClassText(e.Open().Size()))
 }
 
 // Format writes [Envelope.String] for every verb, so that no verb prints a
@@ -199,6 +199,6 @@ func (e *Envelope) LogValue() slog.Value {
 		slog.String("id", string(e.header.ID)),
 		slog.String("producer", e.header.Producer),
 		slog.String("classification", e.header.Classification.String()),
-		slog.Int("bytes", e.Open().Size()),
+		slog.Int("bytes", label.SizeClass(max(e.Open().Size(), 1))),
 	)
 }

@@ -1,6 +1,10 @@
 package envelope
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/label"
+)
 
 // A Payload is a text, a structured value, or a text with a structured part.
 // It is immutable. The zero value is an empty text.
@@ -45,12 +49,12 @@ func (p Payload) Empty() bool { return p.text == "" && p.structured == "" }
 // Size returns the length of both parts in bytes.
 func (p Payload) Size() int { return len(p.text) + len(p.structured) }
 
-// String returns the sizes of the parts, never what they say.
+// String returns the size classes of the parts, never what they say.
 func (p Payload) String() string {
 	if p.structured == "" {
-		return fmt.Sprintf("text of %d bytes", len(p.text))
+		return "text of " + label.ClassText(len(p.text))
 	}
-	return fmt.Sprintf("text of %d bytes, JSON of %d bytes", len(p.text), len(p.structured))
+	return "text of " + label.ClassText(len(p.text)) + ", JSON of " + label.ClassText(len(p.structured))
 }
 
 // Format writes [Payload.String] for every verb, so that no verb prints the payload.

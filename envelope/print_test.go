@@ -53,9 +53,9 @@ func TestG42NoVerbPrintsAPayload(t *testing.T) {
 		requireNoCanary(t, fmt.Sprint(value))
 		requireNoCanary(t, fmt.Errorf("%w: %v", envelope.ErrTampered, value).Error())
 	}
-	require.Equal(t, `envelope "e1" from "analyst", confidential, 30 bytes`, fmt.Sprintf("%#v", e), "and yet it says which one")
-	require.Equal(t, "text of 11 bytes, JSON of 19 bytes", fmt.Sprint(payload))
-	require.Equal(t, "text of 3 bytes", fmt.Sprint(envelope.Text("abc")))
+	require.Equal(t, `envelope "e1" from "analyst", confidential, up to 1 KiB`, fmt.Sprintf("%#v", e), "and yet it says which one")
+	require.Equal(t, "text of up to 1 KiB, JSON of up to 1 KiB", fmt.Sprint(payload))
+	require.Equal(t, "text of up to 1 KiB", fmt.Sprint(envelope.Text("abc")))
 }
 
 func TestG42NoLogOrJSONShowsAPayload(t *testing.T) {
@@ -74,7 +74,7 @@ func TestG42NoLogOrJSONShowsAPayload(t *testing.T) {
 	raw, err := json.Marshal(e)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id":"e1","producer":"analyst","task":"t1","run":"r1","classification":"confidential","trust":"endorsed",
-		"createdAt":"2026-03-14T12:00:00Z","expiresAt":"2026-03-14T12:00:10Z","hops":3,"derivedFrom":["e0","i0"],"tags":["findings","score"],"bytes":30}`, string(raw))
+		"createdAt":"2026-03-14T12:00:00Z","expiresAt":"2026-03-14T12:00:10Z","hops":3,"derivedFrom":["e0","i0"],"tags":["findings","score"],"bytes":1024}`, string(raw))
 	require.Contains(t, e.LogValue().String(), "analyst")
 }
 

@@ -1,6 +1,10 @@
 package envelope
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/runteam/runteam/label"
+)
 
 // A Record is an envelope as it is stored: the only form that carries the
 // payload out of the process. It is data, not a log; whoever writes one is
@@ -41,10 +45,11 @@ func (r Record) Envelope() (*Envelope, error) {
 	return e, nil
 }
 
-// MarshalJSON writes the header and the payload's size, without the payload.
+// MarshalJSON writes the header and the [label.SizeClass] of the payload, without
+// the payload.
 func (e *Envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Header
 		Bytes int `json:"bytes"`
-	}{e.Header(), e.Open().Size()})
+	}{e.Header(), label.SizeClass(max(e.Open().Size(), 1))})
 }

@@ -114,7 +114,7 @@ type Decision struct {
 
 	Before      label.Classification `json:"labelBefore"`
 	After       label.Classification `json:"labelAfter"`
-	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [SizeClass]
+	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [label.SizeClass]
 	BytesAfter  int                  `json:"bytesAfter"`
 	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
@@ -167,35 +167,18 @@ const (
 	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
 )
 
-// SizeClass rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
-// that a viewer learns of the size of a value that the viewer may not see. The
-// classes are coarse, so that names, codes and short records are all alike. Zero
-// means that there is no value, and stays zero.
-func SizeClass(bytes int) int {
-	if bytes <= 0 {
-		return 0
-	}
-	class := smallestClass
-	for class < bytes && class <= math.MaxInt/4 {
-		class *= 4
-	}
-	return max(class, bytes)
-}
-
-const smallestClass = 1 << 10
-
-// TokenClass rounds a number of tokens up to that of a [SizeClass]: 256, 1024,
+// TokenClass rounds a number of tokens up to that of a [label.SizeClass]: 256, 1024,
 // 4096 and so on. Zero stays zero.
 func TokenClass(tokens int) int {
 	if tokens > math.MaxInt/BytesPerToken {
 		return tokens
 	}
-	return SizeClass(tokens*BytesPerToken) / BytesPerToken
+	return label.SizeClass(tokens*BytesPerToken) / BytesPerToken
 }
 
 // Outline returns what a viewer may learn of a decision about a value that the
 // viewer may not see: producer, reader, verdict, rule, labels, the names of
-// policy entries, and sizes by their [SizeClass]. It has no path, no count and no
+// policy entries, and sizes by their [label.SizeClass]. It has no path, no count and no
 // exact size. The outline of an outline is itself.
 //
 // Every form of a decision that leaves a run, in an event, a record or a
@@ -208,14 +191,14 @@ func (d *Decision) Outline() Decision {
 	o.Narrowed, o.Kept, o.Dropped, o.TextDropped, o.Unmatched = false, nil, nil, false, nil
 	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
 	if d.Truncated { // that it was larger than the limit is no more than its class says
-		o.CutFrom = SizeClass(d.CutFrom)
+		o.CutFrom = label.SizeClass(d.CutFrom)
 	}
 	o.BytesBefore, o.BytesAfter = 0, 0
 	if d.Envelope != "" { // an empty value has the size of any short one
-		o.BytesBefore = SizeClass(max(d.BytesBefore, 1))
+		o.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
 	}
 	if d.Crosses() {
-		o.BytesAfter = SizeClass(max(d.BytesAfter, 1))
+		o.BytesAfter = label.SizeClass(max(d.BytesAfter, 1))
 	}
 	return o
 }

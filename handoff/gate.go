@@ -342,7 +342,7 @@ func (d *Decision) hold(rule Rule, why Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
-		d.BytesBefore = SizeClass(max(d.BytesBefore, 1))
+		d.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
 	}
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }

@@ -14,16 +14,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestG50SizeClass(t *testing.T) {
-	t.Parallel()
-	for bytes, want := range map[int]int{
-		-1: 0, 0: 0, 1: 1 << 10, 1 << 10: 1 << 10, 1<<10 + 1: 4 << 10, 4 << 10: 4 << 10, 1 << 20: 1 << 20, 1<<20 + 1: 4 << 20, math.MaxInt: math.MaxInt,
-	} {
-		require.Equal(t, want, handoff.SizeClass(bytes), bytes)
-		require.Equal(t, want, handoff.SizeClass(want), bytes)
-	}
-}
-
 // Of what is held a decision tells the size by its class, so that two values of
 // few forms look alike.
 func TestG50HeldValuesOfAClassLookAlike(t *testing.T) {

@@ -49,7 +49,7 @@ func (e *encoder) entry(of *event.Entry) ([]part, error) {
 	case of.Asked != nil:
 		asked := *of.Asked
 		if e.above.isExact(asked.Task) {
-			asked.Bytes = handoff.SizeClass(asked.Bytes)
+			asked.Bytes = label.SizeClass(asked.Bytes)
 		}
 		return e.one(kindAsked, asked)
 	case of.Begun != nil:
@@ -106,7 +106,7 @@ func (e *encoder) begin(b *event.Begin) (*beginLine, error) {
 // sizeAt returns what is kept of the size of a value with this label.
 func sizeAt(level label.Classification, bytes int) int {
 	if level > ceiling {
-		return handoff.SizeClass(bytes)
+		return label.SizeClass(bytes)
 	}
 	return bytes
 }
@@ -123,7 +123,7 @@ func (e *encoder) key(k event.Key) *envelope.Digest {
 // words stand with the exchange, and without exact sizes of what is above it.
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
-		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), handoff.SizeClass(ev.Bytes)
+		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
 	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {
 		ev.Message = withheld

@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 )
 
 // The kinds of lines that only a journal has.
@@ -116,7 +117,7 @@ func (s sizes) set(x *event.Exchange) {
 
 // classes returns the sizes for a viewer who may not see what they are of.
 func (s sizes) classes() sizes {
-	token, bytes := handoff.TokenClass, handoff.SizeClass
+	token, bytes := handoff.TokenClass, label.SizeClass
 	return sizes{token(s.Input), token(s.Output), token(s.SavedInput), token(s.SavedOutput),
 		event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)}}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/journal/journaltest"
 	"github.com/runteam/runteam/label"
@@ -91,7 +90,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		return event.Entry{Sent: &event.Sent{
 			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
 			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Message: result(t),
-			Bytes: handoff.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the ceiling
+			Bytes: label.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the ceiling
 		}}
 	})
 	end := rapid.Custom(func(t *rapid.T) event.Entry {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
@@ -59,11 +58,11 @@ func TestG42SizesAboveTheCeilingAreClasses(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(in.Text()), &line))
 				for _, given := range line.Begin.Inputs {
 					inputs++
-					require.Equal(t, map[string]int{"pin": handoff.SizeClass(1), "year": 4}[given.Name], given.Bytes, given.Name)
+					require.Equal(t, map[string]int{"pin": label.SizeClass(1), "year": 4}[given.Name], given.Bytes, given.Name)
 				}
 				if strings.HasPrefix(in.Text(), `{"message"`) {
 					messages++
-					require.Equal(t, handoff.SizeClass(1), line.Message.Bytes)
+					require.Equal(t, label.SizeClass(1), line.Message.Bytes)
 				}
 			}
 			require.Equal(t, 2, inputs)

@@ -34,8 +34,8 @@ func Example() {
 	}
 	// Output:
 	// send: unknown agent "scoer": did you mean "scorer"?
-	// taken: message "message/2" from "user" to "*", internal, 9 bytes
-	// waits: message "message/1" from "analyst" to "writer", confidential, 29 bytes
+	// taken: message "message/2" from "user" to "*", internal, up to 1 KiB
+	// waits: message "message/1" from "analyst" to "writer", confidential, up to 1 KiB
 }
 
 func ExampleBus_Subscribe() {
@@ -53,7 +53,7 @@ func ExampleBus_Subscribe() {
 	cancel()
 	_, _ = bus.Send(messagebus.Draft{From: "analyst", To: "writer", Content: "Not heard."})
 	// Output:
-	// sent: message "message/1" from "analyst" to "writer", internal, 5 bytes
+	// sent: message "message/1" from "analyst" to "writer", internal, up to 1 KiB
 }
 
 func ExampleFromSnapshot() {
@@ -75,5 +75,5 @@ func ExampleFromSnapshot() {
 	waiting, _ := again.Unread("writer")
 	fmt.Println(waiting)
 	// Output:
-	// [message "message/2" from "analyst" to "writer", internal, 4 bytes]
+	// [message "message/2" from "analyst" to "writer", internal, up to 1 KiB]
 }

@@ -11,7 +11,7 @@ import (
 
 // Shown is a prompt as a viewer may see it: piece by piece, in the order of the
 // bytes. Pieces that are withheld from the viewer have no words, and the length
-// of their [handoff.SizeClass]; the decisions about their sources are outlines.
+// of their [label.SizeClass]; the decisions about their sources are outlines.
 // Positions count in the texts as shown, which are those of the prompt where
 // nothing is withheld.
 type Shown struct {
@@ -137,7 +137,7 @@ func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 		size := int32(len(p.Words))
 		if p.Withheld {
 			if size = p.End - p.Start; p.Part.sized() {
-				size = int32(handoff.SizeClass(int(size)))
+				size = int32(label.SizeClass(int(size)))
 			}
 		}
 		if size == 0 {

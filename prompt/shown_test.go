@@ -69,7 +69,7 @@ func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
 		}
 	}
-	require.Equal(t, []int32{int32(handoff.SizeClass(len(canary)))}, lengths)
+	require.Equal(t, []int32{int32(label.SizeClass(len(canary)))}, lengths)
 }
 
 // G50: two prompts that differ in what is withheld from a viewer, within one
@@ -151,7 +151,7 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 				require.Equal(t, above, piece.Withheld)
 				size := int(was.End - was.Start)
 				if above && piece.Part != prompt.PartHeading && piece.Part != prompt.PartTitle {
-					size = handoff.SizeClass(size)
+					size = label.SizeClass(size)
 				}
 				if above {
 					require.Empty(t, piece.Words)

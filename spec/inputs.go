@@ -164,7 +164,7 @@ func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 			r.bad(inline, ErrInvalid, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
 		}
 		if len(inline.text) > maxInput {
-			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", size(maxInput))
+			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", label.SizeText(int(maxInput)))
 		}
 		r.holds(inline, level(f.own("classification")))
 		return inline.text

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/label"
 )
 
 // Limits of the texts that a spec names, in bytes.
@@ -257,7 +259,7 @@ func readText(r io.Reader, limit int, hint int64) (string, error) {
 	}
 	text := b.String()
 	if len(text) > limit {
-		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, size(limit))
+		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, label.SizeText(int(limit)))
 	}
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return "", fmt.Errorf("%w: %w", ErrRead, errUTF16)
@@ -281,13 +283,6 @@ func fileSize(f *os.File) int64 {
 		return 0
 	}
 	return info.Size()
-}
-
-func size(bytes int) string {
-	if bytes >= 1<<20 {
-		return fmt.Sprintf("%d MiB", bytes>>20)
-	}
-	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
 // readFile reads a text that a spec names, relative to the spec and inside its

@@ -28,7 +28,7 @@ type StoredFile struct {
 
 // String names the file and shows nothing of its text.
 func (s StoredFile) String() string {
-	return fmt.Sprintf("copy of %q, %s, %d bytes", s.Path, s.Label, len(s.Text))
+	return fmt.Sprintf("copy of %q, %s, %s", s.Path, s.Label, label.ClassText(len(s.Text)))
 }
 
 // Format prints String, whatever the verb.

@@ -373,7 +373,7 @@ func (x *exchange) report() {
 	}
 	bytes, took := len(x.reply.Text), x.usageOf(x.reply.Usage, x.reply.Turns)
 	if x.hidesReply() {
-		bytes = handoff.SizeClass(bytes)
+		bytes = label.SizeClass(bytes)
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
 		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Bytes: bytes}

@@ -23,7 +23,7 @@ type Goal struct {
 
 // Format writes the label and the size, so that no verb prints the text.
 func (g Goal) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "goal, %v, %d bytes", g.Classification, len(g.Text))
+	fmt.Fprintf(f, "goal, %v, %s", g.Classification, label.ClassText(len(g.Text)))
 }
 
 // A Coordinator plans the tasks for a goal and writes the answer from their
@@ -93,7 +93,7 @@ type Message struct {
 
 // Format writes who tells whom and the size, so that no verb prints the text.
 func (m Message) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "message from %q to %q, %v, %d bytes", m.From, m.To, m.Classification, len(m.Text))
+	fmt.Fprintf(f, "message from %q to %q, %v, %s", m.From, m.To, m.Classification, label.ClassText(len(m.Text)))
 }
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks for it, the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -91,7 +92,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + frame*len(t.Uses)
 	if fixed > most {
 		at := c.problem(i, "description")
-		at.say(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", bytesText(len(t.Description)), agent, bytesText(most)), "give long texts as inputs", prompt.ErrTooLarge)
+		at.say(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, label.SizeText(most)), "give long texts as inputs", prompt.ErrTooLarge)
 		return
 	}
 	var texts []int // sizes of what can be cut
@@ -140,7 +141,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 			hint = "grant smaller parts with need, or split the input"
 		}
 		at := c.problem(i, "uses", j)
-		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in), bytesText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, errInputValue))
+		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), label.SizeText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, errInputValue))
 	}
 	c.checkSum(i, most-fixed, texts, reported)
 }
@@ -162,7 +163,7 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 			continue
 		}
 		at := c.problem(i, "uses", j)
-		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", bytesText(total), t.Assignee, bytesText(room))
+		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", exceeding(total, room), t.Assignee, label.SizeText(room))
 		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
 			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
 		}
@@ -194,20 +195,22 @@ func (c *checker) decideInput(ctx context.Context, i, j int, g handoff.Grant) ha
 	return d.Decision
 }
 
-// inputSize names the size of an input: its class, if the caller may not read it.
-func (c *checker) inputSize(in *Input) string {
+// inputSize names the size of an input above a limit: its class, if the caller may
+// not read it.
+func (c *checker) inputSize(in *Input, limit int) string {
 	if in.Classification > *c.options.UserAccepts {
-		return "up to " + bytesText(sizeOfInput(in, *c.options.UserAccepts))
+		return label.ClassText(len(in.Text))
 	}
-	return bytesText(len(in.Text))
+	return exceeding(len(in.Text), limit)
 }
 
-// bytesText writes a size for people.
-func bytesText(n int) string {
-	if n < 10<<10 {
-		return strconv.Itoa(n) + " bytes"
+// exceeding writes a size that is above a limit, in bytes if the rounded size would
+// read like the limit.
+func exceeding(bytes, limit int) string {
+	if text := label.SizeText(bytes); text != label.SizeText(limit) {
+		return text
 	}
-	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0") + " KiB"
+	return strconv.Itoa(bytes) + " bytes"
 }
 
 // truncated lists what a size limit cut in the prompts of an exchange. The caller
@@ -247,7 +250,7 @@ func (r *run) warnTruncated(of string, x *exchange) {
 		if d.Coarse {
 			upTo = "up to "
 		}
-		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), upTo, bytesText(d.CutFrom), upTo, bytesText(d.BytesAfter)))
+		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), upTo, label.SizeText(d.CutFrom), upTo, label.SizeText(d.BytesAfter)))
 	}
 }
 

@@ -71,7 +71,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 			}
 			if tt.inputs[0].Classification == label.Secret {
 				cfg.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "reader", Mode: handoff.Full}}}
-				tt.message, tt.hint = "up to 1024 KiB", "cut: true"
+				tt.message, tt.hint = "up to 1 MiB", "cut: true"
 				tm, err := team.New(cfg)
 				require.NoError(t, err)
 				second := by("reader", spec("other")) // an answer that the caller may read

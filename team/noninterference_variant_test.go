@@ -15,7 +15,6 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -172,7 +171,7 @@ func (w *variant) text(source string, f form) string {
 	if f == fenced {
 		text = "```json\n" + text + "\n```"
 	}
-	if handoff.SizeClass(len(text)) != handoff.SizeClass(1) {
+	if label.SizeClass(len(text)) != label.SizeClass(1) {
 		panic(fmt.Sprintf("a source of %d bytes is of another class than others", len(text)))
 	}
 	return text

@@ -43,7 +43,7 @@ type Input struct {
 
 // Format writes the name and the size, so that no verb prints the text.
 func (i Input) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "input %q, %v, %d bytes", i.Name, i.Classification, len(i.Text))
+	fmt.Fprintf(f, "input %q, %v, %s", i.Name, i.Classification, label.ClassText(len(i.Text)))
 }
 
 // MarshalJSON writes the name, the label and the size, without the text.

@@ -79,7 +79,7 @@ type PlannedAgent struct {
 type PlannedInput struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"` // a [handoff.SizeClass], if it is above the caller
+	Bytes          int                  `json:"bytes"` // a [label.SizeClass], if it is above the caller
 	Readers        []task.ID            `json:"readers"`
 }
 

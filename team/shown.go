@@ -54,7 +54,7 @@ func (r *run) decided(d *handoff.Decision) handoff.Decision {
 // it: its class if the input is above the clearance.
 func sizeOfInput(in *Input, accepts label.Classification) int {
 	if in.Classification > accepts {
-		return handoff.SizeClass(max(len(in.Text), 1))
+		return label.SizeClass(max(len(in.Text), 1))
 	}
 	return len(in.Text)
 }
@@ -65,7 +65,7 @@ func (r *run) sizeOf(e *envelope.Envelope) int {
 	if r.sees(&handoff.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
 		return e.Size()
 	}
-	return handoff.SizeClass(max(e.Size(), 1))
+	return label.SizeClass(max(e.Size(), 1))
 }
 
 // usageOf returns the usage of a model call with the exchange's prompt as the

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/audit"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/trace"
 )
@@ -89,7 +89,7 @@ func TestG50WithheldPieceHasNoWordsInTheFile(t *testing.T) {
 	require.Equal(t, 1, p.Withheld(), "the payload")
 	for _, piece := range p.Text {
 		if piece.Withheld && piece.Part == prompt.PartPayload {
-			require.EqualValues(t, handoff.SizeClass(len(canary+" is on the list.")), piece.End-piece.Start)
+			require.EqualValues(t, label.SizeClass(len(canary+" is on the list.")), piece.End-piece.Start)
 			require.Equal(t, "security", p.Receipt.Sources[piece.Source].Producer)
 			require.EqualValues(t, "dependsOn", p.Receipt.Sources[piece.Source].Decision.Rule)
 		}

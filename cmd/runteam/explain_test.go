@@ -101,7 +101,7 @@ func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
 	}
 	_, stdout, _ := explainHere("", claims, "score")
 	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
-	require.Contains(t, stdout, "[not shown: up to 1.0 KB]")
+	require.Contains(t, stdout, "[not shown: up to 1 KiB]")
 	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
 	require.Contains(t, stdout, "occurs in nothing that may be shown")
 	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
@@ -184,13 +184,6 @@ func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
 	require.Contains(t, stdout, "; the trace ends in the middle of a line\n")
 	_, stdout, _ = explainHere(string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")
 	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
-}
-
-func TestSizesForPeople(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 KB", 1240: "1.2 KB", 2_500_000: "2.5 MB"} {
-		require.Equal(t, want, size(n))
-	}
 }
 
 func TestEveryCarrierOfContextHasAName(t *testing.T) {
@@ -305,7 +298,7 @@ replies:
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "result of Rate from vault, internal (was secret)")
 	require.Contains(t, got.stdout, "score-for-clerk")
-	require.Contains(t, got.stdout, "[not shown: up to 1.0 KB]")
+	require.Contains(t, got.stdout, "[not shown: up to 1 KiB]")
 	require.Contains(t, got.stdout, "│ [envelope ****")
 	require.NotContains(t, got.stdout, `"score"`)
 	require.Empty(t, got.stderr)

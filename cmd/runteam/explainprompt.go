@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -164,7 +163,7 @@ func (x *explained) crossing(d *handoff.Decision) string {
 		parts = append(parts, "revealed "+kinds(d.Revealed))
 	}
 	if d.CutFrom > 0 {
-		parts = append(parts, "cut from "+limitSize(d.CutFrom))
+		parts = append(parts, "cut from "+label.SizeText(d.CutFrom))
 	}
 	if d.Translated {
 		parts = append(parts, "retold")
@@ -233,26 +232,4 @@ func kinds(c redact.Counts) string {
 		all = append(all, string(k))
 	}
 	return strings.Join(all, " ")
-}
-
-// size writes a number of bytes for people.
-func size(n int) string {
-	switch {
-	case n < 1000:
-		return plural(n, "byte")
-	case n < 99_950:
-		return fmt.Sprintf("%.1f KB", float64(n)/1000)
-	case n < 999_500:
-		return fmt.Sprintf("%.0f KB", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
-}
-
-// limitSize writes a number of bytes in the unit of the size limits, in which the
-// line above a cut text in a prompt counts too.
-func limitSize(n int) string {
-	if n < 1024 {
-		return plural(n, "byte")
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1024, 'f', 1, 64), ".0") + " KiB"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/trace"
 )
@@ -113,9 +114,9 @@ func (p *explainedPrompt) write(w io.Writer) {
 func (p *explainedPrompt) extent() string {
 	hidden := func(at explainedPiece) bool { return at.Withheld }
 	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
-		return "up to " + size(p.Bytes)
+		return "up to " + label.SizeText(p.Bytes)
 	}
-	return size(p.Bytes)
+	return label.SizeText(p.Bytes)
 }
 
 // maxAbsent is how many results that were not sent are named: in text, and in
@@ -166,7 +167,7 @@ func writeRange(w io.Writer, pieces []explainedPiece) {
 		case p.Part == prompt.PartHeading:
 			text.WriteString("[not shown]")
 		default:
-			fmt.Fprintf(&text, "[not shown: up to %s]", size(int(p.End-p.Start)))
+			fmt.Fprintf(&text, "[not shown: up to %s]", label.SizeText(int(p.End-p.Start)))
 		}
 	}
 	body := text.String()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
 )
 
 // collecting is what is to be removed, as flags ask for it.
@@ -125,7 +126,7 @@ func (c *collected) text(old []journal.Summary, short map[string]string) string 
 		fmt.Fprintf(&b, "%s would be removed\n", plural(len(c.Runs), "run"))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", plural(len(c.Runs), "run"), size(int(c.Bytes)))
+	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", plural(len(c.Runs), "run"), label.SizeText(int(c.Bytes)))
 	return b.String()
 }
 

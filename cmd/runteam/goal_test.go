@@ -60,7 +60,7 @@ done      Write (writer)
 start     synthesis (coordinator)
 done      synthesis (coordinator)
 2 of 2 tasks done
-context: 8.0 KB sent · 8.0 KB if everything were shared · 0 values redacted · 0 paths withheld
+context: 7.8 KiB sent · 7.8 KiB if everything were shared · 0 values redacted · 0 paths withheld
 run:     ID; to look at it: runteam show ID
 `, regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(timeless(got.stderr), "ID"))
 

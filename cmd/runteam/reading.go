@@ -67,7 +67,7 @@ func treatment(r *team.Reading) (all []string) {
 	add("reveals ", kindsText(r.Reveals))
 	add("retold: ", r.Retold)
 	if r.CutTo > 0 {
-		add("cut to ", limitSize(r.CutTo))
+		add("cut to ", label.SizeText(r.CutTo))
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -127,7 +128,7 @@ func firstPart(before, after []part) string {
 		case b.name != a.name:
 			return fmt.Sprintf("from byte %d on: it was %s, and is %s", b.Start, b.name, a.name)
 		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
-			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, size(int(b.End-b.Start)), size(int(a.End-a.Start)))
+			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, label.SizeText(int(b.End-b.Start)), label.SizeText(int(a.End-a.Start)))
 		case b.Words != a.Words:
 			at, old, anew := firstByte(b.Words, a.Words)
 			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, anew)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -96,7 +97,7 @@ func receipt(res *team.Result) string {
 	if !res.Answered {
 		done = "offered to endpoints that did not answer"
 	}
-	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", size(c.Sent), done, size(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
+	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", label.SizeText(c.Sent), done, label.SizeText(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
 	if c.Revealed > 0 {
 		text += fmt.Sprintf(" · %s revealed", plural(c.Revealed, "value"))
 	}

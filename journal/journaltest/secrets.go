@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -94,7 +93,7 @@ func secrets(t *testing.T, open Open) {
 		if k != nil {
 			for i := range list {
 				if a := list[i].Asked; a != nil {
-					a.Bytes = handoff.SizeClass(a.Bytes) // with or without the key
+					a.Bytes = label.SizeClass(a.Bytes) // with or without the key
 				}
 			}
 			RequireHistory(t, list, &s.History)

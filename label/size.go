@@ -1,0 +1,43 @@
+package label
+
+import (
+	"math"
+	"strconv"
+)
+
+// SizeClass rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
+// that a viewer learns of the size of a value that the viewer may not see. The
+// classes are coarse, so that names, codes and short records are all alike. Zero
+// means that there is no value, and stays zero.
+func SizeClass(bytes int) int {
+	if bytes <= 0 {
+		return 0
+	}
+	class := smallestClass
+	for class < bytes && class <= math.MaxInt/4 {
+		class *= 4
+	}
+	return max(class, bytes)
+}
+
+const smallestClass = 1 << 10
+
+// SizeText writes a number of bytes for people, in the units of the size limits:
+// "1 byte", "1000 bytes", "1.5 KiB", "256 KiB", "4 MiB". It rounds to one decimal of a
+// KiB, and to two of a MiB.
+func SizeText(bytes int) string {
+	switch n := math.Round(float64(bytes)/(1<<10)*10) / 10; {
+	case bytes == 1:
+		return "1 byte"
+	case bytes < 1<<10:
+		return strconv.Itoa(bytes) + " bytes"
+	case n < 1<<10:
+		return strconv.FormatFloat(n, 'f', -1, 64) + " KiB"
+	}
+	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*100)/100, 'f', -1, 64) + " MiB"
+}
+
+// ClassText writes the [SizeClass] of a number of bytes for people, as "up to 4 KiB",
+// and of none as that of a single byte. Logs, which may have any viewer, show sizes
+// in this form.
+func ClassText(bytes int) string { return "up to " + SizeText(SizeClass(max(bytes, 1))) }
