@@ -151,6 +151,10 @@ func (r Ruling) String() string {
 // Format writes [Ruling.String] for every verb, so that no verb prints a payload.
 func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
+// ByValue reports whether the value was held because of what is in it, and not
+// because of its label or of what the policy says about every value of its producer.
+func (d *Decision) ByValue() bool { return d.byValue }
+
 // An Entry is a named entry of the policy that was used, and for what.
 type Entry struct {
 	Use  EntryUse `json:"use"`

@@ -28,8 +28,9 @@ type Picked struct {
 // Apply takes what s selects of a decoded JSON value: map[string]any, []any,
 // string, bool, nil, json.Number or float64. Anything else in it is left behind.
 //
-// Arrays keep their order and close their gaps. An empty object or array that
-// is granted stays; one of which everything was left behind goes too. The
+// Arrays keep their order and close their gaps. An object or array that is
+// granted as such stays, perhaps empty, so that it does not tell whether it had
+// members that are blocked; one that is not granted stays if something in it does. The
 // value is never changed, and what comes back shares nothing with it that can
 // change; only [Everything] hands back v itself.
 func (s Selection) Apply(v any) Picked {
@@ -151,6 +152,9 @@ func (w *walker) object(v map[string]any, here at, granted bool) (any, amount) {
 		out[name] = value
 		lost = lost || got == part
 	}
+	if out == nil && granted {
+		out = map[string]any{}
+	}
 	got := sum(out != nil, granted, lost)
 	if got == part {
 		for _, m := range w.members[first:last] {
@@ -175,6 +179,9 @@ func (w *walker) array(v []any, here at, granted bool) (any, amount) {
 		if got != none {
 			out = append(out, value)
 		}
+	}
+	if out == nil && granted {
+		out = []any{}
 	}
 	got := sum(out != nil, granted, seen[none] || seen[part])
 	if got == part {

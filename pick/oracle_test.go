@@ -150,7 +150,7 @@ func (o *oracle) prune(v any, way []token) (any, bool) {
 				out[name] = kept
 			}
 		}
-		return out, len(out) > 0 || len(v) == 0 && o.passes(way, true)
+		return out, len(out) > 0 || o.passes(way, true)
 	case []any:
 		out := []any{}
 		for i, one := range v {
@@ -158,7 +158,7 @@ func (o *oracle) prune(v any, way []token) (any, bool) {
 				out = append(out, kept)
 			}
 		}
-		return out, len(out) > 0 || len(v) == 0 && o.passes(way, true)
+		return out, len(out) > 0 || o.passes(way, true)
 	}
 	return v, o.passes(way, false)
 }

@@ -62,19 +62,21 @@ func TestG05PathsSelectAtAnyDepth(t *testing.T) {
 		{name: "any member", value: `{"a":{"x":1},"b":{"x":2,"y":3}}`, allow: "/*/x", want: `{"a":{"x":1},"b":{"x":2}}`,
 			kept: "/a/x /b/x", dropped: "/b/y"},
 		{name: "an empty array in a subtree stays", value: `{"a":{"x":[]}}`, allow: "/a/**", want: `{"a":{"x":[]}}`, kept: "/a"},
-		{name: "what was emptied goes", value: `{"a":{"ssn":1},"b":[{"ssn":2}],"c":3}`, allow: `""`, block: "ssn",
-			want: `{"c":3}`, kept: "/c", dropped: "/a /b"},
+		{name: "what was granted and emptied stays", value: `{"a":{"ssn":1},"b":[{"ssn":2}],"c":3}`, allow: `""`, block: "ssn",
+			want: `{"a":{},"b":[{}],"c":3}`, kept: "/c", dropped: "/a/ssn /b/*/ssn"},
+		{name: "what was emptied and not granted goes", value: `{"a":{"ssn":1,"x":2},"c":3}`, allow: "/a/y /a/ssn /c", block: "ssn",
+			want: `{"c":3}`, kept: "/c", dropped: "/a", unmatched: "/a/y"},
 		{name: "a block takes the subtree", value: `{"a":{"b":{"c":1},"d":2}}`, allow: `""`, block: "/a/b",
 			want: `{"a":{"d":2}}`, kept: "/a/d", dropped: "/a/b"},
 		{name: "a block is no deeper than it says", value: `{"a":{"b":1},"b":2}`, allow: `""`, block: "/a/b",
-			want: `{"b":2}`, kept: "/b", dropped: "/a"},
+			want: `{"a":{},"b":2}`, kept: "/b", dropped: "/a/b"},
 		{name: "a name blocks at any depth", value: `{"b":1,"a":[{"b":2,"c":3}]}`, allow: `""`, block: "/**/b",
 			want: `{"a":[{"c":3}]}`, kept: "/a/*/c", dropped: "/a/*/b /b"},
 		{name: "a number blocks an element", value: `{"a":["x","y","z"]}`, allow: `""`, block: "/a/1",
 			want: `{"a":["x","z"]}`, kept: "/a/*", dropped: "/a/*"},
 		{name: "a number blocks a member", value: `{"a":{"1":"x","2":"y"}}`, allow: `""`, block: "/a/1",
 			want: `{"a":{"2":"y"}}`, kept: "/a/2", dropped: "/a/1"},
-		{name: "a block of all elements", value: `{"a":[1,2],"b":1}`, allow: `""`, block: "/a/*", want: `{"b":1}`, kept: "/b", dropped: "/a"},
+		{name: "a block of all elements", value: `{"a":[1,2],"b":1}`, allow: `""`, block: "/a/*", want: `{"a":[],"b":1}`, kept: "/b", dropped: "/a/*"},
 		{name: "a block wins over an allow beneath it", value: `{"a":{"x":1}}`, allow: "/a/x", block: "/a", dropped: "/a"},
 		{name: "a blocked match is no unmatched path", value: `{"a":{"x":1},"b":1}`, allow: "/a/x /b /c", block: "a",
 			want: `{"b":1}`, kept: "/b", dropped: "/a", unmatched: "/c"},
@@ -171,7 +173,7 @@ func TestG10EveryFormOfACharacterIsOneName(t *testing.T) {
 				if strings.Contains(form, "*") {
 					continue // no part of a segment
 				}
-				require.False(t, except(t, "/**/"+task.Path(task.Pointer(form)[1:])).Apply(forms).Any, "%U: %+q of %+q", r, form, forms)
+				require.Empty(t, except(t, "/**/"+task.Path(task.Pointer(form)[1:])).Apply(forms).Value, "%U: %+q of %+q", r, form, forms)
 			}
 		}
 	}
@@ -259,5 +261,43 @@ func TestReportsAreBoundedAndTheSameEachTime(t *testing.T) {
 	require.Equal(t, task.Path("/k0099/b"), first.Dropped[99])
 	for range 5 {
 		require.Equal(t, first, s.Apply(v))
+	}
+}
+
+// G54: what is selected does not tell whether a container had members that are
+// blocked. One that is granted stays, with whatever is left in it.
+func TestG54AnEmptiedContainerIsLikeAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		allow, block []task.Path
+		has, lacks   string // a value with what is blocked, and without it
+		want         string
+	}{
+		{nil, []task.Path{"ssn"}, `{"a":{"ssn":1}}`, `{"a":{}}`, `{"a":{}}`},
+		{nil, []task.Path{"ssn"}, `{"ssn":1}`, `{}`, `{}`},
+		{nil, []task.Path{"ssn"}, `[{"ssn":1},{"b":{"ssn":1}}]`, `[{},{"b":{}}]`, `[{},{"b":{}}]`},
+		{nil, []task.Path{"/a/*/b"}, `{"a":[{"b":1},{"c":1}]}`, `{"a":[{},{"c":1}]}`, `{"a":[{},{"c":1}]}`},
+		{[]task.Path{"/a/**"}, []task.Path{"/a/*"}, `{"a":[1,2],"b":1}`, `{"a":[],"b":1}`, `{"a":[]}`},
+		{[]task.Path{"/a/**", "/b"}, []task.Path{"/a/x/y"}, `{"a":{"x":{"y":1}}}`, `{"a":{"x":{}}}`, `{"a":{"x":{}}}`},
+		// A container of which only parts are granted tells of these alone.
+		{[]task.Path{"/a/x", "/b"}, nil, `{"a":{"y":1},"b":1}`, `{"a":{},"b":1}`, `{"b":1}`},
+		{[]task.Path{"/a/x", "/b"}, nil, `{"a":{"y":1},"b":1}`, `{"b":1}`, `{"b":1}`},
+		{[]task.Path{"/*/x"}, []task.Path{"y"}, `[{"y":1},{"x":1}]`, `[{"x":1}]`, `[{"x":1}]`},
+	} {
+		s := pick.Everything()
+		var err error
+		if tt.allow != nil {
+			s, err = s.Only(tt.allow...)
+			require.NoError(t, err)
+		}
+		s, err = s.Except(tt.block...)
+		require.NoError(t, err)
+		for _, value := range []string{tt.has, tt.lacks} {
+			got := s.Apply(decode(t, value))
+			require.True(t, got.Any, value)
+			out, err := json.Marshal(got.Value)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(out), "%v except %v of %s", tt.allow, tt.block, value)
+		}
 	}
 }

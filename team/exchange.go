@@ -301,7 +301,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	case errors.Is(err, ErrReplay):
 		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
 	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
-		_, x.fault = x.run.ours(x, x.code, withoutDetail(&held.Decision), time.Now())
+		x.fault = x.run.whyHeld(x, &held.Decision, time.Now())
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())

@@ -67,6 +67,32 @@ func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 	}
 }
 
+// G54: that context was held because of what is in it tells of the value, as the
+// words of its reader's agent would. It reaches the coordinator only where these do.
+func TestG54WhyContextWasHeldGoesWithItsReader(t *testing.T) {
+	t.Parallel()
+	minimal := func(from string) handoff.PairRule {
+		return handoff.PairRule{From: from, To: handoff.Coordinator, Mode: handoff.Minimal}
+	}
+	play := func(made string, rules ...handoff.PairRule) string {
+		d := newDesk()
+		tm, err := team.New(team.Config{
+			Agents:      []team.Member{member("maker", says(made)), member("reader", fails(errBroken))},
+			Coordinator: &team.Coordinator{Agent: team.AgentFunc(d.keeps(says("the answer")))},
+			Policy:      &handoff.Policy{Rules: rules},
+		})
+		require.NoError(t, err)
+		reader := spec("reader", "maker")
+		reader.DependsOn[0].Need = []task.Path{"/score"}
+		res := run(t, tm, &team.RunOptions{Answer: &team.Goal{Text: "Answer."}}, shaped(spec("maker")), reader)
+		require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
+		return d.of(handoff.Coordinator)
+	}
+	const has, lacks = `{"score":7}`, `{"name":"Ada"}`
+	require.Equal(t, play(has, minimal("maker"), minimal("reader")), play(lacks, minimal("maker"), minimal("reader")))
+	require.Contains(t, play(lacks), `dependency from "maker" was withheld: rule`)
+}
+
 // The coordinator reads no more than the caller, whom it answers, whatever it accepts.
 func TestG47CoordinatorReadsNoMoreThanTheCaller(t *testing.T) {
 	t.Parallel()

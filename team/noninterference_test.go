@@ -21,12 +21,21 @@ import (
 )
 
 // Runs that differ only in one source, or in one place of it, are the same for
-// every reader whom it does not reach by the flow table; and whatever did reach
-// a reader in a run stands in the table. Variants differ in words, members,
-// findings, shapes and sizes within a class. What is compared is content: which
-// tasks there are, how they end and when is told to everybody. Variants in which a
-// task ends otherwise, or the gate rules otherwise, are not compared, and of those
-// in which the check warns of a given input only prompts are.
+// every reader that it does not reach by the flow table, and everything that did
+// reach a reader in a run is in the table. Variants differ in words, members,
+// findings, shapes and sizes within a class.
+//
+// Two variants are not compared where a task ends with another status, or the
+// coordinator is called more or less often. This is legitimate: an agent that may read the
+// changed place can fail because of it, and a task whose required context lacks in one
+// variant what it needs is held by the gate and fails. Every reader knows the status of
+// tasks and the first failed dependency of one that was canceled, and no gate hides them.
+// Why a task failed by itself is compared.
+//
+// Where the gate rules otherwise on a pair that the place does reach, only the words of
+// prompts are compared: receipts have the size class of a failure that is withheld, and
+// events and results the verdict and the rule of every ruling, also above the user's
+// clearance (G50). Where the check warns of a given input, what the user is told is not compared.
 
 // A tally counts what a number of settings came to.
 type tally struct {
@@ -265,7 +274,7 @@ func (v *view) spreads(at spot) spread {
 // compare holds a run with a place changed to the one without.
 func (v *view) compare(at spot, changed *story) string {
 	to, source := v.spreads(at), v.source(at.source)
-	if v.endings(v.story) != v.endings(changed) {
+	if v.story.endings() != changed.endings() {
 		v.sum.uneven++
 		return ""
 	}
@@ -285,7 +294,11 @@ func (v *view) compare(at spot, changed *story) string {
 	if len(was) != len(is) {
 		return fmt.Sprintf("there are %d prompts whose readers it never reaches, instead of %d", len(is), len(was))
 	}
+	same := v.story.ruled == changed.ruled
 	for i := range was {
+		if !same {
+			is[i].receipt = was[i].receipt
+		}
 		if wrong := was[i].differs(&is[i]); wrong != "" {
 			return wrong
 		}
@@ -294,7 +307,7 @@ func (v *view) compare(at spot, changed *story) string {
 	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
 		v.sum.moved++
 	}
-	if !never[handoff.User] && to.user || v.open(at) || !slices.Equal(v.story.result.Warnings, changed.result.Warnings) {
+	if !never[handoff.User] && to.user || v.open(at) || !same || !slices.Equal(v.story.result.Warnings, changed.result.Warnings) {
 		return ""
 	}
 	v.sum.told++
@@ -313,14 +326,18 @@ func (v *view) compare(at spot, changed *story) string {
 	return ""
 }
 
-// endings is how the tasks of a run ended, how often the coordinator was asked,
-// and what the gate ruled.
-func (v *view) endings(s *story) string {
+// endings is how the tasks of a run ended, because of which dependency, and how often
+// the coordinator was asked.
+func (s *story) endings() string {
 	var b strings.Builder
 	for i := range s.result.Tasks {
-		fmt.Fprintln(&b, s.result.Tasks[i].Status)
+		fmt.Fprint(&b, s.result.Tasks[i].Status)
+		if err := s.result.Tasks[i].Error; err != nil && err.Root != "" {
+			fmt.Fprint(&b, " because of ", err.Root)
+		}
+		fmt.Fprintln(&b)
 	}
-	fmt.Fprintln(&b, len(s.result.Steps), s.ruled)
+	fmt.Fprintln(&b, len(s.result.Steps))
 	return b.String()
 }
 

@@ -104,8 +104,8 @@ func (w *variant) draws(place, what string, times byte) bool {
 }
 
 // value is a value of a form; words says what stands at its places. Of a changed
-// source, or a changed place in it, optional members are missing or more. No
-// container is left without any.
+// source, or a changed place in it, optional members are missing or more. A
+// container may be left without any.
 func (w *variant) value(source string, f form, words func(place string) string, score int, kind, code string) any {
 	set := func(in map[string]any, name, place string) {
 		if !w.draws(source+place, "missing", 3) {
@@ -122,16 +122,16 @@ func (w *variant) value(source string, f form, words func(place string) string, 
 		return list
 	}
 	if f == list {
-		first, second, deep := map[string]any{"note": words("/0/note")}, map[string]any{"id": 102}, map[string]any{"n": 7}
+		first, second, deep := map[string]any{"note": words("/0/note")}, map[string]any{}, map[string]any{}
 		set(second, "note", "/1/note")
 		set(deep, "q", "/1/deep/q")
 		second["deep"] = deep
 		return items("", []any{first, second})
 	}
-	first, second := map[string]any{"id": 101}, map[string]any{"id": 102}
+	first, second := map[string]any{"id": 101}, map[string]any{}
 	set(first, "note", "/gamma/0/note")
 	set(second, "note", "/gamma/1/note")
-	beta, inner := map[string]any{"n": 7}, map[string]any{"n": 7}
+	beta, inner := map[string]any{}, map[string]any{}
 	set(beta, "x", "/beta/x")
 	set(inner, "p", "/beta/inner/p")
 	set(inner, "q", "/beta/inner/q")
@@ -245,7 +245,7 @@ type sight struct {
 type story struct {
 	result *team.Result
 	sights []sight
-	ruled  string // every verdict, in order
+	ruled  string // every verdict
 	record string // the trace, and what a journal without a key has; empty where none is kept
 	told   string // the events, the result and its receipts, as the user reads them
 	shown  string // the prompts of the record
@@ -304,9 +304,9 @@ func (st *stage) look(p prompt.Prompt, step string) {
 	st.sights = append(st.sights, sight{r.Agent, step, p.System(), p.Text(), r})
 }
 
-// heard notes an event without its time.
+// heard notes an event without its time and its place among the others.
 func (st *stage) heard(e event.Event) {
-	e.Time, e.Duration = time.Time{}, 0
+	e.Time, e.Duration, e.Seq = time.Time{}, 0, 0
 	if e.Handoff != nil {
 		h := *e.Handoff
 		h.Time, e.Handoff = time.Time{}, &h
@@ -377,8 +377,8 @@ func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	slices.Sort(st.shown) // prompts that are prepared at once are recorded in any order
-	out := &story{result: res, sights: st.sights, ruled: st.ruled.String(), told: st.told.String() + st.reads(res), shown: strings.Join(st.shown, "\n")}
+	slices.Sort(st.shown) // prompts that are prepared at once are recorded in any order, and so are their events
+	out := &story{result: res, sights: st.sights, ruled: sortedLines(st.ruled.String()), told: sortedLines(st.told.String()) + st.reads(res), shown: strings.Join(st.shown, "\n")}
 	if k != nil {
 		out.record, err = k.text(ctx, res)
 	}
@@ -429,7 +429,13 @@ func (k *keeper) text(ctx context.Context, res *team.Result) (string, error) {
 	}
 	tr.Result = nil
 	var text strings.Builder
-	text.WriteString(k.file.String() + encoded(tr.Prompts) + "\n" + encoded(tr.Events))
+	text.WriteString(k.file.String())
+	for i := range tr.Prompts {
+		text.WriteString("\n" + encoded(tr.Prompts[i]))
+	}
+	for i := range tr.Events {
+		text.WriteString("\n" + encoded(tr.Events[i]))
+	}
 	for i := range tr.Handoffs {
 		text.WriteString("\n" + encoded(tr.Handoffs[i]))
 	}
@@ -440,9 +446,13 @@ func (k *keeper) text(ctx context.Context, res *team.Result) (string, error) {
 			text.WriteString(encoded(x.Result.Classification))
 		}
 	}
-	lines := strings.Split(unequal.ReplaceAllString(text.String(), ""), "\n")
-	slices.Sort(lines) // where events stand among the rest depends on time
-	return strings.Join(lines, "\n"), nil
+	return sortedLines(unequal.ReplaceAllString(text.String(), "")), nil // the order of what is prepared at once depends on time
+}
+
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // reads is a result as the user reads it, without its times and the goal,

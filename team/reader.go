@@ -108,12 +108,24 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 	return text, e
 }
 
-// withoutDetail says why a task failed whose context was held, for readers other
-// than the caller. It says nothing that depends on the value that was held, such
-// as its size or which rule looked at its parts: the value may be one that the
-// reader never gets.
-func withoutDetail(d *handoff.Decision) string {
-	return fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
+// whyHeld says why a task failed whose context was held, for readers other than the
+// caller. The words say nothing that depends on the value that was held, such as its
+// size or which rule looked at its parts. If it was held because of what is in it, the
+// failure itself depends on the value: then it goes to readers as the agent's
+// own words do, with the label of the value, by the rules for the agent.
+func (r *run) whyHeld(x *exchange, d *handoff.Decision, now time.Time) *envelope.Envelope {
+	said := fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
+	if !d.ByValue() {
+		_, e := r.ours(x, x.code, said, now)
+		return e
+	}
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID(x.contract.Session + "/error"), Producer: x.caps.Agent, Task: x.task.ID, Run: r.id, Classification: x.task.Classification.Join(d.Before), CreatedAt: now,
+	}, envelope.Text(said))
+	if err != nil {
+		return nil
+	}
+	return e
 }
 
 // ours returns an error in the words of the runtime, which quote nobody.
