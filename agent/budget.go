@@ -28,7 +28,7 @@ type Budget interface {
 type budgetKey struct{}
 
 // WithBudget returns a context under which every [LLM] asks b before each
-// model call, also before one that it makes again.
+// model call, also before one that it makes again. It panics if ctx is nil.
 func WithBudget(ctx context.Context, b Budget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }

@@ -14,7 +14,7 @@ type RetryNotice func(call int, err error, wait time.Duration)
 type noticeKey struct{}
 
 // NoticeRetries returns a context under which every [LLM] tells fn of the
-// model calls that it makes again, before it waits.
+// model calls that it makes again, before it waits. It panics if ctx is nil.
 func NoticeRetries(ctx context.Context, fn RetryNotice) context.Context {
 	return context.WithValue(ctx, noticeKey{}, fn)
 }

@@ -67,7 +67,7 @@ func (s *Schema) Validate(v envelope.JSON) error {
 }
 
 // ValidateContext does what Validate does, until ctx ends; then it returns its
-// cause. The work after that is bounded by maxChecks.
+// cause. The work after that is bounded by maxChecks. It panics if ctx is nil.
 func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
 	switch err := s.check(ctx, v.Value()); {
 	case ctx.Err() != nil:

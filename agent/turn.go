@@ -12,7 +12,7 @@ type turnKey struct{}
 // An answer that does not match the schema comes back with a [*RejectedError],
 // and the caller may have it corrected by another prompt, as a team does: so the
 // call that corrects passes the gate and the record like every other. Without
-// such a context, Run makes that call itself.
+// such a context, Run makes that call itself. It panics if ctx is nil.
 func WithTurn(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, turnKey{}, n)
 }

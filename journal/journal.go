@@ -29,7 +29,8 @@ var ErrClosed = errors.New("the journal is closed")
 var ErrReadOnly = errors.New("the journal was opened to be read only")
 
 // A Journal keeps runs. It is safe for concurrent use. [Open] and [InMemory]
-// make one; whoever made it closes it.
+// make one; whoever made it closes it. Methods of a Journal and of a [Run] panic if
+// their context is nil.
 type Journal struct {
 	path  string // empty in memory
 	o     Options

@@ -37,10 +37,13 @@ type Model interface {
 // ModelFunc lets a function be a [Model].
 type ModelFunc func(ctx context.Context, req Request, emit func(Delta) error) (Response, error)
 
-// Call calls f. A nil f is an error that wraps [ErrNoModel].
+// Call calls f. A nil f is an error that wraps [ErrNoModel]; a nil ctx is an error too.
 func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
 	if f == nil {
 		return Response{}, ErrNoModel
+	}
+	if ctx == nil {
+		return Response{}, errNoContext
 	}
 	return f(ctx, req, emit)
 }
@@ -58,6 +61,9 @@ func Endpoint(m Model) string {
 
 // ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.
 var ErrNoModel = errors.New("no model")
+
+// errNoContext reports a call with a nil context.
+var errNoContext = errors.New("llm: the context is nil; use context.Background")
 
 // A Request is what a model reads. The model reads it and does not keep it.
 type Request struct {

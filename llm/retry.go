@@ -42,8 +42,11 @@ type retrier struct {
 	options RetryOptions
 }
 
-// Call makes a call with all its attempts.
+// Call makes a call with all its attempts. A nil ctx is an error.
 func (r *retrier) Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
+	if ctx == nil {
+		return Response{}, errNoContext
+	}
 	c := &retries{model: r.model, options: r.options, req: req, emit: emit}
 	return c.call(ctx)
 }

@@ -29,7 +29,7 @@ func (t *Team) checkCoordinator() (found task.Problems) {
 		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
 	}
 	if err := ready(c.Agent); err != nil {
-		add("", "it has no Agent that does the work"+strings.TrimPrefix(err.Error(), ErrNoAgent.Error()), "set Agent, for instance to agent.New(model, agent.Options{})", ErrNoAgent)
+		add("", err.Error(), noAgentHint(err), err)
 		c.Agent = nil // so that nothing more is asked of it
 	}
 	if c.Accepts != nil && !c.Accepts.Valid() {

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -19,16 +20,28 @@ import (
 // An agent that cannot work is an error of New, and not of a run.
 func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, a := range map[string]team.Agent{
-		"nil": nil, "a nil function": team.AgentFunc(nil), "a typed nil": (*agent.LLM)(nil), "a zero LLM": &agent.LLM{},
-		"a nil model": agent.New(nil, agent.Options{}), "a nil model function": agent.New(llm.ModelFunc(nil), agent.Options{}),
+	const (
+		none    = "it has no Agent that does the work"
+		set     = "set Agent, for instance to agent.New(model, agent.Options{})"
+		noModel = "its Agent cannot work: no model: make the agent with agent.New and a model"
+	)
+	for name, tt := range map[string]struct {
+		agent team.Agent
+		want  string // with one piece of advice
+	}{
+		"nil": {nil, none + ": " + set}, "a nil function": {team.AgentFunc(nil), none + ": it is a nil team.AgentFunc: " + set},
+		"a typed nil": {(*agent.LLM)(nil), none + ": it is a nil *agent.LLM: " + set}, "a zero LLM": {&agent.LLM{}, noModel},
+		"a nil model": {agent.New(nil, agent.Options{}), noModel}, "a nil model function": {agent.New(llm.ModelFunc(nil), agent.Options{}), noModel},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: a}}})
-			requireFaults(t, err, fault{"/agents/0", "it has no Agent that does the work", team.ErrNoAgent})
-			_, err = team.New(team.Config{Agents: []team.Member{member("a", says("x"))}, Coordinator: &team.Coordinator{Agent: a}})
-			requireFaults(t, err, fault{"/coordinator", "it has no Agent that does the work", team.ErrNoAgent})
+			_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: tt.agent}}})
+			require.EqualError(t, err, `agent "a": `+tt.want)
+			require.ErrorIs(t, err, team.ErrNoAgent)
+			_, err = team.New(team.Config{Agents: []team.Member{member("a", says("x"))}, Coordinator: &team.Coordinator{Agent: tt.agent}})
+			require.EqualError(t, err, "coordinator: "+tt.want)
+			require.ErrorIs(t, err, team.ErrNoAgent)
+			require.Equal(t, tt.want == noModel, errors.Is(err, llm.ErrNoModel))
 		})
 	}
 }

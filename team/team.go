@@ -175,21 +175,43 @@ func New(cfg Config) (*Team, error) {
 	return t, nil
 }
 
+// A noAgentError says why an agent cannot work. It wraps [ErrNoAgent].
+type noAgentError struct {
+	message string
+	cause   error // what the agent says of itself, with what to do; nil if there is no agent
+}
+
+func (e *noAgentError) Error() string { return e.message }
+func (e *noAgentError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{ErrNoAgent}
+	}
+	return []error{ErrNoAgent, e.cause}
+}
+
+// noAgentHint says what to do about a [noAgentError] that does not say so itself.
+func noAgentHint(e *noAgentError) string {
+	if e.cause != nil {
+		return ""
+	}
+	return "set Agent, for instance to agent.New(model, agent.Options{})"
+}
+
 // ready returns why an agent cannot work: it is nil, also as a typed nil, or says
 // so itself. An [agent.LLM] does if it has no model.
-func ready(a Agent) error {
+func ready(a Agent) *noAgentError {
 	if a == nil {
-		return ErrNoAgent
+		return &noAgentError{message: "it has no Agent that does the work"}
 	}
 	switch v := reflect.ValueOf(a); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
 		if v.IsNil() {
-			return fmt.Errorf("%w: it is a nil %T", ErrNoAgent, a)
+			return &noAgentError{message: fmt.Sprintf("it has no Agent that does the work: it is a nil %T", a)}
 		}
 	}
 	if asked, ok := a.(interface{ Check() error }); ok {
 		if err := asked.Check(); err != nil {
-			return fmt.Errorf("%w: %w", ErrNoAgent, err)
+			return &noAgentError{message: "its Agent cannot work: " + err.Error(), cause: err}
 		}
 	}
 	return nil
@@ -225,7 +247,7 @@ func (t *Team) enroll(i int) (found task.Problems) {
 		t.byName[folded] = i
 	}
 	if err := ready(m.Agent); err != nil {
-		add("", "it has no Agent that does the work"+strings.TrimPrefix(err.Error(), ErrNoAgent.Error()), "set Agent, for instance to agent.New(model, agent.Options{})", err)
+		add("", err.Error(), noAgentHint(err), err)
 		m.Agent = nil // so that nothing more is asked of it
 	}
 	if !m.Accepts.Valid() {

@@ -62,8 +62,11 @@ type recording struct {
 	into  *Recorder
 }
 
-// Call makes a call and notes what came of it.
+// Call makes a call and notes what came of it. A nil ctx is an error.
 func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	if ctx == nil {
+		return llm.Response{}, errors.New("scripted: the context is nil; use context.Background")
+	}
 	c, title := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
 	if err != nil && givenUp(ctx) {
