@@ -86,6 +86,7 @@ type Event struct {
 	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
 	Input    int             `json:"input_tokens,omitempty"`  // AgentComplete, TaskComplete, RunComplete
 	Output   int             `json:"output_tokens,omitempty"` // AgentComplete, TaskComplete, RunComplete
+	Rounded  bool            `json:"rounded,omitempty"`       // the tokens are estimates or classes, since the user may not see what was counted
 	Bytes    int             `json:"bytes,omitempty"`         // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks    int             `json:"tasks,omitempty"`         // RunStart, PlanReady: how many; a goal has none at the start
 	Plan     []Planned       `json:"plan,omitempty"`          // PlanReady

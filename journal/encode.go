@@ -123,6 +123,7 @@ func (e *encoder) key(k event.Key) *envelope.Digest {
 // words stand with the exchange, and without exact sizes of what is above it.
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
+		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
 	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {

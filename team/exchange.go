@@ -376,7 +376,7 @@ func (x *exchange) report() {
 		bytes = label.SizeClass(bytes)
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Bytes: bytes}
+		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Rounded: x.rounds(), Bytes: bytes}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -198,6 +199,12 @@ func (e *TaskError) Unwrap() error {
 
 // errNoResult is the error of a nil *Result: the run did not start.
 var errNoResult = errors.New("result: it is nil; the run did not start")
+
+// rounded reports whether Usage has estimates or classes.
+func (r *Result) rounded() bool {
+	return slices.ContainsFunc(r.Tasks, func(t TaskResult) bool { return t.Metrics.Rounded }) ||
+		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Metrics.Rounded })
+}
 
 // Outcomes counts the tasks by how they ended.
 func (r *Result) Outcomes() (o event.Outcomes) {

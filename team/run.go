@@ -250,7 +250,7 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.options.Reveal {
 		r.reveal(res)
 	}
-	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens})
+	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens, Rounded: res.rounded()})
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
 		res.Unkept, res.Status = err, StatusError
 	}

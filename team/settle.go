@@ -29,7 +29,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Bytes: len(a.text), Reused: a.reusedFrom()})
+			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Reused: a.reusedFrom()})
 	}
 	r.made += r.sizeOf(a.envelope)
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))

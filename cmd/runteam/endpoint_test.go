@@ -115,7 +115,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "never an answer",
-			status: statusNoRun, calls: 1, args: []string{"--timeout", "300ms"}, want: []string{"timed out", "--timeout"},
+			status: statusFailed, calls: 1, args: []string{"--timeout", "300ms"}, want: []string{"timed out", "--timeout"},
 			handle: func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() },
 		},
 	}

@@ -32,7 +32,7 @@ func doneOf(o event.Outcomes, of string) string {
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{o.Failed, "failed"}, {o.Cancelled, "cancelled"}, {o.NotRun, "not run"}} {
+	}{{o.Failed, outcomeFailed}, {o.Cancelled, outcomeCancelled}, {o.NotRun, outcomeNotRun}} {
 		if part.n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %s", number(part.n), part.word))
 		}
@@ -64,7 +64,7 @@ func (p *plain) take(e event.Event) {
 	if e.Type == event.Warning && p.known[e.Message] {
 		return
 	}
-	if text := sentence(e); text != "" {
+	if text := sentence(e, p.tally.outcome(e)); text != "" {
 		p.print(e.Time, text)
 	}
 	if e.Type == event.PlanReady {
@@ -136,7 +136,8 @@ func (p *plain) print(at time.Time, text string) {
 }
 
 // sentence says an event in one line. Events that add nothing to others have none.
-func sentence(e event.Event) string {
+// The outcome is that of a task or step which the event ends.
+func sentence(e event.Event, outcome string) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
 	case event.PlanReady:
@@ -147,8 +148,6 @@ func sentence(e event.Event) string {
 		return "budget    " + who + ": " + message
 	case event.TaskRetry:
 		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, elapsed(e.Wait))
-	case event.TaskSkipped:
-		return "skipped   " + who + ": " + message
 	case event.Reveal:
 		return "reveal    " + message
 	case event.Warning:
@@ -162,14 +161,12 @@ func sentence(e event.Event) string {
 		return "start     " + who
 	case !ends(e):
 		return ""
-	case notRun(e):
-		return "not run   " + who + ": " + message
-	case e.Status == task.Failed:
-		return "failed    " + who + ": " + message
+	case outcome != outcomeDone:
+		return fmt.Sprintf("%-9s %s: %s", outcome, who, message)
 	case e.Reused != "":
 		return "done      " + who + ", " + reusedFrom(e)
 	}
-	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "))
+	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "+mark(e.Rounded)))
 }
 
 // who names what an event is about, and who works on it.
@@ -193,13 +190,10 @@ func reason(e event.Event) string {
 	case e.Because == "":
 		return cleanLine(e.Message)
 	case e.Status == task.Skipped:
-		return fmt.Sprintf("because %q was skipped", cleanLine(e.Because))
+		return fmt.Sprintf("because %q did not complete", cleanLine(e.Because))
 	}
 	return fmt.Sprintf("because %q failed", cleanLine(e.Because))
 }
-
-// notRun reports whether a task that counts as failed was never begun, because of another one.
-func notRun(e event.Event) bool { return e.Type == event.Error && e.Root != "" }
 
 // listed names the first few of a list.
 func listed(names []string, most int) string { return listedOf(names, most, len(names)) }

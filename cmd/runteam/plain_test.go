@@ -50,7 +50,7 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
   1m02s  again     Market (librarian): server error (500); again in 1.2s
   1m02s  done      Task 5 (a), from before
   1m02s  done      Task 6 (a), reused from 0195c3a1
-  1m02s  skipped   Task 2 (b): interrupted
+  1m02s  not run   Task 2 (b): interrupted
 `, "\n"), out.String())
 }
 

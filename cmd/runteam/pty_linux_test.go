@@ -128,7 +128,7 @@ func TestLiveTable(t *testing.T) {
 			text := strings.Join(lines, "\n")
 			require.Equal(t, 12, countPrefix(lines, "done"), "each task once, nothing of an earlier frame is left:\n%s", text)
 			for i := range 12 {
-				want := fmt.Sprintf("done     Task %d", i+1)
+				want := fmt.Sprintf("done      Task %d", i+1)
 				require.True(t, strings.HasPrefix(lines[i]+" ", want+" ") || len(want) >= size.width, "%d: %s", i, text)
 			}
 			require.Contains(t, strings.ReplaceAll(text, "\n", ""), "an answer")
@@ -169,7 +169,7 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	<-started
 	require.Eventually(t, func() bool {
 		text := p.text()
-		return strings.Count(text, "running  Task") == 2 && strings.Contains(text, "1 of 9 tasks done") && strings.Contains(text, "rows not shown")
+		return strings.Count(text, "running   Task") == 2 && strings.Contains(text, "1 of 9 tasks done") && strings.Contains(text, "rows not shown")
 	}, 10*time.Second, 10*time.Millisecond)
 	_, err := p.master.Write([]byte{3}) // Ctrl-C, as the terminal's driver turns it into a signal
 	require.NoError(t, err)
@@ -177,7 +177,8 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	require.Equal(t, statusSIGINT, status)
 	text := strings.Join(lines, "\n")
 	require.Contains(t, text, "an answer", "finished work is printed")
-	require.Equal(t, 8, countPrefix(lines, "skipped  Task"), "%s", text)
+	require.Equal(t, 2, countPrefix(lines, "cancelled Task"), "%s", text)
+	require.Equal(t, 6, countPrefix(lines, "not run   Task"), "%s", text)
 	require.Contains(t, text, "interrupted")
 }
 
@@ -211,7 +212,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 		require.Eventually(t, func() bool {
 			lines := strings.Split(p.text(), "\n")
 			table := lines[max(0, len(lines)-size.rows-1):]
-			return countPrefix(table, "running  Task")+countPrefix(table, "waiting  Task") == size.rows &&
+			return countPrefix(table, "running   Task")+countPrefix(table, "waiting   Task") == size.rows &&
 				strings.Contains(table[len(table)-1], "rows not shown") == (size.rows < 9)
 		}, 10*time.Second, 10*time.Millisecond, size)
 	}
@@ -225,7 +226,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 	status, lines, raw := p.end(t)
 	require.Equal(t, statusOK, status, "%q", raw)
 	if clean {
-		require.Equal(t, 9, countPrefix(lines, "done     Task"), "%q", lines)
+		require.Equal(t, 9, countPrefix(lines, "done      Task"), "%q", lines)
 		require.Zero(t, countPrefix(lines, "running")+countPrefix(lines, "waiting"), "%q", lines)
 	}
 	return clean
@@ -276,7 +277,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 		env := server.env()
 		env["TERM"] = "xterm"
 		p := atTerminal(t, size.width, size.height, call{dir: duo(t, ""), args: []string{"run", "--goal", "Say."}, env: env})
-		for _, pieces := range [][]string{{"running  plan ", "planning, "}, {"running  synthesis ", "2 of 2 tasks done, "}} {
+		for _, pieces := range [][]string{{"running   plan ", "planning, "}, {"running   synthesis ", "2 of 2 tasks done, "}} {
 			require.Eventually(t, func() bool {
 				return strings.Contains(p.text(), pieces[0]) && strings.Contains(p.text(), pieces[1])
 			}, 10*time.Second, 10*time.Millisecond, pieces)
@@ -285,7 +286,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 		status, lines, raw := p.end(t)
 		require.Equal(t, statusOK, status, "%q", raw)
 		for i, title := range []string{"plan", "Find", "Write", "synthesis"} {
-			require.True(t, strings.HasPrefix(lines[i], "done     "+title+" "), "%q", lines)
+			require.True(t, strings.HasPrefix(lines[i], "done      "+title+" "), "%q", lines)
 		}
 		require.Equal(t, 4, countPrefix(lines, "done"), "each once, nothing of an earlier frame is left: %q", lines)
 		require.Contains(t, lines, "a fact")

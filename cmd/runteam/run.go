@@ -340,7 +340,9 @@ func statusOf(res *team.Result) int {
 		return statusNoRun
 	case res.Success():
 		return statusOK
-	case !res.Answered && res.Status != team.StatusBudget: // then calls were not made, whoever would have answered
+	case res.Status == team.StatusBudget, res.Status == team.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
+		return statusFailed
+	case !res.Answered:
 		return statusNoRun
 	}
 	return statusFailed

@@ -199,7 +199,7 @@ func TestSignals(t *testing.T) {
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
 			require.Contains(t, stderr.String(), "1 of 5 tasks done, 1 cancelled, 3 not run")
 			require.Contains(t, stderr.String(), "ending what runs")
-			require.Regexp(t, `skipped   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
+			require.Regexp(t, `not run   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})
 	}
 }

@@ -115,9 +115,9 @@ func (t *shownTask) outcome() string {
 	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
 	case t.step || !ended || t.Error == nil:
 	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
-		return "not run"
+		return outcomeNotRun
 	case t.Status == task.Skipped:
-		return "cancelled"
+		return outcomeCancelled
 	}
 	return statusText(t.Status)
 }

@@ -97,7 +97,7 @@ func receipt(res *team.Result) string {
 	if !res.Answered {
 		done = "offered to endpoints that did not answer"
 	}
-	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", label.SizeText(c.Sent), done, label.SizeText(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
+	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", about(res, "")+label.SizeText(c.Sent), done, about(res, "")+label.SizeText(c.Shared), plural(c.Redacted, "value"), plural(c.Withheld, "path"))
 	if c.Revealed > 0 {
 		text += fmt.Sprintf(" · %s revealed", plural(c.Revealed, "value"))
 	}
@@ -113,7 +113,7 @@ type cause struct {
 	message string
 	next    string   // what to do about it; may be empty
 	who     []string // "task (agent)"
-	hit     []string // titles of the tasks that failed or were skipped because of them
+	hit     []string // titles of the tasks that did not run because of them
 }
 
 // causesOf groups the failures of a run by what they say: of tasks in the

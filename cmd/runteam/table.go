@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -16,15 +15,16 @@ import (
 type table struct {
 	start time.Time
 
-	mu     sync.Mutex // guards what follows
-	rows   []row
-	byKey  map[string]int
-	tally  tally
-	ended  int // rows
-	input  int
-	output int
-	titles int // width of the widest title
-	agents int // and of the widest name
+	mu      sync.Mutex // guards what follows
+	rows    []row
+	byKey   map[string]int
+	tally   tally
+	ended   int // rows
+	input   int
+	output  int
+	rounded bool // tokens of a row are
+	titles  int  // width of the widest title
+	agents  int  // and of the widest name
 }
 
 // row is one task, or one step of the coordinator.
@@ -57,17 +57,17 @@ const (
 	done
 	failed
 	unrun
-	skipped
+	cancelled
 )
 
 var states = [...]struct{ word, color string }{
-	waiting:  {"waiting", "2"},
-	running:  {"running", "36"},
-	retrying: {"retry", "33"},
-	done:     {"done", "32"},
-	failed:   {"failed", "31"},
-	unrun:    {"not run", "31"},
-	skipped:  {"skipped", "2"},
+	waiting:   {"waiting", "2"},
+	running:   {"running", "36"},
+	retrying:  {"retry", "33"},
+	done:      {outcomeDone, "32"},
+	failed:    {outcomeFailed, "31"},
+	unrun:     {outcomeNotRun, "31"},
+	cancelled: {outcomeCancelled, "2"},
 }
 
 // newTable returns the table of a plan. A goal has none yet, and its tasks come
@@ -152,17 +152,13 @@ func (t *table) note(r *row, e event.Event) {
 
 func (t *table) end(r *row, e event.Event) {
 	t.ended++
-	t.input, t.output = t.input+e.Input, t.output+e.Output
+	t.input, t.output, t.rounded = t.input+e.Input, t.output+e.Output, t.rounded || e.Rounded
 	r.ended, r.took, r.reason = t.ended, e.Duration, ""
-	switch e.Status {
-	case task.Failed:
-		if r.state, r.reason = failed, reason(e); notRun(e) {
-			r.state = unrun
-		}
-	case task.Skipped:
-		r.state, r.reason = skipped, reason(e)
-	default:
-		r.state, r.reused = done, reusedFrom(e)
+	r.state = map[string]state{outcomeFailed: failed, outcomeNotRun: unrun, outcomeCancelled: cancelled, outcomeDone: done}[t.tally.outcome(e)]
+	if r.state == done {
+		r.reused = reusedFrom(e)
+	} else {
+		r.reason = reason(e)
 	}
 }
 
@@ -190,13 +186,13 @@ func (t *table) lines(width, height int, now time.Time, color bool) []line {
 	if hidden > 0 {
 		text += fmt.Sprintf(", %s not shown", plural(hidden, "row"))
 	}
-	return append(lines, line{text: clip(text+tokens(t.input, t.output, ", "), width-1)})
+	return append(lines, line{text: clip(text+tokens(t.input, t.output, ", "+mark(t.rounded)), width-1)})
 }
 
 // line renders a row in a number of cells.
 func (t *table) line(r *row, width int, now time.Time, color bool) line {
 	state := states[r.state]
-	head := pad(state.word, 8)
+	head := pad(state.word, 9)
 	tail := r.detail(now)
 	room := width - columns(head) - 1
 	agents := min(t.agents, maxAgent)

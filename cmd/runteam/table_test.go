@@ -54,17 +54,17 @@ func TestTableShowsEachState(t *testing.T) {
 		tb.take(e)
 	}
 	require.Equal(t, []string{
-		"done     Task 0  agent 0  2.0s",
-		`failed   Task 1  agent 1  model "m":\x1b[2J gone`,
-		"retry    Task 2  agent 2  in 2s: server error (500)",
-		"running  Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
-		"skipped  Task 4  agent 4  interrupted",
-		"waiting  Task 5  agent 5",
-		`not run  Task 6  agent 6  because "Task 1" failed`,
+		"done      Task 0  agent 0  2.0s",
+		`failed    Task 1  agent 1  model "m":\x1b[2J gone`,
+		"retry     Task 2  agent 2  in 2s: server error (500)",
+		"running   Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
+		"not run   Task 4  agent 4  interrupted",
+		"waiting   Task 5  agent 5",
+		`not run   Task 6  agent 6  because "Task 1" failed`,
 		"1 of 7 tasks done, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
 	}, texts(tb.lines(100, 0, at(5), false)))
-	require.Equal(t, "failed   Task 1  model \"…", texts(tb.lines(26, 0, at(5), false))[1])
-	require.Equal(t, line{text: "done     Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
+	require.Equal(t, "failed    Task 1  model …", texts(tb.lines(26, 0, at(5), false))[1])
+	require.Equal(t, line{text: "done      Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
 }
 
 func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
 	tb := newTable(planOf(2), noon)
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "0", Time: noon, Status: task.Completed, Duration: time.Hour})
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "1", Time: noon, Status: task.Completed})
-	require.Equal(t, []string{"done     Task 0  agent 0  from before", "done     Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, noon, false))[:2])
+	require.Equal(t, []string{"done      Task 0  agent 0  from before", "done      Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, noon, false))[:2])
 }
 
 // All attempts at a task are told the same messages, which count once.
@@ -86,7 +86,7 @@ func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	} {
 		tb.take(e)
 	}
-	require.Equal(t, "running  Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, noon, false))[0])
+	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, noon, false))[0])
 }
 
 func TestTableFitsEveryTerminal(t *testing.T) {
@@ -149,20 +149,20 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 		before = lines
 		switch i {
 		case 1:
-			require.Equal(t, []string{"running  plan  coordinator  0s", "planning, 0s"}, lines)
+			require.Equal(t, []string{"running   plan  coordinator  0s", "planning, 0s"}, lines)
 		case 4:
-			require.Equal(t, "running  repair  coordinator  0s  again in 1.0s: server error (500)", lines[1])
+			require.Equal(t, "running   repair  coordinator  0s  again in 1.0s: server error (500)", lines[1])
 		case 9:
-			require.Equal(t, `running  Find\u202e  finder       0s  1 message`, lines[2])
+			require.Equal(t, `running   Find\u202e  finder       0s  1 message`, lines[2])
 		}
 	}
 	require.Equal(t, []string{
-		"done     plan        coordinator  1.0s",
-		"done     repair      coordinator  1.0s",
-		`done     Find\u202e  finder       2.0s  1 message`,
-		"failed   Write       writer       token budget exceeded",
-		"done     digest 1    coordinator  1.0s",
-		`failed   digest 2    coordinator  cut\x1b[2J`,
+		"done      plan        coordinator  1.0s",
+		"done      repair      coordinator  1.0s",
+		`done      Find\u202e  finder       2.0s  1 message`,
+		"failed    Write       writer       token budget exceeded",
+		"done      digest 1    coordinator  1.0s",
+		`failed    digest 2    coordinator  cut\x1b[2J`,
 		"1 of 2 tasks done, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
 	}, texts(tb.lines(90, 0, at(9), false)))
 

@@ -51,6 +51,28 @@ func (t *tally) take(e event.Event) {
 	}
 }
 
+// outcome returns how the task or step of an event ended, in the words of the counts.
+func (t *tally) outcome(e event.Event) string {
+	var o event.Outcomes
+	switch o.Add(e.Status, e.Root, t.begun[e.Task]); {
+	case o.Completed == 1:
+		return outcomeDone
+	case o.Failed == 1:
+		return outcomeFailed
+	case o.Cancelled == 1:
+		return outcomeCancelled
+	}
+	return outcomeNotRun
+}
+
+// The words for how a task ended, of progress, counts, show and runs alike.
+const (
+	outcomeDone      = "done"
+	outcomeFailed    = "failed"
+	outcomeCancelled = "cancelled" // in progress when the run ended
+	outcomeNotRun    = "not run"
+)
+
 // String is "3 of 7 tasks done", or where a goal stands that has no tasks yet.
 func (t *tally) String() string {
 	text := doneOf(t.outcomes, plural(t.total, "task"))
