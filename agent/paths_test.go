@@ -60,7 +60,7 @@ func TestG10NamesAreComparedAsBlocksCompareThem(t *testing.T) {
 	for _, pair := range [][2]string{{"id", "\u0131d"}, {"id", "\U0001d6a4d"}, {"a\u03b9", "a\u0345"}, {"\u13a0", "\uab70"}, {"e\u0301", "\u00c9"}, {"s s", "ss"}} {
 		s, err := pick.Everything().Except(task.Path(pair[0]))
 		require.NoError(t, err)
-		blocked := !s.Apply(map[string]any{pair[1]: "x"}).Any
+		blocked := len(s.Apply(map[string]any{pair[1]: "x"}).Value.(map[string]any)) == 0
 		closed := parsed(t, fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"additionalProperties":false}`, pair[1]))
 		require.Equal(t, blocked, closed.Names(pair[0]) == agent.Yes, "%+q", pair)
 	}
