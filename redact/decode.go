@@ -47,8 +47,7 @@ func (r *Redactor) unescaped(s *scan, layer int) {
 		if n == 0 {
 			continue
 		}
-		v.keep(t, i)
-		v.put(i + n)
+		v.put(t, i, i+n)
 		if octet {
 			v.text = append(v.text, byte(c))
 		} else {

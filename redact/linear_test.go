@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -133,6 +134,19 @@ func TestG29WorkIsLinear(t *testing.T) {
 			require.Less(t, large, maxWork<<20)
 			t.Logf("%d bytes of work for each byte", large>>20)
 		})
+	}
+}
+
+// A text of hidden characters has a view with a piece for nearly every character.
+func TestHiddenCharactersTakeLittleMemory(t *testing.T) { // counts the allocations of the process: no parallel tests
+	for _, repeat := range []string{"1\x01", "a\u0301", "%41", "a\u00ad"} {
+		text := strings.Repeat(repeat, 256<<10/len(repeat))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := redact.All().Text(text)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24*len(text)), "bytes allocated for %q", repeat)
 	}
 }
 

@@ -92,8 +92,7 @@ func (s *scan) fold(tagged *bool) bool {
 				bare = !is(b, letterChar)
 				continue
 			}
-			v.keep(t, i-1)
-			v.put(i)
+			v.put(t, i-1, i)
 			continue
 		}
 		if b >= 0xc0 && i+1 < len(t) && !folds[b-0xc0][t[i+1]&0x3f] {
@@ -113,8 +112,7 @@ func (s *scan) fold(tagged *bool) bool {
 		}
 		if ok {
 			*tagged = *tagged || c >= 0xe0020
-			v.keep(t, i)
-			v.put(i + n)
+			v.put(t, i, i+n)
 			if to != 0 {
 				v.text = append(v.text, to)
 			}
@@ -208,8 +206,7 @@ func (s *scan) compose() bool {
 		}
 		from := segment(t, i, v.read)
 		n = norm.NFKC.NextBoundaryInString(t[from:], true)
-		v.keep(t, from)
-		v.put(from + n)
+		v.put(t, from, from+n)
 		for s.norm.InitString(norm.NFKC, t[from:from+n]); !s.norm.Done(); {
 			v.text = append(v.text, s.norm.Next()...)
 		}
@@ -225,7 +222,7 @@ func (s *scan) compose() bool {
 
 // segment returns where the characters begin that the one at i may combine with, going back to floor at most.
 func segment(t string, i, floor int) int {
-	for i > floor && !norm.NFKC.PropertiesString(t[i:]).BoundaryBefore() {
+	for i > floor && t[i] >= utf8.RuneSelf && !norm.NFKC.PropertiesString(t[i:]).BoundaryBefore() {
 		_, n := utf8.DecodeLastRuneInString(t[:i])
 		i = max(i-n, floor)
 	}
