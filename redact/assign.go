@@ -106,7 +106,6 @@ func (s *scan) alone(v value, after int) bool {
 func (s *scan) worth(v value, how manner) bool {
 	const enough = 16
 	end := s.closes(v, v.from, min(v.from+enough, len(s.text)))
-	s.work += end - v.from
 	t := s.text[v.from:end]
 	if t == "" || strings.IndexByte(",;)", t[0]) >= 0 {
 		return false
@@ -170,8 +169,9 @@ func (s *scan) listed(v value, c nameClass, how manner) bool {
 // behindScheme returns the credentials, if v begins with the scheme of an Authorization header.
 func (s *scan) behindScheme(v value) value {
 	t := s.text[v.from:v.to]
-	scheme, _, spaced := strings.Cut(t, " ")
-	if !oneOf(scheme, "bearer", "basic", "token", "digest", "apikey", "negotiate", "jwt", "oauth", "ssws") {
+	const maxScheme = len("negotiate")
+	scheme, _, spaced := strings.Cut(t[:min(len(t), maxScheme+1)], " ")
+	if len(scheme) > maxScheme || !oneOf(scheme, "bearer", "basic", "token", "digest", "apikey", "negotiate", "jwt", "oauth", "ssws") {
 		return v
 	}
 	next := v.from + len(scheme)

@@ -79,8 +79,7 @@ func findCard(s *scan, i int) int {
 	if lengths == (lengthSet{}) || !startsNumber(s.text, i) {
 		return i
 	}
-	var room [maxGroups]group
-	groups := s.numberGroups(i, &room)
+	groups := s.numberGroups(i)
 	var all [maxCard]byte
 	n, end := 0, i
 	for k, g := range groups {

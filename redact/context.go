@@ -87,7 +87,10 @@ func (s *scan) hinted(op int) bool {
 	if hints[pairOf(b, c)]&(1<<noLetter) != 0 { // two letters are enough before the operator
 		m.last = op - 2
 	}
-	return m.last >= floor && m.last > m.barrier
+	if m.last < floor || m.last <= m.barrier {
+		return false
+	}
+	return m.last > m.barrier+1 || m.last+len("key") < op || !hasFold(t, m.last, "key") // "key" alone is a place in a map
 }
 
 // closingQuote reports a closing quote or bracket beyond ASCII at the end of t.
@@ -130,7 +133,7 @@ func (s *scan) nameBefore(op int) neighbour {
 		if len(last) >= 20 && s.shape(last).random(20) { // a digest or a key, not a name
 			return neighbour{}
 		}
-		return neighbour{class: c, constant: s.constant(from, last), bare: strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
+		return neighbour{class: c, constant: s.constant(from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
 	}
 	if sibling(last) {
 		return neighbour{class: s.siblingName(from)}

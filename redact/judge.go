@@ -22,10 +22,13 @@ type shape struct {
 	hex            bool // hexadecimal digits and dashes only
 }
 
-// shape is shapeOf, counted as work.
+// shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the same value behind each.
 func (s *scan) shape(v string) shape {
-	s.work += len(v)
-	return shapeOf(v)
+	if v == "" || v != s.judged.text {
+		s.work += len(v)
+		s.judged = shapeOf(v)
+	}
+	return s.judged
 }
 
 func shapeOf(v string) shape {

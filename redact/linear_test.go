@@ -137,6 +137,23 @@ func TestG29WorkIsLinear(t *testing.T) {
 	}
 }
 
+// Behind names that repeat, values overlap. What they share is read once.
+func TestRepeatedNamesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		repeat string
+		most   int // bytes looked at for each byte
+	}{{"x:", 2}, {"key=", 4}, {"otp:", 12}, {"token:", 12}, {"4111 ", 8}}
+	for _, tt := range tests {
+		t.Run(tt.repeat, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Repeat(tt.repeat, 64<<10/len(tt.repeat))
+			work := redact.Work(redact.All(), text)
+			require.LessOrEqual(t, work, tt.most*len(text), "%d bytes of work for each byte", work/len(text))
+		})
+	}
+}
+
 // A text of hidden characters has a view with a piece for nearly every character.
 func TestHiddenCharactersTakeLittleMemory(t *testing.T) { // counts the allocations of the process: no parallel tests
 	for _, repeat := range []string{"1\x01", "a\u0301", "%41", "a\u00ad"} {

@@ -197,8 +197,7 @@ func (s *scan) rewritten(start, end int, number string, numbers []detector, list
 		switch {
 		case !n.admits(d.text[at:]):
 		case n.kind == Phone && listed:
-			var room [maxGroups]group
-			d.phone(at, d.said(d.numberGroups(at, &room)))
+			d.phone(at, d.said(d.numberGroups(at)))
 		default:
 			n.find(d, at)
 		}

@@ -55,22 +55,32 @@ const (
 	maxDigits = 20 // in one group; one more says that the run is longer
 )
 
-// numberGroups reads the groups of digits that begin at i, one separator between each two, into dst.
-func (s *scan) numberGroups(i int, dst *[maxGroups]group) (groups []group) {
-	from, sep := i, byte(0)
-	for n := range dst {
+// numberGroups returns the groups of digits that begin at i, one separator between each two. The result is valid until
+// the next call, which does not read again what both share: several detectors look at one number, and in a column each
+// group begins a number.
+func (s *scan) numberGroups(i int) []group {
+	shared := s.groups[:s.grouped]
+	for len(shared) > 0 && shared[0].from != i {
+		shared = shared[1:]
+	}
+	n := copy(s.groups[:], shared)
+	for more := n == 0 || s.grouped == maxGroups; more && n < maxGroups; n++ {
+		from, sep, width := i, byte(0), 0
+		if n > 0 {
+			from = s.groups[n-1].to
+			if sep, width = separator(s.text, from); width == 0 {
+				break
+			}
+			from += width
+		}
 		to := s.runEnd(from, digitChar, from+maxDigits+1)
 		if to == from {
-			return dst[:n]
+			break
 		}
-		dst[n] = group{from, to, sep}
-		kind, width := separator(s.text, to)
-		if width == 0 || !at(s.text, to+width, digitChar) {
-			return dst[:n+1]
-		}
-		from, sep = to+width, kind
+		s.groups[n] = group{from, to, sep}
 	}
-	return dst[:]
+	s.groups[0].sep, s.grouped = 0, n
+	return s.groups[:n]
 }
 
 // numberBytes are what numbers in groups are made of: digits, separators, parentheses, and all beyond ASCII.

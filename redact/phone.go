@@ -22,13 +22,12 @@ func findPhone(s *scan, i int) int {
 	if at(s.text, i-1, digitChar) || !spansNumber(s.text, i, minPhone) || !at(s.text, i+1, digitChar) && s.text[i] != '0' && s.text[i] != '1' || !startsPhone(s.text, i) {
 		return i
 	}
-	var room [maxGroups]group
-	groups := s.numberGroups(i, &room)
-	if groups[0].size() == 1 && has(s.text, i+1, "(") { // 0(532) 123 45 67
+	if has(s.text, i+1, "(") { // 0(532) 123 45 67
 		if end := s.parenthesised(i + 1); end > i+1 {
 			return s.phone(i, end)
 		}
 	}
+	groups := s.numberGroups(i)
 	if digitsOf(groups) < minPhone {
 		return i
 	}
@@ -245,8 +244,7 @@ func (s *scan) parenthesised(i int) int {
 	if !at(s.text, k, digitChar) {
 		return i
 	}
-	var room [maxGroups]group
-	return max(i, parenthesisedEnd(s.text, area, s.numberGroups(k, &room)))
+	return max(i, parenthesisedEnd(s.text, area, s.numberGroups(k)))
 }
 
 // parenthesisedEnd returns the end of the groups that may follow an area in parentheses, or 0.

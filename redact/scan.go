@@ -118,6 +118,11 @@ type scan struct {
 
 	runes runes  // reads text for own patterns
 	buf   []byte // unescaped JSON string
+
+	open    openRun
+	judged  shape            // the last result of [scan.shape]
+	groups  [maxGroups]group // the first grouped are the last result of [scan.numberGroups]
+	grouped int
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
@@ -135,7 +140,7 @@ const maxKept = 1 << 20
 func (s *scan) free() {
 	size := 0
 	for d := s; d != nil; d = d.deeper {
-		d.text, d.settled, d.place, d.ctx = "", "", place{}, nil
+		d.text, d.settled, d.judged.text, d.place, d.ctx = "", "", "", place{}, nil
 		size += cap(d.hits)*int(unsafe.Sizeof(Span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw) + cap(d.buf)
 	}
 	if size <= maxKept {
@@ -147,6 +152,7 @@ func (s *scan) reset(text string) {
 	s.text, s.hits = text, s.hits[:0]
 	s.valueEnd, s.beside, s.manifest, s.work, s.loose, s.escapes, s.controls = 0, 0, 0, 0, 0, false, false
 	s.armorEnd, s.hints, s.headers = endMark{}, hintMark{last: -1, barrier: -1}, 0
+	s.open, s.judged.text, s.grouped = openRun{}, "", 0
 }
 
 // hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.

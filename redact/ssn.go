@@ -13,8 +13,7 @@ func findSSN(s *scan, i int) int {
 	if n := s.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(s.text, i) {
 		return i
 	}
-	var room [maxGroups]group
-	groups := s.numberGroups(i, &room)
+	groups := s.numberGroups(i)
 	sizes := [3]int{}
 	for k := range min(len(groups), 3) {
 		sizes[k] = groups[k].size()

@@ -91,7 +91,6 @@ func (s *scan) extent(v value) value {
 	for v.long && v.to > v.from && !utf8.RuneStart(s.text[v.to]) {
 		v.to--
 	}
-	s.work += v.to - v.from
 	if !v.quoted() && !v.long {
 		v.to = v.from + len(trimEnd(s.text[v.from:v.to]))
 	}
@@ -104,22 +103,43 @@ func (s *scan) rest(v value) int {
 		return v.to
 	}
 	end := s.closes(v, v.to, len(s.text))
-	s.work += end - v.to
 	if v.quoted() {
 		return end
 	}
 	return v.to + len(trimEnd(s.text[v.to:end]))
 }
 
-// closes returns the first offset from k to limit at which v ends.
+// An openRun is the last stretch of the text in which [scan.closes] found no end of an unquoted value. Only a value that
+// begins with > in it ends there, at its own first byte.
+type openRun struct {
+	from, to int
+	query    bool // for values that & and ? may end
+}
+
+// closes returns the first offset from k to limit at which v ends. Behind names that repeat, unquoted values overlap: what
+// is known to be open is not read again.
 func (s *scan) closes(v value, k, limit int) int {
-	for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
-		if v.quoted() && v.escapes == 0 && s.text[k] == '\\' && k+1 < limit && s.text[k+1] != '\n' {
+	if v.quoted() {
+		from := k
+		for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
+			if v.escapes == 0 && s.text[k] == '\\' && k+1 < limit && s.text[k+1] != '\n' {
+				k++
+			}
 			k++
 		}
-		k++
+		s.work += k - from
+		return min(k, limit)
 	}
-	return min(k, limit)
+	o := &s.open
+	if o.query != v.query || k < o.from || k > o.to {
+		*o = openRun{k, k, v.query}
+	}
+	for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
+		k = min(max(k+1, o.to), limit)
+	}
+	s.work += max(k-o.to, 0) + 1
+	o.to = max(o.to, k)
+	return k
 }
 
 // stops reports whether v ends before the byte at k.
