@@ -73,7 +73,11 @@ func (r *reader) input(name string, parent *node, i int) {
 		in.Text = r.inputText(name, f, parent.src, at)
 	}
 	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
-	r.places.inputs = append(r.places.inputs, inputPlaceOf{name: name, fields: f, src: parent.src, key: at})
+	place := inputPlaceOf{name: name, fields: f, src: parent.src, key: at}
+	if in.Envelope != nil {
+		place.run = in.Envelope.Header().Run
+	}
+	r.places.inputs = append(r.places.inputs, place)
 }
 
 // ResultPrefix begins a value of Options.Inputs that names the result of a task of an
@@ -131,10 +135,18 @@ func (r *reader) earlier(name, run, result string, f *fields, src *source, at in
 	e, err := r.o.Result(run, result)
 	text := ""
 	if err == nil {
+		if _, flag := r.o.Inputs[name]; !flag && e.Header().Run != run { // nobody who wrote the file could have meant this run
+			report(ErrInvalid, "write the whole ID: "+e.Header().Run, fmt.Sprintf("run: %s is only the beginning of the ID of a run", quote(run)))
+			return nil, ""
+		}
 		text, _, err = handoff.AsInput(e, time.Time{}) // the team refuses one that has expired
 	}
 	if err != nil {
-		report(err, "", err.Error())
+		hint := "give the input with --input " + name + "=FILE, or name another result"
+		if r.o.StoredOnly { // no other input can be given
+			hint = "resume the run, and give the input with --input " + name + "=FILE"
+		}
+		report(err, hint, err.Error())
 		return nil, ""
 	}
 	r.results = append(r.results, fmt.Sprintf("input %s %s %s", quote(name), e.Header().Run, e.Digest()))

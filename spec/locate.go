@@ -44,6 +44,7 @@ type inputPlaceOf struct {
 	fields *fields
 	src    *source
 	key    int
+	run    string // the whole ID of the run whose result it is
 }
 
 // Locate gives the problems of an error their places: a [task.Problem] or

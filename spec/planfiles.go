@@ -19,9 +19,9 @@ func (s *saver) inputs() *node {
 	for _, in := range s.p.inputs {
 		n := objectNode()
 		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, ResultPrefix) {
-			run, result, _ := strings.Cut(strings.TrimPrefix(path, ResultPrefix), "/")
+			_, result, _ := strings.Cut(path, "/")
 			from := objectNode()
-			from.set("run", textNode(run))
+			from.set("run", textNode(in.run))
 			from.set("task", textNode(result))
 			n.set("from", from)
 		} else if from := in.fields.own("from"); from != nil && !given {

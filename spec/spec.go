@@ -67,7 +67,8 @@ type Options struct {
 	StoredOnly bool
 
 	// Result returns the result of a task of an earlier run, as the Result method of a
-	// journal does. Nil means that no input can be such a result.
+	// journal does. A run may be named by the beginning of its ID in Inputs alone, and not
+	// in a file. Nil means that no input can be such a result.
 	Result func(run, task string) (*envelope.Envelope, error)
 
 	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,

@@ -96,7 +96,7 @@ var inputPlace = newPlace("input", "an input",
 )
 
 var fromPlace = newPlace("from", "an earlier result",
-	key{"run", oneLine, Works, nil, "required; ID of a run in the journal, or how it begins"},
+	key{"run", oneLine, Works, nil, "required; whole ID of a run in the journal"},
 	key{"task", oneLine, Works, nil, "required; title, key or ID of a task that completed in that run"},
 ).needing("run", "task")
 

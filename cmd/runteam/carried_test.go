@@ -68,19 +68,28 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	replayed := call{bare: true, dir: dir, args: []string{"replay"}}.run(t)
 	require.Equal(t, statusOK, replayed.status, "%+v", replayed)
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "third.yaml"), []byte(`
+	third := func(run string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "third.yaml"), []byte(`
 offline: script.yaml
-inputs: {draft: {from: {run: "`+id[:8]+`", task: Write the draft}}}
+inputs: {draft: {from: {run: "`+run+`", task: Write the draft}}}
 agents: [{name: editor}]
 tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 `), 0o600))
+	}
+	third(id[:8])
+	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, `third.yaml:3:24: input "draft": from: run: "`+id[:8]+`" is only the beginning of the ID of a run`)
+	require.Contains(t, got.stderr, "write the whole ID: "+id)
+	require.NotContains(t, got.stderr, "confidential", "nothing is said of the result")
+	third(id)
 	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
 	require.Equal(t, statusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "confidential")
 
 	for given, want := range map[string]string{
 		"run:" + id[:8] + "/Nothing": `no stored result of task "Nothing"`,
-		"run:ffffffff/draft":         "no run begins with that",
+		"run:ffffffff/draft":         "in run ffffffff, which is not in the journal",
 		"run:" + id[:8]:              "write run:RUN/TASK",
 	} {
 		got = call{bare: true, dir: dir, args: []string{"check", "second.yaml", "--input", "draft=" + given}}.run(t)
@@ -184,4 +193,60 @@ tasks:
 	require.Contains(t, got.stderr, "what --param said of pin, year cannot be read")
 	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
+}
+
+// If gc has removed the run whose result is an input, resume and replay name the
+// input and the run, and what to do, which works.
+func TestInputFromARemovedRunSaysWhatToGive(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"first.yaml": `
+offline: script.yaml
+agents: [{name: drafter}]
+tasks: [{title: Draft, assignee: drafter, description: Write it.}]
+`,
+		"script.yaml": "replies:\n  - {task: Draft, text: A draft.}\n  - {task: Edit, text: 'Edited: {{ input \"draft\" }}'}\n",
+		"draft.txt":   "Another draft.",
+	})
+	got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	first := object(t, got.stdout)["runId"].(string)
+	var later []string
+	for name, input := range map[string]string{"flag": "", "file": "{from: {run: " + first + ", task: Draft}}"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(`
+offline: script.yaml
+inputs: {draft: `+input+`}
+agents: [{name: editor}]
+tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
+`), 0o600))
+		args := []string{"run", name + ".yaml", "--offline", "-o", "json"}
+		if input == "" {
+			args = append(args, "--input", "draft=run:"+first[:8]+"/Draft")
+		}
+		got = call{bare: true, dir: dir, args: args}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		later = append(later, object(t, got.stdout)["runId"].(string))
+	}
+	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{})
+	require.NoError(t, err)
+	s, err := j.Find(t.Context(), first)
+	require.NoError(t, err)
+	gone, _, err := j.Remove(t.Context(), s.Started.Add(1))
+	require.NoError(t, err)
+	require.Equal(t, []string{first}, gone)
+	require.NoError(t, j.Close())
+
+	for _, id := range later {
+		got = call{bare: true, dir: dir, args: []string{"replay", id}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "which is not in the journal: it may have been removed by gc")
+		require.Contains(t, got.stderr, "resume the run, and give the input with --input draft=FILE")
+		got = call{bare: true, dir: dir, args: []string{"resume", id}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Regexp(t, `draft.*it is the result of task "Draft" in run `+first[:8], got.stderr)
+		require.Contains(t, got.stderr, "give the input with --input draft=FILE")
+		got = call{bare: true, dir: dir, args: []string{"resume", id, "--input", "draft=draft.txt"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, "Edited: Another draft.\n", got.stdout)
+	}
 }

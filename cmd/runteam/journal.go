@@ -106,6 +106,18 @@ func (g *journaling) results(a *app) func(ctx context.Context, run, task string)
 	}
 }
 
+// A missingRunError says that the run whose result is an input is not in the journal.
+type missingRunError struct {
+	run, task string
+	err       error
+}
+
+func (e *missingRunError) Error() string {
+	return fmt.Sprintf("it is the result of task %q in run %s, which is not in the journal: it may have been removed by gc", cleanLine(e.task), cleanLine(e.run))
+}
+
+func (e *missingRunError) Unwrap() error { return e.err }
+
 // unopened words that a journal cannot be used, and how to go on.
 func unopened(err error, why purpose) error {
 	advice := "--journal FILE names another one"

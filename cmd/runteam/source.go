@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -103,8 +104,14 @@ func (s *source) read(ctx context.Context, a *app, allowed []spec.EnvUse) (*spec
 		results = (&journaling{}).results(a)
 	}
 	return spec.Load(spec.Options{
-		Result: func(run, task string) (*envelope.Envelope, error) { return results(ctx, run, task) },
-		Path:   s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
+		Result: func(run, task string) (*envelope.Envelope, error) {
+			e, err := results(ctx, run, task)
+			if errors.Is(err, journal.ErrUnknownRun) {
+				err = &missingRunError{run, task, err}
+			}
+			return e, err
+		},
+		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
 		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly,
 		Lookup: a.lookup, AllowEnv: allowed, Trusted: a.isTrusted, Offline: s.noCalls,
 	})
