@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next: the first
 // makes an empty file one of version 1. There is no way back.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -73,8 +73,16 @@ func indexAnswers(ctx context.Context, tx *sql.Tx) error {
 // with marks, which earlier programs cannot read. Existing rows stay without.
 func allowMarks(context.Context, *sql.Tx) error { return nil }
 
-// withMarks is the first version whose rows may have marks.
-const withMarks = 3
+// allowPadding changes no table: from version 4 on, encrypted texts are padded, which
+// earlier programs would take for damage. Existing texts stay as they are.
+func allowPadding(context.Context, *sql.Tx) error { return nil }
+
+// withMarks is the first version whose rows may have marks, and withPadding the
+// first whose encrypted texts are padded.
+const (
+	withMarks   = 3
+	withPadding = 4
+)
 
 // A VersionError says that a journal was written by a newer program.
 type VersionError struct{ Have, Know int }
@@ -85,7 +93,7 @@ func (e *VersionError) Error() string {
 
 // migrate brings a file to the newest version, in one transaction. If the disk
 // has no room for that, the file stays at its version, which works without the
-// index and the marks, so that runs can be removed to make room.
+// index, the marks and the padding, so that runs can be removed to make room.
 func (f *file) migrate(ctx context.Context) error {
 	is, err := identity(ctx, f.write)
 	if err != nil || is.version == version {

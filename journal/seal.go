@@ -78,6 +78,9 @@ type sealedText struct {
 	Key   string `json:"key"` // the id of the key
 	Nonce []byte `json:"nonce"`
 	Data  []byte `json:"data"` // the ciphertext, with the tag at its end
+
+	// Padded says that the text was padded before it was encrypted. The tag covers it.
+	Padded bool `json:"padded,omitempty"`
 }
 
 // A sealer encrypts under one key, with AES-256-GCM and a nonce of its own for
@@ -136,8 +139,9 @@ func bound(parts ...string) string {
 	return string(b)
 }
 
-// seal encrypts plain. Only who names the same aad opens it again.
-func (s *sealer) seal(plain []byte, aad string) (sealedText, error) {
+// seal encrypts plain. Only who names the same aad opens it again. If it is padded,
+// the ciphertext tells the class of its length alone.
+func (s *sealer) seal(plain []byte, aad string, padded bool) (sealedText, error) {
 	if s == nil {
 		return sealedText{}, errors.New("encrypt: there is no journal key")
 	}
@@ -145,7 +149,10 @@ func (s *sealer) seal(plain []byte, aad string) (sealedText, error) {
 	if _, err := io.ReadFull(s.random, nonce); err != nil {
 		return sealedText{}, fmt.Errorf("encrypt: read randomness: %w", err)
 	}
-	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, additional(aad))}, nil
+	if padded {
+		plain = pad(plain)
+	}
+	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, additional(aad, padded)), Padded: padded}, nil
 }
 
 // open returns what was sealed with the same aad, or a [*KeyError], or [ErrDamaged].
@@ -159,12 +166,20 @@ func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
 	if len(t.Nonce) != s.aead.NonceSize() { // which Open panics at
 		return nil, ErrDamaged
 	}
-	plain, err := s.aead.Open(nil, t.Nonce, t.Data, additional(aad))
+	plain, err := s.aead.Open(nil, t.Nonce, t.Data, additional(aad, t.Padded))
 	if err != nil {
 		return nil, ErrDamaged
+	}
+	if t.Padded {
+		return unpad(plain)
 	}
 	return plain, nil
 }
 
 // additional is what the tag covers beside the ciphertext.
-func additional(aad string) []byte { return []byte(bound("runteam/journal/1 sealed", aad)) }
+func additional(aad string, padded bool) []byte {
+	if padded {
+		return []byte(bound("runteam/journal/2 sealed and padded", aad))
+	}
+	return []byte(bound("runteam/journal/1 sealed", aad))
+}

@@ -38,7 +38,7 @@ func TestSealedTextOpensInItsPlaceOnly(t *testing.T) {
 		plain := rapid.SliceOf(rapid.Byte()).Draw(t, "plain")
 		place := rapid.SliceOfN(rapid.SampledFrom([]string{"", "r", "r1", "1", "\x01", "\x02r1"}), 3, 3)
 		here, there := place.Draw(t, "here"), place.Draw(t, "there")
-		sealed, err := s.seal(plain, bound(here...))
+		sealed, err := s.seal(plain, bound(here...), rapid.Bool().Draw(t, "padded"))
 		require.NoError(t, err)
 		sealed = stored(t, sealed)
 		got, err := s.open(sealed, bound(here...))
@@ -54,9 +54,9 @@ func TestSealedTextOpensInItsPlaceOnly(t *testing.T) {
 func TestSealedTextSaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
-	first, err := s.seal([]byte("CANARY-7f3a"), "place")
+	first, err := s.seal([]byte("CANARY-7f3a"), "place", false)
 	require.NoError(t, err)
-	again, err := s.seal([]byte("CANARY-7f3a"), "place")
+	again, err := s.seal([]byte("CANARY-7f3a"), "place", false)
 	require.NoError(t, err)
 	require.NotEqual(t, first.Nonce, again.Nonce)
 	require.NotEqual(t, first.Data, again.Data, "equal texts cannot be told to be equal")
@@ -67,10 +67,54 @@ func TestSealedTextSaysNothing(t *testing.T) {
 	require.Regexp(t, `^\{"key":"[0-9a-f]{16}","nonce":"[A-Za-z0-9+/]{16}","data":"[A-Za-z0-9+/=]+"\}$`, string(line))
 }
 
+// Whether a text was padded is covered by the tag, and so is its length.
+func TestPaddingIsAuthenticated(t *testing.T) {
+	t.Parallel()
+	s := newTestSealer(t, 1)
+	for _, padded := range []bool{true, false} {
+		sealed, err := s.seal([]byte("\x01text"), "place", padded)
+		require.NoError(t, err)
+		require.Equal(t, padded, stored(t, sealed).Padded)
+		sealed.Padded = !padded
+		_, err = s.open(sealed, "place")
+		require.ErrorIs(t, err, ErrDamaged)
+	}
+	for _, wrong := range [][]byte{{}, {0x80}, {2, 'x'}, bytes.Repeat([]byte{0xff}, 11)} { // as another program could have encrypted them
+		_, err := unpad(wrong)
+		require.ErrorIs(t, err, ErrDamaged)
+	}
+}
+
+// Padded lengths are few, take at most 12% above 64 KiB, and give the text back.
+func TestPaddedLengths(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plain := rapid.SliceOfN(rapid.Byte(), 0, 3000).Draw(t, "plain")
+		padded := pad(plain)
+		require.Contains(t, []int{1 << 10, 4 << 10}, len(padded))
+		got, err := unpad(padded)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(plain, got))
+	})
+	lengths, before := map[int]bool{}, 0
+	for n := 1; n < maxPadded+1000; n += 1009 {
+		length := paddedLength(n)
+		require.GreaterOrEqual(t, length, max(n, before))
+		if before = length; n > coarsePadding {
+			require.LessOrEqual(t, float64(length), 1.12*float64(n))
+		}
+		if n <= maxPadded {
+			lengths[length] = true
+			require.LessOrEqual(t, length, maxPadded)
+		}
+	}
+	require.Less(t, len(lengths), 300)
+}
+
 func TestEveryBitOfASealedTextCounts(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
-	sealed, err := s.seal([]byte("text"), "place")
+	sealed, err := s.seal([]byte("text"), "place", false)
 	require.NoError(t, err)
 	for _, field := range []func(*sealedText) *[]byte{
 		func(s *sealedText) *[]byte { return &s.Nonce },
@@ -97,7 +141,7 @@ func TestTheWrongKeyIsNamed(t *testing.T) {
 	one, two := newTestSealer(t, 1), newTestSealer(t, 2)
 	require.NotEqual(t, one.id, two.id)
 	require.Equal(t, one.id, newTestSealer(t, 1).id, "the same key has the same id in every process")
-	sealed, err := one.seal([]byte("text"), "place")
+	sealed, err := one.seal([]byte("text"), "place", false)
 	require.NoError(t, err)
 
 	_, err = two.open(sealed, "place")
@@ -117,7 +161,7 @@ func TestStoredFormsStay(t *testing.T) {
 	t.Parallel()
 	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes"))
 	require.NoError(t, err)
-	sealed, err := s.seal([]byte("text"), bound("run", "session", "kind"))
+	sealed, err := s.seal([]byte("text"), bound("run", "session", "kind"), false)
 	require.NoError(t, err)
 	line, err := json.Marshal(sealed)
 	require.NoError(t, err)
@@ -130,7 +174,7 @@ func TestNewSealer(t *testing.T) {
 	s, err := newSealer(nil, rand.Reader)
 	require.NoError(t, err)
 	require.Nil(t, s)
-	_, err = s.seal([]byte("text"), "place")
+	_, err = s.seal([]byte("text"), "place", false)
 	require.ErrorContains(t, err, "there is no journal key")
 	for _, n := range []int{0, 16, 31, 33} {
 		_, err := newSealer(make([]byte, n), rand.Reader)
@@ -145,7 +189,7 @@ func TestNothingIsSealedWithoutRandomness(t *testing.T) {
 	broken := errors.New("no entropy")
 	s, err := newSealer(someKey(1), io.MultiReader(strings.NewReader("short"), errReader{broken}))
 	require.NoError(t, err)
-	sealed, err := s.seal([]byte("text"), "place")
+	sealed, err := s.seal([]byte("text"), "place", false)
 	require.ErrorIs(t, err, broken)
 	require.Zero(t, sealed)
 }
@@ -158,7 +202,7 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 func FuzzOpenSealed(f *testing.F) {
 	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes")) // the same in each process that fuzzes
 	require.NoError(f, err)
-	sealed, err := s.seal([]byte("text"), "place")
+	sealed, err := s.seal([]byte("text"), "place", false)
 	require.NoError(f, err)
 	line, err := json.Marshal(sealed)
 	require.NoError(f, err)

@@ -51,7 +51,7 @@ func (j *Journal) open() error {
 	if err != nil {
 		return err
 	}
-	j.store, j.vault = f, &vault{sealer: s, digests: d}
+	j.store, j.vault = f, &vault{sealer: s, digests: d, pads: f.pads}
 	if !j.o.ReadOnly {
 		j.pen = newPen(j)
 	}
@@ -84,6 +84,7 @@ type file struct {
 	read  *sql.DB
 	still bool // nobody can change the file
 	marks bool // rows are written with marks
+	pads  bool // texts are padded before they are encrypted
 
 	add, lent *sql.Stmt // of write
 }
@@ -221,7 +222,7 @@ func (f *file) prepare(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	f.marks = is.version >= withMarks
+	f.marks, f.pads = is.version >= withMarks, is.version >= withPadding
 	f.keepReserve()
 	if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
 		return err

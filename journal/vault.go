@@ -24,6 +24,7 @@ const noKey = "it is above confidential, and the run that made it had no journal
 type vault struct {
 	sealer  *sealer   // nil without a key
 	digests *digester // nil if the file of its key is not there
+	pads    bool      // texts are padded before they are encrypted
 }
 
 // memoryVault returns a vault whose digests nobody else can compute. The key was
@@ -35,7 +36,7 @@ func memoryVault(key []byte) *vault {
 	if err != nil {
 		panic(err)
 	}
-	return &vault{sealer: s, digests: newDigester(secret)}
+	return &vault{sealer: s, digests: newDigester(secret), pads: true}
 }
 
 // hidden is what is kept of words above the ceiling: one of both.
@@ -50,7 +51,7 @@ func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
 	if v.sealer == nil {
 		return &hidden{Digest: new(v.digest("hidden", plain))}, nil
 	}
-	s, err := v.sealer.seal(plain, bound(place...))
+	s, err := v.sealer.seal(plain, bound(place...), v.pads)
 	return &hidden{Sealed: &s}, err
 }
 

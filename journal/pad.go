@@ -1,0 +1,50 @@
+package journal
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/label"
+)
+
+const (
+	// coarsePadding is the length up to which texts are padded to their size class.
+	coarsePadding = 64 << 10
+
+	// maxPadded is the longest text that is padded: in base64 it still fits into a line,
+	// beside 64 KiB of other members.
+	maxPadded = (audit.MaxLine - 64<<10) / 4 * 3
+)
+
+// pad returns a text behind its length, and behind both as many zeros as make up a
+// length that tells little of the text.
+func pad(plain []byte) []byte {
+	padded := binary.AppendUvarint(make([]byte, 0, paddedLength(len(plain)+binary.MaxVarintLen64)), uint64(len(plain)))
+	padded = append(padded, plain...)
+	return append(padded, make([]byte, paddedLength(len(padded))-len(padded))...)
+}
+
+// unpad returns the text that was padded.
+func unpad(padded []byte) ([]byte, error) {
+	length, n := binary.Uvarint(padded)
+	if n <= 0 || length > uint64(len(padded)-n) {
+		return nil, ErrDamaged
+	}
+	return padded[n : n+int(length)], nil
+}
+
+// paddedLength returns the length to which a text of so many bytes is padded: its
+// size class up to 64 KiB, so that the file tells no more of short values than any
+// viewer learns; above, the next length of Padmé, which is at most 12% more and of
+// which there are few (Nikitin and others, "Reducing Metadata Leakage from
+// Encrypted Files and Communication with PURBs", PoPETs 2019(4), section 4).
+func paddedLength(bytes int) int {
+	if bytes <= coarsePadding {
+		return label.SizeClass(bytes)
+	}
+	exponent := bits.Len(uint(bytes)) - 1
+	zeros := exponent - bits.Len(uint(exponent)) // low bits of the length that are zero
+	mask := 1<<zeros - 1
+	return max(bytes, min((bytes+mask)&^mask, maxPadded))
+}
