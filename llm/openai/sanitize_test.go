@@ -134,6 +134,12 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 				w.WriteHeader(399)
 			}
 		},
+		"redirect of no kind, in its path": func(s string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "https://elsewhere.example/login/"+s)
+				w.WriteHeader(399)
+			}
+		},
 		"list of models": func(s string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
