@@ -163,12 +163,16 @@ func (m *removal) removeAll(ctx context.Context, list []row) (gone []row, err er
 	return gone, nil
 }
 
+// otherLeases reports whether a process works on a run. A run that is being removed
+// has a lease too, which does not count.
+const otherLeases = "select exists (select 1 from leases where renewed > ? and not exists (select 1 from turns where run = leases.run and status = ?))"
+
 // removeSome removes, in one transaction, as much as its time allows. It returns how
 // many runs at the front of the list are done with, and which runs are gone.
 func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []row, err error) {
 	err = m.f.update(ctx, func(tx *sql.Tx) error {
 		done, gone = 0, nil
-		err := tx.QueryRowContext(ctx, "select exists (select 1 from leases where renewed > ?)", stamp(m.f.o.Now().Add(-leaseTime))).Scan(&m.others)
+		err := tx.QueryRowContext(ctx, otherLeases, stamp(m.f.o.Now().Add(-leaseTime)), removed).Scan(&m.others)
 		if err != nil {
 			return err
 		}
