@@ -21,6 +21,10 @@ import (
 // Plan checks tasks against the team and says what a run of them would do. The
 // error is [task.Problems]: everything wrong, with pointers into the tasks as
 // written. It makes no model call and changes nothing.
+//
+// With patterns of the policy that are slow, the check of large inputs may take a
+// second and that of a large [RunOptions] Answer 30 seconds. Nothing ends it
+// before; [Team.PlanTeam] and runs end with their context.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	if err := t.made(context.Background()); err != nil {
 		return nil, err
@@ -36,7 +40,7 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.answer(*options.Answer); err != nil {
+		if err := r.answer(context.Background(), *options.Answer); err != nil {
 			return nil, err
 		}
 		p.Coordinator = r.council.describe()

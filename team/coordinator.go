@@ -194,11 +194,11 @@ func (s *step) begun() *Outbox { return nil }
 
 func (s *step) over(context.Context) {}
 
-// rehearse builds the prompt of a step without asking anybody: what would be
+// rehearse builds the prompt of a step without a model call: what would be
 // refused then is known before anything is spent.
-func (s *step) rehearse(now time.Time) error {
+func (s *step) rehearse(ctx context.Context, now time.Time) error {
 	s.start = now
-	_, err := s.open(context.Background())
+	_, err := s.open(ctx)
 	return err
 }
 

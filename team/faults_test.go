@@ -210,3 +210,45 @@ func TestG29ASlowPatternEndsWithTheRun(t *testing.T) {
 	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
 	require.Equal(t, handoff.RuleRedact, a.handed("reader")[0].Rule)
 }
+
+// A pattern of the policy that is slow on a large goal ends with the caller's
+// context, also while the goal is checked before the run. By themselves these
+// patterns take much longer than the test allows.
+func TestG29ASlowPatternEndsWithTheCaller(t *testing.T) {
+	t.Parallel()
+	slow := handoff.Redaction{}
+	for i := range 4 {
+		slow.Patterns = append(slow.Patterns, redact.Pattern{Name: fmt.Sprint("slow", i), Regexp: `(?:[a-z0-9]{1,10}x){1,40}9z`})
+	}
+	tm, err := team.New(team.Config{
+		Agents:      []team.Member{member("a", never(t))},
+		Coordinator: &team.Coordinator{Agent: team.AgentFunc(never(t))},
+		Policy:      &handoff.Policy{Redact: slow},
+	})
+	require.NoError(t, err)
+	goal := team.Goal{Text: strings.Repeat("0x1x2x", handoff.DefaultContextBytes/6)}
+	canceled := func(t *testing.T) context.Context {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		start := time.Now()
+		t.Cleanup(func() { require.Less(t, time.Since(start), 8*time.Second, "the check alone takes longer") })
+		return ctx
+	}
+	t.Run("a goal", func(t *testing.T) {
+		t.Parallel()
+		res, err := tm.RunTeam(canceled(t), goal, nil)
+		require.NoError(t, err)
+		require.Equal(t, team.StatusCanceled, res.Status)
+	})
+	t.Run("a plan of a goal", func(t *testing.T) {
+		t.Parallel()
+		_, err := tm.PlanTeam(canceled(t), goal, nil)
+		require.ErrorIs(t, err, team.ErrCanceled)
+	})
+	t.Run("a goal beside tasks", func(t *testing.T) {
+		t.Parallel()
+		res, err := tm.RunTasks(canceled(t), []task.Spec{spec("a")}, &team.RunOptions{Answer: &goal})
+		require.NoError(t, err)
+		require.Equal(t, team.StatusCanceled, res.Status)
+	})
+}

@@ -109,7 +109,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	r, err := t.newGoalRun(goal, o)
+	r, err := t.newGoalRun(ctx, goal, o)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	r, err := t.newGoalRun(goal, o)
+	r, err := t.newGoalRun(ctx, goal, o)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 }
 
 // newGoalRun prepares a run for a goal, or says why it cannot start.
-func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
+func (t *Team) newGoalRun(ctx context.Context, goal Goal, o *RunOptions) (*run, error) {
 	start := time.Now()
 	options := o.withDefaults()
 	t.carryBus(&options)
@@ -175,7 +175,7 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.answer(goal); err != nil {
+	if err := r.answer(ctx, goal); err != nil {
 		return nil, err
 	}
 	if err := r.readable(); err != nil {
@@ -186,19 +186,25 @@ func (t *Team) newGoalRun(goal Goal, o *RunOptions) (*run, error) {
 
 // answer makes a goal the run's, or says what is wrong with it. It builds the
 // prompts that begin with the goal as they will be built, so that what would be
-// refused then is known before anything is spent.
-func (r *run) answer(goal Goal) error {
+// refused then is known before anything is spent. If ctx ends first, nothing is
+// known and nothing is refused: the run makes no call.
+func (r *run) answer(ctx context.Context, goal Goal) error {
 	k, found := r.team.convene(&goal, &r.options, r.id, r.start)
 	if len(found) > 0 {
 		return found
 	}
 	r.goal, r.council, r.answers, r.asked = &goal, k, true, map[StepKind]int{}
 	rehearsed := r.planning()
-	if err := rehearsed.rehearse(r.start); err != nil {
+	err := rehearsed.rehearse(ctx, r.start)
+	clear(r.asked)
+	switch {
+	case err == nil:
+		r.council.label = rehearsed.contract.MaxInput
+	case ctx.Err() != nil:
+		r.council.label = goal.Classification
+	default:
 		return task.Problems{r.refusedGoal(err)}
 	}
-	clear(r.asked)
-	r.council.label = rehearsed.contract.MaxInput
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 		return nil, err
 	}
 	if options.Answer != nil {
-		if err := r.answer(*options.Answer); err != nil {
+		if err := r.answer(ctx, *options.Answer); err != nil {
 			return nil, err
 		}
 	}

@@ -57,11 +57,11 @@ func (a *app) check(ctx context.Context, s *source) error {
 	if err != nil {
 		return err
 	}
-	return a.checkFile(file)
+	return a.checkFile(ctx, file)
 }
 
-func (a *app) checkFile(file *spec.File) error {
-	plan, err := a.look(file)
+func (a *app) checkFile(ctx context.Context, file *spec.File) error {
+	plan, err := a.look(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -144,25 +144,29 @@ func noModel(at task.Position, message string) spec.Problem {
 	return spec.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
 }
 
-// look makes the team of a spec and plans its tasks, without a key, a network
-// or a model, and holds them to what it asserts. The plan of a spec without tasks is nil; of a goal everything is
-// looked at but what the coordinator would say to it.
-func (a *app) look(file *spec.File) (*team.Plan, error) {
+// look makes the team of a spec and plans its tasks, without a key, a network or a
+// model, and checks what the spec asserts about them. The plan of a spec without tasks
+// is nil. Of a goal, everything is checked but the coordinator's answer.
+func (a *app) look(ctx context.Context, file *spec.File) (*team.Plan, error) {
 	t, err := build(file, unasked(a.lookup))
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case file.Goal != nil:
-		_, err = t.PlanTeam(context.Background(), *file.Goal, &file.Run)
-		if _, asked := errors.AsType[*team.TaskError](err); asked { // all was well until somebody had to answer
-			return nil, nil
+	plan, err := await(ctx, func() (*team.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
+		switch {
+		case file.Goal != nil:
+			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if _, asked := errors.AsType[*team.TaskError](err); asked { // everything was right until the coordinator had to answer
+				return nil, nil
+			}
+			return nil, err
+		case len(file.Tasks) > 0:
+			return t.Plan(file.Tasks, &file.Run)
 		}
-	case len(file.Tasks) > 0:
-		var plan *team.Plan
-		if plan, err = t.Plan(file.Tasks, &file.Run); err == nil {
-			return plan, nil
-		}
-	}
-	return nil, file.Locate(err)
+		return nil, nil
+	})
+	return plan, file.Locate(err)
 }

@@ -30,7 +30,7 @@ func governed(t *testing.T) (*spec.File, *team.Plan) {
 	s := &source{path: "testdata/governed"}
 	file, err := s.load(t.Context(), a)
 	require.NoError(t, err)
-	plan, err := a.look(file)
+	plan, err := a.look(t.Context(), file)
 	require.NoError(t, err)
 	return file, plan
 }
@@ -50,7 +50,7 @@ func shown(t *testing.T, form string, q question, file *spec.File, plan *team.Pl
 	t.Helper()
 	a, out, complaints := here()
 	a.settings.output = form
-	require.NoError(t, a.printPlan(file, plan, q))
+	require.NoError(t, a.printPlan(t.Context(), file, plan, q))
 	status = a.fail(a.judged(plan, drawings[form] == nil))
 	return out.String(), complaints.String(), status
 }

@@ -17,7 +17,7 @@ import (
 // cleared for; empty if there is none. It takes the road of everything that is
 // printed, the gate: a secret in it is redacted, and one above the caller's
 // clearance is withheld.
-func goalOf(file *spec.File, accepts label.Classification, now time.Time) string {
+func goalOf(ctx context.Context, file *spec.File, accepts label.Classification, now time.Time) string {
 	goal := file.Goal
 	if goal == nil {
 		goal = file.Run.Answer
@@ -25,14 +25,14 @@ func goalOf(file *spec.File, accepts label.Classification, now time.Time) string
 	if goal == nil {
 		return ""
 	}
-	if text, err := gated(goal, accepts, now); err == nil {
+	if text, err := gated(ctx, goal, accepts, now); err == nil {
 		return text
 	}
 	return "[withheld: " + goal.Classification.String() + "]"
 }
 
 // gated takes a goal through the gate to the caller.
-func gated(goal *team.Goal, accepts label.Classification, now time.Time) (string, error) {
+func gated(ctx context.Context, goal *team.Goal, accepts label.Classification, now time.Time) (string, error) {
 	const session = "plan/" + handoff.User
 	source := handoff.Source{Kind: handoff.Goal, Name: "goal"}
 	e, err := envelope.New(envelope.Header{ID: "goal", Producer: envelope.User, Classification: goal.Classification, CreatedAt: now}, envelope.Text(goal.Text))
@@ -46,7 +46,7 @@ func gated(goal *team.Goal, accepts label.Classification, now time.Time) (string
 		return "", err
 	}
 	gate := handoff.Compartment{Contract: contract}
-	s, err := gate.GateOutbound(context.Background(), &handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
+	s, err := gate.GateOutbound(ctx, &handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
 	if err != nil {
 		return "", err
 	}

@@ -111,7 +111,7 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 		return err
 	}
 	left, unsaved := j.savePlan(file, plan)
-	if err := a.printPlan(file, plan, j.question); err != nil {
+	if err := a.printPlan(cmd.Context(), file, plan, j.question); err != nil {
 		return err
 	}
 	if err := a.saved(j, left, unsaved); err != nil {
@@ -131,13 +131,13 @@ func (a *app) makePlan(ctx context.Context, j *planJob, file *spec.File) (plan *
 	case len(file.Tasks) == 0:
 		err = nothingTo("plan", &j.source, file)
 	default:
-		plan, err = a.look(file)
+		plan, err = a.look(ctx, file)
 	}
 	return plan, j.promises.locate(err)
 }
 
 // printPlan prints a plan in the form that was asked for, or of its flow what was asked.
-func (a *app) printPlan(file *spec.File, plan *team.Plan, asked question) error {
+func (a *app) printPlan(ctx context.Context, file *spec.File, plan *team.Plan, asked question) error {
 	found := warnings(file, plan)
 	if _, ok := drawings[a.settings.output]; ok {
 		a.warn(found)
@@ -147,7 +147,7 @@ func (a *app) printPlan(file *spec.File, plan *team.Plan, asked question) error 
 	if err != nil {
 		return err
 	}
-	goal := goalOf(file, plan.User.Accepts, a.now())
+	goal := goalOf(ctx, file, plan.User.Accepts, a.now())
 	if a.settings.json() {
 		return a.printJSON(planned{plan, goal, view.document(), sent(file, a.lookup), found})
 	}
