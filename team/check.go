@@ -125,6 +125,7 @@ type checker struct {
 	advice  []task.Problem         // what is worth a look and no error
 	cones   []cone
 
+	unseen     map[string]bool // inputs above the caller, of which the caller is told that paths are not compared with them
 	impossible map[string]bool // paths of the policy that can name nothing, and the pointers to them
 }
 

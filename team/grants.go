@@ -62,7 +62,14 @@ func (c *checker) checkGrants(i int) {
 			if _, err := grant.Terms.Delivers(u.Need); err != nil {
 				at().say(err.Error(), "", err)
 			} else {
-				c.checkPaths(at, &grant, u.Need, func() stands { return standsIn(p.input(*u)) })
+				in := p.input(*u)
+				c.checkPaths(at, &grant, u.Need, func() stands {
+					known := standsIn(in)
+					if known.hidden = c.hides(in); known.hidden {
+						c.adviseUnseen(in)
+					}
+					return known
+				})
 			}
 			if r := grant.Terms.Unendorsed(); r != nil {
 				at().say(r.Reason, r.Hint, task.ErrInvalid)
@@ -136,6 +143,7 @@ type stands struct {
 	value  *knownValue   // of an input; nil for a text
 	text   bool          // it is an input that is a text
 	why    string        // why it counts as one, if it looks like something else
+	hidden bool          // it is an input that the caller may not see: no problem may tell what is in it
 	shared bool          // what is needed of it is needed of other results too
 }
 
@@ -151,6 +159,25 @@ func standsIn(in *Input) stands {
 		}
 	}
 	return s
+}
+
+// hides reports whether an input is above the caller. What the check says is read by
+// the caller, in the plan, events and results, and must not tell what is in such an input.
+func (c *checker) hides(in *Input) bool { return in.Classification > *c.options.UserAccepts }
+
+// adviseUnseen says once that paths are not compared with an input above the caller.
+func (c *checker) adviseUnseen(in *Input) {
+	if c.unseen[in.Name] {
+		return
+	}
+	if c.unseen == nil {
+		c.unseen = map[string]bool{}
+	}
+	c.unseen[in.Name] = true
+	c.advice = append(c.advice, task.Problem{
+		Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name),
+		Message: fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts),
+	})
 }
 
 // excludes says why an allow path grants nothing of the value, or "": nothing
@@ -191,11 +218,20 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 		}
 		return err
 	}
+	lists, _ := s.Paths()
+	if in.hidden && !s.Whole() {
+		nothing := func(list []task.Path) bool {
+			return len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" })
+		}
+		if in.text || slices.ContainsFunc(lists, nothing) {
+			at().say(fmt.Sprintf("nothing of %s can cross by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
+		}
+		return
+	}
 	if in.text && !s.Whole() {
 		at().say(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
-	lists, _ := s.Paths()
 	for _, list := range lists {
 		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return c.impossible[string(p)] || in.excludes(p) == "" }) {
 			_, line := g.Terms.Stated()
@@ -205,6 +241,9 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, handoff.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
+	}
+	if in.hidden {
+		return
 	}
 	warn := func(p task.Path, why string) {
 		if no := in.excludes(p); no != "" {

@@ -35,7 +35,7 @@ import (
 // Where the gate rules otherwise on a pair that the place does reach, only the words of
 // prompts are compared: receipts have the size class of a failure that is withheld, and
 // events and results the verdict and the rule of every ruling, also above the user's
-// clearance (G50). Where the check warns of a given input, what the user is told is not compared.
+// clearance (G50).
 
 // A tally counts what a number of settings came to.
 type tally struct {
@@ -307,7 +307,7 @@ func (v *view) compare(at spot, changed *story) string {
 	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
 		v.sum.moved++
 	}
-	if !never[handoff.User] && to.user || v.open(at) || !same || !slices.Equal(v.story.result.Warnings, changed.result.Warnings) {
+	if !never[handoff.User] && to.user || v.open(at) || !same {
 		return ""
 	}
 	v.sum.told++

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -189,8 +190,8 @@ func (w *pathChecker) governs(from, to string) []governed {
 	if len(list) > 0 && (w.options.Bus != nil || w.options.Memory != nil) {
 		add(nil) // what comes over these has no schema
 	}
-	text := func(text string) {
-		if v, ok := known(text); ok {
+	text := func(text string, level label.Classification) {
+		if v, ok := known(text); ok && level <= *w.options.UserAccepts {
 			list = append(list, governed{value: &v})
 		} else {
 			add(nil)
@@ -198,13 +199,16 @@ func (w *pathChecker) governs(from, to string) []governed {
 	}
 	for k := range w.options.Messages {
 		if m := &w.options.Messages[k]; matches(m.From, from) {
-			text(m.Text)
+			text(m.Text, m.Classification)
 		}
 	}
 	if matches(handoff.User, from) {
 		for i := range w.options.Inputs {
 			if in := &w.options.Inputs[i]; w.reads(in.Name, to) {
-				text(in.Text)
+				if w.hides(in) {
+					w.adviseUnseen(in)
+				}
+				text(in.Text, in.Classification)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestG29ASlowPatternEndsWithTheSignal(t *testing.T) {
 			a, stdout, stderr := here(args...)
 			signals := make(chan os.Signal, 1)
 			a.signals = signals
-			time.AfterFunc(100*time.Millisecond, func() { signals <- syscall.SIGTERM })
+			time.AfterFunc(500*time.Millisecond, func() { signals <- syscall.SIGTERM })
 			start := time.Now()
 			require.Equal(t, statusSIGTERM, a.run(), "%s", stderr)
 			require.Less(t, time.Since(start), 8*time.Second)
