@@ -292,7 +292,7 @@ func TestG46PlanAsksNoModel(t *testing.T) {
 		require.Contains(t, []int{statusOK, statusFailed}, got.status)
 	}
 	require.Zero(t, server.calls.Load())
-	require.Equal(t, statusOK, call{dir: harvestPath(t), args: []string{"run"}, env: server.env()}.run(t).status)
+	require.Equal(t, statusOK, call{dir: harvestPath(t), args: []string{"run", "--no-journal"}, env: server.env()}.run(t).status)
 	require.NotZero(t, server.calls.Load(), "a run asks the same server")
 }
 
