@@ -50,10 +50,10 @@ func ExampleReader_Summary() {
 	// ## Shared Team Memory
 	//
 	// ### intake
-	// - claim: envelope "0" from "intake", internal, 15 bytes
+	// - claim: envelope "0" from "intake", internal, up to 1 KiB
 	//
 	// ### fraud
-	// - score: envelope "1" from "fraud", internal, 3 bytes <nil>
+	// - score: envelope "1" from "fraud", internal, up to 1 KiB <nil>
 }
 
 func ExampleFilter() {
