@@ -1,0 +1,308 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// line takes one line.
+func (r *Reader) line(text []byte) error {
+	if r.only != nil && r.unrelated(text) {
+		return nil
+	}
+	if done, err := r.known(text); done {
+		return err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return errors.New("it is not a JSON object")
+	}
+	head, first := members["trace"]
+	switch {
+	case first && r.at > 1:
+		return errors.New("a second head: the file holds more than one trace")
+	case first:
+		return r.head(head, len(members))
+	case r.at == 1:
+		return errors.New(`the file does not begin with "trace"; a trace is what "run --trace FILE" writes`)
+	case members["audit"] != nil:
+		return r.audited(text)
+	case len(members) != 1:
+		return fmt.Errorf("it has %d kinds where one belongs", len(members))
+	}
+	for kind, value := range members {
+		return r.member(kind, value)
+	}
+	return nil
+}
+
+// head takes the first line.
+func (r *Reader) head(text json.RawMessage, members int) error {
+	var v struct{ Version int }
+	if err := json.Unmarshal(text, &v); err != nil || v.Version < 1 {
+		return errors.New("its head names no version")
+	}
+	if v.Version > Version {
+		return fmt.Errorf("it was written by a newer runteam, in version %d of the form; this one reads version %d", v.Version, Version)
+	}
+	var h header
+	if err := strict(text, &h); err != nil {
+		return fmt.Errorf("its head cannot be read: %w", err)
+	}
+	if members != 1 {
+		return errors.New("its head has company")
+	}
+	r.begin(&h)
+	return nil
+}
+
+// begin takes what the first line says of the run.
+func (r *Reader) begin(h *header) {
+	t := r.trace
+	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
+	for _, tk := range h.Tasks {
+		*t.task(tk.ID) = tk
+	}
+	var only *Task
+	if r.o.Task != "" {
+		if tk, err := t.Find(r.o.Task); err == nil {
+			only, r.only, t.Partial = &tk, []byte(tk.ID), true
+			t.Events = make([]event.Event, 0, len(h.Tasks))
+		}
+	}
+	if r.o.Head != nil {
+		r.o.Head(t, only)
+	}
+}
+
+// unrelated reports whether a line is about other tasks than the one that is
+// read, and does not say that one of them completed.
+func (r *Reader) unrelated(text []byte) bool {
+	switch {
+	case bytes.HasPrefix(text, eventOpener):
+		return !bytes.Contains(text, r.only) && !bytes.Contains(text, []byte(`"task_complete"`)) && !bytes.Contains(text, []byte(`"plan_ready"`))
+	case bytes.HasPrefix(text, promptOpener), bytes.HasPrefix(text, auditOpener):
+		return !bytes.Contains(text, r.only)
+	}
+	return bytes.HasPrefix(text, partOpener)
+}
+
+// How lines begin.
+var (
+	headOpener   = []byte(`{"trace":`)
+	eventOpener  = []byte(`{"event":`)
+	promptOpener = []byte(`{"prompt":`)
+	auditOpener  = []byte(`{"audit":`)
+	partOpener   = []byte(`{"part":`)
+)
+
+// known takes a head, an event or a prompt that stands alone in its line, as it
+// is written. Any other line is left to be taken apart, which finds what is wrong
+// with it.
+func (r *Reader) known(text []byte) (done bool, err error) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	switch {
+	case r.at == 1:
+		value, ok := bytes.CutPrefix(text, headOpener)
+		value, closed := bytes.CutSuffix(value, []byte("}"))
+		var h header
+		if !ok || !closed || strict(value, &h) != nil || h.Version < 1 || h.Version > Version {
+			return false, nil
+		}
+		r.begin(&h)
+		return true, nil
+	case r.trace.Result != nil:
+		return false, nil
+	}
+	for _, k := range [...]struct {
+		opener []byte
+		take   func(json.RawMessage) error
+	}{{eventOpener, r.event}, {promptOpener, r.prompt}} {
+		value, ok := bytes.CutPrefix(text, k.opener)
+		if value, closed := bytes.CutSuffix(value, []byte("}")); ok && closed && json.Valid(value) {
+			return true, k.take(value)
+		}
+	}
+	if kind, value, ok := bytes.Cut(bytes.TrimPrefix(text, []byte(`{"`)), []byte(`":`)); ok && r.only != nil && ownKind(string(kind)) {
+		return true, r.other(string(kind), bytes.TrimSuffix(value, []byte("}")))
+	}
+	return false, nil
+}
+
+// member takes what a line says, by its kind.
+func (r *Reader) member(kind string, value json.RawMessage) error {
+	switch {
+	case r.trace.Result != nil:
+		return fmt.Errorf("%q after the result", kind)
+	case kind == "event":
+		return r.event(value)
+	case kind == "prompt":
+		return r.prompt(value)
+	case kind == "part":
+		return r.part(value)
+	case kind == "result" && bytes.Equal(value, null):
+		return r.result(r.parts.Bytes())
+	case kind == "result":
+		return r.result(value)
+	}
+	return r.other(kind, value)
+}
+
+// other takes a line of a kind that no trace has.
+func (r *Reader) other(kind string, value json.RawMessage) error {
+	err := ErrKind
+	if r.o.Other != nil {
+		err = r.o.Other(kind, value)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrKind):
+		return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", kind)
+	}
+	return &otherError{err}
+}
+
+// An otherError is what [ReadOptions].Other returned.
+type otherError struct{ err error }
+
+func (e *otherError) Error() string { return e.err.Error() }
+
+func (r *Reader) event(text json.RawMessage) error {
+	var w wireEvent
+	if err := strict(text, &w); err != nil {
+		return fmt.Errorf("its event cannot be read: %w", err)
+	}
+	r.complete()
+	e := w.event()
+	for _, p := range e.Plan {
+		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
+	}
+	if e.Task != "" {
+		r.trace.learn(Task{ID: e.Task, Title: e.Title, Assignee: e.Agent, Status: ended(e.Type)})
+	}
+	if e.Handoff != nil {
+		r.ruled = append(r.ruled, *e.Handoff)
+	}
+	r.trace.Events = append(r.trace.Events, e)
+	return nil
+}
+
+// ended returns the status with which a task ended by an event.
+func ended(t event.Type) task.Status {
+	if s := t.Status(); s.Terminal() {
+		return s
+	}
+	return ""
+}
+
+func (r *Reader) prompt(text json.RawMessage) error {
+	var p Prompt
+	if err := strict(text, &p); err != nil {
+		return fmt.Errorf("its prompt cannot be read: %w", err)
+	}
+	complete(&p)
+	if err := check(&p); err != nil {
+		return err
+	}
+	r.complete()
+	r.trace.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
+	r.open = len(r.trace.Prompts)
+	r.trace.Prompts = append(r.trace.Prompts, p)
+	r.after = append(r.after, len(r.trace.Events))
+	return nil
+}
+
+// complete ends the prompt that was read last.
+func (r *Reader) complete() {
+	if r.open < 0 {
+		return
+	}
+	p := &r.trace.Prompts[r.open]
+	r.open = -1
+	if r.o.Prompt != nil {
+		r.o.Prompt(p)
+	}
+	if f := r.o.Finder; f != nil {
+		f.prompt(p)
+		p.forget(len(f.prompts[len(f.prompts)-1].found) > 0)
+	}
+}
+
+// forget drops the words of a prompt, and its sources too unless they are needed.
+func (p *Prompt) forget(sources bool) {
+	lean := &prompt.Receipt{Session: p.Receipt.Session, Run: p.Receipt.Run, Task: p.Receipt.Task, Agent: p.Receipt.Agent}
+	if p.rests = p.results(); sources {
+		lean.Sources = p.Receipt.Sources
+	}
+	p.Receipt, p.System, p.Text = lean, nil, nil
+}
+
+func (r *Reader) part(text json.RawMessage) error {
+	var part string
+	if err := json.Unmarshal(text, &part); err != nil {
+		return errors.New("its part of the result is no text")
+	}
+	r.parts.WriteString(part)
+	return nil
+}
+
+// audited takes a line of the chain of decisions.
+func (r *Reader) audited(text []byte) error {
+	var l struct {
+		Audit struct{ Handoff json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return errors.New("its decision cannot be read")
+	}
+	if l.Audit.Handoff == nil {
+		return nil
+	}
+	var h event.Handoff
+	if err := strict(l.Audit.Handoff, &h); err != nil {
+		return fmt.Errorf("its decision cannot be read: %w", err)
+	}
+	r.trace.Handoffs = append(r.trace.Handoffs, h)
+	return nil
+}
+
+func (r *Reader) result(text json.RawMessage) error {
+	if r.only != nil {
+		r.trace.Result = &Result{Run: r.trace.Run}
+		return nil
+	}
+	var res *Result
+	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more than is needed here
+		return errors.New("its result cannot be read")
+	}
+	if f := r.o.Finder; f != nil {
+		for i := range res.Tasks {
+			f.Result(&res.Tasks[i])
+			res.Tasks[i].Text, res.Tasks[i].Structured = "", nil
+		}
+		f.Answer(res.Output)
+		res.Output = ""
+	}
+	r.trace.SetResult(res)
+	return nil
+}
+
+// strict decodes one JSON value, and refuses keys that it does not know and
+// anything behind the value.
+func strict(text json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if rest := text[d.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
+		return errors.New("something follows it")
+	}
+	return nil
+}
