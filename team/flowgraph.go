@@ -28,7 +28,7 @@ type flowBuilder struct {
 	plan    *Plan
 	team    *Team
 	options *RunOptions
-	opaque  bool // count inputs and messages as texts, whatever they hold
+	opaque  bool // count inputs and messages as texts, whatever they hold; those above the caller may have any member
 
 	graph       flow.Graph
 	coordinator int            // reader; -1 without one
@@ -99,9 +99,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		s := flow.Source{Kind: handoff.Input, Name: in.Name, From: handoff.User, Task: -1, Label: in.Classification}
-		if v, ok := known(in.Text); ok && !b.opaque {
-			s.Has, s.Names, s.Members = v.has, v.names, v.members()
-		}
+		b.members(&s, in.Text)
 		g.Sources = append(g.Sources, s)
 	}
 	b.goal = -1
@@ -113,9 +111,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Messages {
 		m := &o.Messages[i]
 		s := flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification}
-		if v, ok := known(m.Text); ok && !b.opaque {
-			s.Has, s.Names, s.Members = v.has, v.names, v.members()
-		}
+		b.members(&s, m.Text)
 		g.Sources = append(g.Sources, s)
 	}
 	b.results = len(g.Sources)
@@ -128,6 +124,20 @@ func (b *flowBuilder) sources() {
 			s.Members = b.memberNames(schema)
 		}
 		g.Sources = append(g.Sources, s)
+	}
+}
+
+// members fills in what is known of the paths and members of a text that was given.
+// The caller reads what assertions find, so a text above the caller may have any
+// member, whatever is in it: an assertion that would depend on that does not hold.
+func (b *flowBuilder) members(s *flow.Source, text string) {
+	if s.Label > *b.options.UserAccepts {
+		s.Has = func([]string) flow.Answer { return flow.Maybe }
+		s.Names = func(string) flow.Answer { return flow.Maybe }
+		return
+	}
+	if v, ok := known(text); ok && !b.opaque {
+		s.Has, s.Names, s.Members = v.has, v.names, v.members()
 	}
 }
 

@@ -1,12 +1,14 @@
 package team_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -81,4 +83,40 @@ func TestG54ErrorsDoNotTellOfHiddenInputs(t *testing.T) {
 	}
 	require.Contains(t, refused(label.Secret, texts[0]), `nothing of input "record" can cross by /score`)
 	require.Contains(t, refused(label.Confidential, texts[0]), `did you mean "/scores"?`)
+}
+
+// What an assertion finds about an input or a message that the caller may not see does
+// not depend on which members it has: it may have any.
+func TestG54AssertionsDoNotTellOfHiddenInputs(t *testing.T) {
+	t.Parallel()
+	checked := func(t *testing.T, level label.Classification, text string) (told []string) {
+		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "a", Mode: handoff.Full, Block: []task.Path{"ssn"}}, {From: handoff.User, To: "b", Mode: handoff.Full}}}
+		tm := governed(t, policy, cleared("a", label.Secret, never(t)), cleared("b", label.Secret, never(t)), member("c", never(t)))
+		first, second := spec("a"), spec("b")
+		first.Uses, second.Uses = []task.Use{{Name: "record", Need: []task.Path{"/name"}}}, []task.Use{{Name: "record"}}
+		for _, words := range []string{"hiv never reaches a", "hiv never reaches b", "ssn never derives into a", "nmae never reaches b", `input record /hiv never reaches b`, `input record /nmae never reaches a`} {
+			a, err := flow.ParseAssertion(words)
+			require.NoError(t, err)
+			o := &team.RunOptions{
+				Inputs:   []team.Input{{Name: "record", Text: text, Classification: level}},
+				Messages: []team.Message{{From: handoff.User, To: "b", Text: text, Classification: level}},
+				Assert:   []flow.Assertion{a},
+			}
+			p, err := tm.Plan([]task.Spec{first, second, spec("c")}, o)
+			if err != nil {
+				told = append(told, words+": "+err.Error())
+				continue
+			}
+			f := p.Findings[0]
+			told = append(told, fmt.Sprintf("%s: %v %s %v", words, f.Holds, f.Why, f.Path))
+		}
+		return told
+	}
+	const most, least = `{"name": "Ada", "hiv": true, "ssn": 1}`, `{"name": "Ada", "nnae": 1}`
+	hidden := checked(t, label.Secret, most)
+	require.Equal(t, hidden, checked(t, label.Secret, least))
+	require.Contains(t, hidden[1], "hiv never reaches b: false b is delivered property \"hiv\" of input \"record\"")
+	require.Contains(t, hidden[1], "only the run will show")
+	require.Contains(t, hidden[2], "ssn never derives into a: true")
+	require.NotEqual(t, checked(t, label.Confidential, most), checked(t, label.Confidential, least))
 }
