@@ -70,17 +70,30 @@ func estimate(req llm.Request) llm.Usage {
 // tokens returns how many tokens so many bytes are taken for, rounded up.
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// taken returns what a call took. A reply that nobody counted is measured. A
-// failed call takes at least what is certain, so that an endpoint which misbehaves
+// written returns how many bytes a model wrote.
+func written(res llm.Response) int {
+	n := len(res.Text)
+	for i := range res.ToolCalls {
+		n += len(res.ToolCalls[i].Name) + len(res.ToolCalls[i].Arguments)
+	}
+	return n
+}
+
+// taken returns what a call took. What the endpoint did not count is measured: a
+// count of zero where there were words is none. A failed call takes at least what is certain, so that an endpoint which misbehaves
 // does not get around the budget: a reply that came and cannot be used takes what
 // was reserved, a call that broke off or came back empty takes the prompt. Only a
 // call that was refused, or did not get there, takes nothing.
 func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
 	if err == nil {
-		if res.Usage != (llm.Usage{}) {
-			return res.Usage, true
+		took = res.Usage
+		if took.InputTokens <= 0 {
+			took.InputTokens = expected.InputTokens
 		}
-		return llm.Usage{InputTokens: expected.InputTokens, OutputTokens: tokens(len(res.Text))}, false
+		if took.OutputTokens <= 0 {
+			took.OutputTokens = tokens(written(res))
+		}
+		return took, res.Usage != (llm.Usage{})
 	}
 	least := llm.Usage{InputTokens: expected.InputTokens}
 	failed, ok := errors.AsType[*llm.Error](err)

@@ -82,6 +82,34 @@ func TestBudgetCountsWhatNobodyCounted(t *testing.T) {
 	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code, "400 tokens of text were taken")
 }
 
+// An endpoint that counts the tokens of the prompt alone, or of the reply alone, or
+// calls tools instead of writing a text, makes nothing cheaper.
+func TestBudgetCountsWhatWasCountedInPart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("four", 450)
+	for name, res := range map[string]llm.Response{
+		"no count of the reply":  {Text: long, FinishReason: "stop", Usage: llm.Usage{InputTokens: 1}},
+		"no count of the prompt": {Text: "ok", FinishReason: "stop", Usage: llm.Usage{OutputTokens: 1}},
+		"a tool call":            {ToolCalls: []llm.ToolCall{{Name: "x", Arguments: long}}, FinishReason: "tool_calls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+				calls++
+				return res, nil
+			})
+			first, second := by("a", spec("one")), by("a", spec("two"))
+			if res.Text == "ok" {
+				first.Description, second.Description = long[:1400], long[:1400]
+			}
+			got := run(t, newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: 145, Retry: llm.RetryOptions{Extra: -1}})}), &team.RunOptions{MaxTokenBudget: 600, MaxConcurrency: 1}, first, second)
+			require.Equal(t, 1, calls, "what the first call left of 600 tokens is not enough for the second")
+			require.Equal(t, team.StatusBudget, got.Status)
+		})
+	}
+}
+
 func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
 	t.Parallel()
 	spends := func(context.Context, prompt.Prompt) (agent.Reply, error) {
