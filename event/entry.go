@@ -138,6 +138,10 @@ func (x *Exchange) Completed() bool { return x.Code == "" }
 type ShownResult struct {
 	Text       string `json:"text,omitempty"`
 	Structured string `json:"structured,omitempty"` // canonical JSON
+
+	// KeptBack says of a result above the caller's clearance that the policy, too, would
+	// deliver less than all of it.
+	KeptBack bool `json:"keptBack,omitempty"`
 }
 
 // An End says how a run ended.

@@ -63,7 +63,11 @@ func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envel
 // asShown returns a result as the policy of its run delivered it to the caller.
 func asShown(e *envelope.Envelope, shown *event.ShownResult) (*envelope.Envelope, error) {
 	switch {
-	case shown == nil, shown.Text == "[withheld: "+e.Classification().String()+"]":
+	case shown == nil:
+		return e, nil
+	case shown.Text == "[withheld: "+e.Classification().String()+"]" && shown.KeptBack:
+		return nil, errors.New("it is above the clearance of the caller of that run, and the policy of that run would not deliver all of it")
+	case shown.Text == "[withheld: "+e.Classification().String()+"]":
 		return e, nil
 	case strings.HasPrefix(shown.Text, "[withheld: ") && shown.Structured == "":
 		return nil, errors.New("the policy of that run delivers nothing of it to the caller")

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -183,9 +184,21 @@ func (x *exchange) entry() event.Entry {
 		e.Reuse = reuseKeyOf(x.key, x.caps.Endpoints)
 	}
 	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
-		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured}
+		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
 	}
 	return event.Entry{Exchange: e}
+}
+
+// keptBack reports whether the result is above the caller's clearance and the policy
+// would keep some of it from a caller with every clearance. The run that takes it as
+// an input has another policy.
+func (x *exchange) keptBack() bool {
+	r, level := x.run, x.envelope.Classification()
+	if level <= r.options.recorded() || r.team.edges == nil {
+		return false
+	}
+	d := handoff.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
+	return !crossesWhole(r.team.edges.between(x.caps.Agent, handoff.User), &d, label.Secret)
 }
 
 // call returns what a journal keeps of an exchange beside its result.

@@ -150,6 +150,63 @@ replies:
 	}
 }
 
+// Nor does it if the result was above the caller's clearance, so that the policy had no say.
+func TestAResultAboveTheCallerHasNothingThatItsPolicyWithheld(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rule    string
+		refused bool
+	}{
+		"a blocked part":   {"mode: full, block: [/inside]", true},
+		"all but one part": {"mode: scoped, allow: [/public]", true},
+		"a ceiling":        {"mode: full, maxClassification: confidential", true},
+		"nothing":          {"mode: full", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const agents = `
+offline: script.yaml
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: drafter, accepts: secret}, {name: other}]
+`
+			dir := folder(t, map[string]string{
+				"first.yaml": agents + `
+tasks:
+  - {title: Draft, assignee: drafter, description: Draft it., classification: secret}
+  - {title: Other, assignee: other, description: Say something.}
+policy: {rules: [{from: drafter, to: user, ` + tt.rule + `}]}
+`,
+				"second.yaml": agents + `
+inputs: {draft: }
+tasks:
+  - {title: Repeat, assignee: drafter, description: Repeat it., uses: [draft]}
+  - {title: Other, assignee: other, description: Say something.}
+policy: {rules: [{from: user, to: drafter, mode: full}]}
+`,
+				"script.yaml": `
+replies:
+  - {task: Draft, text: '{"public": "hello", "inside": "canary-4711"}'}
+  - {task: Repeat, text: '{{ input "draft" }}'}
+  - text: Something.
+`,
+			})
+			key := filepath.Join(dir, "key")
+			require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("0f", 32)), 0o600))
+			got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "--journal-key", key, "-o", "json"}}.run(t)
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			id := object(t, got.stdout)["runId"].(string)
+			got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "--journal-key", key, "-o", "json", "--input", "draft=run:" + id + "/Draft"}}.run(t)
+			if !tt.refused {
+				require.Equal(t, statusOK, got.status, "%+v", got)
+				return
+			}
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Contains(t, got.stderr+got.stdout, "the policy of that run would not deliver all of it")
+		})
+	}
+}
+
 // A parameter is as sensitive as the texts that quote it: without a key a journal
 // does not keep the value of one that a secret task quotes.
 func TestParametersTakeTheLabelOfTheTextsThatQuoteThem(t *testing.T) {
