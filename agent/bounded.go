@@ -35,8 +35,9 @@ var ErrUnbounded = errors.New("not bounded")
 //
 // All that the path takes along counts together, lists with all their items and
 // nested ones too: at most 42 bits that spell, and 2,560 characters, as many as
-// 64 numbers have. A value of an enum is one character; as an item or a member
-// among others it spells too if there are more than six values.
+// 64 numbers have. An object or list in which nothing else counts is one character. So is
+// a value of an enum; as an item or a member among others it spells too if there are
+// more than six values.
 //
 // What remains: digits, hexadecimal letters, signs, and choices among six spell
 // nothing by themselves, but carry a message between two that have a code for
@@ -77,8 +78,9 @@ func (s *Schema) Bounded(path task.Path) error {
 // bytes: an enum of 200 values 1 byte, a text by how many texts its pattern
 // matches, a whole number between a minimum and a maximum by their distance, any
 // other number between bounds within 2^53 8 bytes, and a number without bounds
-// 17, as many as its 40 digits. A value that may only be there or not is 1 byte. A
-// list counts maxItems times what an item does.
+// 17, as many as its 40 digits. A value that may only be there or not is 1 byte, and
+// so is an object or list in which nothing else counts. A list counts maxItems
+// times what an item does.
 func (s *Schema) Capacity(path task.Path) (bytes int, ok bool) {
 	if s.Bounded(path) != nil {
 		return 0, false

@@ -97,6 +97,7 @@ func TestBoundedCountsAllThatAPathTakesTogether(t *testing.T) {
 		word         = `{"type":"string","pattern":"^[a-z]{5}$"}`
 		status       = `{"enum":["open","closed","held","lost","won",null]}`
 		hash         = `{"type":"string","pattern":"^[0-9a-f]{64}$"}`
+		none         = `{"type":"object","additionalProperties":false}`
 	)
 	list := func(n int, items string) string {
 		return fmt.Sprintf(`{"type":"array","maxItems":%d,"items":%s}`, n, items)
@@ -131,6 +132,7 @@ func TestBoundedCountsAllThatAPathTakesTogether(t *testing.T) {
 		{`{"allOf":[{"type":"array","items":` + number + `},` + list(64, list(64, number)) + `]}`, "/a/**", long},
 		{`{"allOf":[{"type":"array","items":` + number + `},` + list(64, number) + `]}`, "/a/**", ""},
 		{`{"anyOf":[` + list(64, number) + `,` + list(64, letter) + `]}`, "/a/**", spells},
+		{list(64, list(64, none)), "/a/**", long}, {list(40, list(60, none)), "/a/**", ""}, // how many there are of each tells something
 		{strings.Repeat(`{"type":"array","maxItems":64,"items":`, 12) + number + strings.Repeat(`}`, 12), "/a/**", long},
 	}
 	for _, tt := range tests {
@@ -141,6 +143,7 @@ func TestBoundedCountsAllThatAPathTakesTogether(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	const hex40 = `{"type":"string","pattern":"^[0-9a-f]{40}$"}`
+	const empty = `{"type":"object","additionalProperties":false}`
 	list := func(n int, items string) string {
 		return fmt.Sprintf(`{"type":"array","maxItems":%d,"items":%s}`, n, items)
 	}
@@ -167,6 +170,8 @@ func TestCapacity(t *testing.T) {
 		{`{"type":"object","properties":{"x":` + hex40 + `,"y":{"type":"boolean"}},"additionalProperties":false}`, "/a/y", 1},
 		{`{"anyOf":[{"const":1},{"const":2},{"const":3}]}`, "/a", 1}, {`{"anyOf":[` + hex40 + `,` + values(200) + `]}`, "/a", 20}, {`{"allOf":[` + hex40 + `,{"enum":["a","b"]}]}`, "/a", 1},
 		{`{"type":"array","prefixItems":[` + hex40 + `,{"type":"boolean"}],"items":false,"maxItems":2}`, "/a/*", 21},
+		{empty, "/a/**", 1}, {list(0, `true`), "/a/**", 1}, {list(64, empty), "/a/**", 64}, {list(8, list(8, empty)), "/a/**", 64}, {list(64, list(64, empty)), "/a/**", -1},
+		{`{"type":"object","properties":{"x":` + empty + `,"y":` + empty + `},"additionalProperties":false}`, "/a/**", 2},
 	}
 	for _, tt := range tests {
 		got, ok := parsed(t, `{"type":"object","properties":{"a":`+tt.schema+`}}`).Capacity(tt.path)

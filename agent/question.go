@@ -256,8 +256,12 @@ func container(n *node, what string) string {
 	return fmt.Sprintf("%s lets %s stand there, which only a path that ends in /** takes", place(n.at), what)
 }
 
-// contained returns how freely a container stands whose parts are those.
+// contained returns how freely a container stands whose parts are those. It may be
+// there or not, which carries something even if it has no parts: a list of empty
+// objects tells how many there are.
 func contained(parts reach) cell {
 	c, _ := parts.most()
-	return cell{max(c.level, held), c.why, parts.load()}
+	l := parts.load()
+	l.chars, l.bits = max(l.chars, 1), max(l.bits, 1)
+	return cell{max(c.level, held), c.why, l}
 }
