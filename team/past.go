@@ -2,6 +2,7 @@ package team
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/event"
@@ -128,8 +129,8 @@ func (p *past) take(x *event.Exchange) {
 		return // of an attempt that has an exchange of its own
 	}
 	b.attempts++
-	if b.end = x.End; b.start.IsZero() || b.first == x.Session {
-		b.start = x.Start // it may have waited for its turn after it was prepared
+	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
+		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a retelling's
 	}
 	b.messages, b.completed = x.Messages, b.completed || x.Completed()
 	p.deliver(x.Messages)

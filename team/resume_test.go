@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,6 +207,13 @@ func TestRetellingIsNotPaidForTwice(t *testing.T) {
 		require.GreaterOrEqual(t, res.Usage.OutputTokens, want.Usage.OutputTokens)
 	}
 	whole := journal.history(journal.len())
+	for i := range whole.Log {
+		if a := whole.Log[i].Asked; a != nil && strings.Contains(a.Session, "/retell/") {
+			late := *a
+			late.Time = late.Time.Add(time.Second) // the task still started when it was dispatched
+			whole.Log[i].Asked = &late
+		}
+	}
 	res := run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Past: whole}, specs...)
 	require.Equal(t, answers(want), answers(res))
 	require.Equal(t, want.Usage, res.Usage)
