@@ -189,28 +189,26 @@ func TestVerifyOfARunThatGoesOnIsOpen(t *testing.T) {
 	defer j.Close()
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: journaltest.Noon})
 	require.NoError(t, err)
-	teller, stop, stopped := journaltest.NewTeller("r1", 7), make(chan struct{}), make(chan struct{})
+	teller, written := journaltest.NewTeller("r1", 7), make(chan struct{})
 	go func() {
-		defer close(stopped)
-		for n := 0; ; n++ {
+		defer close(written)
+		for n := range 300 { // not without end: each check reads all that there is
 			before, after := teller.Complete(n, 50)
 			for _, entries := range [][]event.Entry{before, after} {
 				if err := journaltest.Append(r, entries...); err != nil {
 					t.Error(err)
 				}
 			}
-			select {
-			case <-stop:
-				return
-			default:
-			}
 		}
 	}()
-	for range 20 {
+	for open, checks := true, 0; open || checks == 0; checks++ {
 		report, err := j.Verify(t.Context(), "r1", audit.VerifyOptions{Key: auditTestKey})
 		require.NoError(t, err)
 		require.Equal(t, audit.Open, report.Status, "%+v", report)
+		select {
+		case <-written:
+			open = false
+		default:
+		}
 	}
-	close(stop)
-	<-stopped
 }
