@@ -27,6 +27,7 @@ type lineReader struct {
 	text   []byte
 	end    bool
 	closed bool
+	took   func(l *leaf, lines []byte) // called with each row that is read; may be nil
 }
 
 // Read reads lines.
@@ -62,6 +63,9 @@ func (r *lineReader) next() (err error) {
 		return io.EOF
 	}
 	r.text, err = r.leaves[0].read(true)
+	if err == nil && r.took != nil {
+		r.took(&r.leaves[0], r.text)
+	}
 	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]
 	return r.j.fail("read", err)
 }

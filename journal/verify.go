@@ -4,14 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
 )
 
 // Verify reads the lines of a run, which is named as for [Journal.Find], and
 // says whether they were altered. Beyond what [audit.Verify] checks, they must
 // be the record of this very run, begin at its beginning, and end where the
-// chain stood when the last row was written. It sets Run and State of o; the
+// chain stood when the last row was written; and the marks by which one task is
+// read alone must say what the lines are about. It sets Run and State of o; the
 // error is of reading only.
 //
 // With a key, only its holder can write a record that passes. Without one,
@@ -32,7 +36,14 @@ func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		return audit.Report{Status: audit.Broken, Why: "the state of its chain cannot be read: it was altered"}, nil
 	}
 	o.Run = r.id
-	in := bufio.NewReaderSize(&lineReader{ctx: ctx, j: j, run: r.n, until: last}, 64<<10)
+	line, altered := 1, 0 // of the row that is read, and of the first with wrong marks
+	rows := &lineReader{ctx: ctx, j: j, run: r.n, until: last, took: func(l *leaf, lines []byte) {
+		if altered == 0 && !marksAgree(l, lines) {
+			altered = line
+		}
+		line += bytes.Count(lines, []byte("\n"))
+	}}
+	in := bufio.NewReaderSize(rows, 64<<10)
 	begin, _ := in.Peek(len(traceOpener)) // Verify returns the error
 	headed := bytes.Equal(begin, traceOpener)
 	report, err := audit.Verify(in, o)
@@ -43,6 +54,10 @@ func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		report.Status, report.Line, report.Covered = audit.Broken, 1, 0
 		report.Why = "the record does not begin with its head: lines were removed at its beginning"
 	}
+	if report.Status != audit.Broken && altered > 0 {
+		report.Status, report.Line, report.Covered = audit.Broken, altered, 0
+		report.Why = "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing"
+	}
 	if report.Status == audit.Broken {
 		_, err = j.find(ctx, r.id) // it may have been removed meanwhile
 	}
@@ -51,3 +66,63 @@ func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 
 // traceOpener is how the first line of a record begins.
 var traceOpener = opener("trace")
+
+// marksAgree reports whether the marks of a row, if it has any, name every task that
+// its lines are about, and as completed those that completed in it. The chain does
+// not cover marks, and a row that lacks one is left out where its task is read alone.
+func marksAgree(l *leaf, lines []byte) bool {
+	var row markedRow
+	var err error
+	if row.marks, _, row.marked, err = splitMarks(l.lines.parts); err != nil || !row.marked {
+		return err == nil
+	}
+	about, completed := map[mark]bool{}, map[mark]bool{}
+	row.each(func(m mark) {
+		about[m&^1] = true
+		if m&1 != 0 {
+			completed[m] = true
+		}
+	})
+	missing := func(id task.ID) bool { return id != "" && !about[markOf(id, false)] }
+	done := 0
+	for line := range bytes.Lines(lines) {
+		kind, value := split(line)
+		var of aboutLine
+		switch kind {
+		case "trace", kindInfo, kindBegin, kindEnd:
+			if !about[wholeRun] {
+				return false
+			}
+		case "audit": // which has its hash beside it
+			var chained struct{ Audit aboutLine }
+			if json.Unmarshal(line, &chained) != nil {
+				return false
+			}
+			of = chained.Audit
+		case "event", "prompt", kindAsked, kindExchange, kindRejected:
+			if json.Unmarshal(value, &of) != nil {
+				return false
+			}
+		}
+		switch {
+		case missing(of.Task), missing(of.Handoff.Task), missing(of.Receipt.Task), len(of.Plan) > 0 && !about[wholeRun]:
+			return false
+		case kind == "event" && of.Type == event.TaskComplete:
+			if done++; !completed[markOf(of.Task, true)] {
+				return false
+			}
+		}
+	}
+	return len(completed) <= done
+}
+
+// An aboutLine is as much of the value of a line as says what it is about.
+type aboutLine struct {
+	Task    task.ID
+	Type    event.Type
+	Plan    []json.RawMessage
+	Handoff struct { // of a decision
+		Task task.ID `json:"taskId"`
+	}
+	Receipt struct{ Task task.ID } // of a prompt
+}
