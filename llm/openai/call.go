@@ -14,8 +14,8 @@ import (
 )
 
 // Call sends one request and reads the whole reply, as [llm.Model] says. It
-// streams if emit is not nil; a server that answers in one piece nevertheless
-// gives one delta.
+// asks for a stream if emit is not nil; a server that answers in one piece
+// nevertheless gives one delta. A stream that was not asked for is read to its end.
 func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if m == nil || m.client == nil {
 		return llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Err: llm.ErrNoModel}
@@ -92,15 +92,12 @@ func (m *Model) attempt(ctx context.Context, req llm.Request, emit func(llm.Delt
 		return llm.Response{}, err
 	}
 	defer c.reply.Body.Close()
-	if emit == nil {
-		return c.whole(c.reply.Body, c.reply.ContentLength)
-	}
 	in := bufio.NewReaderSize(c.reply.Body, 16<<10)
-	if isEvents(c.reply.Header, in) {
+	if isEvents(c.reply.Header, in) { // some proxies always stream
 		return c.stream(in, emit)
 	}
 	res, err := c.whole(in, c.reply.ContentLength)
-	if err != nil || res.Text == "" {
+	if err != nil || emit == nil || res.Text == "" {
 		return res, err
 	}
 	if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {

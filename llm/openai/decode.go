@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +15,7 @@ import (
 // Errors of a decoder.
 var (
 	errForm     = errors.New("JSON of another form than a chat completion")
-	errUsage    = errors.New("the token counts are negative or no integers")
+	errUsage    = errors.New("the token counts are negative")
 	errTools    = errors.New("more than 128 tool calls, or a tool call with an index beyond that")
 	errTooLarge = errors.New("the reply is above the limit")
 )
@@ -64,7 +65,7 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 	err := d.object(func(name []byte) error {
 		switch string(name) {
 		case "model":
-			text, err := d.string(nil)
+			text, err := d.optional(nil)
 			if err == nil && len(text) > 0 {
 				c.model = string(text[:min(len(text), maxForeign)])
 			}
@@ -72,11 +73,11 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 		case "usage":
 			return d.usage(c)
 		case "error":
-			if d.tokens.PeekKind() == 'n' {
+			if kind := d.tokens.PeekKind(); kind == 'n' || kind == 'f' {
 				return d.tokens.SkipValue()
 			}
 			raw, err := d.tokens.ReadValue()
-			if err == nil {
+			if err == nil && string(raw) != `""` {
 				said := parseError(raw)
 				c.failure = &said
 			}
@@ -130,7 +131,7 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 			index, _, err = d.integer()
 			return err
 		case "finish_reason":
-			text, err := d.string(nil)
+			text, err := d.optional(nil)
 			p.finish = string(text[:min(len(text), maxForeign)])
 			return err
 		case message:
@@ -199,8 +200,11 @@ func (d *decoder) message(p *completion) error {
 		case "content":
 			p.text, err = d.content(p.text[:0])
 		case "refusal":
-			p.refusal, err = d.string(p.refusal[:0])
+			p.refusal, err = d.optional(p.refusal[:0])
 		case "tool_calls":
+			if d.tokens.PeekKind() != '[' {
+				return d.tokens.SkipValue()
+			}
 			err = d.array(func() error { return d.toolCall(p) })
 		default:
 			err = d.tokens.SkipValue()
@@ -209,31 +213,45 @@ func (d *decoder) message(p *completion) error {
 	})
 }
 
-// content appends a content to a text: a string, or the texts of a list of parts.
+// content appends a content to a text: a string, a part, or a list of parts and strings.
 func (d *decoder) content(text []byte) ([]byte, error) {
-	if d.tokens.PeekKind() != '[' {
-		return d.string(text)
-	}
-	err := d.array(func() error {
-		isText, start := false, len(text)
-		err := d.object(func(name []byte) (err error) {
-			switch string(name) {
-			case "type":
-				var kind []byte
-				kind, err = d.string(d.kind[:0])
-				d.kind, isText = kind, string(kind) == "text"
-			case "text":
-				text, err = d.string(text[:start])
-			default:
-				err = d.tokens.SkipValue()
+	switch d.tokens.PeekKind() {
+	case '[':
+		err := d.array(func() (err error) {
+			if d.tokens.PeekKind() == '{' {
+				text, err = d.part(text)
+			} else {
+				text, err = d.optional(text)
 			}
 			return err
 		})
-		if !isText {
-			text = text[:start]
+		return text, err
+	case '{':
+		return d.part(text)
+	}
+	return d.string(text)
+}
+
+// part appends the text of a content part of the type "text". Other parts, such
+// as the "thinking" and "reference" parts of Mistral
+// (docs.mistral.ai/api/#tag/chat), are skipped.
+func (d *decoder) part(text []byte) ([]byte, error) {
+	isText, start := false, len(text)
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "type":
+			d.kind, err = d.optional(d.kind[:0])
+			isText = string(d.kind) == "text"
+		case "text":
+			text, err = d.optional(text[:start])
+		default:
+			err = d.tokens.SkipValue()
 		}
 		return err
 	})
+	if !isText {
+		text = text[:start]
+	}
 	return text, err
 }
 
@@ -253,14 +271,14 @@ func (d *decoder) toolCall(p *completion) error {
 				err = errTools
 			}
 		case "id":
-			t.id, err = d.string(nil)
+			t.id, err = d.verbatim()
 		case "function":
 			err = d.object(func(name []byte) (err error) {
 				switch string(name) {
 				case "name":
-					t.name, err = d.string(nil)
+					t.name, err = d.optional(nil)
 				case "arguments":
-					t.arguments, err = d.string(nil)
+					t.arguments, err = d.verbatim() // Ollama's own format has an object (docs/api.md of github.com/ollama/ollama)
 				default:
 					err = d.tokens.SkipValue()
 				}
@@ -275,30 +293,33 @@ func (d *decoder) toolCall(p *completion) error {
 	return err
 }
 
-// usage reads the token counts. A missing count is zero.
+// usage reads the token counts. A count that is missing or cannot be read leaves
+// what an earlier chunk counted, else zero: not counted. A negative count is an
+// error, since it would lower what a budget counts.
 func (d *decoder) usage(c *completion) error {
-	if d.tokens.PeekKind() == 'n' {
-		return d.tokens.SkipValue() // as most chunks of a stream have it
+	if d.tokens.PeekKind() != '{' {
+		return d.tokens.SkipValue() // null in most chunks of a stream
 	}
-	var u llm.Usage
-	err := d.object(func(name []byte) (err error) {
+	return d.object(func(name []byte) error {
+		var count *int
 		switch string(name) {
 		case "prompt_tokens":
-			u.InputTokens, _, err = d.integer()
+			count = &c.usage.InputTokens
 		case "completion_tokens":
-			u.OutputTokens, _, err = d.integer()
+			count = &c.usage.OutputTokens
 		default:
-			err = d.tokens.SkipValue()
+			return d.tokens.SkipValue()
 		}
-		return err
+		n, known, err := d.integer()
+		switch {
+		case err != nil || !known:
+			return err
+		case n < 0:
+			return errUsage
+		}
+		*count = n
+		return nil
 	})
-	if errors.Is(err, errForm) || u.InputTokens < 0 || u.OutputTokens < 0 {
-		err = errUsage
-	}
-	if err == nil {
-		c.usage = u
-	}
-	return err
 }
 
 // object calls member with the name of each member, which must read the value.
@@ -369,23 +390,51 @@ func (d *decoder) string(text []byte) ([]byte, error) {
 	return text, errForm
 }
 
-// integer reads an integer. null is none.
+// optional appends a value to a text if it is a string. Other values are skipped.
+func (d *decoder) optional(text []byte) ([]byte, error) {
+	if d.tokens.PeekKind() == '"' {
+		return d.string(text)
+	}
+	return text, d.tokens.SkipValue()
+}
+
+// verbatim reads a string, or any other value as its JSON text. null is empty.
+func (d *decoder) verbatim() ([]byte, error) {
+	switch d.tokens.PeekKind() {
+	case '"', 'n', 0:
+		return d.string(nil)
+	}
+	raw, err := d.tokens.ReadValue()
+	return bytes.Clone(raw), err
+}
+
+// integer reads an integer: a number without a fraction, or a string that holds
+// one. known is false for every other value. A negative number that is no integer
+// is read as -1, so that its sign is known.
 func (d *decoder) integer() (n int, known bool, err error) {
+	var raw []byte
 	switch d.tokens.PeekKind() {
 	case '0':
-		raw, err := d.tokens.ReadValue()
-		if err != nil {
-			return 0, false, err
-		}
-		if len(raw) > 20 {
-			return 0, false, errForm
-		}
-		if n, err = strconv.Atoi(string(raw)); err != nil {
-			return 0, false, errForm
-		}
-		return n, true, nil
-	case 'n', 0:
+		raw, err = d.tokens.ReadValue()
+	case '"':
+		raw, err = d.string(nil)
+	default:
 		return 0, false, d.tokens.SkipValue()
 	}
-	return 0, false, errForm
+	if err != nil {
+		return 0, false, err
+	}
+	raw = bytes.TrimSpace(raw)
+	text := string(raw[:min(len(raw), 64)]) // a longer number exceeds every integer or has a fraction
+	if n, err := strconv.Atoi(text); err == nil {
+		return n, true, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case f < 0:
+		return -1, true, nil
+	case err == nil && len(raw) <= 64 && f == math.Trunc(f) && f <= 1<<53:
+		return int(f), true, nil
+	}
+	return 0, false, nil
 }

@@ -56,6 +56,13 @@ func shapes() []shape {
 		{name: "error text", body: fill(`{"error":"`, "x", `"}`)},
 		{name: "error body", status: 500, body: fill(`{"error":{"message":"no",`, `"k":1,`, `}}`)},
 		{name: "list of models", status: 404, list: fill(`{"data":[`, `{},`, `]}`)[:1<<20-3] + "]}"},
+		{name: "counts as text", body: fill(`{"usage":{"prompt_tokens":"`, "9", `"},"choices":[{"message":{"content":"a"},`+ok)},
+		{name: "many counts", body: fill(`{"usage":{`, `"prompt_tokens":"9",`, `},"choices":[{"message":{"content":"a"},`+ok)},
+		{name: "arguments as an object", body: fill(`{"choices":[{"message":{"tool_calls":[{"function":{"arguments":{`, `"k":1,`, `}}}]},`+ok)},
+		{name: "many arguments", body: fill(`{"choices":[{"message":{"tool_calls":[{"function":{`, `"arguments":{},`, `}}]},`+ok)},
+		{name: "parts as strings", body: fill(`{"choices":[{"message":{"content":[`, `"",`, `]},`+ok)},
+		{name: "blanks before", body: fill("", " ", `{"choices":[{"message":{"content":"a"},`+ok)},
+		{name: "byte order marks", body: fill("", "\ufeff", `{"choices":[{"message":{"content":"a"},`+ok)},
 		{name: "blanks", body: fill(`{"choices":[{"message":{"content":"a"},`+ok, " ", "")},
 		{name: "gzip", gzip: true, body: fill(`{"choices":[{"message":{"content":"`, "x", `"},`+ok)},
 		{name: "stream of empty lines", stream: true, body: fill(chunkHi+"\n", "data:{}\n", chunkEnd+"\ndata: [DONE]\n")},
@@ -64,6 +71,7 @@ func shapes() []shape {
 		{name: "stream of arguments", stream: true, body: fill("", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"x"}}]}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of ids", stream: true, body: fill("", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"}]}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of null errors", stream: true, body: fill(chunkHi+"\n", `data: {"error":null}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
+		{name: "stream that was not asked for", body: fill("", `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of comments", stream: true, body: fill(chunkHi+"\n", ":\n", chunkEnd+"\ndata: [DONE]\n")},
 	}
 	return all

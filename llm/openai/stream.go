@@ -75,7 +75,7 @@ func (c *call) chunk(data []byte, s *events, all *completion, emit func(llm.Delt
 	if all.failure != nil {
 		return c.failure(all.failure, all.usage)
 	}
-	if len(all.text) == before {
+	if emit == nil || len(all.text) == before {
 		return nil
 	}
 	if err := emit(llm.Delta{Text: string(all.text[before:]), Attempt: 1}); err != nil {

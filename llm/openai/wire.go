@@ -95,23 +95,47 @@ func (m *Model) sign(r *http.Request) {
 	maps.Copy(r.Header, m.headers)
 }
 
-// isEvents reports whether a reply is a stream of events, by its type or, if that lies, by how it begins.
+// byteOrderMark begins the texts of some servers. RFC 8259, section 8.1, lets a
+// reader ignore it before JSON; the HTML standard, section 9.2.6, before a stream of events.
+const byteOrderMark = "\ufeff"
+
+// isEvents reports whether a reply is a stream of events, by how it begins or, if
+// that does not tell, by its type: servers label either form as the other. It
+// skips a byte order mark and white space.
 func isEvents(h http.Header, in *bufio.Reader) bool {
-	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err == nil && kind == "text/event-stream" {
-		return true
-	}
-	for {
-		first, err := in.Peek(1)
+	for range envelope {
+		start, err := in.Peek(1)
 		if err != nil {
-			return false
-		}
-		if first[0] > ' ' {
 			break
 		}
-		_, _ = in.Discard(1)
+		switch b := start[0]; {
+		case b <= ' ':
+			_, _ = in.Discard(1)
+			continue
+		case b == byteOrderMark[0]:
+			if start, _ = in.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+				_, _ = in.Discard(len(byteOrderMark))
+				continue
+			}
+		case b == '{', b == '[', b == '<':
+			return false
+		case b == ':':
+			return true
+		case b == 'd', b == 'e':
+			start, _ = in.Peek(len("data:"))
+			if string(start) == "data:" || string(start) == "event" {
+				return true
+			}
+		}
+		return isEventType(h)
 	}
-	start, _ := in.Peek(5)
-	return bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte(":")) || bytes.HasPrefix(start, []byte("event"))
+	return isEventType(h)
+}
+
+// isEventType reports whether the type of a reply is that of a stream of events.
+func isEventType(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && kind == "text/event-stream"
 }
 
 // read returns the body of a reply in one piece, within the limit.
