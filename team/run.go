@@ -231,7 +231,7 @@ func (r *run) run(ctx context.Context) *Result {
 
 // open opens what a run needs while it goes on.
 func (r *run) open() {
-	r.bus = newBus(r.options.Subscribers, r.id, newOwnEndpoints(r.team.endpointNames(), r.team.edges.words()), r.team.log)
+	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.endpointNames(), r.team.edges.words()), r.team.log)
 	r.ledger = newLedger(r.options.Journal, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
