@@ -32,7 +32,7 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.Equal(t, progressModes, completions(t, "run", "--progress", ""))
 	require.Empty(t, completions(t, "init", "here", ""))
 	require.Empty(t, completions(t, "run", "--goal", ""))
-	for _, name := range []string{"--goal", "--coordinator", "--record", "--force", "--max-token-budget", "--team"} {
+	for _, name := range []string{"--goal", "--coordinator", "--record", "--force", "--max-token-budget", "--team", "--events"} {
 		require.Contains(t, completions(t, "run", "--"), name)
 	}
 	require.Contains(t, completions(t, "plan", "--"), "--save")

@@ -53,7 +53,8 @@ the copy is used otherwise. Flags are those of the run, unless given again.`,
 	j.limits.flags(cmd, "the work of this command")
 	j.viewFlags(cmd)
 	j.trace.flags(cmd)
-	cmd.Flags().BoolVar(&j.record.force, "force", false, "with --trace and --audit-anchor: replace a file that exists")
+	j.events.flags(cmd)
+	cmd.Flags().BoolVar(&j.record.force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
 	j.reuse.freshFlag(cmd)
 	j.journal.flags(cmd)
 	offers := completer{a, &j.journal}

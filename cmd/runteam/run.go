@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,7 @@ type job struct {
 	progress    string
 	record      newFile
 	trace       tracing
+	events      eventing
 	journal     journaling
 	reuse       reusing
 	again       *resumption // nil for a new run
@@ -101,8 +103,9 @@ func (j *job) flags(cmd *cobra.Command, a *app) {
 	j.viewFlags(cmd)
 	j.record.flag = "record"
 	f.StringVar(&j.record.path, "record", "", "write what the models answered to `FILE`, a script for --offline")
-	f.BoolVar(&j.record.force, "force", false, "with --record, --trace and --audit-anchor: replace a file that exists")
+	f.BoolVar(&j.record.force, "force", false, "with --record, --trace, --audit-anchor and --events: replace a file that exists")
 	j.trace.flags(cmd)
+	j.events.flags(cmd)
 	j.reuse.flags(cmd)
 	j.journal.flags(cmd)
 	j.journal.mayKeep(cmd)
@@ -139,12 +142,17 @@ func (j *job) check(cmd *cobra.Command, a *app) error {
 		return usageError("--audit-key needs --trace or a journal")
 	case changed("audit-key") && j.trace.keyFile == "":
 		return usageError("--audit-key is empty: name a file")
-	case j.record.force && !changed("record") && !changed("trace"):
-		needs := "--record or --trace"
+	case j.events.toStdout() && a.settings.json():
+		return usageError("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", j.events.file.path)
+	case j.record.force && !changed("record") && !changed("trace") && !changed("events"):
+		needs := "--record, --trace or --events"
 		if cmd.Flags().Lookup("record") == nil {
-			needs = "--trace"
+			needs = "--trace or --events"
 		}
 		return usageError("--force needs %s", needs)
+	}
+	if j.events.toStdout() && j.progress == "auto" && a.isTerminal(a.stdout) {
+		j.progress = "plain" // a table would be drawn over the events
 	}
 	j.reuse.given, j.journal.auditKey = changed("reuse"), j.trace.keyFile
 	for _, check := range []func(*cobra.Command) error{j.limits.check, j.stage.check, j.journal.check} {
@@ -184,7 +192,12 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	kept, err := j.trace.begin(cmd, a, file, j.record.force, append(j.reads(file), j.scriptOf(file), j.record.path, j.journal.path, j.journal.keyFile)...)
+	used := append(j.reads(file), j.scriptOf(file), j.record.path, j.journal.path, j.journal.keyFile)
+	kept, err := j.trace.begin(cmd, a, file, j.record.force, used...)
+	if err != nil {
+		return err
+	}
+	events, err := j.events.begin(cmd, a, j.record.force, append(used, j.trace.file.path, j.trace.anchor.path, j.trace.keyFile)...)
 	if err != nil {
 		return err
 	}
@@ -199,7 +212,8 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return err
 	}
-	r, err := a.runSpec(cmd.Context(), j, t, file, c, kept)
+	r, err := a.runSpec(cmd.Context(), j, t, file, c, slices.Concat(kept.watch(), events.watch()), kept.recorder())
+	unwritten := events.end()
 	defer r.told.close()
 	if errors.Is(err, team.ErrAssertion) {
 		return &fault{kind: kindValidation, err: file.Locate(err), exit: statusFailed}
@@ -207,7 +221,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if err != nil {
 		return file.Locate(err)
 	}
-	r.kept = errors.Join(rec.keep(), kept.end(r.Recorded()))
+	r.kept = errors.Join(rec.keep(), kept.end(r.Recorded()), unwritten)
 	j.conversation.end(r.Result) // the trace has the prompts already
 	r.Audit = kept.chained()
 	r.told.end(r.Result)
@@ -225,17 +239,17 @@ type finished struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, kept *keeper) (out finished, err error) {
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, records []func(event.Event), rec recorder) (out finished, err error) {
 	o := j.options(file)
 	if j.includeMessages {
 		j.conversation = &conversation{}
 	}
-	if rec := j.conversation.recorder(kept.recorder()); rec != nil {
+	if rec := j.conversation.recorder(rec); rec != nil {
 		o.Recorder = rec
 	}
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = out.told.watched(append(watch, kept.watch()...))
+		o.Subscribers = out.told.watched(append(watch, records...))
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
@@ -294,7 +308,11 @@ func (a *app) report(j *job, res finished, rec *recording, kept *keeper) error {
 	if a.settings.json() {
 		err = a.apart(func() error { return a.printDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
 	} else if text := answer(res.output, res.Result); text != "" {
-		err = a.apart(func() error { return a.printText(text) })
+		if j.events.toStdout() {
+			a.say("\n%s\n", strings.TrimRight(clean(text), "\n"))
+		} else {
+			err = a.apart(func() error { return a.printText(text) })
+		}
 	}
 	shown := *res.Result
 	if j.again != nil {

@@ -104,7 +104,7 @@ func (j *job) moveTo(m *remembered) error {
 
 // anchor makes the paths that flags name lead from anywhere where they lead from here.
 func (j *job) anchor(here string) error {
-	for _, path := range []*string{&j.script, &j.trace.file.path, &j.trace.anchor.path, &j.trace.keyFile, &j.team, &j.orchestrator, &j.coordinator, &j.environment.file} {
+	for _, path := range []*string{&j.script, &j.trace.file.path, &j.trace.anchor.path, &j.trace.keyFile, &j.events.file.path, &j.team, &j.orchestrator, &j.coordinator, &j.environment.file} {
 		if *path != "" && *path != "-" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(here, *path)
 		}
