@@ -16,11 +16,11 @@ const (
 	Unauthorized Kind = "unauthorized"  // 401, 403, or a key is required and missing
 	RateLimited  Kind = "rate limited"  // 429
 	NoCredit     Kind = "no credit"     // 402, or a 429 that says that the quota is spent
-	ServerError  Kind = "server error"  // 5xx, and 408 and 425, which ask for the same call again
+	ServerError  Kind = "server error"  // 5xx, 408, 425, 498, and a 404 of an endpoint that answered before: the same call may succeed later
 	Unreachable  Kind = "unreachable"   // refused, reset, no such host, connecting timed out
 	UnknownModel Kind = "unknown model" // the endpoint does not offer the model
 	NotFound     Kind = "not found"     // no such endpoint: a wrong base URL, or /v1 is missing in it
-	BadRequest   Kind = "bad request"   // another 4xx
+	BadRequest   Kind = "bad request"   // another 4xx, such as 413: the request is too large
 	BadResponse  Kind = "bad response"  // HTML, unparsable JSON, an error with status 200
 	Cut          Kind = "cut"           // the reply ended before it was complete
 	Empty        Kind = "empty"         // no choice, or neither text nor tool calls
@@ -46,7 +46,7 @@ func (k Kind) Known() bool {
 type Error struct {
 	Kind       Kind
 	Status     int           // the HTTP status; 0 if none was received
-	RetryAfter time.Duration // how long the endpoint asked to wait; 0 if it did not say
+	RetryAfter time.Duration // how long to wait, as the endpoint said in its headers or its error; 0 if it did not say
 	Endpoint   string        // the base URL, without credentials
 	Model      string        // the model that was asked for
 	Models     []string      // for UnknownModel: what the endpoint offers, if it says so

@@ -69,6 +69,11 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 			"http://h: bad response: HTML instead of JSON; /v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=http://h/v1",
 		},
 		{
+			"a request that is too large",
+			llm.Error{Kind: llm.BadRequest, Status: 413, Message: "limit 6000"},
+			"the endpoint refused the request (413): limit 6000; the request is too large: shorten the task or what it reads",
+		},
+		{
 			"timeout",
 			llm.Error{Kind: llm.Timeout, Message: "the limit is 5m0s"},
 			"no complete reply in time: the limit is 5m0s; raise the limit of the call, or use a faster model",

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -94,6 +95,10 @@ func (e *Error) hint() string {
 		return "set another with --model" + offers(e.Models)
 	case NotFound, BadResponse:
 		return e.addressHint()
+	case BadRequest:
+		if e.Status == http.StatusRequestEntityTooLarge {
+			return "the request is too large: shorten the task or what it reads"
+		}
 	case TooLarge:
 		return "ask for less, or raise the limit"
 	case Timeout:

@@ -30,9 +30,16 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 		res, err = m.attempt(within, req, emit, false)
 	}
 	if err == nil {
+		m.answered.Store(true)
 		return res, nil
 	}
-	return llm.Response{}, m.explain(ctx, within, req, err)
+	err = m.explain(ctx, within, req, err)
+	// An endpoint that answered before is at this address, so it is out of order
+	// for now. Not errors.AsType: the cause of a context belongs to the caller.
+	if e, ok := err.(*llm.Error); ok && e.Kind == llm.NotFound && m.answered.Load() {
+		e.Kind = llm.ServerError
+	}
+	return llm.Response{}, err
 }
 
 // refusesUsage reports whether an endpoint does not know the option that asks for usage in a stream.

@@ -78,7 +78,7 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 			}
 			raw, err := d.tokens.ReadValue()
 			if err == nil && string(raw) != `""` {
-				said := parseError(raw)
+				said := parseErrorBody(raw)
 				c.failure = &said
 			}
 			return err

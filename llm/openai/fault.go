@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/llm"
 )
@@ -24,9 +27,12 @@ import (
 func (c *call) refused(ctx context.Context, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
 	said := parseErrorBody(body)
-	e := c.model.fault(kindOf(res.StatusCode, said), c.sanitize(said.message))
+	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
 	e.Status = res.StatusCode
-	e.RetryAfter = retryAfter(res.Header, time.Now())
+	e.RetryAfter = cmp.Or(retryAfter(res.Header, time.Now()), said.retryAfter)
+	if e.RetryAfter == 0 && e.Status == http.StatusTooManyRequests {
+		e.RetryAfter = untilReset(res.Header)
+	}
 	switch {
 	case res.StatusCode < 400:
 		e.Message = "it redirects to " + c.sanitize(redactURL(res.Header.Get("Location")))
@@ -42,8 +48,8 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 func (c *call) failure(said *errorBody, u llm.Usage) error {
 	kind := llm.BadResponse
 	if said.status >= 400 && said.status < 600 {
-		kind = kindOf(said.status, *said)
-	} else if k := kindOf(0, *said); k != "" {
+		kind = c.kindOf(said.status, *said)
+	} else if k := c.kindOf(0, *said); k != "" {
 		kind = k
 	}
 	message := "an error under status 200"
@@ -51,86 +57,195 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 		message += ": " + m
 	}
 	e := c.model.fault(kind, message)
-	e.Status, e.Usage = http.StatusOK, u
+	e.Status, e.Usage, e.RetryAfter = http.StatusOK, u, said.retryAfter
 	return e
 }
 
 // An errorBody is the content of an error reply.
 type errorBody struct {
-	message string   // at most maxForeign bytes
-	codes   []string // its code and type
-	status  int      // a code that is a number, else 0
+	message    string        // at most maxForeign bytes
+	codes      []string      // its code and type
+	status     int           // a code that is a number, else 0
+	retryAfter time.Duration // as a google.rpc.RetryInfo says, else 0
 }
 
-// parseErrorBody reads the forms that servers use: {"error": {message, type, code}},
-// {"error": "text"}, {"message": …}, {"detail": …}, HTML, plain text.
+// parseErrorBody reads an error, as [parseError] does. HTML, other text and JSON
+// that says nothing before it ends or breaks off become the message.
 func parseErrorBody(body []byte) errorBody {
-	body = bytes.TrimSpace(body)
+	body = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(byteOrderMark)))
+	said, err := parseError(body)
+	if err != nil && said.message == "" {
+		said.message = string(body[:min(len(body), maxForeign)])
+		if bytes.HasPrefix(body, []byte("<")) {
+			said.message = "HTML instead of JSON"
+		}
+	}
+	return said
+}
+
+// parseError reads the forms in which servers write an error:
+//
+//   - {"error": {message, type, code}}: OpenAI, platform.openai.com/docs/guides/error-codes
+//   - {"error": "text"}: Ollama, docs/api.md of github.com/ollama/ollama
+//   - [{"error": {message, code, status, details}}]: Gemini, ai.google.dev/gemini-api/docs/openai
+//   - {"message": {"detail": [{loc, msg, type}]}}: Mistral, docs.mistral.ai/api
+//   - {"detail": "text"} and {"detail": [{loc, msg, type}]}: FastAPI, fastapi.tiangolo.com/tutorial/handling-errors
+//   - {"errors": [{message, code}]}: Cloudflare, developers.cloudflare.com/api
+//
+// It reads at most maxFault bytes, and returns what came before a syntax error.
+func parseError(raw []byte) (said errorBody, err error) {
 	var d decoder
-	var outer errorBody
-	var inner *errorBody
-	d.open(body)
-	var err error
-	if d.tokens.PeekKind() != '{' {
-		err = errForm
-	} else {
-		err = d.object(func(name []byte) error {
-			if string(name) != "error" {
-				return d.errorMember(&outer, name)
+	d.open(raw[:min(len(raw), maxFault)])
+	switch d.tokens.PeekKind() {
+	case '"', '{', '[':
+		return d.errorValue()
+	}
+	return errorBody{}, errForm
+}
+
+// errorValue reads a text, an error, an object that holds one, or a list, of
+// which the first item that says something counts.
+func (d *decoder) errorValue() (said errorBody, err error) {
+	switch d.tokens.PeekKind() {
+	case '[':
+		err = d.array(func() (err error) {
+			if said.message != "" {
+				return d.tokens.SkipValue()
 			}
-			raw, err := d.tokens.ReadValue()
-			if err == nil {
-				inner = new(parseError(raw))
-			}
+			said, err = d.errorValue()
 			return err
 		})
+		return said, err
+	case '{':
+		var inner errorBody
+		err = d.object(func(name []byte) (err error) {
+			if string(name) != "error" {
+				return d.errorMember(&said, name)
+			}
+			inner, err = d.errorValue()
+			return err
+		})
+		if inner.message != "" || len(inner.codes) > 0 || inner.status != 0 {
+			said = inner
+		}
+		return said, err
 	}
-	switch {
-	case err != nil && bytes.HasPrefix(body, []byte("<")):
-		return errorBody{message: "HTML instead of JSON"}
-	case err != nil:
-		return errorBody{message: string(body[:min(len(body), maxForeign)])}
-	case inner != nil:
-		return *inner
-	}
-	return outer
-}
-
-// parseError reads the member "error" of a reply, which is a text or an object. Any
-// other form returns the zero value.
-func parseError(raw []byte) (s errorBody) {
-	var d decoder
-	d.open(raw)
-	if d.tokens.PeekKind() != '{' {
-		s.message = d.words(maxForeign)
-		return s
-	}
-	_ = d.object(func(name []byte) error { return d.errorMember(&s, name) }) // raw is valid JSON
-	return s
+	text, err := d.optional(nil)
+	said.message = string(text[:min(len(text), maxForeign)])
+	return said, err
 }
 
 // errorMember reads one member of an error.
-func (d *decoder) errorMember(s *errorBody, name []byte) error {
+func (d *decoder) errorMember(s *errorBody, name []byte) (err error) {
 	switch kind := d.tokens.PeekKind(); string(name) {
-	case "message", "detail", "msg":
-		if text := d.words(maxForeign); text != "" && (s.message == "" || string(name) == "message") {
+	case "message", "detail", "msg", "errors":
+		text, err := d.readable("; ")
+		if text != "" && (s.message == "" || string(name) == "message") {
 			s.message = text
 		}
-		return nil
+		return err
 	case "code", "type":
 		if kind == '0' {
 			status, _, err := d.integer()
 			if err == nil && string(name) == "code" {
 				s.status = status
 			}
-			return nil
+			return err
 		}
 		if text := d.words(64); text != "" {
 			s.codes = append(s.codes[:min(len(s.codes), 1)], text)
 		}
 		return nil
+	case "details":
+		if kind == '[' {
+			s.retryAfter, err = d.retryInfo()
+			return err
+		}
 	}
 	return d.tokens.SkipValue()
+}
+
+// retryInfo reads the details of an error of Google and returns the delay of the
+// first google.rpc.RetryInfo among them, which is a google.protobuf.Duration such
+// as "34s" (github.com/googleapis/googleapis, google/rpc/error_details.proto).
+func (d *decoder) retryInfo() (delay time.Duration, err error) {
+	err = d.array(func() error {
+		if d.tokens.PeekKind() != '{' {
+			return d.tokens.SkipValue()
+		}
+		var kind, wait string
+		err := d.object(func(name []byte) error {
+			switch string(name) {
+			case "@type":
+				kind = d.words(maxForeign)
+			case "retryDelay":
+				wait = d.words(64)
+			default:
+				return d.tokens.SkipValue()
+			}
+			return nil
+		})
+		if delay == 0 && strings.HasSuffix(kind, "google.rpc.RetryInfo") {
+			delay = parseDelay(wait)
+		}
+		return err
+	})
+	return delay, err
+}
+
+// readable returns what a value says, in at most maxForeign bytes: a string or a
+// number as it is, the items of a list with sep between them, and of an object
+// its message after its location in the request, or each member without one.
+func (d *decoder) readable(sep string) (said string, err error) {
+	switch d.tokens.PeekKind() {
+	case '"', '0':
+		text, err := d.verbatim()
+		return string(text[:min(len(text), maxForeign)]), err
+	case '[':
+		err = d.array(func() error {
+			item, err := d.readable(sep)
+			said = joined(said, sep, item)
+			return err
+		})
+		return said, err
+	case '{':
+		var at, members string
+		err = d.object(func(name []byte) (err error) {
+			switch string(name) {
+			case "loc":
+				at, err = d.readable(".")
+			case "message", "detail", "msg", "error", "errors":
+				var text string
+				if text, err = d.readable(sep); said == "" {
+					said = text
+				}
+			default:
+				var text string
+				member := string(name[:min(len(name), maxForeign)]) // name is valid until the next read
+				if text, err = d.readable(sep); text != "" {
+					members = joined(members, sep, joined(member, ": ", text))
+				}
+			}
+			return err
+		})
+		if said == "" {
+			return members, err
+		}
+		return joined(at, ": ", said), err
+	}
+	return "", d.tokens.SkipValue()
+}
+
+// joined returns two texts with sep between them if neither is empty, cut to maxForeign bytes.
+func joined(a, sep, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "" || len(a) >= maxForeign:
+		return a
+	}
+	text := a + sep + b
+	return text[:min(len(text), maxForeign)]
 }
 
 // words reads a value and returns it if it is a text: at most n bytes of it. A
@@ -148,10 +263,13 @@ func (d *decoder) words(n int) string {
 }
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
-func kindOf(status int, said errorBody) llm.Kind {
+func (c *call) kindOf(status int, said errorBody) llm.Kind {
+	if status == http.StatusRequestEntityTooLarge {
+		return llm.BadRequest // Groq gives it the code of a rate limit, but the same request never succeeds
+	}
 	for _, code := range said.codes {
 		switch code {
-		case "model_not_found":
+		case "model_not_found", "DeploymentNotFound": // the second is Azure's
 			return llm.UnknownModel
 		case "insufficient_quota":
 			return llm.NoCredit
@@ -172,9 +290,9 @@ func kindOf(status int, said errorBody) llm.Kind {
 		return llm.NoCredit
 	case status == http.StatusTooManyRequests:
 		return llm.RateLimited
-	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == statusFlexFull:
 		return llm.ServerError
-	case aboutModel.MatchString(said.message):
+	case aboutModel.MatchString(said.message), status == http.StatusNotFound && names(said.message, c.model.name):
 		return llm.UnknownModel
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return llm.NotFound
@@ -182,10 +300,32 @@ func kindOf(status int, said errorBody) llm.Kind {
 	return llm.BadRequest
 }
 
+// statusFlexFull is the status with which Groq says that its flex tier has no
+// capacity left for now (console.groq.com/docs/errors).
+const statusFlexFull = 498
+
+// names reports whether a text names a model: its name, and not as a part of a longer one.
+func names(text, model string) bool {
+	part := func(r rune) bool { return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for {
+		before, after, found := strings.Cut(text, model)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if !part(last) && !part(first) {
+			return true
+		}
+		text = after
+	}
+}
+
 // aboutModel matches how servers without codes say that they do not know a model.
 var aboutModel = regexp.MustCompile(`(?i)\bmodel\b.{0,200}(does not exist|not found|is not a valid|not available)|(not a valid|invalid|unknown|no such) model\b`)
 
-// retryAfter reads how long a server asks to wait: Retry-After-Ms, or
+// retryAfter reads how long a server asks to wait: Retry-After-Ms of Azure
+// (learn.microsoft.com/azure/ai-services/openai/how-to/quota), or
 // Retry-After as seconds or as a date, which counts from the server's own
 // clock if it says what that shows. RFC 9110, section 10.2.3.
 func retryAfter(h http.Header, now time.Time) time.Duration {
@@ -204,6 +344,42 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		now = date
 	}
 	return max(at.Sub(now), 0)
+}
+
+// maxReset bounds what the reset of a rate limit is waited for. The headers say
+// when the whole window is free again, and a limit for each minute frees a part of it sooner.
+const maxReset = time.Minute
+
+// untilReset returns how long the rate limit that was hit lasts, at most maxReset.
+// OpenAI (platform.openai.com/docs/guides/rate-limits) and Groq
+// (console.groq.com/docs/rate-limits) write it as 20ms, 7.66s or 6m0s, others in
+// seconds. A limit of which something remains was not the one, and the one for
+// requests is the first to look at: a few tokens remain even if too few do.
+func untilReset(h http.Header) time.Duration {
+	remain := func(what string) bool {
+		n, err := strconv.ParseFloat(h.Get("X-Ratelimit-Remaining-"+what), 64)
+		return err == nil && n > 0
+	}
+	requests, tokens := parseDelay(h.Get("X-Ratelimit-Reset-Requests")), parseDelay(h.Get("X-Ratelimit-Reset-Tokens"))
+	if remain("Requests") {
+		requests = 0
+	} else if remain("Tokens") {
+		tokens = 0
+	}
+	return min(max(requests, tokens), maxReset)
+}
+
+// parseDelay reads a duration as Go writes it, or seconds with or without a unit. Anything else is 0.
+func parseDelay(value string) time.Duration {
+	value = strings.TrimSpace(value)
+	if d, err := time.ParseDuration(value); err == nil {
+		return max(d, 0)
+	}
+	s, err := strconv.ParseFloat(strings.TrimSuffix(value, "s"), 64)
+	if err != nil {
+		return 0
+	}
+	return duration(s, time.Second)
 }
 
 // duration returns n units, and a very long time for what is longer than any.

@@ -43,6 +43,7 @@ func TestStatuses(t *testing.T) {
 		{"500", 500, `{"error":{"message":["two","messages"]}}`, llm.ServerError, "server error (500)"},
 		{"502 HTML", 502, `<html><body><h1>502 Bad Gateway</h1></body></html>`, llm.ServerError, "server error (502): HTML instead of JSON"},
 		{"503 text", 503, "overloaded\nplease wait\x1b[31m", llm.ServerError, `server error (503): overloaded please wait\u001b[31m`},
+		{"503 of Envoy", 503, "no healthy upstream", llm.ServerError, "server error (503): no healthy upstream"},
 		{"504 nothing", 504, "", llm.ServerError, "server error (504)"},
 	}
 	for _, tt := range tests {

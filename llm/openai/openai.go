@@ -56,6 +56,7 @@ type Model struct {
 	maxReply  int
 	maxTokens string
 	noUsage   atomic.Bool // the endpoint refuses stream_options
+	answered  atomic.Bool // a call succeeded, so the base URL is right
 }
 
 // FromEnv returns the model called name behind OPENAI_BASE_URL, or

@@ -164,6 +164,33 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 		"error": func(s string) http.HandlerFunc {
 			return sayJSON(400, `{"error":{"message":`+quoted(s)+`,"code":`+quoted(s)+`}}`)
 		},
+		"list of errors":             func(s string) http.HandlerFunc { return sayJSON(400, `[{"error":{"message":`+quoted(s)+`}}]`) },
+		"list of errors under 200":   func(s string) http.HandlerFunc { return sayJSON(200, `[{"error":{"message":`+quoted(s)+`}}]`) },
+		"list of errors in a stream": func(s string) http.HandlerFunc { return events(`data: [{"error":` + quoted(s) + `}]`) },
+		"message as an object": func(s string) http.HandlerFunc {
+			return sayJSON(400, `{"message":{`+quoted(s)+`:[`+quoted(s)+`,{"detail":`+quoted(s)+`}]}}`)
+		},
+		"message cut in two": func(s string) http.HandlerFunc {
+			return sayJSON(400, `{"message":[`+quoted(s[:len(s)/2])+`,`+quoted(s[len(s)/2:])+`]}`)
+		},
+		"message cut at its limit": func(s string) http.HandlerFunc {
+			return sayJSON(400, `{"message":[`+quoted(strings.Repeat("x", 590))+`,`+quoted(s)+`]}`)
+		},
+		"detail": func(s string) http.HandlerFunc {
+			return sayJSON(422, `{"detail":[{"type":`+quoted(s)+`,"loc":["body",`+quoted(s)+`],"msg":`+quoted(s)+`,"input":`+quoted(s)+`}]}`)
+		},
+		"errors": func(s string) http.HandlerFunc { return sayJSON(400, `{"errors":[{"message":`+quoted(s)+`}]}`) },
+		"retry info": func(s string) http.HandlerFunc {
+			return sayJSON(429, `{"error":{"details":[{"@type":"google.rpc.RetryInfo","retryDelay":`+quoted(s)+`}],"message":"slow down"}}`)
+		},
+		"error that breaks off":      func(s string) http.HandlerFunc { return sayJSON(400, `{"message":[`+quoted(s)+`,"`) },
+		"X-Ratelimit-Reset-Requests": header("X-Ratelimit-Reset-Requests"),
+		"content of another type": func(s string) http.HandlerFunc {
+			return sayJSON(200, `{"model":{"a":`+quoted(s)+`},"choices":[{"message":{"content":"a"},"finish_reason":[`+quoted(s)+`]}]}`)
+		},
+		"tool call of other types": func(s string) http.HandlerFunc {
+			return sayJSON(200, `{"choices":[{"message":{"tool_calls":[{"id":{"a":`+quoted(s)+`},"function":{"name":[`+quoted(s)+`]}}]}}]}`)
+		},
 		"error as text":     func(s string) http.HandlerFunc { return sayJSON(500, s) },
 		"error under 200":   func(s string) http.HandlerFunc { return sayJSON(200, `{"error":`+quoted(s)+`}`) },
 		"not JSON":          func(s string) http.HandlerFunc { return sayJSON(200, `{"`+s) },

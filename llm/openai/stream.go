@@ -60,6 +60,11 @@ func (c *call) chunk(data []byte, s *events, all *completion, emit func(llm.Delt
 		said := parseErrorBody(data)
 		return c.failure(&said, all.usage)
 	}
+	if data[0] == '[' { // as Gemini writes errors
+		if said, err := parseError(data); err == nil && said.message != "" {
+			return c.failure(&said, all.usage)
+		}
+	}
 	before := len(all.text)
 	if err := c.decode.decode(data, all, true); err != nil {
 		switch {

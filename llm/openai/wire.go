@@ -172,6 +172,9 @@ func (c *call) whole(in io.Reader, announced int64) (llm.Response, error) {
 	case body[0] == '<':
 		what = "HTML instead of JSON"
 	case body[0] != '{':
+		if said, err := parseError(body); err == nil && said.message != "" {
+			return llm.Response{}, c.failure(&said, llm.Usage{})
+		}
 		what = "not a JSON object"
 	}
 	if what != "" {
