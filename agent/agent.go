@@ -198,16 +198,17 @@ func (c *conversation) turn(ctx context.Context) error {
 	return nil
 }
 
-// read takes the structured answer out of the text and validates it.
+// read takes the structured answer out of the text and validates it. Of a text with
+// other words around the answer, only the answer is left: nothing validated the words.
 func (c *conversation) read(ctx context.Context, s *Schema) error {
-	v, err := envelope.FindJSON(c.reply.Text)
+	v, found, err := envelope.FindJSON(c.reply.Text, func(value any) bool { return s.root.types.has(kindOf(value)) })
 	if err != nil {
 		return err
 	}
 	if err := s.ValidateContext(ctx, v); err != nil {
 		return err
 	}
-	c.reply.JSON = v
+	c.reply.JSON, c.reply.Text = v, found
 	return nil
 }
 

@@ -99,11 +99,26 @@ func TestStructuredAnswer(t *testing.T) {
 	}
 }
 
+// Words around the answer cost no call, and are no part of it: nothing validated them.
+func TestStructuredAnswerAmongWords(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"prose": "Here it is: {\"score\": 7}. The IBAN was fine.", "a fence in prose": "Sure!\n```json\n{\"score\": 7}\n```\nDone.",
+		"a thought": "<think>{\"score\": 3}? No, [7].</think>{\"score\": 7}", "citations": "After [1] and [2]: {\"score\": 7}",
+	} {
+		reply, err := agent.New(says(text), agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.NoError(t, err, name)
+		require.Equal(t, 1, reply.Turns, name)
+		require.Equal(t, `{"score":7}`, reply.JSON.Canonical(), name)
+		require.Equal(t, `{"score": 7}`, reply.Text, name)
+	}
+}
+
 func TestOneCorrectiveTurn(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{
-		"prose": "I would say seven.", "JSON in prose": `Here: {"score":7}`, "two values": `{"score":7} {"score":8}`, "duplicate keys": `{"score":7,"score":8}`,
-		"another type": `{"score":"seven"}`, "out of range": `{"score":11}`, "a property too many": `{"score":7,"why":"x"}`, "one too few": `{}`, "two fences": "```json\n{\"score\":7}\n```\n```json\n{\"score\":7}\n```",
+		"prose": "I would say seven.", "two values": `{"score":7} {"score":8}`, "duplicate keys": `{"score":7,"score":8}`,
+		"another type": `{"score":"seven"}`, "out of range": `{"score":11}`, "a property too many": `{"score":7,"why":"x"}`, "one too few": `{}`, "two fences": "```json\n{\"score\":7}\n```\n```json\n{\"score\":8}\n```",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,15 +59,8 @@ func ParseJSON(raw string) (JSON, error) {
 	return EncodeJSON(value)
 }
 
-// FindJSON returns the JSON value that a model's text consists of: the whole
-// text, or the only code fence around it. Anything else is an [ErrJSON].
-func FindJSON(text string) (JSON, error) {
-	_, body, _ := Unfence(text)
-	return ParseJSON(body)
-}
-
-// FindValue does as [FindJSON] does, and returns what [JSON.Value] would; like
-// [DecodeJSON] it makes no canonical form.
+// FindValue returns the value of a text that is nothing but JSON, or one code fence
+// around it, as [JSON.Value] would; like [DecodeJSON] it makes no canonical form.
 func FindValue(text string) (any, error) {
 	_, body, _ := Unfence(text)
 	return DecodeJSON(body)

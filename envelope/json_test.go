@@ -159,30 +159,55 @@ func TestValueIsDecodedAsWritten(t *testing.T) {
 func TestFindJSON(t *testing.T) {
 	t.Parallel()
 	const want = `{"a":1}`
-	accepted := []string{
+	for _, text := range []string{ // which stay as they are
 		`{"a":1}`, "\n {\"a\":1} \n", "```\n{\"a\":1}\n```", "```json\n{\"a\":1}\n```", "```JSON\r\n{\"a\":1}\r\n```",
 		"  ```json\n\n{\n\"a\": 1\n}\n\n```  ", "```json\n{\"a\":1}```",
-	}
-	for _, text := range accepted {
-		v, err := envelope.FindJSON(text)
+	} {
+		v, kept, err := envelope.FindJSON(text, nil)
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, want, v.Canonical(), "%q", text)
+		require.Equal(t, text, kept)
 	}
-	refused := []string{
-		"", "```", "``````", "```json```", "```json\n```", "```json\n{\"a\":1}", "{\"a\":1}\n```",
+	for _, text := range []string{ // of which the value is left
 		"Here it is: {\"a\":1}", "{\"a\":1} I hope that helps", "Sure:\n```json\n{\"a\":1}\n```", "```json\n{\"a\":1}\n```\nDone.",
-		"```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "````json\n{\"a\":1}\n````", "```{\"a\":1}\n```", "```json {\"a\":1}\n```",
-		"~~~\n{\"a\":1}\n~~~", "`{\"a\":1}`", "```json\n```json\n{\"a\":1}\n```\n```", "```json\n{\"a\":1,\"a\":2}\n```",
+		"````json\n{\"a\":1}\n````", "```{\"a\":1}\n```", "```json {\"a\":1}\n```", "~~~\n{\"a\":1}\n~~~", "`{\"a\":1}`",
+		"{\"a\":1}\n```", "```json\n{\"a\":1}", "As [the file] says {sic}, it is\n{\"a\":1}\n(see {x}).",
+		"<think>Is it {\"a\":2} or {\"a\":3}?</think>\nIt is {\"a\":1}.", "{\"a\":1}\n\nAgain: {\"a\":1}",
+		"First {\"a\":0}. No:\n```json\n{\"a\":1}\n```", "See [1] and [2, 3]: {\"a\":1}",
+	} {
+		v, kept, err := envelope.FindJSON(text, func(v any) bool { _, ok := v.(map[string]any); return ok })
+		require.NoError(t, err, "%q", text)
+		require.Equal(t, want, v.Canonical(), "%q", text)
+		require.Equal(t, `{"a":1}`, kept, "%q", text)
 	}
-	for _, text := range refused {
-		_, err := envelope.FindJSON(text)
+	v, kept, err := envelope.FindJSON("<think>{\"a\":2}</think>\n{\"a\":1}", nil)
+	require.NoError(t, err)
+	require.Equal(t, want, v.Canonical())
+	require.Equal(t, "\n{\"a\":1}", kept)
+	for _, text := range []string{
+		"", "```", "``````", "```json```", "```json\n```", "No.", "{", "[", "<think>{\"a\":1}", "<think>{\"a\":1}</think>",
+		"```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":1} or {\"a\":2}", "{\"a\":1}{\"a\":2}", "```json\n{\"a\":1,\"a\":2}\n```",
+		`{"b":{"a":1},}`, `{"b":{"a":1}`, `[{"a":1},]`, `So: {"b":{"a":1}, and so on`, "{\"b\":\"\xff\",\"c\":{\"a\":1}}", "It is 1.", "It is \"a\".",
+		"[1] {\"a\":1}",
+	} {
+		_, kept, err := envelope.FindJSON(text, nil)
 		require.ErrorIs(t, err, envelope.ErrJSON, "%q", text)
+		require.Empty(t, kept, "%q", text)
+	}
+}
+
+// Brackets that begin no value cost time in proportion to the text.
+func TestFindJSONIsLinear(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"[", "{", "[1,", "[\"a", "[[1],", "{ ", "[1,[", "}", "```json\n[", "[1 "} {
+		_, _, err := envelope.FindJSON("It is "+strings.Repeat(of, 1<<16/len(of)), nil)
+		require.ErrorIs(t, err, envelope.ErrJSON, "%q", of)
 	}
 }
 
 func TestFindJSONKeepsFencesInsideStrings(t *testing.T) {
 	t.Parallel()
-	v, err := envelope.FindJSON("```json\n{\"code\":\"```go\\nx\\n```\"}\n```")
+	v, _, err := envelope.FindJSON("```json\n{\"code\":\"```go\\nx\\n```\"}\n```", nil)
 	require.NoError(t, err)
 	require.Equal(t, "{\"code\":\"```go\\nx\\n```\"}", v.Canonical())
 }
@@ -215,7 +240,7 @@ func FuzzG19ParseJSON(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, v.Canonical(), again.Canonical())
 		require.Equal(t, loose(want), loose(decode(t, v.Canonical())))
-		found, err := envelope.FindJSON("```json\n" + raw + "\n```")
+		found, _, err := envelope.FindJSON("```json\n"+raw+"\n```", nil)
 		require.NoError(t, err)
 		require.Equal(t, v.Canonical(), found.Canonical())
 	})

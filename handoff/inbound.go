@@ -144,21 +144,20 @@ func (c *Compartment) GateFault(id envelope.ID, text string, parts []Sealed, now
 
 // payload returns the reply's text, with its structured part if a schema asks for one.
 func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
-	p := envelope.Text(r.Text)
 	if schema == nil {
-		return p, nil
+		return envelope.Text(r.Text), nil
 	}
 	if r.JSON.Canonical() == "" {
-		v, err := envelope.FindJSON(r.Text)
+		v, text, err := envelope.FindJSON(r.Text, nil)
 		if err != nil {
 			return envelope.Payload{}, err
 		}
-		r.JSON = v
+		r.JSON, r.Text = v, text
 	}
 	if err := schema.Validate(r.JSON); err != nil {
 		return envelope.Payload{}, err
 	}
-	return p.WithStructured(r.JSON), nil
+	return envelope.Text(r.Text).WithStructured(r.JSON), nil
 }
 
 // carried returns the declared tags that a reply carries: those it claims, and

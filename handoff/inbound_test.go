@@ -43,7 +43,7 @@ func TestInboundRefusesByOneRuleAlone(t *testing.T) {
 		{"a claim above the ceiling", func(_ *handoff.Contract, r *handoff.Reply) { r.Claim = new(label.Secret) }, nil, handoff.RuleClaim},
 		{"a claim of no level", func(_ *handoff.Contract, r *handoff.Reply) { r.Claim = new(label.Secret + 1) }, nil, handoff.RuleClaim},
 		{"no JSON where a schema asks for it", func(_ *handoff.Contract, r *handoff.Reply) { r.Text = "words" }, object{}, handoff.RuleSchema},
-		{"JSON in prose", func(_ *handoff.Contract, r *handoff.Reply) { r.Text = `Here: {"a":1}` }, object{}, handoff.RuleSchema},
+		{"two values in prose", func(_ *handoff.Contract, r *handoff.Reply) { r.Text = `Either {"a":1} or {"a":2}` }, object{}, handoff.RuleSchema},
 		{"JSON that does not match", func(_ *handoff.Contract, r *handoff.Reply) { r.Text = `[1]` }, object{}, handoff.RuleSchema},
 		{"JSON that the agent read and does not match", func(_ *handoff.Contract, r *handoff.Reply) { r.Text, r.JSON = `{"a":1}`, parse(t, `[1]`) }, object{}, handoff.RuleSchema},
 		{"a tag that is not declared", func(_ *handoff.Contract, r *handoff.Reply) { r.Tags = []string{"summary", "admin"} }, nil, handoff.RuleTags},

@@ -15,7 +15,7 @@ import (
 // them is the plan would be a guess.
 func find(text string) (any, error) {
 	text = strings.TrimSpace(text)
-	named, bare := fences(text)
+	named, bare := envelope.Fences(text)
 	first, second := brackets(text)
 	var fault error
 	for _, group := range [...][]string{{text}, named, bare, {first}, {second}} {
@@ -50,54 +50,6 @@ func strict(texts []string) (found []any, fault error) {
 		}
 	}
 	return found, fault
-}
-
-// fences returns what stands in the code fences of a text: in those marked
-// json, and in those without a mark. A fence is opened and closed by lines
-// that begin with three backquotes or more, so backquotes within a JSON string,
-// which has no line breaks, close none. One that is not closed runs to the end.
-func fences(text string) (named, bare []string) {
-	if !strings.Contains(text, "```") {
-		return nil, nil
-	}
-	ticks, info, start := 0, "", 0 // of the open fence
-	put := func(end int) {
-		switch body := strings.TrimSpace(text[start:end]); info {
-		case "json":
-			named = append(named, body)
-		case "":
-			bare = append(bare, body)
-		}
-	}
-	for at := 0; at < len(text); {
-		line, _, _ := strings.Cut(text[at:], "\n")
-		next := min(at+len(line)+1, len(text))
-		n, mark := fenceLine(line)
-		switch {
-		case ticks == 0 && n > 0:
-			ticks, info, start = n, mark, next
-		case ticks > 0 && n >= ticks && mark == "":
-			put(at)
-			ticks = 0
-		}
-		at = next
-	}
-	if ticks > 0 {
-		put(len(text))
-	}
-	return named, bare
-}
-
-// fenceLine returns the number of backquotes, three or more, that a line
-// begins with, and what follows them in lower case; 0 if it is no fence.
-func fenceLine(line string) (ticks int, info string) {
-	line = strings.TrimSpace(line)
-	rest := strings.TrimLeft(line, "`")
-	ticks = len(line) - len(rest)
-	if ticks < 3 || strings.Contains(rest, "`") {
-		return 0, ""
-	}
-	return ticks, strings.ToLower(strings.TrimSpace(rest))
 }
 
 // brackets returns the outermost array of a text and its outermost object, in

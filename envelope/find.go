@@ -1,0 +1,131 @@
+package envelope
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// FindJSON returns the one JSON value that a model's text holds, and the text to
+// keep: the whole text, where that is the value or one code fence around it, or
+// else the text of the only object or array in it, without a leading block of
+// <think> and without the words around it, which nothing would validate. If code fences are marked json, it looks only at these. A
+// value inside of another one does not count, and neither does one that accepts,
+// if not nil, reports false for.
+//
+// No value and two different ones are an [ErrJSON]: which one is meant would be a
+// guess. So is a value that is broken off or not strict, even if smaller values
+// stand in it.
+func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, err error) {
+	answer := withoutThought(text)
+	_, body, _ := Unfence(answer)
+	if v, err = ParseJSON(body); err == nil {
+		return v, answer, nil
+	}
+	within := []string{body}
+	if named, _ := Fences(body); len(named) > 0 {
+		within = named
+	}
+	s := search{accepts: accepts}
+	for _, part := range within {
+		if broken := s.look(part); broken != nil {
+			return JSON{}, "", broken
+		}
+	}
+	if s.found == "" {
+		if strings.IndexAny(body, "{[") != 0 {
+			err = fmt.Errorf("%w: there is none in the text", ErrJSON)
+		}
+		return JSON{}, "", err
+	}
+	return s.value, s.found, nil
+}
+
+// withoutThought returns a text without the <think> block that it begins with.
+// If the block has no end, nothing is left.
+func withoutThought(text string) string {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n\ufeff"), "<think>")
+	if !ok {
+		return text
+	}
+	_, rest, _ = strings.Cut(rest, "</think>")
+	return rest
+}
+
+// A search looks for values in texts.
+type search struct {
+	accepts func(any) bool
+	value   JSON
+	found   string // the text of the value; empty if there was none
+}
+
+// maxRereading bounds how many bytes a search reads in vain, as a multiple of the
+// text: brackets of prose begin no value, and mostly that shows at once.
+const maxRereading = 16
+
+// look takes in the values of a text. Its error is that of a text that is no answer.
+func (s *search) look(text string) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrJSON, invalidAt(text))
+	}
+	data := []byte(text)
+	tokens := jsontext.NewDecoder(new(bytes.Buffer))
+	vain, limit := 0, maxRereading*len(text)+4096
+	for at := 0; at < len(text); {
+		next := strings.IndexAny(text[at:], "{[")
+		if next < 0 {
+			return nil
+		}
+		at += next
+		read, whole := valueAt(tokens, data[at:])
+		if !whole {
+			if strings.ContainsAny(text[at+1:at+read], "{:") {
+				return fmt.Errorf("%w: the value at byte %d is broken", ErrJSON, at)
+			}
+			if vain += read; vain > limit {
+				return fmt.Errorf("%w: too many brackets that begin none", ErrJSON)
+			}
+			at++
+			continue
+		}
+		if err := s.take(text[at : at+read]); err != nil {
+			return err
+		}
+		at += read
+	}
+	return nil
+}
+
+// take takes in one value.
+func (s *search) take(text string) error {
+	v, err := ParseJSON(text)
+	switch {
+	case err != nil:
+		return err
+	case s.accepts != nil && !s.accepts(v.value):
+	case s.found == "":
+		s.value, s.found = v, text
+	case s.value.canonical != v.canonical:
+		return fmt.Errorf("%w: the text holds two, and which one is the answer would be a guess", ErrJSON)
+	}
+	return nil
+}
+
+// valueAt reports how many bytes of a text were read as the JSON value with
+// which it begins, and whether that is whole.
+func valueAt(tokens *jsontext.Decoder, text []byte) (read int, whole bool) {
+	tokens.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	_, err := tokens.ReadValue()
+	if err == nil {
+		return int(tokens.InputOffset()), true
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return int(min(max(syntax.ByteOffset, 1), int64(len(text)))), false
+	}
+	return len(text), false
+}
