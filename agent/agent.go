@@ -28,6 +28,15 @@ var (
 	ErrMaxTurns = errors.New("no turn is left")
 	ErrToolCall = errors.New("the model called a tool that it was not given")
 	ErrTimeout  = errors.New("the agent took too long")
+	ErrFiltered = errors.New("the provider filtered the answer")
+	ErrRefused  = errors.New("the model refused to answer")
+)
+
+// Conditions of an answer that did not end with a normal stop. Another attempt may
+// help.
+var (
+	ErrTruncated     = errors.New("the answer was truncated")
+	ErrUnknownFinish = errors.New("the answer ended for an unknown reason")
 )
 
 // A Reply is what an agent gives back for one prompt. It is a claim: the gate
@@ -39,6 +48,11 @@ type Reply struct {
 	Claim *label.Classification // level that the agent claims; it can only be refused, never lower a label
 	Usage llm.Usage             // tokens of all its calls; also set beside an error
 	Turns int                   // model calls that answered
+
+	// Truncated says that a limit on tokens ended the answer. An [LLM] sets it beside
+	// an error that wraps [ErrTruncated]; a team accepts the answer nevertheless if
+	// the task asks for that.
+	Truncated bool
 }
 
 // Options tune an [LLM]. The zero value is a good default.
@@ -60,7 +74,7 @@ type Options struct {
 // is safe for concurrent use.
 type LLM struct {
 	model   llm.Model
-	asking  llm.Model // model, with a time limit for each call
+	asking  llm.Model // model, with a time limit and a check of each reply
 	options Options
 }
 
@@ -132,6 +146,9 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	}
 	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System()}
 	if err := c.turn(ctx); err != nil || schema == nil {
+		if schema != nil && c.reply.Truncated {
+			_ = c.read(ctx, schema) // the answer may be whole; without JSON it is not accepted
+		}
 		return c.reply, err
 	}
 	problem := c.read(ctx, schema)
@@ -195,7 +212,7 @@ func (c *conversation) turn(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", ErrToolCall, llm.OneLine(res.ToolCalls[0].Name))
 	}
 	c.reply.Text = res.Text
-	return nil
+	return c.finished(&res)
 }
 
 // read takes the structured answer out of the text and validates it. Of a text with
@@ -228,6 +245,9 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 		res, err := m.Call(ctx, req, emit)
 		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
 			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
+		}
+		if err == nil && res.Finish() == llm.Failed {
+			return llm.Response{}, failedReply(m, &res)
 		}
 		return res, err
 	})

@@ -103,6 +103,11 @@ func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, cou
 	switch failed.Kind {
 	case llm.BadResponse, llm.TooLarge:
 		least = expected
+	case llm.ServerError:
+		least = llm.Usage{}
+		if failed.Status == 200 { // the finish reason of a reply reports the failure
+			least = expected
+		}
 	case llm.Cut, llm.Timeout, llm.Empty:
 	default:
 		least = llm.Usage{}

@@ -32,6 +32,10 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // version opens what is hashed, so that a later layout cannot be mistaken for this one.
 const version = "runteam/envelope/1"
 
+// truncatedVersion opens what is hashed of a truncated answer. A program that does
+// not know the mark finds another digest and does not use the answer as complete.
+const truncatedVersion = "runteam/envelope/1/truncated"
+
 // buffers holds the scratch space of digests, so that hashing allocates nothing.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}
 
@@ -40,7 +44,11 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}
 func (e *Envelope) sum() Digest {
 	scratch := buffers.Get().(*[]byte)
 	h := &e.header
-	b := appendString((*scratch)[:0], version)
+	opening := version
+	if h.Truncated {
+		opening = truncatedVersion
+	}
+	b := appendString((*scratch)[:0], opening)
 	b = appendString(b, string(h.ID))
 	b = appendString(b, h.Producer)
 	b = appendString(b, string(h.Task))

@@ -48,6 +48,7 @@ type Header struct {
 	Hops           int                  `json:"hops,omitempty"`
 	DerivedFrom    []ID                 `json:"derivedFrom,omitempty"`
 	Tags           []string             `json:"tags,omitempty"`
+	Truncated      bool                 `json:"truncated,omitempty"` // a limit on tokens ended the answer, and the task accepted it
 }
 
 // An Envelope is a payload with its header and a digest over both. It is
@@ -130,6 +131,9 @@ func (e *Envelope) CreatedAt() time.Time { return e.header.CreatedAt }
 
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
+
+// Truncated reports whether a limit on tokens ended the answer that this is.
+func (e *Envelope) Truncated() bool { return e.header.Truncated }
 
 // Empty reports whether there is no payload.
 func (e *Envelope) Empty() bool { return e.Open().Empty() }

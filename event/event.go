@@ -92,6 +92,8 @@ type Event struct {
 	Plan     []Planned       `json:"plan,omitempty"`          // PlanReady
 	Receipt  *prompt.Receipt `json:"receipt,omitempty"`       // AgentStart
 	Handoff  *Handoff        `json:"handoff,omitempty"`       // Handed
+
+	Truncated bool `json:"truncated,omitempty"` // AgentComplete, TaskComplete: a limit on tokens ended the answer, and the task accepted it
 }
 
 // Planned is a task of a plan.

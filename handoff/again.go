@@ -37,7 +37,7 @@ func Again(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error)
 		return Reply{}, nil, err
 	}
 	h, p := e.Header(), e.Open()
-	reply := Reply{Text: p.Text(), Tags: h.Tags, Earlier: &Earlier{Classification: h.Classification}}
+	reply := Reply{Text: p.Text(), Tags: h.Tags, Truncated: h.Truncated, Earlier: &Earlier{Classification: h.Classification}}
 	if !now.IsZero() {
 		reply.Earlier.ExpiresAt = h.ExpiresAt
 	}

@@ -118,6 +118,10 @@ type Decision struct {
 	BytesAfter  int                  `json:"bytesAfter"`
 	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
+	// AnswerTruncated says that a limit on tokens ended the answer before the
+	// gate saw it.
+	AnswerTruncated bool `json:"answerTruncated,omitempty"`
+
 	// Truncated says that a size limit cut the text. A text that was cut because
 	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
 	Truncated bool `json:"truncated,omitempty"`

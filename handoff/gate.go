@@ -99,7 +99,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 	}
 	if o.Envelope != nil {
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
-		d.Before = o.Envelope.Classification()
+		d.Before, d.AnswerTruncated = o.Envelope.Classification(), o.Envelope.Truncated()
 		d.After = d.Before
 		d.BytesBefore = o.Envelope.Open().Size()
 	}

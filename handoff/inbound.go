@@ -19,7 +19,9 @@ type Reply struct {
 	Tags    []string              // tags that the agent claims
 	Claim   *label.Classification // level that the agent claims; nil claims nothing
 	TTL     time.Duration         // own life of the result; zero means unlimited
-	Earlier *Earlier              // of an answer that was given before; nil for one to this contract's prompt
+
+	Truncated bool     // a limit on tokens ended the answer, and the task accepted it
+	Earlier   *Earlier // of an answer that was given before; nil for one to this contract's prompt
 }
 
 // Earlier is what a result was when it was first given. Issued anew, it is at
@@ -87,7 +89,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
 		return refuse(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
 	}
-	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: level, CreatedAt: now, ExpiresAt: until, Tags: tags}
+	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: level, CreatedAt: now, ExpiresAt: until, Tags: tags, Truncated: r.Truncated}
 	if r.TTL > 0 {
 		h.ExpiresAt = envelope.Earliest(until, now.Add(r.TTL))
 	}

@@ -29,7 +29,7 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 	h := o.Envelope.Header()
 	left, err := envelope.New(envelope.Header{
 		ID: leftOf(o.Envelope), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: d.Before, Trust: d.trust,
-		CreatedAt: h.CreatedAt, ExpiresAt: d.expires, Hops: h.Hops, DerivedFrom: []envelope.ID{h.ID},
+		CreatedAt: h.CreatedAt, ExpiresAt: d.expires, Hops: h.Hops, DerivedFrom: []envelope.ID{h.ID}, Truncated: h.Truncated,
 	}, d.left)
 	if err != nil {
 		return Offer{}, Grant{}, err

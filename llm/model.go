@@ -100,10 +100,12 @@ type Delta struct {
 	Attempt int
 }
 
-// A Response is a whole reply. It has a text, tool calls, or both.
+// A Response is a whole reply. It has a text, tool calls, or both, unless its
+// finish reason says that it was truncated, filtered or refused.
 type Response struct {
 	Text         string
-	FinishReason string // as the endpoint said: "stop", "length", "tool_calls", …
+	FinishReason string // as the endpoint said: "stop", "length", "tool_calls", …; see [Response.Finish]
+	Refusal      string // why the model declined to answer, if the endpoint reports it apart; Text may repeat it
 	Model        string // the model that answered, as the endpoint named it; may be empty
 	Usage        Usage  // zero if the endpoint did not count
 	ToolCalls    []ToolCall

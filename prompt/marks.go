@@ -12,10 +12,13 @@ import (
 // payload, each mark after a comma, or "". After a cut, left is the length of
 // what is left of the text.
 func marks(d *handoff.Decision, left int) string {
-	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.InPart {
+	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.InPart && !d.AnswerTruncated {
 		return ""
 	}
 	var b strings.Builder
+	if d.AnswerTruncated && !d.InPart { // the parts of a structured answer are complete
+		b.WriteString(", truncated")
+	}
 	if n := total(d.Redacted); n > 0 {
 		b.WriteString(", redacted " + strconv.Itoa(n))
 	}

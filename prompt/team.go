@@ -35,6 +35,7 @@ func (r *renderer) fenceMemory() {
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)
 			whole.Broken += d.Broken
+			whole.AnswerTruncated = whole.AnswerTruncated || d.AnswerTruncated
 			if d.CutFrom > 0 {
 				whole.CutFrom += d.CutFrom - d.BytesAfter
 			}

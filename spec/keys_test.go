@@ -64,7 +64,7 @@ var samples = map[string]string{
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
 	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
-	"task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
+	"task.acceptTruncated": "true", "task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",

@@ -362,7 +362,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 				s.RequiredTags = []string{words("tag")}
 			}
 			if rapid.Bool().Draw(rt, "rest") {
-				s.Role, s.Key = one("role"), one("key")
+				s.Role, s.Key, s.AcceptTruncated = one("role"), one("key"), rapid.Bool().Draw(rt, "truncated")
 				s.Classification = rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Secret}).Draw(rt, "label")
 				s.TTL = time.Duration(rapid.Int64Range(0, 1e14).Draw(rt, "ttl"))
 				s.RetryBackoff = rapid.Float64Range(1, 1000).Draw(rt, "backoff")

@@ -42,6 +42,9 @@ func (s *saver) task(t *task.Spec) *node {
 	n.set("uses", usesNode(t.Uses))
 	n.set("needToKnow", pathsNode(t.NeedToKnow))
 	word("memoryScope", string(t.MemoryScope))
+	if t.AcceptTruncated {
+		n.set("acceptTruncated", boolNode(true))
+	}
 	word("reuse", string(t.Reuse))
 	if t.Classification != label.Internal {
 		word("classification", t.Classification.String())

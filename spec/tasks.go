@@ -69,6 +69,7 @@ func (r *reader) task(f *fields) task.Spec {
 		Provenance:     r.provenance(f.own("provenance")),
 		Origin:         origin(f.node.src, f.node.at),
 	}
+	s.AcceptTruncated = text(f.get("acceptTruncated")) == "true"
 	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
 	r.holds(f.node, s.Classification)
 	r.holds(f.get("description"), s.Classification)

@@ -26,6 +26,7 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	t.MemoryScope, t.Classification, t.RequiredTags = s.MemoryScope, s.Classification, s.RequiredTags
 	t.OutputSchema, t.TTL = s.OutputSchema, s.TTL
 	t.MaxRetries, t.RetryDelay, t.RetryBackoff, t.Timeout = max(s.MaxRetries, 0), s.RetryDelay, s.RetryBackoff, s.Timeout
+	t.AcceptTruncated = s.AcceptTruncated
 	t.Reuse, t.Role, t.Priority, t.Metadata = s.Reuse, s.Role, s.Priority, s.Metadata
 	t.Status, t.CreatedAt, t.UpdatedAt, t.Origin = Pending, at, at, s.Origin
 	if s.Provenance != nil {

@@ -44,6 +44,8 @@ type wire struct {
 	Reuse          Reuse                `json:"reuse,omitempty"`
 	Provenance     *Provenance          `json:"provenance,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
+
+	AcceptTruncated bool `json:"acceptTruncated,omitempty"`
 }
 
 type wireParam struct {
@@ -158,7 +160,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags,
-		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse,
+		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, AcceptTruncated: t.AcceptTruncated,
 	}
 	if !t.Requires.Empty() {
 		w.Requires = t.Requires
@@ -223,7 +225,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: DefaultRetryDelay, RetryBackoff: DefaultRetryBackoff,
-		Timeout: time.Duration(w.Timeout), Reuse: w.Reuse, Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
+		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse, Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
 		Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
 	}
 	if w.RetryDelay != nil {

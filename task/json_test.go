@@ -88,9 +88,10 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 		give := task.Task{
 			ID: task.ID(word.Draw(t, "id")), Key: word.Draw(t, "key"), Title: word.Draw(t, "title"), Description: word.Draw(t, "description"),
 			Assignee: rapid.SampledFrom([]string{"", "a"}).Draw(t, "assignee"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"),
-			MemoryScope:    rapid.SampledFrom([]task.MemoryScope{task.ScopeAll, task.ScopeDependencies}).Draw(t, "scope"),
-			Classification: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Secret}).Draw(t, "label"),
-			TTL:            duration.Draw(t, "ttl"), Timeout: duration.Draw(t, "timeout"), MaxRetries: rapid.IntRange(0, 5).Draw(t, "retries"),
+			MemoryScope:     rapid.SampledFrom([]task.MemoryScope{task.ScopeAll, task.ScopeDependencies}).Draw(t, "scope"),
+			Classification:  rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Secret}).Draw(t, "label"),
+			AcceptTruncated: rapid.Bool().Draw(t, "truncated"),
+			TTL:             duration.Draw(t, "ttl"), Timeout: duration.Draw(t, "timeout"), MaxRetries: rapid.IntRange(0, 5).Draw(t, "retries"),
 			RetryDelay:   rapid.OneOf(duration, rapid.SampledFrom([]time.Duration{0, time.Second})).Draw(t, "delay"),
 			RetryBackoff: rapid.SampledFrom([]float64{1, 2, 1.25}).Draw(t, "backoff"),
 			Reuse:        rapid.SampledFrom([]task.Reuse{"", task.ReuseNever}).Draw(t, "reuse"),

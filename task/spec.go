@@ -32,12 +32,17 @@ type Spec struct {
 
 	// MaxRetries is how many attempts may follow a failed one; negative counts
 	// as zero. What would fail again is not tried again: a context that the
-	// gate holds, an answer that does not match its schema, a refused key, an
-	// unknown model. A model call has two more tries of its own in each attempt.
+	// gate holds, an answer that does not match its schema, that is refused or
+	// filtered, a refused key, an unknown model. A model call has two more tries of its own in each attempt.
 	MaxRetries   int
 	RetryDelay   time.Duration // before the first retry; zero means 1 s, [NoDelay] none
 	RetryBackoff float64       // factor between two delays; zero means 2
 	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
+
+	// AcceptTruncated lets the task complete with an answer that a limit on tokens
+	// ended. The result is marked as truncated wherever it is delivered or shown.
+	// An answer that does not match OutputSchema is never accepted.
+	AcceptTruncated bool
 
 	Reuse Reuse // whether its result may be one of an earlier run
 

@@ -52,7 +52,8 @@ type Task struct {
 	RetryBackoff float64       // factor between two delays, at least 1
 	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
 
-	Reuse Reuse // whether the result may be one of an earlier run
+	AcceptTruncated bool  // whether an answer that a limit on tokens ended completes the task
+	Reuse           Reuse // whether the result may be one of an earlier run
 
 	Role     string // shown in plans, events and results; decides nothing
 	Priority Priority

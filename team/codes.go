@@ -14,6 +14,10 @@ const (
 	CodeCanceled       = "CANCELED"              // the run ended first
 	CodePromptTooLarge = "PROMPT_TOO_LARGE"      // what cannot be cut does not fit
 	CodeSchema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction
+	CodeTruncated      = "ANSWER_TRUNCATED"      // a limit on tokens ended the answer, and the task does not accept that
+	CodeFiltered       = "ANSWER_FILTERED"       // the provider withheld the answer or the rest of it
+	CodeRefused        = "ANSWER_REFUSED"        // the model declined to answer
+	CodeUnknownFinish  = "FINISH_REASON_UNKNOWN" // the answer ended for a reason that runteam does not know
 	CodeReply          = "REPLY_REFUSED"         // the gate did not take the reply
 	CodeMaxTurns       = "MAX_TURNS"             // no turn was left
 	CodeToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it was not given

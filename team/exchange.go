@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,7 +196,10 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 			err = errUsage
 		}
 	}
-	if spend(); err != nil {
+	if spend(); x.reply.Truncated {
+		err = x.acceptTruncated(err)
+	}
+	if err != nil {
 		a, ok := o.(*attempt)
 		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil {
 			x.inAgent = false
@@ -205,6 +209,23 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	}
 	x.inAgent = false
 	return x.close(ctx, time.Now())
+}
+
+// acceptTruncated returns the error of a truncated answer: nil if the task accepts
+// it. An answer that does not match the schema is not accepted.
+func (x *exchange) acceptTruncated(err error) error {
+	if err != nil && !errors.Is(err, agent.ErrTruncated) {
+		return err
+	}
+	structured := x.reply.JSON.Canonical() != ""
+	usable := structured || strings.TrimSpace(x.reply.Text) != "" && (x.schema == nil || err == nil)
+	if x.task.AcceptTruncated && usable {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: the agent reports it; raise its limit, or set acceptTruncated on the task", agent.ErrTruncated)
+	}
+	return err
 }
 
 // late is the error of an attempt that took longer than it may.
@@ -312,7 +333,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 // from there into what the caller may see of it.
 func (x *exchange) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
-	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim}, now)
+	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
 		return err
 	}
@@ -377,6 +398,7 @@ func (x *exchange) report() {
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
 		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Rounded: x.rounds(), Bytes: bytes}
+	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

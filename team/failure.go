@@ -56,6 +56,14 @@ func code(err error) string {
 		return CodeReplay
 	case errors.Is(err, agent.ErrSchema):
 		return CodeSchema
+	case errors.Is(err, agent.ErrTruncated):
+		return CodeTruncated
+	case errors.Is(err, agent.ErrFiltered):
+		return CodeFiltered
+	case errors.Is(err, agent.ErrRefused):
+		return CodeRefused
+	case errors.Is(err, agent.ErrUnknownFinish):
+		return CodeUnknownFinish
 	case errors.Is(err, agent.ErrMaxTurns):
 		return CodeMaxTurns
 	case errors.Is(err, agent.ErrToolCall):
@@ -96,7 +104,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

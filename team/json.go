@@ -170,6 +170,7 @@ type wireTask struct {
 	Metrics     *wireMetrics         `json:"metrics,omitempty"`
 	Result      string               `json:"result,omitempty"`
 	Structured  json.RawMessage      `json:"structured,omitempty"`
+	Truncated   bool                 `json:"truncated,omitempty"`
 	Error       *TaskError           `json:"error,omitempty"`
 }
 
@@ -212,7 +213,7 @@ func (m *Metrics) wire() *wireMetrics {
 func (t *TaskResult) wire() wireTask {
 	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Error: t.Error, Metrics: t.Metrics.wire(),
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Error: t.Error, Metrics: t.Metrics.wire(),
 	}
 }
 
@@ -222,6 +223,7 @@ type wireAnswer struct {
 	TokenUsage llm.Usage       `json:"tokenUsage"`
 	ToolCalls  []string        `json:"toolCalls"`
 	Structured json.RawMessage `json:"structured,omitempty"`
+	Truncated  bool            `json:"truncated,omitempty"`
 	Reused     *wireReuse      `json:"reused,omitempty"`
 }
 
@@ -239,7 +241,7 @@ func reuseOf(run string, saved llm.Usage) *wireReuse {
 }
 
 func (t *TaskResult) answer() wireAnswer {
-	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured), Reused: reuseOf(t.Reused, t.Saved)}
+	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Reused: reuseOf(t.Reused, t.Saved)}
 }
 
 func orEmpty[T any](list []T) []T {

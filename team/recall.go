@@ -104,7 +104,7 @@ func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (ta
 		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
 	}
 	reply, old, err := handoff.Again(e.Result, fresh)
-	if err != nil || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
+	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
 	made, err := x.admit(reply, now)
@@ -114,7 +114,7 @@ func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (ta
 	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
 	}
-	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags}, e, own
+	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated}, e, own
 	return true, x.accept(ctx, made, now)
 }
 
@@ -123,7 +123,7 @@ func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (ta
 // long, with the same tags, and made from the same.
 func sameBut(a, b envelope.Header) bool {
 	return a.Run == b.Run && a.Task == b.Task && a.Producer == b.Producer && a.Classification == b.Classification &&
-		a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
+		a.Truncated == b.Truncated && a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
 }
 
 // repeats reports whether the run repeats another one.

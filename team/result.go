@@ -92,6 +92,7 @@ type TaskResult struct {
 	Label       label.Classification // of the result
 	Result      string               // gated for the caller; the reason for a task that was skipped
 	Structured  string               // canonical JSON, gated for the caller; empty without a schema
+	Truncated   bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error       *TaskError           // nil unless the task failed
 	Metrics     Metrics
 	Reused      string             // the run that the result was taken from; empty for one that this run made

@@ -160,7 +160,7 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 			h.ExpiresAt = start.Add(in.TTL)
 		}
 		if in.Envelope != nil {
-			h.DerivedFrom = []envelope.ID{in.source()}
+			h.DerivedFrom, h.Truncated = []envelope.ID{in.source()}, in.Envelope.Truncated()
 			if o.Replay == nil { // a replay reads what its run read
 				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
 			}

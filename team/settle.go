@@ -26,10 +26,13 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 		return
 	}
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
+	if t.Truncated = a.envelope.Truncated(); t.Truncated {
+		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
+	}
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Reused: a.reusedFrom()})
+			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom()})
 	}
 	r.made += r.sizeOf(a.envelope)
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))

@@ -165,6 +165,9 @@ func (x *explained) crossing(d *handoff.Decision) string {
 	if d.CutFrom > 0 {
 		parts = append(parts, "cut from "+label.SizeText(d.CutFrom))
 	}
+	if d.AnswerTruncated {
+		parts = append(parts, "truncated answer")
+	}
 	if d.Translated {
 		parts = append(parts, "retold")
 	}

@@ -92,6 +92,7 @@ type shownTask struct {
 	Reused      *shownReuse           `json:"reused,omitempty"`
 	Result      string                `json:"result,omitempty"`
 	Structured  json.RawMessage       `json:"structured,omitempty"`
+	Truncated   bool                  `json:"truncated,omitempty"`
 	Error       *shownError           `json:"error,omitempty"`
 	Exchanges   []shownExchange       `json:"exchanges,omitempty"` // of one task that was asked for
 
@@ -193,6 +194,7 @@ func (k *storedRun) short(s *storedTask) shownTask {
 	case t.Status == task.Completed && x != nil:
 		r := k.read(x)
 		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), &r.label
+		t.Truncated = x.Result != nil && x.Result.Truncated
 		if x.From != "" {
 			t.Reused = &shownReuse{x.From, savedBy(x)}
 		}

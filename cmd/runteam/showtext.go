@@ -147,6 +147,9 @@ func (t *shownTask) remarks() string {
 	if t.Status == removed {
 		all = append(all, "no longer in the spec")
 	}
+	if t.Truncated {
+		all = append(all, "truncated")
+	}
 	if t.Reused != nil {
 		all = append(all, "reused from "+cleanLine(t.Reused.Run)+t.Reused.text())
 	}

@@ -144,6 +144,9 @@ func (c *call) response(all *completion) llm.Response {
 	if !knownFinish[res.FinishReason] {
 		res.FinishReason = c.sanitize(res.FinishReason)
 	}
+	if len(all.refusal) > 0 {
+		res.Refusal = c.sanitize(string(all.refusal))
+	}
 	if res.Model != c.model.name {
 		res.Model = c.sanitize(res.Model)
 	}
@@ -157,8 +160,13 @@ func (c *call) response(all *completion) llm.Response {
 // knownFinish holds the finish reasons of the API.
 var knownFinish = map[string]bool{"": true, "stop": true, "length": true, "tool_calls": true, "function_call": true, "content_filter": true}
 
-// checked refuses a response that is empty.
+// checked refuses a response that is empty, unless its finish reason says why it
+// is: the same call would be truncated, filtered or refused again.
 func (c *call) checked(res llm.Response) (llm.Response, error) {
+	switch res.Finish() {
+	case llm.Truncated, llm.Filtered, llm.Refused:
+		return res, nil
+	}
 	if strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0 {
 		return llm.Response{}, c.empty(res, "neither text nor tool calls")
 	}
@@ -168,9 +176,6 @@ func (c *call) checked(res llm.Response) (llm.Response, error) {
 func (c *call) empty(res llm.Response, what string) error {
 	if res.FinishReason != "" {
 		what += fmt.Sprintf(", finish reason %q", res.FinishReason)
-	}
-	if res.FinishReason == string(openai.FinishReasonLength) {
-		what += ": raise maxTokens"
 	}
 	e := c.model.fault(llm.Empty, what)
 	e.Status, e.Usage = http.StatusOK, res.Usage

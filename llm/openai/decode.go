@@ -30,7 +30,7 @@ type completion struct {
 	model   string
 	finish  string
 	text    []byte // what the first choice says, or why it refuses to
-	refusal []byte // of a single choice
+	refusal []byte // why it refuses to answer
 	calls   []toolCall
 	usage   llm.Usage
 	choices bool       // a choice was seen
@@ -155,6 +155,7 @@ func (c *completion) add(p *completion, chunk bool) error {
 	if chunk || len(p.text) == 0 {
 		c.text = append(c.text, p.refusal...)
 	}
+	c.refusal = append(c.refusal, p.refusal...)
 	for i := range p.calls {
 		if err := c.addCall(&p.calls[i], chunk); err != nil {
 			return err

@@ -143,7 +143,6 @@ func TestBadReplies(t *testing.T) {
 		{"no choices", `{"choices":[],"usage":{"prompt_tokens":7}}`, llm.Empty, "no choices"},
 		{"no choices at all", `{}`, llm.Empty, "no choices"},
 		{"no text", `{"choices":[{"message":{"content":" \n"},"finish_reason":"stop"}]}`, llm.Empty, `neither text nor tool calls, finish reason "stop"`},
-		{"no text for want of tokens", `{"choices":[{"message":{"content":""},"finish_reason":"length"}]}`, llm.Empty, "raise maxTokens"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,5 +319,26 @@ func FuzzReply(f *testing.F) {
 		}
 		require.True(t, strings.TrimSpace(res.Text) != "" || len(res.ToolCalls) > 0)
 		require.LessOrEqual(t, len(res.Text), 1<<16)
+	})
+}
+
+// TestEmptyRepliesWithAReason returns a reply without a text if its finish reason says
+// why there is none, so that it is not tried again as an empty one.
+func TestEmptyRepliesWithAReason(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]llm.Finish{"length": llm.Truncated, "content_filter": llm.Filtered, "refusal": llm.Refused} {
+		res, err := call(t, model(t, sayJSON(200, `{"choices":[{"message":{"content":""},"finish_reason":"`+reason+`"}]}`)), false)
+		require.NoError(t, err)
+		require.Equal(t, want, res.Finish())
+	}
+	both(t, func(t *testing.T, stream bool) {
+		handler := sayJSON(200, `{"choices":[{"message":{"content":null,"refusal":"I will not."},"finish_reason":"stop"}]}`)
+		if stream {
+			handler = events(`data: {"choices":[{"delta":{"refusal":"I will "}}]}`, "", `data: {"choices":[{"delta":{"refusal":"not."},"finish_reason":"stop"}]}`, "", done)
+		}
+		res, err := call(t, model(t, handler), stream)
+		require.NoError(t, err)
+		require.Equal(t, "I will not.", res.Refusal)
+		require.Equal(t, llm.Refused, res.Finish())
 	})
 }

@@ -155,6 +155,9 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 		"finish reason of an answer": func(s string) http.HandlerFunc {
 			return sayJSON(200, `{"id":`+quoted(s)+`,"choices":[{"message":{"content":"a"},"finish_reason":`+quoted(s)+`}]}`)
 		},
+		"refusal": func(s string) http.HandlerFunc {
+			return sayJSON(200, `{"choices":[{"message":{"refusal":`+quoted(s)+`},"finish_reason":"stop"}]}`)
+		},
 		"model of an answer": func(s string) http.HandlerFunc {
 			return sayJSON(200, `{"model":`+quoted(s)+`,"choices":[{"message":{"content":"a"}}]}`)
 		},
@@ -246,7 +249,7 @@ func raw(s string) http.HandlerFunc {
 // requireSilent checks that neither a response nor an error repeats the key or the prompt.
 func requireSilent(t *testing.T, res llm.Response, err error) {
 	t.Helper()
-	texts := []string{res.FinishReason, res.Model}
+	texts := []string{res.FinishReason, res.Refusal, res.Model}
 	for _, c := range res.ToolCalls {
 		texts = append(texts, c.ID, c.Name)
 	}

@@ -12,8 +12,8 @@ import (
 
 // answered returns the reply that answers as a model did.
 func answered(res llm.Response) Reply {
-	if len(res.ToolCalls) > 0 {
-		return Reply{Body: withTools(res)}
+	if len(res.ToolCalls) > 0 || res.Finish() != llm.Stopped {
+		return Reply{Body: unfinished(res)}
 	}
 	return Reply{Text: literal(sent(res.Text)), Usage: counted(res.Usage)}
 }
@@ -24,16 +24,23 @@ func counted(u llm.Usage) *Usage {
 	return &Usage{Input: within(u.InputTokens), Output: within(u.OutputTokens)}
 }
 
-// withTools returns the body of a reply that calls tools, which no text can.
-func withTools(res llm.Response) string {
-	u := counted(res.Usage)
+// unfinished returns the body of a reply that calls tools or did not end with a normal
+// stop. A text alone cannot say either.
+func unfinished(res llm.Response) string {
+	u, finish := counted(res.Usage), res.FinishReason
+	switch {
+	case len(res.ToolCalls) > 0:
+		finish = "tool_calls"
+	case res.Finish() == llm.Refused: // the text repeats the refusal
+		finish = "refusal"
+	}
 	m := &message{Role: "assistant", Content: res.Text}
 	for _, t := range res.ToolCalls {
 		m.ToolCalls = append(m.ToolCalls, toolCall{ID: t.ID, Type: "function", Function: function{Name: t.Name, Arguments: t.Arguments}})
 	}
 	body, err := json.Marshal(completion{
 		Object:  "chat.completion",
-		Choices: []choice{{Message: m, FinishReason: new("tool_calls")}},
+		Choices: []choice{{Message: m, FinishReason: new(finish)}},
 		Usage:   &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output},
 	})
 	if err != nil {

@@ -149,6 +149,28 @@ func TestRecordingKeepsToolCalls(t *testing.T) {
 	}
 }
 
+// TestRecordingKeepsFinishReasons replays replies that did not end with a normal stop.
+func TestRecordingKeepsFinishReasons(t *testing.T) {
+	t.Parallel()
+	for _, want := range []llm.Response{
+		{Text: "half", FinishReason: "length"},
+		{FinishReason: "length"},
+		{Text: "half", FinishReason: "content_filter"},
+		{Text: "half", FinishReason: "lunch"},
+		{Text: "I will not.", FinishReason: "stop", Refusal: "I will not."},
+	} {
+		var r scripted.Recorder
+		m := r.Model(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { return want, nil }))
+		_, err := m.Call(t.Context(), request("x"), nil)
+		require.NoError(t, err)
+		_, again := start(t, reread(t, written(t, r.Script())))
+		got, _, err := call(t, again, "x", false)
+		require.NoError(t, err)
+		require.Equal(t, want.Text, got.Text)
+		require.Equal(t, want.Finish(), got.Finish())
+	}
+}
+
 func TestRecorderStaysOutOfTheWay(t *testing.T) {
 	t.Parallel()
 	srv, m := start(t, &scripted.Script{Replies: []scripted.Reply{{Text: strings.Repeat("streamed ", 100)}}})

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// finished returns nil if the model ended its reply with a normal stop, and
+// otherwise an error that says how the reply ended and what to do.
+func (c *conversation) finished(res *llm.Response) error {
+	reason := llm.OneLine(res.FinishReason)
+	switch res.Finish() {
+	case llm.Stopped:
+		return nil
+	case llm.Truncated:
+		c.reply.Truncated = strings.TrimSpace(res.Text) != ""
+		return fmt.Errorf("%w: %s", ErrTruncated, c.agent.limitReached(res, reason))
+	case llm.Filtered:
+		return wrapReason(ErrFiltered, reason, res.Refusal, "change the prompt, or the filter settings at the provider")
+	case llm.Refused:
+		return wrapReason(ErrRefused, reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
+	case llm.ToolUse:
+		return fmt.Errorf("%w: finish reason %q", ErrToolCall, reason)
+	}
+	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", ErrUnknownFinish, reason)
+}
+
+// limitReached says which limit truncated a reply and what to set.
+func (a *LLM) limitReached(res *llm.Response, reason string) string {
+	limit, raise := "the model's own limit", "set maxTokens on the agent"
+	switch own := a.options.MaxTokens; {
+	case strings.Contains(strings.ToLower(reason), "context"):
+		limit, raise = "the context window of the model", "shorten the prompt"
+	case own > 0 && (res.Usage.OutputTokens == 0 || res.Usage.OutputTokens >= own):
+		limit, raise = fmt.Sprintf("maxTokens %d of the agent", own), "raise maxTokens"
+	case own > 0:
+		limit = fmt.Sprintf("the model's own limit, at %d tokens, before maxTokens %d of the agent", res.Usage.OutputTokens, own)
+		raise = "use a model with a larger limit"
+	}
+	return fmt.Sprintf("it reached %s (finish reason %q); %s, ask for a shorter answer, or set acceptTruncated on the task", limit, reason, raise)
+}
+
+// wrapReason words a condition with the finish reason and the provider's words, if any.
+func wrapReason(condition error, reason, words, hint string) error {
+	if words = llm.OneLine(words); words != "" {
+		words = ": " + words
+	}
+	return fmt.Errorf("%w (finish reason %q)%s; %s", condition, reason, words, hint)
+}
+
+// failedReply is the error of a call whose reply ended because the endpoint failed.
+func failedReply(m llm.Model, res *llm.Response) error {
+	return &llm.Error{
+		Kind: llm.ServerError, Status: 200, Endpoint: llm.Endpoint(m), Model: res.Model,
+		Message: fmt.Sprintf("the reply ended with finish reason %q", llm.OneLine(res.FinishReason)), Usage: res.Usage,
+	}
+}
