@@ -32,8 +32,8 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // version opens what is hashed, so that a later layout cannot be mistaken for this one.
 const version = "runteam/envelope/1"
 
-// truncatedVersion opens what is hashed of a truncated answer. A program that does
-// not know the mark finds another digest and does not use the answer as complete.
+// truncatedVersion opens what is hashed of a truncated answer, so that the digest
+// covers the mark and the digests of all other envelopes stay as they were.
 const truncatedVersion = "runteam/envelope/1/truncated"
 
 // buffers holds the scratch space of digests, so that hashing allocates nothing.
