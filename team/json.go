@@ -205,7 +205,7 @@ func (m *Metrics) wire() *wireMetrics {
 		return nil
 	}
 	return &wireMetrics{
-		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Sub(m.Start).Round(time.Millisecond).Milliseconds(),
+		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Round(0).Sub(m.Start.Round(0)).Round(time.Millisecond).Milliseconds(),
 		TokenUsage: m.Usage, ToolCalls: []string{}, Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded,
 	}
 }
