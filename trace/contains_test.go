@@ -255,9 +255,10 @@ func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, out.String(), "not again", "the receipt stands with the prompt")
 	tr := read(t, out.Bytes())
-	results, _, _ := tr.Absent(&tr.Prompts[0], 0)
+	require.Equal(t, score.ID, tr.Prompts[1].Receipt.Task, "it was sent last")
+	results, _, _ := tr.Absent(&tr.Prompts[1], 0)
 	require.Empty(t, results)
-	results, _, _ = tr.Absent(&tr.Prompts[1], 0)
+	results, _, _ = tr.Absent(&tr.Prompts[0], 0)
 	require.Equal(t, []task.ID{facts.ID}, []task.ID{results[0].ID})
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -38,7 +39,8 @@ func (r *Reader) finish() *Trace {
 			starts[of] = append(starts[of], 2*i)
 		}
 	}
-	again := map[string]int{} // where the next prompt of each session stands
+	times := make([]int, len(t.Prompts)) // when each prompt was sent
+	again := map[string]int{}            // where the next prompt of each session stands
 	for i := range slices.Backward(t.Prompts) {
 		p, at := &t.Prompts[i], 2*r.after[i]-1
 		if p.Title == "" {
@@ -48,12 +50,42 @@ func (r *Reader) finish() *Trace {
 		if !ok {
 			until = 2 * len(t.Events)
 		}
-		t.order[p], again[p.Receipt.Session] = sent(at, until, starts[start{p.Receipt.Task, p.Attempt}]), at
+		times[i], again[p.Receipt.Session] = sent(at, until, starts[start{p.Receipt.Task, p.Attempt}]), at
 	}
+	r.sort(times)
 	t.untold()
 	r.rulings()
 	t.held = heldOf(t)
 	return t
+}
+
+// sort puts the prompts in the order of the times at which they were sent: a
+// prompt that was ready may wait for a free agent while a later one is sent.
+func (r *Reader) sort(times []int) {
+	t := r.trace
+	if !slices.IsSorted(times) {
+		places := make([]int, len(times))
+		for i := range places {
+			places[i] = i
+		}
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+		t.Prompts, times = permuted(t.Prompts, places), permuted(times, places)
+		if f := r.o.Finder; f != nil {
+			f.prompts = permuted(f.prompts, places)
+		}
+	}
+	for i := range t.Prompts {
+		t.order[&t.Prompts[i]] = times[i]
+	}
+}
+
+// permuted returns a list in another order: the element at places[i] is at i.
+func permuted[T any](list []T, places []int) []T {
+	out := make([]T, len(list))
+	for i, from := range places {
+		out[i] = list[from]
+	}
+	return out
 }
 
 // ended notes that a task completed.

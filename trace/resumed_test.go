@@ -91,6 +91,35 @@ func TestOrderIsThatOfTheLinesAcrossProcesses(t *testing.T) {
 	require.Equal(t, []trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}, {By: "security", Kind: trace.FromTask, Name: "Check the blacklist", Task: check.ID}}, s.Origins)
 }
 
+// A prompt that was ready first and then waited for a free agent comes after
+// those that were sent before it.
+func TestPromptsAreInTheOrderInWhichTheyWereSent(t *testing.T) {
+	t.Parallel()
+	c := crash(t)
+	c.next()
+	c.tell(&facts, 1, event.TaskReady)
+	c.tell(&check, 1, event.TaskReady)
+	require.NoError(t, c.lines.Record(told(&check, 1, handoff.Input, "claim", "user", "the word is blue")))
+	c.send(told(&facts, 1, handoff.Input, "claim", "user", "the word is red"), &facts, 1)
+	c.tell(&check, 1, event.AgentStart, event.TaskComplete)
+	_, err := c.lines.Close(noon)
+	require.NoError(t, err)
+	file := c.lines.Take()
+	f := trace.NewFinder("the word is blue")
+	for _, finder := range []*trace.Finder{nil, f} {
+		tr, err := trace.ReadWith(bytes.NewReader(file), trace.ReadOptions{Other: other, Finder: finder})
+		require.NoError(t, err)
+		require.Equal(t, facts.ID, tr.Prompts[0].Receipt.Task)
+		require.Empty(t, titles(tr, &tr.Prompts[0]))
+		require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
+		if finder != nil {
+			require.Equal(t, []string{"prompt of Check the blacklist"}, places(f.Search(tr)))
+		} else {
+			require.Equal(t, []string{"prompt of Check the blacklist"}, places(tr.Contains("the word is blue")))
+		}
+	}
+}
+
 // A prompt that a crash interrupted is one of its own, also if it was never
 // sent and the next process gives its number again.
 func TestAnInterruptedPromptStandsWhereItWasWritten(t *testing.T) {
