@@ -167,7 +167,11 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
-	if problem = c.read(ctx, schema); problem != nil {
+	switch problem = c.read(ctx, schema); {
+	case problem == nil:
+	case ctx.Err() != nil:
+		return c.reply, context.Cause(ctx)
+	default:
 		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
 	}
 	return c.reply, nil

@@ -79,11 +79,12 @@ func written(res llm.Response) int {
 	return n
 }
 
-// taken returns what a call took. What the endpoint did not count is measured: a
-// count of zero where there were words is none. A failed call takes at least what is certain, so that an endpoint which misbehaves
-// does not get around the budget: a reply that came and cannot be used takes what
-// was reserved, a call that broke off or came back empty takes the prompt. Only a
-// call that was refused, or did not get there, takes nothing.
+// taken returns what a call took. What the endpoint did not count is estimated
+// from the bytes, also where it reports zero tokens for a text. A failed call takes
+// at least what is certain, so that a faulty endpoint does not bypass the budget: a
+// reply that cannot be used takes what was reserved, and a call that broke off or
+// came back empty takes the prompt. A call that the endpoint refused, or that did
+// not reach it, takes nothing.
 func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
 	if err == nil {
 		took = res.Usage

@@ -11,15 +11,14 @@ import (
 )
 
 // FindJSON returns the one JSON value that a model's text holds, and the text to
-// keep: the whole text, where that is the value or one code fence around it, or
-// else the text of the only object or array in it, without a leading block of
-// <think> and without the words around it, which nothing would validate. If code fences are marked json, it looks only at these. A
-// value inside of another one does not count, and neither does one that accepts,
-// if not nil, reports false for.
+// keep. That is the whole text if it is the value, or one code fence around it.
+// Otherwise it is the text of the only object or array, without a leading <think>
+// block and without the words around it, since nothing validates these. If code
+// fences are marked json, it looks only at these. It ignores a value inside of
+// another one, and one for which accepts, if not nil, returns false.
 //
-// No value and two different ones are an [ErrJSON]: which one is meant would be a
-// guess. So is a value that is broken off or not strict, even if smaller values
-// stand in it.
+// The error wraps [ErrJSON] if there is no value, if there are two different ones,
+// or if a value is broken off or not strict, even if it contains smaller values.
 func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, err error) {
 	answer := withoutThought(text)
 	_, body, _ := Unfence(answer)

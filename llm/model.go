@@ -9,6 +9,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"time"
@@ -73,6 +74,23 @@ type Request struct {
 	MaxTokens   int      // bound on the reply in tokens; zero means the endpoint's own
 	Temperature *float64 // nil means the endpoint's own; a pointer to 0 sends 0
 	TopP        *float64 // nil means the endpoint's own; a pointer to 0 sends 0
+
+	FrequencyPenalty *float64 // nil means the endpoint's own
+	PresencePenalty  *float64 // nil means the endpoint's own
+	Seed             *int64   // nil sends none; an endpoint may ignore it
+	Stop             []string // texts at which the reply ends; the reply does not contain them
+	ReasoningEffort  string   // in the words of the model, such as "low"; empty sends none
+
+	// Format asks for a reply in JSON; nil asks for text. A model whose endpoint
+	// cannot be asked for JSON leaves it out, so the caller validates the reply in
+	// any case.
+	Format *Format
+}
+
+// A Format is the JSON that a reply has to be.
+type Format struct {
+	Name   string          // for the endpoint: letters, digits, _ and -, at most 64
+	Schema json.RawMessage // a JSON Schema
 }
 
 // A Message is one turn of a conversation.
@@ -106,9 +124,16 @@ type Response struct {
 	Text         string
 	FinishReason string // as the endpoint said: "stop", "length", "tool_calls", …; see [Response.Finish]
 	Refusal      string // why the model declined to answer, if the endpoint reports it apart; Text may repeat it
+	Reasoning    string // what the model wrote before its answer, if the endpoint reports it apart or Text began with it; not part of Text
 	Model        string // the model that answered, as the endpoint named it; may be empty
+	Endpoint     string // the base URL that answered, without credentials; may be empty
+	RequestID    string // the provider's name for this call, for its support; may be empty
 	Usage        Usage  // zero if the endpoint did not count
 	ToolCalls    []ToolCall
+
+	// Warnings say what was left out of the request so that the endpoint accepted it,
+	// and which part of the reply was not used. They quote neither prompt nor reply.
+	Warnings []string
 }
 
 // A ToolCall is a call that a model asks for, from the endpoint's structured
@@ -124,11 +149,17 @@ type ToolCall struct {
 type Usage struct {
 	InputTokens  int `json:"input_tokens"`
 	OutputTokens int `json:"output_tokens"`
+
+	CachedTokens    int `json:"cached_tokens,omitempty"`    // of InputTokens, those that the endpoint read from its cache
+	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of OutputTokens, those of the reasoning
 }
 
 // Add returns the sum of u and v. A count below zero counts as zero.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{InputTokens: addTokens(u.InputTokens, v.InputTokens), OutputTokens: addTokens(u.OutputTokens, v.OutputTokens)}
+	return Usage{
+		InputTokens: addTokens(u.InputTokens, v.InputTokens), OutputTokens: addTokens(u.OutputTokens, v.OutputTokens),
+		CachedTokens: addTokens(u.CachedTokens, v.CachedTokens), ReasoningTokens: addTokens(u.ReasoningTokens, v.ReasoningTokens),
+	}
 }
 
 // addTokens adds two counts. A sum that would overflow is the largest count.
