@@ -25,10 +25,7 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	}
 	within, cancel := context.WithTimeoutCause(ctx, m.timeout, m.slow())
 	defer cancel()
-	res, err := m.attempt(within, req, emit, !m.noUsage.Load())
-	if e, ok := errors.AsType[*llm.Error](err); ok && emit != nil && refusesUsage(e) && !m.noUsage.Swap(true) {
-		res, err = m.attempt(within, req, emit, false)
-	}
+	res, err := m.adapted(within, req, emit)
 	if err == nil {
 		m.answered.Store(true)
 		return res, nil
@@ -40,11 +37,6 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 		e.Kind = llm.ServerError
 	}
 	return llm.Response{}, err
-}
-
-// refusesUsage reports whether an endpoint does not know the option that asks for usage in a stream.
-func refusesUsage(e *llm.Error) bool {
-	return e.Kind == llm.BadRequest && strings.Contains(e.Message, "stream_options")
 }
 
 // slow is the cause with which the limit of a call ends it.
@@ -82,15 +74,16 @@ type emitError struct{ err error }
 func (e *emitError) Error() string { return e.err.Error() }
 
 // attempt makes one request and reads the reply. A call owns its client, since a client remembers nothing but its settings.
-func (m *Model) attempt(ctx context.Context, req llm.Request, emit func(llm.Delta) error, usage bool) (llm.Response, error) {
-	c := &call{model: m, req: req}
-	client := m.goOpenAI(c)
-	body := openai.ChatCompletionRequest{Model: placeholder, Messages: messages(req)}
+func (c *call) attempt(ctx context.Context, emit func(llm.Delta) error) (llm.Response, error) {
+	client := c.model.goOpenAI(c)
+	body := openai.ChatCompletionRequest{Model: placeholder, Messages: messages(c.req)}
 	var err error
 	if emit == nil {
 		_, err = client.CreateChatCompletion(ctx, body)
 	} else {
-		if usage {
+		if c.streamed = true; c.changes.noUsage {
+			c.warn("stream_options: the endpoint refused it; the tokens of streamed replies are not counted")
+		} else {
 			body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 		}
 		_, err = client.CreateChatCompletionStream(ctx, body)
@@ -140,7 +133,7 @@ func messages(req llm.Request) []openai.ChatCompletionMessage {
 // response converts a reply. All of it is sanitized except for the text and the
 // arguments of tool calls.
 func (c *call) response(all *completion) llm.Response {
-	res := llm.Response{Text: string(all.text), FinishReason: all.finish, Model: all.model, Usage: all.usage}
+	res := llm.Response{Text: string(all.text), FinishReason: all.finish, Model: all.model, Usage: all.usage, Warnings: c.warnings}
 	if !knownFinish[res.FinishReason] {
 		res.FinishReason = c.sanitize(res.FinishReason)
 	}

@@ -27,6 +27,7 @@ import (
 func (c *call) refused(ctx context.Context, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
 	said := parseErrorBody(body)
+	c.refusal = refusalOf(res.StatusCode, &said)
 	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
 	e.Status = res.StatusCode
 	e.RetryAfter = cmp.Or(retryAfter(res.Header, time.Now()), said.retryAfter)
@@ -52,6 +53,9 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 	} else if k := c.kindOf(0, *said); k != "" {
 		kind = k
 	}
+	if !c.emitted {
+		c.refusal = refusalOf(cmp.Or(said.status, http.StatusBadRequest), said)
+	}
 	message := "an error under status 200"
 	if m := c.sanitize(said.message); m != "" {
 		message += ": " + m
@@ -65,6 +69,7 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 type errorBody struct {
 	message    string        // at most maxForeign bytes
 	codes      []string      // its code and type
+	param      string        // the setting of the request that it is about
 	status     int           // a code that is a number, else 0
 	retryAfter time.Duration // as a google.rpc.RetryInfo says, else 0
 }
@@ -155,6 +160,9 @@ func (d *decoder) errorMember(s *errorBody, name []byte) (err error) {
 		if text := d.words(64); text != "" {
 			s.codes = append(s.codes[:min(len(s.codes), 1)], text)
 		}
+		return nil
+	case "param":
+		s.param = d.words(64)
 		return nil
 	case "details":
 		if kind == '[' {

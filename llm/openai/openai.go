@@ -55,8 +55,8 @@ type Model struct {
 	timeout   time.Duration
 	maxReply  int
 	maxTokens string
-	noUsage   atomic.Bool // the endpoint refuses stream_options
-	answered  atomic.Bool // a call succeeded, so the base URL is right
+	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil as long as they do not
+	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
 
 // FromEnv returns the model called name behind OPENAI_BASE_URL, or

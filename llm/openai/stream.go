@@ -83,6 +83,7 @@ func (c *call) chunk(data []byte, s *events, all *completion, emit func(llm.Delt
 	if emit == nil || len(all.text) == before {
 		return nil
 	}
+	c.emitted = true
 	if err := emit(llm.Delta{Text: string(all.text[before:]), Attempt: 1}); err != nil {
 		return &emitError{err}
 	}

@@ -25,10 +25,15 @@ var errTaken = errors.New("the reply is read elsewhere")
 // A call is one request and its reply. As the HTTP client of go-openai it adds
 // to the request what that leaves out, and keeps the reply for itself.
 type call struct {
-	model  *Model
-	req    llm.Request
-	reply  *http.Response
-	decode decoder
+	model    *Model
+	req      llm.Request
+	streamed bool     // a stream was asked for
+	changes  changes  // how the request differs from the usual form
+	warnings []string // what was left out of the request or written otherwise
+	refusal  *refusal // why the endpoint may not accept the request; nil if it does
+	emitted  bool     // a part of the reply was emitted
+	reply    *http.Response
+	decode   decoder
 }
 
 // Do sends r, patched, and keeps a successful reply. It always returns an error.

@@ -1,0 +1,86 @@
+package openai
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// changes say how the requests to one endpoint and model differ from the usual
+// form, because the endpoint refused that. The zero value changes nothing. A change
+// is never taken back.
+type changes struct {
+	noUsage bool // stream_options is left out
+}
+
+// An adaptation recognizes that an endpoint refused one part of a request, and
+// changes the requests that follow.
+type adaptation struct {
+	refused func(c *call) bool    // whether c sent the part and c.refusal is about it
+	change  func(change *changes) // leaves the part out, or writes it in the next form
+}
+
+// adaptations are tried in order; the first that applies counts.
+var adaptations = [...]adaptation{
+	{refused: (*call).refusedUsage, change: func(c *changes) { c.noUsage = true }},
+}
+
+// maxAdaptations bounds the requests of one call. It exceeds the number of changes
+// that can be made.
+const maxAdaptations = 16
+
+// adapted makes one request. If the endpoint refuses a part that it can do without,
+// it sends the request again without that part or with another form of it, and
+// remembers the change for later calls as soon as the endpoint accepts a request with it.
+func (m *Model) adapted(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	known := m.changes.Load()
+	var changes changes
+	if known != nil {
+		changes = *known
+	}
+	for n := 1; ; n++ {
+		c := &call{model: m, req: req, changes: changes}
+		res, err := c.attempt(ctx, emit)
+		if c.refusal == nil {
+			if n > 1 && c.reply != nil {
+				m.changes.CompareAndSwap(known, &changes) // if another call was first, a later call learns the rest
+			}
+			return res, err
+		}
+		i := slices.IndexFunc(adaptations[:], func(a adaptation) bool { return a.refused(c) })
+		if i < 0 || n == maxAdaptations || ctx.Err() != nil {
+			return res, err
+		}
+		adaptations[i].change(&changes)
+	}
+}
+
+// warn adds a warning to the response: what was left out of the request or written
+// otherwise, and what that means. It is constant text.
+func (c *call) warn(warning string) { c.warnings = append(c.warnings, warning) }
+
+// A refusal is an error with which an endpoint may say that it does not accept a
+// part of a request.
+type refusal struct {
+	text  string // the message, the setting in question and the codes, in lower case; bounded
+	param string // the setting in question, if the endpoint names it
+}
+
+// refusalOf returns the refusal that an error may be, or nil if its status excludes that.
+func refusalOf(status int, said *errorBody) *refusal {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:
+		text := strings.Join(append([]string{said.message, said.param}, said.codes...), "\n")
+		return &refusal{text: lower(text), param: said.param}
+	}
+	return nil
+}
+
+// refusedUsage reports whether the endpoint does not know the option that asks for
+// the token counts in a stream.
+func (c *call) refusedUsage() bool {
+	return c.streamed && !c.changes.noUsage && strings.Contains(c.refusal.text, "stream_options")
+}

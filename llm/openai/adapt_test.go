@@ -1,0 +1,97 @@
+package openai_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// bodies records the bodies of requests.
+type bodies struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// record reads the body of a request.
+func (b *bodies) record(r *http.Request) string {
+	raw, _ := io.ReadAll(r.Body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, string(raw))
+	return string(raw)
+}
+
+// taken returns the bodies since the last call of taken.
+func (b *bodies) taken() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.all
+	b.all = nil
+	return all
+}
+
+const noStreamOptions = `{"error":{"message":"unknown field stream_options"}}`
+
+// TestARefusalIsRememberedOnceARequestIsAccepted checks that what an endpoint
+// refuses is left out of later requests only if a request without it was accepted.
+func TestARefusalIsRememberedOnceARequestIsAccepted(t *testing.T) {
+	t.Parallel()
+	var sent bodies
+	broken := true
+	m := model(t, func(w http.ResponseWriter, r *http.Request) {
+		switch body := sent.record(r); {
+		case strings.Contains(body, "stream_options"):
+			sayJSON(400, noStreamOptions)(w, r)
+		case broken:
+			sayJSON(400, `{"error":{"message":"too many tokens"}}`)(w, r)
+		default:
+			events(chunkHi, chunkYou, chunkEnd, done)(w, r)
+		}
+	})
+	e := failure(t, m, true)
+	require.Equal(t, "too many tokens", e.Message)
+	require.Len(t, sent.taken(), 2)
+	broken = false
+	for _, want := range []int{2, 1, 1} {
+		res, err := call(t, m, true)
+		require.NoError(t, err)
+		require.Len(t, res.Warnings, 1)
+		require.Contains(t, res.Warnings[0], "stream_options")
+		require.Len(t, sent.taken(), want)
+	}
+	res, err := call(t, m, false)
+	require.NoError(t, err)
+	require.Empty(t, res.Warnings, "nothing was left out")
+}
+
+// TestRefusalsThatAreNotRetried checks that a request is not sent again for another
+// error, for an error that the same request can overcome, and after a part of a reply.
+func TestRefusalsThatAreNotRetried(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give http.HandlerFunc
+	}{
+		{"another error", sayJSON(400, `{"error":{"message":"the prompt is too long"}}`)},
+		{"another status", sayJSON(429, noStreamOptions)},
+		{"after a piece of text", events(chunkHi, "", "data: "+noStreamOptions)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var sent bodies
+			e := failure(t, model(t, func(w http.ResponseWriter, r *http.Request) {
+				sent.record(r)
+				tt.give(w, r)
+			}), true)
+			require.IsType(t, new(llm.Error), e)
+			require.Len(t, sent.taken(), 1)
+		})
+	}
+}
