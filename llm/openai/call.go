@@ -76,7 +76,7 @@ func (e *emitError) Error() string { return e.err.Error() }
 // attempt makes one request and reads the reply. A call owns its client, since a client remembers nothing but its settings.
 func (c *call) attempt(ctx context.Context, emit func(llm.Delta) error) (llm.Response, error) {
 	client := c.model.goOpenAI(c)
-	body := openai.ChatCompletionRequest{Model: placeholder, Messages: messages(c.req)}
+	body := openai.ChatCompletionRequest{Model: placeholder} // call.patch adds the rest
 	var err error
 	if emit == nil {
 		_, err = client.CreateChatCompletion(ctx, body)
@@ -118,17 +118,6 @@ func (m *Model) goOpenAI(doer openai.HTTPDoer) *openai.Client {
 // go-openai refuses settings and endpoints by the name, even for a local model
 // that is only called so.
 const placeholder = "model"
-
-func messages(req llm.Request) []openai.ChatCompletionMessage {
-	var all []openai.ChatCompletionMessage
-	if req.System != "" {
-		all = append(all, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
-	}
-	for _, m := range req.Messages {
-		all = append(all, openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text})
-	}
-	return all
-}
 
 // response converts a reply. All of it is sanitized except for the text and the
 // arguments of tool calls.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -123,7 +124,7 @@ func (m *Model) connect(c *http.Client) {
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
 			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   64, // as many tasks may run at once
+			MaxIdleConnsPerHost:   math.MaxInt, // as many as were in use at once
 			IdleConnTimeout:       90 * time.Second,
 
 			MaxResponseHeaderBytes: 256 << 10,

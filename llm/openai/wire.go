@@ -9,6 +9,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/runteam/runteam/llm"
 )
@@ -54,8 +55,9 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 	return nil, errTaken
 }
 
-// patch writes into the body what go-openai does not send (a temperature of
-// zero) or refuses to (settings that it thinks a model of that name has not).
+// patch writes into the body what go-openai does not get: the messages, which it
+// would encode twice, what it does not send (a temperature of zero), and what it
+// refuses to (settings that it thinks a model of that name has not).
 func (c *call) patch(r *http.Request) error {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -71,6 +73,7 @@ func (c *call) patch(r *http.Request) error {
 		}
 	}
 	set("model", c.model.name)
+	set("messages", messages(c.req))
 	if c.req.MaxTokens > 0 {
 		set(c.model.maxTokens, c.req.MaxTokens)
 	}
@@ -80,16 +83,51 @@ func (c *call) patch(r *http.Request) error {
 	if c.req.TopP != nil {
 		set("top_p", *c.req.TopP)
 	}
-	if err == nil {
-		raw, err = json.Marshal(body)
-	}
 	if err != nil {
 		return c.model.fault(llm.BadRequest, "the request cannot be written as JSON: is a setting not a number?")
 	}
+	raw = join(body)
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
 	r.ContentLength = int64(len(raw))
 	return nil
+}
+
+// join returns the JSON object with these members, which are valid JSON and whose
+// names need no escapes. json.Marshal would check and copy each of them once more.
+func join(members map[string]json.RawMessage) []byte {
+	size := len("{}")
+	for name, value := range members {
+		size += len(name) + len(`"":,`) + len(value)
+	}
+	object := append(make([]byte, 0, size), '{')
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = append(object, '"')
+		object = append(object, name...)
+		object = append(object, '"', ':')
+		object = append(object, members[name]...)
+	}
+	return append(object, '}')
+}
+
+// A message is one message of a request.
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func messages(req llm.Request) []message {
+	all := make([]message, 0, 1+len(req.Messages))
+	if req.System != "" {
+		all = append(all, message{"system", req.System})
+	}
+	for _, m := range req.Messages {
+		all = append(all, message{string(m.Role), m.Text})
+	}
+	return all
 }
 
 // sign adds the headers, and with them the key.
