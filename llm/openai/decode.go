@@ -121,10 +121,7 @@ func (d *decoder) open(data []byte) {
 func (d *decoder) choice(c *completion, chunk bool) error {
 	p := &d.piece
 	*p = completion{text: p.text[:0], refusal: p.refusal[:0], calls: p.calls[:0]}
-	index, message := 0, "message"
-	if chunk {
-		message = "delta"
-	}
+	index, pieces := 0, false
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "index":
@@ -134,7 +131,17 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 			text, err := d.optional(nil)
 			p.finish = string(text[:min(len(text), maxForeign)])
 			return err
-		case message:
+		case "message":
+			if pieces {
+				break // some servers send the text so far beside the piece
+			}
+			return d.message(p)
+		case "delta":
+			if !chunk || d.tokens.PeekKind() != '{' {
+				break
+			}
+			pieces = true
+			p.text, p.refusal, p.calls = p.text[:0], p.refusal[:0], p.calls[:0]
 			return d.message(p)
 		}
 		return d.tokens.SkipValue()
@@ -142,7 +149,22 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 	if err != nil || chunk && index != 0 {
 		return err
 	}
+	if chunk && !pieces {
+		c.continueWith(p)
+	}
 	return c.add(p, chunk)
+}
+
+// continueWith reduces a choice of a stream that has a message in place of a delta
+// to what it adds. A message that begins with the text so far is the whole answer
+// up to here. Any other one is the next piece. Tool calls without an index are all
+// of the message's.
+func (c *completion) continueWith(p *completion) {
+	p.text = bytes.TrimPrefix(p.text, c.text)
+	p.refusal = bytes.TrimPrefix(p.refusal, c.refusal)
+	if len(p.calls) > 0 && p.calls[0].index < 0 {
+		c.calls = c.calls[:0]
+	}
 }
 
 // add adds what one choice brought.

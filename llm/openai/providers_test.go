@@ -83,6 +83,9 @@ func TestRepliesOfProviders(t *testing.T) {
 	}
 }
 
+// messageHi is chunkHi with a message in place of the delta.
+var messageHi = strings.Replace(chunkHi, `"delta"`, `"message"`, 1)
+
 // TestStreamsOfProviders reads streams, of which some were not asked for.
 func TestStreamsOfProviders(t *testing.T) {
 	t.Parallel()
@@ -99,6 +102,14 @@ func TestStreamsOfProviders(t *testing.T) {
 		{"byte order mark, as JSON", "application/json", "\ufeff" + text},
 		{"ids as numbers", "text/event-stream", strings.ReplaceAll(text, `{"model"`, `{"id":1,"created":0.5,"model"`)},
 		{"counts as strings", "text/event-stream", strings.Replace(text, `:7,"completion_tokens":2`, `:"7","completion_tokens":"2"`, 1)},
+		{"whole reply as one event", "text/event-stream", "data: " + whole + "\n\n" + done},
+		{"gateway: a message in each event, with the text so far", "text/event-stream", pieces(messageHi, strings.Replace(messageHi, "hi ", "hi there", 1), strings.Replace(messageHi, "hi ", "hi there", 1), chunkEnd, chunkUse)},
+		{"gateway: a message in each event, with a piece", "text/event-stream", pieces(messageHi, strings.Replace(messageHi, "hi ", "there", 1), chunkEnd, chunkUse)},
+		{"gateway: the whole message last", "text/event-stream", pieces(chunkHi, "data: "+whole)},
+		{"Perplexity: the text so far beside each piece", "text/event-stream", pieces(
+			strings.Replace(chunkHi, `"delta"`, `"message":{"content":"hi "},"delta"`, 1), strings.Replace(chunkYou, `"there"}`, `"there"},"message":{"content":"hi there"}`, 1),
+			strings.Replace(chunkEnd, `"finish`, `"message":{"content":"hi there"},"finish`, 1), chunkUse)},
+		{"gateway: delta is null beside a message", "text/event-stream", pieces(strings.Replace(messageHi, `"message"`, `"delta":null,"message"`, 1), chunkYou, chunkEnd, chunkUse)},
 		{"counts become null", "text/event-stream", pieces(chunkHi, chunkYou, chunkUse, strings.Replace(chunkUse, `:7,"completion_tokens":2`, `:null,"completion_tokens":null`, 1), chunkEnd)},
 	}
 	for _, tt := range tests {
@@ -115,6 +126,26 @@ func TestStreamsOfProviders(t *testing.T) {
 	require.Equal(t, llm.Cut, e.Kind, "a stream that was not asked for is not complete without a finish reason either")
 	e = failure(t, model(t, sayJSON(200, strings.Repeat(" ", 1<<20))), false)
 	require.Equal(t, llm.BadResponse, e.Kind, "a body of spaces is empty")
+}
+
+// TestToolCallsInMessagesOfAStream reads tool calls of a stream whose events have
+// messages in place of deltas.
+func TestToolCallsInMessagesOfAStream(t *testing.T) {
+	t.Parallel()
+	event := func(call string) string {
+		return `data: {"choices":[{"message":{"tool_calls":[` + call + `]}}]}`
+	}
+	const end = `data: {"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]}`
+	want := []llm.ToolCall{{ID: "c1", Name: "read", Arguments: `{"a":1}`}}
+	for name, lines := range map[string][]string{
+		"once":            {event(`{"id":"c1","function":{"name":"read","arguments":"{\"a\":1}"}}`), end},
+		"in each message": {event(`{"id":"c1","function":{"name":"read","arguments":"{"}}`), event(`{"id":"c1","function":{"name":"read","arguments":"{\"a\":1}"}}`), end},
+		"in pieces":       {event(`{"index":0,"id":"c1","function":{"name":"read","arguments":"{\"a\""}}`), event(`{"index":0,"function":{"arguments":":1}"}}`), end},
+	} {
+		res, err := call(t, model(t, events(lines...)), true)
+		require.NoError(t, err, name)
+		require.Equal(t, want, res.ToolCalls, name)
+	}
 }
 
 // TestNegativeCountsAreRefused checks that no form of a negative count lowers what a budget counts.
