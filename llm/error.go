@@ -13,26 +13,27 @@ type Kind string
 
 // The kinds of failure. The zero Kind means a failure that no endpoint explains.
 const (
-	Unauthorized Kind = "unauthorized"  // 401, 403, or a key is required and missing
-	RateLimited  Kind = "rate limited"  // 429
-	NoCredit     Kind = "no credit"     // 402, or a 429 that says that the quota is spent
-	ServerError  Kind = "server error"  // 5xx, 408, 425, 498, and a 404 of an endpoint that answered before: the same call may succeed later
-	Unreachable  Kind = "unreachable"   // refused, reset, no such host, connecting timed out
-	UnknownModel Kind = "unknown model" // the endpoint does not offer the model
-	NotFound     Kind = "not found"     // no such endpoint: a wrong base URL, or /v1 is missing in it
-	BadRequest   Kind = "bad request"   // another 4xx, such as 413: the request is too large
-	BadResponse  Kind = "bad response"  // HTML, unparsable JSON, an error with status 200
-	Cut          Kind = "cut"           // the reply ended before it was complete
-	Empty        Kind = "empty"         // no choice, or neither text nor tool calls
-	TooLarge     Kind = "too large"     // the reply is above the limit
-	Timeout      Kind = "timeout"       // the call took longer than its limit
+	Unauthorized  Kind = "unauthorized"    // 401, 403, or a key is required and missing
+	RateLimited   Kind = "rate limited"    // 429
+	NoCredit      Kind = "no credit"       // 402, or a 429 that says that the quota is spent
+	ServerError   Kind = "server error"    // 5xx, 408, 425, 498, and a 404 of an endpoint that answered before: the same call may succeed later
+	Unreachable   Kind = "unreachable"     // refused, reset, no such host, connecting timed out
+	UnknownModel  Kind = "unknown model"   // the endpoint does not offer the model
+	NotFound      Kind = "not found"       // no such endpoint: a wrong base URL, or /v1 is missing in it
+	PromptTooLong Kind = "prompt too long" // the request exceeds the context window of the model, or another limit (413)
+	BadRequest    Kind = "bad request"     // another 4xx
+	BadResponse   Kind = "bad response"    // HTML, unparsable JSON, an error with status 200
+	Cut           Kind = "cut"             // the reply ended before it was complete
+	Empty         Kind = "empty"           // no choice, or neither text nor tool calls
+	TooLarge      Kind = "too large"       // the reply is above the limit
+	Timeout       Kind = "timeout"         // the call took longer than its limit
 )
 
 // Known reports whether k is one of the kinds above.
 func (k Kind) Known() bool {
 	switch k {
 	case Unauthorized, RateLimited, NoCredit, ServerError, Unreachable, UnknownModel, NotFound,
-		BadRequest, BadResponse, Cut, Empty, TooLarge, Timeout:
+		PromptTooLong, BadRequest, BadResponse, Cut, Empty, TooLarge, Timeout:
 		return true
 	}
 	return false
@@ -73,7 +74,7 @@ func (e *Error) Retryable() bool {
 // setting, so that trying the whole task again is of no use either.
 func (e *Error) Terminal() bool {
 	switch e.Kind {
-	case Unauthorized, NoCredit, UnknownModel, NotFound, BadRequest, TooLarge:
+	case Unauthorized, NoCredit, UnknownModel, NotFound, PromptTooLong, BadRequest, TooLarge:
 		return true
 	}
 	return false

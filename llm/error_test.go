@@ -69,9 +69,9 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 			"http://h: bad response: HTML instead of JSON; /v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=http://h/v1",
 		},
 		{
-			"a request that is too large",
-			llm.Error{Kind: llm.BadRequest, Status: 413, Message: "limit 6000"},
-			"the endpoint refused the request (413): limit 6000; the request is too large: shorten the task or what it reads",
+			"a prompt that is too long",
+			llm.Error{Kind: llm.PromptTooLong, Status: 413, Message: "limit 6000"},
+			"the prompt is too long (413): limit 6000; shorten the task or what it reads, lower maxTokens, or use a model with a larger context window",
 		},
 		{
 			"timeout",

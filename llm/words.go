@@ -2,7 +2,6 @@ package llm
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -56,6 +55,8 @@ func (e *Error) what() string {
 		}
 	case NotFound:
 		what = "no chat completions at this address"
+	case PromptTooLong:
+		what = "the prompt is too long"
 	case BadRequest:
 		what = "the endpoint refused the request"
 	case Cut:
@@ -95,10 +96,8 @@ func (e *Error) hint() string {
 		return "set another with --model" + offers(e.Models)
 	case NotFound, BadResponse:
 		return e.addressHint()
-	case BadRequest:
-		if e.Status == http.StatusRequestEntityTooLarge {
-			return "the request is too large: shorten the task or what it reads"
-		}
+	case PromptTooLong:
+		return "shorten the task or what it reads, lower maxTokens, or use a model with a larger context window"
 	case TooLarge:
 		return "ask for less, or raise the limit"
 	case Timeout:

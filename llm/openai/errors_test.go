@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,12 +44,16 @@ func TestErrorsOfProviders(t *testing.T) {
 		{"message as a list", 500, `{"error":{"message":["two","messages"]}}`, llm.ServerError, true, "two; messages"},
 		{"error as a list", 400, `{"error":[{"message":"too long","code":1}]}`, llm.BadRequest, false, "too long"},
 		{"Cloudflare: errors", 400, `{"success":false,"errors":[{"code":5007,"message":"No such task"}]}`, llm.BadRequest, false, "No such task"},
+		{"OpenRouter: the error of a provider as JSON", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"Quota exceeded for gemini\",\"code\":429}}","provider_name":"Google"}},"user_id":"u"}`, llm.RateLimited, true, "Provider returned error: Google: Quota exceeded for gemini"},
+		{"OpenRouter: the error of a provider as text", 502, `{"error":{"metadata":{"provider_name":"Acme","raw":"upstream connect error"},"message":"Provider returned error","code":502}}`, llm.ServerError, true, "Provider returned error: Acme: upstream connect error"},
+		{"OpenRouter: the error of a provider as an object", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":{"object":"error","message":"stop is too long"}}}}`, llm.BadRequest, false, "Provider returned error: stop is too long"},
+		{"OpenRouter: metadata without words", 400, `{"error":{"message":"too long","code":400,"metadata":{"reasons":["x"],"raw":null,"headers":{"a":{}}}}}`, llm.BadRequest, false, "too long"},
 		{"byte order mark", 400, "\ufeff" + `{"error":{"message":"too long"}}`, llm.BadRequest, false, "too long"},
 		{"code as a string of digits", 400, `{"error":{"message":"too long","code":"400"}}`, llm.BadRequest, false, "too long"},
 		{"details of another form", 400, `{"error":{"details":"x","message":"too long"}}`, llm.BadRequest, false, "too long"},
 		{"details that are no objects", 400, `{"error":{"details":[1,[2]],"message":"too long"}}`, llm.BadRequest, false, "too long"},
-		{"Groq: request too large", 413, `{"error":{"message":"Request too large: Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, llm.BadRequest, false, "Request too large: Limit 6000, Requested 9000"},
-		{"nginx: request too large", 413, `<html>413 Request Entity Too Large</html>`, llm.BadRequest, false, "HTML instead of JSON"},
+		{"Groq: request too large", 413, `{"error":{"message":"Request too large: Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, llm.PromptTooLong, false, "Request too large: Limit 6000, Requested 9000"},
+		{"nginx: request too large", 413, `<html>413 Request Entity Too Large</html>`, llm.PromptTooLong, false, "HTML instead of JSON"},
 		{"Groq: flex tier is full", 498, `{"error":{"message":"capacity exceeded","code":"capacity_exceeded"}}`, llm.ServerError, true, "capacity exceeded"},
 		{"Anthropic: overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.ServerError, true, "Overloaded"},
 		{"Anthropic: unknown model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: ` + model35 + `"}}`, llm.UnknownModel, false, "model: " + model35},
@@ -69,6 +74,61 @@ func TestErrorsOfProviders(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPromptsThatAreTooLong reads how providers say that the prompt exceeds the
+// context window of the model. No retry helps.
+func TestPromptsThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	coded := func(message, code string) string {
+		return `{"error":{"message":` + strconv.Quote(message) + `,"type":"invalid_request_error","param":"messages","code":"` + code + `"}}`
+	}
+	plain := func(message string) string { return coded(message, "400") }
+	tests := []struct {
+		provider string
+		status   int
+		body     string
+		want     llm.Kind
+	}{
+		{"OpenAI", 400, coded("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", "context_length_exceeded"), llm.PromptTooLong},
+		{"OpenAI: one message", 400, coded("Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576", "string_above_max_length"), llm.PromptTooLong},
+		{"Azure", 400, coded("Your input exceeds the context window of this model. Please adjust your input and try again.", "context_length_exceeded"), llm.PromptTooLong},
+		{"Anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 199999 maximum"}}`, llm.PromptTooLong},
+		{"Anthropic: with max_tokens", 400, plain("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"), llm.PromptTooLong},
+		{"Gemini", 400, `[{"error":{"code":400,"message":"The input token count (1234567) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, llm.PromptTooLong},
+		{"Mistral", 400, `{"object":"error","message":"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length","type":"invalid_request_error","code":"3051"}`, llm.PromptTooLong},
+		{"Groq", 400, coded("Please reduce the length of the messages or completion.", "context_length_exceeded"), llm.PromptTooLong},
+		{"DeepSeek", 400, plain("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"), llm.PromptTooLong},
+		{"xAI", 400, `{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}`, llm.PromptTooLong},
+		{"Ollama", 400, plain("prompt too long; exceeded max context length by 512 tokens"), llm.PromptTooLong},
+		{"Ollama: embedded runner", 500, `{"error":"the input length exceeds the context length"}`, llm.PromptTooLong},
+		{"llama.cpp", 400, `{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`, llm.PromptTooLong},
+		{"llama.cpp: older", 500, `{"error":{"code":500,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"server_error"}}`, llm.PromptTooLong},
+		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, llm.PromptTooLong},
+		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages.","type":"BadRequestError","param":null,"code":400}`, llm.PromptTooLong},
+		{"vLLM: newer", 400, plain("The decoder prompt (length 9000) is longer than the maximum model length of 4096."), llm.PromptTooLong},
+		{"SGLang", 400, plain("The input (9000 tokens) is longer than the model's context length (4096 tokens)."), llm.PromptTooLong},
+		{"Hugging Face", 422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 9000\",\"error_type\":\"validation\"}", llm.PromptTooLong},
+		{"Cohere", 400, `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 9000."}`, llm.PromptTooLong},
+		{"Amazon Bedrock", 400, `{"message":"Input is too long for requested model."}`, llm.PromptTooLong},
+		{"Moonshot", 400, plain("Invalid request: Your request exceeded model token limit: 8192"), llm.PromptTooLong},
+		{"Zhipu", 400, plain("Prompt exceeds max length"), llm.PromptTooLong},
+		{"Qwen", 400, plain("Range of input length should be [1, 30720]"), llm.PromptTooLong},
+		{"OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"Acme","raw":"{\"error\":{\"message\":\"maximum context length is 4096 tokens\"}}"}}}`, llm.PromptTooLong},
+		{"under status 200", 200, plain("This model's maximum context length is 4096 tokens."), llm.PromptTooLong},
+		{"a rate limit", 429, plain("Too many tokens: reduce your prompt"), llm.RateLimited},
+		{"a limit on the reply", 400, plain("max_tokens is too large: 100000. This model supports at most 16384 completion tokens"), llm.BadRequest},
+		{"no room for the context of a request", 503, plain("exceeds the available context size"), llm.ServerError},
+	}
+	for _, tt := range tests {
+		t.Run(tt.provider, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, failure(t, model(t, sayJSON(tt.status, tt.body)), false).Kind)
+		})
+	}
+	about := llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "Explain to me why the maximum context length matters."}}}
+	_, err := model(t, sayJSON(500, plain("cannot parse: why the maximum context length matters"))).Call(t.Context(), about, nil)
+	require.ErrorContains(t, err, "server error (500)", "a passage of the prompt says nothing about it")
 }
 
 // TestListOfErrorsUnderStatus200 reads the errors of Gemini where an answer is expected.
@@ -95,6 +155,7 @@ func TestWaitsOfProviders(t *testing.T) {
 			`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":` + delay + `}]}}]`
 	}
 	const slow = `{"error":{"message":"slow down"}}`
+	const date = "Fri, 02 Jan 2026 03:04:05 GMT" // 1767323045
 	tests := []struct {
 		provider string
 		status   int
@@ -109,7 +170,18 @@ func TestWaitsOfProviders(t *testing.T) {
 		{"both are spent", 429, map[string]string{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "9s", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6s"}, slow, 9 * time.Second},
 		{"seconds", 429, map[string]string{"x-ratelimit-reset-requests": "1.5"}, slow, 1500 * time.Millisecond},
 		{"a full window is more than the wait", 429, map[string]string{"x-ratelimit-reset-tokens": "6m0s"}, slow, time.Minute},
-		{"a point in time", 429, map[string]string{"x-ratelimit-reset-requests": "1767323045"}, slow, time.Minute},
+		{"milliseconds with a unit", 429, map[string]string{"x-ratelimit-reset-requests": "17ms"}, slow, 17 * time.Millisecond},
+		{"Unix time", 429, map[string]string{"date": date, "x-ratelimit-reset-requests": "1767323055"}, slow, 10 * time.Second},
+		{"Unix time with a fraction", 429, map[string]string{"date": date, "x-ratelimit-reset-tokens": "1767323045.5"}, slow, 500 * time.Millisecond},
+		{"Unix time gone by", 429, map[string]string{"date": date, "x-ratelimit-reset-requests": "1767323040"}, slow, 0},
+		{"OpenRouter: Unix time in milliseconds", 429, map[string]string{"date": date, "x-ratelimit-limit": "20", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767323052000"}, slow, 7 * time.Second},
+		{"OpenRouter: headers in the error", 429, map[string]string{"date": date}, `{"error":{"message":"Rate limit exceeded: free-models-per-min","code":429,"metadata":{"headers":{"X-RateLimit-Limit":"20","X-RateLimit-Remaining":"0","X-RateLimit-Reset":"4102444800000"}}}}`, time.Minute},
+		{"OpenRouter: RetryInfo of the provider", 429, nil, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":` + strconv.Quote(info(`"34s"`)) + `,"provider_name":"Google"}}}`, 34 * time.Second},
+		{"Anthropic: no requests left", 429, map[string]string{"date": date, "anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2026-01-02T03:04:08Z", "anthropic-ratelimit-tokens-remaining": "9000", "anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:35Z"}, slow, 3 * time.Second},
+		{"Anthropic: no output tokens left", 429, map[string]string{"date": date, "anthropic-ratelimit-requests-remaining": "4", "anthropic-ratelimit-requests-reset": "2026-01-02T03:04:08Z", "anthropic-ratelimit-input-tokens-remaining": "50", "anthropic-ratelimit-input-tokens-reset": "2026-01-02T03:04:06Z", "anthropic-ratelimit-output-tokens-remaining": "0", "anthropic-ratelimit-output-tokens-reset": "2026-01-02T04:04:25+01:00"}, slow, 20 * time.Second},
+		{"Cerebras: no tokens left for this minute", 429, map[string]string{"x-ratelimit-remaining-requests-day": "900", "x-ratelimit-reset-requests-day": "33011.38", "x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-tokens-minute": "11.38"}, slow, 11380 * time.Millisecond},
+		{"Mistral: limit by size", 429, map[string]string{"ratelimitbysize-remaining": "0", "ratelimitbysize-reset": "43"}, slow, 43 * time.Second},
+		{"gateway: draft of the IETF", 429, map[string]string{"ratelimit-remaining": "0", "ratelimit-reset": "5"}, slow, 5 * time.Second},
 		{"a limit that was not hit", 500, map[string]string{"x-ratelimit-reset-requests": "1s"}, slow, 0},
 		{"Retry-After counts more", 429, map[string]string{"retry-after": "2", "x-ratelimit-reset-requests": "20ms"}, info(`"34s"`), 2 * time.Second},
 		{"no duration", 429, map[string]string{"x-ratelimit-reset-requests": "soon"}, slow, 0},

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,9 +28,10 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	c.refusal = refusalOf(res.StatusCode, &said)
 	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
 	e.Status = res.StatusCode
-	e.RetryAfter = cmp.Or(retryAfter(res.Header, time.Now()), said.retryAfter)
+	now := time.Now()
+	e.RetryAfter = cmp.Or(retryAfter(res.Header, now), said.wait(now))
 	if e.RetryAfter == 0 && e.Status == http.StatusTooManyRequests {
-		e.RetryAfter = untilReset(res.Header)
+		e.RetryAfter = cmp.Or(untilReset(res.Header, now), untilReset(said.headers, now))
 	}
 	switch {
 	case res.StatusCode < 400:
@@ -61,17 +60,28 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 		message += ": " + m
 	}
 	e := c.model.fault(kind, message)
-	e.Status, e.Usage, e.RetryAfter = http.StatusOK, u, said.retryAfter
+	now := time.Now()
+	e.Status, e.Usage, e.RetryAfter = http.StatusOK, u, said.wait(now)
+	if e.RetryAfter == 0 && kind == llm.RateLimited {
+		e.RetryAfter = untilReset(said.headers, now)
+	}
 	return e
 }
 
 // An errorBody is the content of an error reply.
 type errorBody struct {
 	message    string        // at most maxForeign bytes
+	provider   string        // what the provider behind a router said, likewise
 	codes      []string      // its code and type
 	param      string        // the setting of the request that it is about
 	status     int           // a code that is a number, else 0
 	retryAfter time.Duration // as a google.rpc.RetryInfo says, else 0
+	headers    http.Header   // of the reply of the provider behind a router, as far as they are about rate limits
+}
+
+// wait returns how long the error asks to wait, or 0.
+func (b *errorBody) wait(now time.Time) time.Duration {
+	return cmp.Or(b.retryAfter, retryAfter(b.headers, now))
 }
 
 // parseErrorBody reads an error, as [parseError] does. HTML, other text and JSON
@@ -95,6 +105,7 @@ func parseErrorBody(body []byte) errorBody {
 //   - [{"error": {message, code, status, details}}]: Gemini, ai.google.dev/gemini-api/docs/openai
 //   - {"message": {"detail": [{loc, msg, type}]}}: Mistral, docs.mistral.ai/api
 //   - {"detail": "text"} and {"detail": [{loc, msg, type}]}: FastAPI, fastapi.tiangolo.com/tutorial/handling-errors
+//   - {"error": {message, code, metadata: {provider_name, raw, headers}}}: OpenRouter, openrouter.ai/docs/api-reference/errors
 //   - {"errors": [{message, code}]}: Cloudflare, developers.cloudflare.com/api
 //
 // It reads at most maxFault bytes, and returns what came before a syntax error.
@@ -133,6 +144,7 @@ func (d *decoder) errorValue() (said errorBody, err error) {
 		if inner.message != "" || len(inner.codes) > 0 || inner.status != 0 {
 			said = inner
 		}
+		said.message, said.provider = joined(said.message, ": ", said.provider), ""
 		return said, err
 	}
 	text, err := d.optional(nil)
@@ -169,8 +181,50 @@ func (d *decoder) errorMember(s *errorBody, name []byte) (err error) {
 			s.retryAfter, err = d.retryInfo()
 			return err
 		}
+	case "metadata":
+		if kind == '{' {
+			return d.errorMetadata(s)
+		}
 	}
 	return d.tokens.SkipValue()
+}
+
+// errorMetadata reads what OpenRouter adds to the error of a provider: the
+// provider's name, its own error as JSON or text, and headers of its reply.
+func (d *decoder) errorMetadata(s *errorBody) error {
+	var provider string
+	var raw errorBody
+	err := d.object(func(name []byte) (err error) {
+		switch kind := d.tokens.PeekKind(); {
+		case string(name) == "provider_name":
+			provider = d.words(64)
+			return nil
+		case string(name) == "headers" && kind == '{':
+			s.headers = make(http.Header)
+			return d.object(func(name []byte) error {
+				name = bytes.Clone(name[:min(len(name), 64)])
+				if value, err := d.verbatim(); err != nil {
+					return err
+				} else if len(value) <= 64 && len(s.headers) < 32 {
+					s.headers.Set(string(name), string(value))
+				}
+				return nil
+			})
+		case string(name) == "raw" && kind == '"':
+			text, err := d.string(nil)
+			raw = parseErrorBody(text)
+			return err
+		case string(name) == "raw" && kind == '{':
+			raw, err = d.errorValue()
+			return err
+		}
+		return d.tokens.SkipValue()
+	})
+	if raw.message != "" {
+		s.provider = joined(provider, ": ", raw.message)
+	}
+	s.retryAfter = cmp.Or(s.retryAfter, raw.retryAfter)
+	return err
 }
 
 // retryInfo reads the details of an error of Google and returns the delay of the
@@ -273,7 +327,7 @@ func (d *decoder) words(n int) string {
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
 func (c *call) kindOf(status int, said errorBody) llm.Kind {
 	if status == http.StatusRequestEntityTooLarge {
-		return llm.BadRequest // Groq gives it the code of a rate limit, but the same request never succeeds
+		return llm.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds
 	}
 	for _, code := range said.codes {
 		switch code {
@@ -281,6 +335,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 			return llm.UnknownModel
 		case "insufficient_quota":
 			return llm.NoCredit
+		case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error": // the third is llama.cpp's
+			return llm.PromptTooLong
 		case "invalid_api_key":
 			return llm.Unauthorized
 		case "rate_limit_exceeded":
@@ -288,6 +344,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 		}
 	}
 	switch {
+	case (status == 0 || status == http.StatusInternalServerError || status >= 400 && status < 500 && status != http.StatusTooManyRequests) && c.tooLong(said.message):
+		return llm.PromptTooLong
 	case status == 0:
 		return ""
 	case status < 400:
@@ -307,6 +365,28 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 	}
 	return llm.BadRequest
 }
+
+// tooLong reports whether an endpoint says that the prompt exceeds the context
+// window of the model. A passage of the prompt that it repeats does not count.
+func (c *call) tooLong(message string) bool {
+	return overContext.MatchString(message) && overContext.MatchString(c.sanitize(message))
+}
+
+// overContext matches the words of OpenAI, Azure, DeepSeek, OpenRouter, vLLM and
+// SGLang (maximum context length), xAI (maximum prompt length), Anthropic (prompt is
+// too long, context limit), Gemini (maximum number of tokens allowed), Mistral
+// (too large for model with), Ollama and llama.cpp (context size), LM Studio (context
+// length of only), Groq (reduce the length of the messages), Hugging Face
+// (max_new_tokens), Cohere (too many tokens), Amazon Bedrock (Input is too long),
+// Moonshot (model token limit), Zhipu (Prompt exceeds max length) and Qwen (Range of
+// input length).
+var overContext = regexp.MustCompile(`(?i)\b(max|maximum|available|model'?s) (context|prompt|model) (length|size|window)\b|` +
+	`\b(exceed|exceeds|exceeded|exceeding|longer than|larger than|too long for|overflows?)\b.{0,60}\bcontext( (length|size|window|limit))?\b|` +
+	`\bcontext (length|size|window|limit)\b.{0,40}\b(exceed|exceeds|exceeded|overflow|too small|not enough)\b|` +
+	`\bwhen context the overflows\b|\bcontext length of only\b|` +
+	`\b(prompt|input|request) (is )?too (long|large)\b|\bprompt exceeds\b|` +
+	`\bexceeds the maximum number of tokens\b|\btoo large for model with\b|\bmodel token limit\b|\btoo many tokens: total\b|` +
+	`\breduce (the length of the|your) (messages?|prompt|input)\b|\bmax_new_tokens. must be <=|\binputs. must have less than\b|\brange of input length\b`)
 
 // statusFlexFull is the status with which Groq says that its flex tier has no
 // capacity left for now (console.groq.com/docs/errors).
@@ -331,75 +411,6 @@ func names(text, model string) bool {
 
 // aboutModel matches how servers without codes say that they do not know a model.
 var aboutModel = regexp.MustCompile(`(?i)\bmodel\b.{0,200}(does not exist|not found|is not a valid|not available)|(not a valid|invalid|unknown|no such) model\b`)
-
-// retryAfter reads how long a server asks to wait: Retry-After-Ms of Azure
-// (learn.microsoft.com/azure/ai-services/openai/how-to/quota), or
-// Retry-After as seconds or as a date, which counts from the server's own
-// clock if it says what that shows. RFC 9110, section 10.2.3.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return duration(ms, time.Millisecond)
-	}
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(value, 64); err == nil {
-		return duration(s, time.Second)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	return max(at.Sub(now), 0)
-}
-
-// maxReset bounds what the reset of a rate limit is waited for. The headers say
-// when the whole window is free again, and a limit for each minute frees a part of it sooner.
-const maxReset = time.Minute
-
-// untilReset returns how long the rate limit that was hit lasts, at most maxReset.
-// OpenAI (platform.openai.com/docs/guides/rate-limits) and Groq
-// (console.groq.com/docs/rate-limits) write it as 20ms, 7.66s or 6m0s, others in
-// seconds. A limit of which something remains was not the one, and the one for
-// requests is the first to look at: a few tokens remain even if too few do.
-func untilReset(h http.Header) time.Duration {
-	remain := func(what string) bool {
-		n, err := strconv.ParseFloat(h.Get("X-Ratelimit-Remaining-"+what), 64)
-		return err == nil && n > 0
-	}
-	requests, tokens := parseDelay(h.Get("X-Ratelimit-Reset-Requests")), parseDelay(h.Get("X-Ratelimit-Reset-Tokens"))
-	if remain("Requests") {
-		requests = 0
-	} else if remain("Tokens") {
-		tokens = 0
-	}
-	return min(max(requests, tokens), maxReset)
-}
-
-// parseDelay reads a duration as Go writes it, or seconds with or without a unit. Anything else is 0.
-func parseDelay(value string) time.Duration {
-	value = strings.TrimSpace(value)
-	if d, err := time.ParseDuration(value); err == nil {
-		return max(d, 0)
-	}
-	s, err := strconv.ParseFloat(strings.TrimSuffix(value, "s"), 64)
-	if err != nil {
-		return 0
-	}
-	return duration(s, time.Second)
-}
-
-// duration returns n units, and a very long time for what is longer than any.
-func duration(n float64, unit time.Duration) time.Duration {
-	switch {
-	case !(n > 0): // also not a number
-		return 0
-	case n > float64(math.MaxInt64/unit):
-		return math.MaxInt64
-	}
-	return time.Duration(n * float64(unit))
-}
 
 // unreachable is an error of the connection. Servers, proxies and name servers
 // write parts of it.

@@ -58,6 +58,8 @@ func shapes() []shape {
 		{name: "error of lists under 200", body: fill(`{"error":{"message":[`, `{"loc":[1],"msg":{}},`, `]}}`)},
 		{name: "deep error", body: `{"error":` + strings.Repeat(`{"error":`, replySize/9) + "1" + strings.Repeat("}", replySize/9) + `}`},
 		{name: "deep message", body: `{"error":{"message":` + strings.Repeat(`{"a":[`, replySize/8) + `"a"` + strings.Repeat("]}", replySize/8) + `}}`},
+		{name: "error with headers", status: 400, body: fill(`{"error":{"metadata":{"headers":{`, `"a":"b",`, `}}}}`)},
+		{name: "error inside errors", status: 400, body: fill(`{"error":{"metadata":{"raw":"{\"error\":{\"metadata\":{`, `\"raw\":\"{}\",`, `}}}"}}}`)},
 		{name: "list of errors", body: fill(`[`, `{},`, `]`)},
 		{name: "details", body: fill(`{"error":{"details":[`, `{"retryDelay":"1s"},`, `]}}`)},
 		{name: "stream of lists", stream: true, body: fill(chunkHi+"\n", "data:[]\n", chunkEnd+"\ndata: [DONE]\n")},

@@ -89,8 +89,10 @@ func statusOf(e *llm.Error) int {
 		of = http.StatusNotFound
 	case llm.BadRequest:
 		of, own = http.StatusBadRequest, e.Status > 400 && e.Status < 500 && !slices.Contains(otherwise, e.Status)
-	case llm.TooLarge:
+	case llm.PromptTooLong:
 		of = http.StatusRequestEntityTooLarge
+	case llm.TooLarge:
+		of = http.StatusBadRequest
 	case llm.Unreachable:
 		of = http.StatusServiceUnavailable
 	case llm.Timeout:
@@ -103,7 +105,7 @@ func statusOf(e *llm.Error) int {
 }
 
 // otherwise are the statuses from 400 to 499 that mean more than a bad request.
-var otherwise = []int{401, 402, 403, 404, 405, 408, 425, 429}
+var otherwise = []int{401, 402, 403, 404, 405, 408, 413, 425, 429}
 
 // said returns what an error says of its cause; of a call that nobody answered
 // also that it was one.
