@@ -19,7 +19,7 @@ import (
 const (
 	// DefaultTimeout bounds one call, from the connection to the last byte.
 	DefaultTimeout = 5 * time.Minute
-	// DefaultMaxReply bounds the text of one reply, in bytes.
+	// DefaultMaxReply bounds the text and the reasoning of one reply, in bytes.
 	DefaultMaxReply = 4 << 20
 )
 

@@ -122,7 +122,12 @@ const placeholder = "model"
 // response converts a reply. All of it is sanitized except for the text and the
 // arguments of tool calls.
 func (c *call) response(all *completion) llm.Response {
-	res := llm.Response{Text: string(all.text), FinishReason: all.finish, Model: all.model, Usage: all.usage, Warnings: c.warnings}
+	res := llm.Response{
+		Text: string(all.text), FinishReason: all.finish, Reasoning: string(all.reasoning), Model: all.model,
+		Endpoint: c.model.base, RequestID: c.requestID(all.id), Usage: all.usage, Warnings: c.warnings,
+	}
+	res.Usage.CachedTokens = min(res.Usage.CachedTokens, res.Usage.InputTokens)
+	res.Usage.ReasoningTokens = min(res.Usage.ReasoningTokens, res.Usage.OutputTokens)
 	if !knownFinish[res.FinishReason] {
 		res.FinishReason = c.sanitize(res.FinishReason)
 	}
@@ -139,6 +144,21 @@ func (c *call) response(all *completion) llm.Response {
 	return res
 }
 
+// requestHeaders hold what a provider calls a request: OpenAI and most others,
+// Anthropic, Azure, Amazon.
+var requestHeaders = [...]string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Amzn-Requestid"}
+
+// requestID returns what the provider calls the request: a header, else the ID in the reply.
+func (c *call) requestID(id string) string {
+	for _, name := range requestHeaders {
+		if value := strings.TrimSpace(c.reply.Header.Get(name)); value != "" {
+			id = value
+			break
+		}
+	}
+	return c.sanitize(id)
+}
+
 // knownFinish holds the finish reasons of the API.
 var knownFinish = map[string]bool{"": true, "stop": true, "length": true, "tool_calls": true, "function_call": true, "content_filter": true}
 
@@ -150,7 +170,11 @@ func (c *call) checked(res llm.Response) (llm.Response, error) {
 		return res, nil
 	}
 	if strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0 {
-		return llm.Response{}, c.empty(res, "neither text nor tool calls")
+		what := "neither text nor tool calls"
+		if res.Reasoning != "" {
+			what = "reasoning without an answer"
+		}
+		return llm.Response{}, c.empty(res, what)
 	}
 	return res, nil
 }

@@ -26,15 +26,17 @@ const maxTools = 128
 // A completion is a reply to a chat completion as it arrives: in one piece, or
 // in the chunks of a stream. It holds what the runtime uses and nothing else.
 type completion struct {
-	limit   int // of text, tool calls and finish reason together, in bytes
-	model   string
-	finish  string
-	text    []byte // what the first choice says, or why it refuses to
-	refusal []byte // why it refuses to answer
-	calls   []toolCall
-	usage   llm.Usage
-	choices bool       // a choice was seen
-	failure *errorBody // the error in the reply; nil if there is none
+	limit     int // of text, reasoning and tool calls together, in bytes
+	id        string
+	model     string
+	finish    string
+	text      []byte // what the first choice says, or why it refuses to
+	refusal   []byte // why it refuses to answer
+	reasoning []byte // what the model wrote before its answer
+	calls     []toolCall
+	usage     llm.Usage
+	choices   bool       // a choice was seen
+	failure   *errorBody // the error in the reply; nil if there is none
 }
 
 // A toolCall is a tool call as it arrives.
@@ -47,11 +49,22 @@ type toolCall struct {
 // in the size of the reply, whatever the shape: it builds no values for members
 // that it does not need. The zero value is ready for use.
 type decoder struct {
-	tokens *jsontext.Decoder
-	in     bytes.Buffer
-	piece  completion // of the choice that is being read
-	kind   []byte     // of the part that is being read
+	tokens  *jsontext.Decoder
+	in      bytes.Buffer
+	piece   completion          // of the choice that is being read
+	apart   [sourceCount][]byte // the reasoning of the message that is being read, by where it was
+	kind    []byte              // of the part that is being read
+	thought []byte              // reasoning of the part that is being read
 }
+
+// The sources of reasoning in a message. Servers that use several of them repeat the text.
+const (
+	inReasoningContent = iota // of DeepSeek, Qwen, xAI, llama.cpp and vLLM
+	inReasoning               // of OpenRouter, Groq, Ollama and later versions of vLLM
+	inDetails                 // reasoning_details of OpenRouter, thinking_blocks of LiteLLM
+	inContent                 // parts of the content, of Mistral
+	sourceCount
+)
 
 // decode adds one JSON object to c: a whole reply or, if chunk is set, a chunk
 // of a stream. data may be overwritten. The error is one of this file's, an
@@ -64,6 +77,13 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 	first := true
 	err := d.object(func(name []byte) error {
 		switch string(name) {
+		case "id":
+			if kind := d.tokens.PeekKind(); c.id != "" || kind != '"' && kind != '0' {
+				return d.tokens.SkipValue()
+			}
+			id, err := d.verbatim()
+			c.id = string(id[:min(len(id), maxForeign)])
+			return err
 		case "model":
 			text, err := d.optional(nil)
 			if err == nil && len(text) > 0 {
@@ -120,7 +140,7 @@ func (d *decoder) open(data []byte) {
 // choice adds one choice. In a stream, only the first of several counts.
 func (d *decoder) choice(c *completion, chunk bool) error {
 	p := &d.piece
-	*p = completion{text: p.text[:0], refusal: p.refusal[:0], calls: p.calls[:0]}
+	*p = completion{text: p.text[:0], refusal: p.refusal[:0], reasoning: p.reasoning[:0], calls: p.calls[:0]}
 	index, pieces := 0, false
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
@@ -162,6 +182,7 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 func (c *completion) continueWith(p *completion) {
 	p.text = bytes.TrimPrefix(p.text, c.text)
 	p.refusal = bytes.TrimPrefix(p.refusal, c.refusal)
+	p.reasoning = bytes.TrimPrefix(p.reasoning, c.reasoning)
 	if len(p.calls) > 0 && p.calls[0].index < 0 {
 		c.calls = c.calls[:0]
 	}
@@ -178,12 +199,13 @@ func (c *completion) add(p *completion, chunk bool) error {
 		c.text = append(c.text, p.refusal...)
 	}
 	c.refusal = append(c.refusal, p.refusal...)
+	c.reasoning = append(c.reasoning, p.reasoning...)
 	for i := range p.calls {
 		if err := c.addCall(&p.calls[i], chunk); err != nil {
 			return err
 		}
 	}
-	size := len(c.text)
+	size := len(c.text) + len(c.reasoning)
 	for i := range c.calls {
 		t := &c.calls[i]
 		size += len(t.id) + len(t.name) + len(t.arguments)
@@ -218,12 +240,22 @@ func (c *completion) addCall(t *toolCall, chunk bool) error {
 
 // message reads a message or a delta.
 func (d *decoder) message(p *completion) error {
-	return d.object(func(name []byte) (err error) {
+	for i := range d.apart {
+		d.apart[i] = d.apart[i][:0]
+	}
+	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "content":
+			d.apart[inContent] = d.apart[inContent][:0]
 			p.text, err = d.content(p.text[:0])
 		case "refusal":
 			p.refusal, err = d.optional(p.refusal[:0])
+		case "reasoning_content":
+			err = d.reasoning(inReasoningContent)
+		case "reasoning":
+			err = d.reasoning(inReasoning)
+		case "reasoning_details", "thinking_blocks":
+			err = d.reasoning(inDetails)
 		case "tool_calls":
 			if d.tokens.PeekKind() != '[' {
 				return d.tokens.SkipValue()
@@ -234,6 +266,45 @@ func (d *decoder) message(p *completion) error {
 		}
 		return err
 	})
+	p.reasoning = p.reasoning[:0]
+	for _, text := range d.apart {
+		if len(text) > 0 {
+			p.reasoning = append(p.reasoning, text...)
+			break
+		}
+	}
+	return err
+}
+
+// reasoning reads the reasoning of a message from a member of it.
+func (d *decoder) reasoning(source int) (err error) {
+	d.apart[source], err = d.texts(d.apart[source][:0])
+	return err
+}
+
+// texts appends the text of a value: a string, or an object or a list of them
+// with the text in the members that parts of reasoning have.
+func (d *decoder) texts(text []byte) ([]byte, error) {
+	switch d.tokens.PeekKind() {
+	case '[':
+		err := d.array(func() (err error) {
+			text, err = d.texts(text)
+			return err
+		})
+		return text, err
+	case '{':
+		err := d.object(func(name []byte) (err error) {
+			switch string(name) {
+			case "text", "thinking", "reasoning", "summary":
+				text, err = d.texts(text)
+			default:
+				err = d.tokens.SkipValue()
+			}
+			return err
+		})
+		return text, err
+	}
+	return d.optional(text)
 }
 
 // content appends a content to a text: a string, a part, or a list of parts and strings.
@@ -255,23 +326,30 @@ func (d *decoder) content(text []byte) ([]byte, error) {
 	return d.string(text)
 }
 
-// part appends the text of a content part of the type "text". Other parts, such
-// as the "thinking" and "reference" parts of Mistral
-// (docs.mistral.ai/api/#tag/chat), are skipped.
+// part appends the text of a content part of the type "text". The text of a part
+// of reasoning (docs.mistral.ai/capabilities/reasoning) is kept apart. Other parts,
+// such as the "reference" parts of Mistral (docs.mistral.ai/api/#tag/chat), are skipped.
 func (d *decoder) part(text []byte) ([]byte, error) {
-	isText, start := false, len(text)
+	isText, isReasoning, start := false, false, len(text)
+	d.thought = d.thought[:0]
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "type":
 			d.kind, err = d.optional(d.kind[:0])
 			isText = string(d.kind) == "text"
+			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning"
 		case "text":
 			text, err = d.optional(text[:start])
+		case "thinking", "reasoning", "summary":
+			d.thought, err = d.texts(d.thought)
 		default:
 			err = d.tokens.SkipValue()
 		}
 		return err
 	})
+	if isReasoning {
+		d.apart[inContent] = append(append(d.apart[inContent], d.thought...), text[start:]...)
+	}
 	if !isText {
 		text = text[:start]
 	}
@@ -323,26 +401,58 @@ func (d *decoder) usage(c *completion) error {
 	if d.tokens.PeekKind() != '{' {
 		return d.tokens.SkipValue() // null in most chunks of a stream
 	}
+	u := &c.usage
 	return d.object(func(name []byte) error {
-		var count *int
 		switch string(name) {
 		case "prompt_tokens":
-			count = &c.usage.InputTokens
+			return d.count(&u.InputTokens)
 		case "completion_tokens":
-			count = &c.usage.OutputTokens
-		default:
-			return d.tokens.SkipValue()
+			return d.count(&u.OutputTokens)
+		case "prompt_cache_hit_tokens": // of DeepSeek, api-docs.deepseek.com/guides/kv_cache
+			return d.partOfCount(&u.CachedTokens)
+		case "prompt_tokens_details":
+			return d.countIn("cached_tokens", &u.CachedTokens)
+		case "completion_tokens_details":
+			return d.countIn("reasoning_tokens", &u.ReasoningTokens)
 		}
-		n, known, err := d.integer()
-		switch {
-		case err != nil || !known:
-			return err
-		case n < 0:
-			return errUsage
-		}
-		*count = n
-		return nil
+		return d.tokens.SkipValue()
 	})
+}
+
+// countIn reads a part of a count from a member of an object. What cannot be such a
+// part is skipped.
+func (d *decoder) countIn(member string, count *int) error {
+	if d.tokens.PeekKind() != '{' {
+		return d.tokens.SkipValue()
+	}
+	return d.object(func(name []byte) error {
+		if string(name) == member {
+			return d.partOfCount(count)
+		}
+		return d.tokens.SkipValue()
+	})
+}
+
+// partOfCount reads a part of a count. A negative one is skipped.
+func (d *decoder) partOfCount(count *int) error {
+	n, known, err := d.integer()
+	if known && n >= 0 {
+		*count = n
+	}
+	return err
+}
+
+// count reads a count.
+func (d *decoder) count(count *int) error {
+	n, known, err := d.integer()
+	switch {
+	case err != nil || !known:
+		return err
+	case n < 0:
+		return errUsage
+	}
+	*count = n
+	return nil
 }
 
 // object calls member with the name of each member, which must read the value.

@@ -34,7 +34,7 @@ type Config struct {
 	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
 	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
 	Timeout    time.Duration     // bound on one call; zero means llm.DefaultTimeout
-	MaxReply   int               // bound on the text of a reply, in bytes, and on the body of one that is not streamed; zero means llm.DefaultMaxReply
+	MaxReply   int               // bound on text and reasoning of a reply, in bytes, and on the body of one that is not streamed; zero means llm.DefaultMaxReply
 
 	// MaxTokensKey is the name under which Request.MaxTokens is sent:
 	// max_tokens or max_completion_tokens. Empty means the second for

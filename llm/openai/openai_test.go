@@ -46,7 +46,7 @@ func modelOf(t *testing.T, cfg openai.Config) *openai.Model {
 // hello is a request that says something worth hiding.
 var hello = llm.Request{System: "You are an adjuster.", Messages: []llm.Message{{Role: llm.User, Text: "# Task: the canary-of-the-prompt sings"}}}
 
-// call calls m, streamed or not.
+// call calls m, streamed or not. The response has no endpoint, which is checked.
 func call(t *testing.T, m llm.Model, stream bool) (llm.Response, error) {
 	t.Helper()
 	var emit func(llm.Delta) error
@@ -62,6 +62,10 @@ func call(t *testing.T, m llm.Model, stream bool) (llm.Response, error) {
 	if stream && err == nil {
 		require.Equal(t, res.Text, text.String(), "the deltas are the text")
 	}
+	if base := llm.Endpoint(m); err == nil && base != "" {
+		require.Equal(t, base, res.Endpoint)
+	}
+	res.Endpoint = ""
 	return res, err
 }
 

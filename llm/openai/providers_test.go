@@ -30,6 +30,11 @@ func TestRepliesOfProviders(t *testing.T) {
 	calls := func(id, arguments string) llm.Response {
 		return llm.Response{FinishReason: "stop", ToolCalls: []llm.ToolCall{{ID: id, Name: "read", Arguments: arguments}}}
 	}
+	named := func(id string) llm.Response {
+		res := good
+		res.RequestID = id
+		return res
+	}
 	counted := func(in, out int) llm.Response {
 		res := good
 		res.Usage = llm.Usage{InputTokens: in, OutputTokens: out}
@@ -39,7 +44,8 @@ func TestRepliesOfProviders(t *testing.T) {
 		provider, body string
 		want           llm.Response
 	}{
-		{"gateway: id as a number", strings.Replace(whole, "{", `{"id":17,`, 1), good},
+		{"gateway: id as a number", strings.Replace(whole, "{", `{"id":17,`, 1), named("17")},
+		{"gateway: id as an object", strings.Replace(whole, "{", `{"id":{"a":1},`, 1), good},
 		{"Python server: fractional created", strings.Replace(whole, "{", `{"created":1767323045.25,`, 1), good},
 		{"gateway: model as a number", strings.Replace(whole, `"m-1"`, `1`, 1), llm.Response{Text: "hi there", FinishReason: "stop", Usage: good.Usage}},
 		{"gateway: counts as strings", usageOf(`{"prompt_tokens":"7","completion_tokens":" 2 "}`), good},
@@ -61,7 +67,7 @@ func TestRepliesOfProviders(t *testing.T) {
 		{"gateway: error is empty", strings.Replace(whole, "{", `{"error":"",`, 1), good},
 		{"gateway: error is false", strings.Replace(whole, "{", `{"error":false,`, 1), good},
 		{"Mistral: thinking and references among the parts", replyOf(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"no"}]},` +
-			`{"type":"text","text":"hi "},{"type":"reference","reference_ids":[1],"text":"no"},{"type":"text","text":"there"}]`), hi},
+			`{"type":"text","text":"hi "},{"type":"reference","reference_ids":[1],"text":"no"},{"type":"text","text":"there"}]`), llm.Response{Text: "hi there", FinishReason: "stop", Reasoning: "no"}},
 		{"part with a text that is no string", replyOf(`"content":[{"type":"image","text":{"a":1}},{"type":"text","text":"hi there"}]`), hi},
 		{"part with a type that is no string", replyOf(`"content":[{"type":1,"text":"no"},{"type":"text","text":"hi there"}]`), hi},
 		{"parts as strings", replyOf(`"content":["hi ","there",null]`), hi},
@@ -118,6 +124,10 @@ func TestStreamsOfProviders(t *testing.T) {
 			both(t, func(t *testing.T, stream bool) {
 				res, err := call(t, model(t, say(200, tt.kind, tt.body)), stream)
 				require.NoError(t, err)
+				if strings.Contains(tt.body, `"id":1`) {
+					require.Equal(t, "1", res.RequestID)
+					res.RequestID = ""
+				}
 				require.Equal(t, good, res)
 			})
 		})

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"html"
 	"regexp"
@@ -130,27 +131,36 @@ func (e *echoes) findIn(views []view, of string, n int, as mark) {
 		return
 	}
 	type place struct{ view, at int }
-	places := map[string][]place{}
-	var begins [1 << 13]uint64 // a set of the first bytes of each
-	key := func(s string) uint32 {
-		h := (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) * 2654435761
-		return h >> 13
+	var places map[string][]place // made when a passage may be found, which is rare in a short text
+	var seen [1 << 11]uint64      // a set: two bits for each passage of the views
+	bits := func(s string) (uint64, uint64) {
+		first, last := s[:4], s[n-4:n]
+		h := uint64(binary.LittleEndian.Uint32([]byte(first)))<<32 | uint64(binary.LittleEndian.Uint32([]byte(last)))
+		h *= 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+		return h >> 47, h >> 30 & (1<<17 - 1)
 	}
-	for i := range views {
-		text := views[i].text
-		for at := 0; at+n <= len(text); at++ {
-			k := key(text[at:])
-			begins[k>>6] |= 1 << (k & 63)
-			places[text[at:at+n]] = append(places[text[at:at+n]], place{i, at})
+	passages := func(found func(view, at int)) {
+		for i := range views {
+			for at := 0; at+n <= len(views[i].text); at++ {
+				found(i, at)
+			}
 		}
 	}
-	if len(places) == 0 {
-		return
-	}
+	passages(func(view, at int) {
+		a, b := bits(views[view].text[at:])
+		seen[a>>6] |= 1 << (a & 63)
+		seen[b>>6] |= 1 << (b & 63)
+	})
 	for at := 0; at+n <= len(of); at++ {
-		k := key(of[at:])
-		if begins[k>>6]&(1<<(k&63)) == 0 {
+		if a, b := bits(of[at:]); seen[a>>6]&(1<<(a&63)) == 0 || seen[b>>6]&(1<<(b&63)) == 0 {
 			continue
+		}
+		if places == nil {
+			places = map[string][]place{}
+			passages(func(view, at int) {
+				gram := views[view].text[at : at+n]
+				places[gram] = append(places[gram], place{view, at})
+			})
 		}
 		gram := of[at : at+n]
 		found, ok := places[gram]
