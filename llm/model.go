@@ -2,9 +2,9 @@
 //
 // A [Model] takes a [Request] of texts and gives back a [Response], or an
 // [*Error] that says what went wrong and what to set. [Retry] calls a model
-// again where that can help. The packages below it implement Model:
-// llm/openai over any OpenAI-compatible endpoint; llm/scripted is such an
-// endpoint, for work without a network.
+// again where that can help, and [Fallback] calls other models when one fails. The
+// packages below it implement Model: llm/openai over any OpenAI-compatible endpoint;
+// llm/scripted is such an endpoint, for work without a network.
 package llm
 
 import (
@@ -51,13 +51,27 @@ func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error
 
 // Endpoint returns the base URL that the calls of a model go to, if it has a
 // method Endpoint() string that says so, as those of llm/openai have; otherwise
-// "". A model that does not name its endpoint counts as one of unknown
+// "". It is also "" for a model of several endpoints, such as one of [Fallback]: see
+// [Endpoints]. A model that does not name its endpoint counts as one of unknown
 // clearance.
 func Endpoint(m Model) string {
 	if named, ok := m.(interface{ Endpoint() string }); ok {
 		return named.Endpoint()
 	}
 	return ""
+}
+
+// Endpoints returns every base URL that calls of a model may go to, in the order
+// in which they are called: what its method Endpoints() []string says, else the
+// [Endpoint] alone. It returns at least one; "" stands for an endpoint that is
+// not named. Each of them may read what is sent to the model.
+func Endpoints(m Model) []string {
+	if named, ok := m.(interface{ Endpoints() []string }); ok {
+		if all := named.Endpoints(); len(all) > 0 {
+			return all
+		}
+	}
+	return []string{Endpoint(m)}
 }
 
 // ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.

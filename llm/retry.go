@@ -28,7 +28,7 @@ type RetryOptions struct {
 // longer each time. The end of the context ends every wait. The usage of
 // failed attempts is part of the usage of the response, or of the last error.
 //
-// The model answers Endpoint as m does. A nil m makes every call fail with [ErrNoModel].
+// The model answers Endpoint and Endpoints as m does. A nil m makes every call fail with [ErrNoModel].
 func Retry(m Model, o RetryOptions) Model {
 	if m == nil {
 		m = ModelFunc(nil)
@@ -53,6 +53,9 @@ func (r *retrier) Call(ctx context.Context, req Request, emit func(Delta) error)
 
 // Endpoint returns the base URL of the model that is called.
 func (r *retrier) Endpoint() string { return Endpoint(r.model) }
+
+// Endpoints returns the base URLs that the model calls.
+func (r *retrier) Endpoints() []string { return Endpoints(r.model) }
 
 func (o RetryOptions) withDefaults() RetryOptions {
 	if o.Extra == 0 {

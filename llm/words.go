@@ -12,6 +12,20 @@ import (
 // Error says what is wrong, where, and what to set instead, in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
+	b.WriteString(e.place())
+	b.WriteString(e.what())
+	if said := OneLine(e.Message); said != "" {
+		b.WriteString(": " + said)
+	}
+	if hint := e.hint(); hint != "" {
+		b.WriteString("; " + hint)
+	}
+	return b.String()
+}
+
+// place names the model and the endpoint that were called, as the start of a message.
+func (e *Error) place() string {
+	var b strings.Builder
 	if e.Model != "" {
 		fmt.Fprintf(&b, "model %q", OneLine(e.Model))
 	}
@@ -23,13 +37,6 @@ func (e *Error) Error() string {
 	}
 	if b.Len() > 0 {
 		b.WriteString(": ")
-	}
-	b.WriteString(e.what())
-	if said := OneLine(e.Message); said != "" {
-		b.WriteString(": " + said)
-	}
-	if hint := e.hint(); hint != "" {
-		b.WriteString("; " + hint)
 	}
 	return b.String()
 }

@@ -48,7 +48,7 @@ func (s subject) none() bool { return s == subject{} }
 
 // Model returns m, with its calls noted. It belongs closest to the endpoint,
 // inside [llm.Retry]: then the attempts that failed are noted too. It answers
-// Endpoint as m does. A nil m makes every call fail with [llm.ErrNoModel].
+// Endpoint and Endpoints as m does. A nil m makes every call fail with [llm.ErrNoModel].
 func (r *Recorder) Model(m llm.Model) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
@@ -83,6 +83,9 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 
 // Endpoint returns the base URL of the model that is called.
 func (m *recording) Endpoint() string { return llm.Endpoint(m.model) }
+
+// Endpoints returns the base URLs that the model calls.
+func (m *recording) Endpoints() []string { return llm.Endpoints(m.model) }
 
 // begin gives a call its place, which is where it began: in that order the
 // calls of a replay will come.

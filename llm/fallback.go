@@ -1,0 +1,180 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fallback returns a model that calls the first of models, and the next one when
+// that call fails because of the endpoint: with an [*Error] that is retryable,
+// that is a [Timeout], or that is [NoCredit]. Other errors end the call, since the
+// request or a setting is wrong and another model would hide that.
+//
+// To retry at one endpoint before the next one is called, wrap each model in
+// [Retry]. The usage of failed calls is part of the usage of the response, or of
+// the error. A response of a model other than the first has a warning that says
+// which calls failed. When all fail, the error lists all failures.
+//
+// [Endpoints] returns the endpoints of all models. Without a model, every call
+// fails with [ErrNoModel].
+func Fallback(models ...Model) Model {
+	models = slices.Clone(models)
+	for i, m := range models {
+		if m == nil {
+			models[i] = ModelFunc(nil)
+		}
+	}
+	switch len(models) {
+	case 0:
+		return ModelFunc(nil)
+	case 1:
+		return models[0]
+	}
+	return &chain{models}
+}
+
+// A chain is a model that calls several models in order.
+type chain struct{ models []Model }
+
+// Endpoint returns the base URL of all calls if there is only one, else "".
+func (c *chain) Endpoint() string {
+	all := c.Endpoints()
+	if slices.ContainsFunc(all, func(one string) bool { return one != all[0] }) {
+		return ""
+	}
+	return all[0]
+}
+
+// Endpoints returns the base URL of each model, in order.
+func (c *chain) Endpoints() (all []string) {
+	for _, m := range c.models {
+		all = append(all, Endpoints(m)...)
+	}
+	return all
+}
+
+// Call calls the models in order until one answers. A nil ctx is an error.
+func (c *chain) Call(ctx context.Context, req Request, emit func(Delta) error) (Response, error) {
+	if ctx == nil {
+		return Response{}, errNoContext
+	}
+	var failed chainError
+	var spent Usage
+	s := &restarts{emit: emit}
+	for i, m := range c.models {
+		res, err := m.Call(ctx, req, s.begin())
+		if err == nil {
+			res.Usage = res.Usage.Add(spent)
+			res.Endpoint = cmp.Or(res.Endpoint, Endpoint(m))
+			if i > 0 {
+				res.Warnings = append([]string{failed.answeredBy(&res)}, res.Warnings...)
+			}
+			return res, nil
+		}
+		e, ok := errors.AsType[*Error](err)
+		if ok {
+			spent = spent.Add(e.Usage)
+		}
+		if failed.add(err); !ok || !e.fallsBack() || s.refused != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return Response{}, failed.with(spent)
+}
+
+// fallsBack reports whether another endpoint may answer the same request.
+func (e *Error) fallsBack() bool {
+	return e.Retryable() || e.Kind == Timeout || e.Kind == NoCredit
+}
+
+// restarts numbers the attempts of several models as those of one call.
+type restarts struct {
+	emit    func(Delta) error
+	last    int // the highest number so far
+	refused error
+}
+
+// begin returns emit for the next model, or nil.
+func (s *restarts) begin() func(Delta) error {
+	if s.emit == nil {
+		return nil
+	}
+	before := s.last
+	return func(d Delta) error {
+		d.Attempt = before + max(d.Attempt, 1)
+		s.last = max(s.last, d.Attempt)
+		s.refused = s.emit(d)
+		return s.refused
+	}
+}
+
+// A chainError lists the failures of models that were called in order.
+type chainError struct {
+	errs    []error
+	decides error // the one that errors.Is and errors.As find
+}
+
+func (c *chainError) add(err error) { c.errs = append(c.errs, err) }
+
+// with returns the error of a call whose attempts took spent: the only failure,
+// or all of them.
+func (c *chainError) with(spent Usage) error {
+	last := c.errs[len(c.errs)-1]
+	if len(c.errs) == 1 {
+		return last
+	}
+	c.decides = last
+	if _, ok := errors.AsType[*Error](last); !ok {
+		return c // not of an endpoint, such as the end of the context
+	}
+	// The same call may succeed later if any of the models may answer it then, so of
+	// the failures the last one that is not terminal decides.
+	var decides *Error
+	for _, err := range c.errs {
+		if e, _ := errors.AsType[*Error](err); decides == nil || decides.Terminal() || !e.Terminal() {
+			decides = e
+		}
+	}
+	decides = new(*decides)
+	decides.Usage = spent
+	c.decides = decides
+	return c
+}
+
+// Error lists the failures in order.
+func (c *chainError) Error() string {
+	words := make([]string, len(c.errs))
+	for i, err := range c.errs {
+		words[i] = err.Error()
+	}
+	return strings.Join(words, "; fallback: ")
+}
+
+// Unwrap returns the failure that stands for all.
+func (c *chainError) Unwrap() error { return c.decides }
+
+// answeredBy says which calls failed and which model answered. It does not repeat
+// what a server said.
+func (c *chainError) answeredBy(res *Response) string {
+	var b strings.Builder
+	for _, err := range c.errs {
+		e, _ := errors.AsType[*Error](err)
+		brief := &Error{Kind: e.Kind, Status: e.Status, Endpoint: e.Endpoint, Model: e.Model}
+		b.WriteString(brief.place() + brief.what() + "; ")
+	}
+	switch name, at := OneLine(res.Model), OneLine(res.Endpoint); {
+	case name != "" && at != "":
+		fmt.Fprintf(&b, "answered by model %q at %s", name, at)
+	case name != "":
+		fmt.Fprintf(&b, "answered by model %q", name)
+	case at != "":
+		fmt.Fprintf(&b, "answered by %s", at)
+	default:
+		b.WriteString("answered by a fallback model")
+	}
+	return b.String()
+}
