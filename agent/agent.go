@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -68,13 +69,19 @@ type Options struct {
 	// more times. Each attempt at a task starts to count anew, so a task with
 	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
 	Retry llm.RetryOptions
+
+	// Fallback are models that are called in this order when the calls to the
+	// agent's model, with all retries, fail because of its endpoint; see
+	// [llm.Fallback]. Each may read the agent's prompts. A model that does not
+	// answer is given up after CallTimeout, so that has to be shorter than Timeout.
+	Fallback []llm.Model
 }
 
 // An LLM is an agent that asks a model. It keeps nothing between prompts and
 // is safe for concurrent use.
 type LLM struct {
-	model   llm.Model
-	asking  llm.Model // model, with a time limit and a check of each reply
+	models  []llm.Model // the model and its fallback
+	asking  []llm.Model // the same, each with a time limit and a check of each reply
 	options Options
 }
 
@@ -83,17 +90,25 @@ type LLM struct {
 func New(m llm.Model, o Options) *LLM {
 	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
 	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
-	if isNil(m) {
-		m = llm.ModelFunc(nil)
+	a := &LLM{models: append([]llm.Model{m}, o.Fallback...), options: o}
+	if a.Check() != nil {
+		return a
 	}
-	return &LLM{model: m, asking: bounded(m, o.CallTimeout), options: o}
+	for _, m := range a.models {
+		a.asking = append(a.asking, bounded(m, o.CallTimeout))
+	}
+	return a
 }
 
 // Check returns an error that wraps [llm.ErrNoModel] if the agent cannot work: it is
-// nil or the zero value, or its model is nil. A team checks its agents with it.
+// nil or the zero value, or its model or one of its fallback is nil. A team checks
+// its agents with it.
 func (a *LLM) Check() error {
-	if a == nil || isNil(a.model) {
+	if a == nil || len(a.models) == 0 || isNil(a.models[0]) {
 		return fmt.Errorf("%w: make the agent with agent.New and a model", llm.ErrNoModel)
+	}
+	if i := slices.IndexFunc(a.models, isNil); i > 0 {
+		return fmt.Errorf("%w: model %d of Fallback is nil", llm.ErrNoModel, i)
 	}
 	return nil
 }
@@ -110,13 +125,22 @@ func isNil(m llm.Model) bool {
 	return false
 }
 
-// Endpoint returns the base URL that the model's calls go to, or "" if the
-// model does not say.
+// Endpoint returns the base URL that the model's calls go to. It returns "" if the
+// model does not say, or if there are several; see [LLM.Endpoints].
 func (a *LLM) Endpoint() string {
 	if a.Check() != nil {
 		return ""
 	}
-	return llm.Endpoint(a.model)
+	return llm.Endpoint(llm.Fallback(a.models...))
+}
+
+// Endpoints returns every base URL that the agent's prompts may be sent to: those
+// of its model, then those of its fallback. "" stands for one that is not named.
+func (a *LLM) Endpoints() []string {
+	if a.Check() != nil {
+		return []string{""}
+	}
+	return llm.Endpoints(llm.Fallback(a.models...))
 }
 
 // Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
@@ -200,8 +224,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return c.agent.noTurn()
 	}
-	m := llm.Retry(paid(ctx, c.agent.asking), noticing(ctx, o.Retry))
-	res, err := m.Call(ctx, llm.Request{
+	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{
 		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 	}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
@@ -217,6 +240,15 @@ func (c *conversation) turn(ctx context.Context) error {
 	}
 	c.reply.Text = res.Text
 	return c.finished(&res)
+}
+
+// chain returns the models of the agent, each paid and retried by itself.
+func (a *LLM) chain(ctx context.Context) llm.Model {
+	models := make([]llm.Model, len(a.asking))
+	for i, m := range a.asking {
+		models[i] = llm.Retry(paid(ctx, m), noticing(ctx, a.options.Retry))
+	}
+	return llm.Fallback(models...)
 }
 
 // read takes the structured answer out of the text and validates it. Of a text with
@@ -247,6 +279,7 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", limit)})
 		defer cancel()
 		res, err := m.Call(ctx, req, emit)
+		res.Endpoint = cmp.Or(res.Endpoint, llm.Endpoint(m))
 		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
 			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
 		}
