@@ -64,18 +64,30 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 // have any.
 func endpoints(cfg *team.Config) []string {
 	known := []string{}
-	add := func(name string, a team.Agent) {
-		if at, ok := a.(interface{ Endpoint() string }); ok && at.Endpoint() != "" {
-			if name = cmp.Or(name, at.Endpoint()); !slices.Contains(known, name) {
+	add := func(a team.Agent, names ...string) {
+		var urls []string
+		switch at := a.(type) {
+		case interface{ Endpoints() []string }:
+			urls = at.Endpoints()
+		case interface{ Endpoint() string }:
+			urls = []string{at.Endpoint()}
+		}
+		for i, base := range urls {
+			name := base
+			if i < len(names) {
+				name = cmp.Or(names[i], base)
+			}
+			if base != "" && !slices.Contains(known, name) {
 				known = append(known, name)
 			}
 		}
 	}
 	for i := range cfg.Agents {
-		add(cfg.Agents[i].EndpointName, cfg.Agents[i].Agent)
+		m := &cfg.Agents[i]
+		add(m.Agent, append([]string{m.EndpointName}, m.FallbackNames...)...)
 	}
-	if cfg.Coordinator != nil {
-		add(cfg.Coordinator.EndpointName, cfg.Coordinator.Agent)
+	if c := cfg.Coordinator; c != nil {
+		add(c.Agent, append([]string{c.EndpointName}, c.FallbackNames...)...)
 	}
 	return known
 }

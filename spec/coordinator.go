@@ -36,7 +36,7 @@ func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.Strin
 func (c *Coordinator) agent() Agent {
 	m := team.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Endpoint: c.Endpoint, EndpointName: c.EndpointName, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
+		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }

@@ -54,7 +54,7 @@ type council struct {
 func (k *council) describe() *PlannedAgent {
 	return &PlannedAgent{
 		Name: handoff.Coordinator, Model: k.of.Model, Accepts: k.caps.Accepts, Produces: k.caps.Produces,
-		Clearance: k.caps.Clearance(), LeavesTo: leavesTo(&k.caps),
+		Clearance: k.caps.Clearance(), LeavesTo: leavesTo(&k.caps), Fallback: fallback(&k.caps),
 	}
 }
 
@@ -114,8 +114,12 @@ func (t *Team) coordinator(o *RunOptions) handoff.Capabilities {
 	if c.Accepts != nil {
 		accepts = min(accepts, *c.Accepts)
 	}
-	member := Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName}
-	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(&member)}
+	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(c.member())}
+}
+
+// member returns what a coordinator says of its endpoints as a member says it.
+func (c *Coordinator) member() *Member {
+	return &Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames}
 }
 
 // roster lists the members as the coordinator reads them.

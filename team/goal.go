@@ -57,8 +57,9 @@ type Coordinator struct {
 
 	Endpoint string // as of a [Member]
 
-	// EndpointName is as of a [Member].
-	EndpointName string
+	// EndpointName and FallbackNames are as of a [Member].
+	EndpointName  string
+	FallbackNames []string
 
 	Version string     // as of a [Member]
 	Reuse   task.Reuse // as of a [Member]

@@ -20,6 +20,7 @@ type setting struct {
 	agents    []team.Member // without what does the work
 	forms     []form        // of each agent's results
 	endpoints map[string]label.Classification
+	fallback  map[string]string // by the name of an agent: the endpoint that follows its own
 	inputs    []settingInput
 	messages  []team.Message // without texts
 	tasks     []task.Spec
@@ -143,13 +144,17 @@ func drawSetting(t *rapid.T) *setting {
 
 func (d *drawing) readers() {
 	s := d.s
-	const vault = "https://vault.example/v1"
-	s.endpoints = map[string]label.Classification{}
+	const vault, annex = "https://vault.example/v1", "https://annex.example/v1"
+	s.endpoints, s.fallback = map[string]label.Classification{}, map[string]string{}
 	for i := range rapid.IntRange(2, 6).Draw(d.t, "agents") {
 		m := team.Member{Name: fmt.Sprintf("agent%d", i), SystemPrompt: "You are an agent.", Accepts: pickOne(d, []label.Classification{label.Internal, label.Internal, label.Confidential, label.Confidential, label.Secret}, "accepts")}
 		if d.chance(15, "endpoint") {
 			m.Endpoint = vault
 			s.endpoints[vault] = label.Confidential
+			if d.chance(40, "fallback") {
+				s.fallback[m.Name] = annex
+				s.endpoints[annex] = label.Internal
+			}
 		}
 		if d.chance(10, "handoff") {
 			m.Handoff = handoff.Minimal
@@ -205,10 +210,21 @@ func reads(m *team.Message, agent string) bool {
 // clearance is what an agent may read and write.
 func (s *setting) clearance(m *team.Member) label.Classification {
 	level := m.Accepts
-	if m.Endpoint != "" {
-		level = min(level, s.endpoints[m.Endpoint])
+	for _, where := range s.leaves(m) {
+		level = min(level, s.endpoints[where])
 	}
 	return level
+}
+
+// leaves are the endpoints that may read the prompts of an agent.
+func (s *setting) leaves(m *team.Member) (all []string) {
+	if m.Endpoint != "" {
+		all = append(all, m.Endpoint)
+	}
+	if next := s.fallback[m.Name]; next != "" {
+		all = append(all, next)
+	}
+	return all
 }
 
 func (s *setting) member(name string) (*team.Member, form) {

@@ -288,7 +288,7 @@ func (v *view) compare(at spot, changed *story) string {
 	}
 	untouched := func(s *sight) bool {
 		m, _ := v.setting.member(s.agent)
-		return !to.tainted[s.step] || never[s.agent] || m != nil && m.Endpoint != "" && never[m.Endpoint]
+		return !to.tainted[s.step] || never[s.agent] || m != nil && slices.ContainsFunc(v.setting.leaves(m), func(where string) bool { return never[where] })
 	}
 	was, is := v.story.sightsOf(untouched), changed.sightsOf(untouched)
 	if len(was) != len(is) {
@@ -502,8 +502,12 @@ func (v *view) arrived(at spot, reader int, s *sight) string {
 	if v.table.Reach(source, reader) == flow.Never {
 		return "by the table it never reaches " + s.agent
 	}
-	if m, _ := v.setting.member(s.agent); m != nil && m.Endpoint != "" && v.table.Reach(source, v.reader(m.Endpoint)) == flow.Never {
-		return "by the table it never reaches " + m.Endpoint
+	if m, _ := v.setting.member(s.agent); m != nil {
+		for _, where := range v.setting.leaves(m) {
+			if v.table.Reach(source, v.reader(where)) == flow.Never {
+				return "by the table it never reaches " + where
+			}
+		}
 	}
 	if !v.spreads(at).tainted[s.step] {
 		return "no edges lead to " + s.step
@@ -757,7 +761,7 @@ func (s *setting) String() string {
 	var b strings.Builder
 	for i := range s.agents {
 		m := &s.agents[i]
-		fmt.Fprintf(&b, "agent %s accepts %v, endpoint %q, handoff %q, form %d\n", m.Name, m.Accepts, m.Endpoint, m.Handoff, s.forms[i])
+		fmt.Fprintf(&b, "agent %s accepts %v, endpoints %q, handoff %q, form %d\n", m.Name, m.Accepts, s.leaves(m), m.Handoff, s.forms[i])
 	}
 	fmt.Fprintf(&b, "user accepts %v; goal %v, coordinator accepts %v\n", s.user, s.goal, s.coordinator)
 	for _, in := range s.inputs {

@@ -276,11 +276,15 @@ func (s *setting) build() (*stage, error) {
 	}
 	cfg := team.Config{Endpoints: s.endpoints, Policy: s.policy, Agents: slices.Clone(s.agents)}
 	for a := range cfg.Agents {
-		cfg.Agents[a].Agent = team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		does := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
 			st.look(p, s.tasks[i].Title)
 			return st.now.answer(fmt.Sprintf("task/%d", i), s.forms[a], s.broken[s.tasks[i].Title], p)
 		})
+		cfg.Agents[a].Agent = does
+		if s.fallback[cfg.Agents[a].Name] != "" {
+			cfg.Agents[a].Agent = chainAgent{does, s.leaves(&cfg.Agents[a])}
+		}
 	}
 	if s.goal {
 		cfg.Coordinator = &team.Coordinator{Accepts: &s.coordinator, MaxPromptBytes: s.most, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {

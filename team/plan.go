@@ -71,6 +71,7 @@ type PlannedAgent struct {
 	Produces     label.Classification `json:"produces"`
 	Clearance    label.Classification `json:"clearance"`          // the lowest of its own and its endpoints'
 	LeavesTo     string               `json:"leavesTo,omitempty"` // the endpoint that reads its prompts; empty for an agent in this process
+	Fallback     []string             `json:"fallback,omitempty"` // other endpoints that may read them, if those before fail
 	OutputTags   []string             `json:"outputTags,omitempty"`
 	Tasks        int                  `json:"tasks"`
 }
@@ -94,6 +95,7 @@ type PlannedTask struct {
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
 	Reads          []Reading            `json:"reads"`
 	LeavesTo       string               `json:"leavesTo,omitempty"`
+	Fallback       []string             `json:"fallback,omitempty"`
 	UserSees       bool                 `json:"userSees"` // whether its result is within the caller's clearance
 	Depth          int                  `json:"depth"`    // longest way from a task without dependencies, from 0
 	Line           string               `json:"line,omitempty"`
@@ -155,7 +157,7 @@ func (p *Plan) describe(t *Team) {
 		m, caps := &t.config.Agents[i], &t.caps[i]
 		p.Agents[i] = PlannedAgent{
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
-			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), OutputTags: m.OutputTags,
+			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
 		}
 	}
 	p.Inputs = make([]PlannedInput, len(p.options().Inputs))
@@ -190,7 +192,7 @@ func (p *Plan) describeTask(t *Team, i int) PlannedTask {
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.wasAssigned(i),
 		Classification: tk.Classification, Label: p.labels[i], Reads: []Reading{},
-		LeavesTo: leavesTo(caps), UserSees: p.userSees(t.edges, i), Line: tk.Origin.String(),
+		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(t.edges, i), Line: tk.Origin.String(),
 	}
 	for j, u := range tk.Uses {
 		level := p.input(u).Classification
@@ -264,6 +266,14 @@ func leavesTo(c *handoff.Capabilities) string {
 		return ""
 	}
 	return c.Endpoints[0].URL
+}
+
+// fallback returns the endpoints of an agent beside the first one.
+func fallback(c *handoff.Capabilities) (urls []string) {
+	for i := 1; i < len(c.Endpoints); i++ {
+		urls = append(urls, c.Endpoints[i].URL)
+	}
+	return urls
 }
 
 // Specs returns the tasks as they would be written: what [Team.RunTasks] takes,

@@ -72,6 +72,40 @@ func TestReuseStaysWithTheOrigin(t *testing.T) {
 	}
 }
 
+// Every endpoint of a fallback may have answered, so an answer is taken only for
+// the same chain.
+func TestReuseStaysWithTheOriginsOfAFallback(t *testing.T) {
+	t.Parallel()
+	run1 := func(o *team.RunOptions, bases ...string) (first *placed, res *team.Result) {
+		first = &placed{base: bases[0]}
+		var next []llm.Model
+		for _, base := range bases[1:] {
+			next = append(next, &placed{base: base})
+		}
+		tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(first, agent.Options{Fallback: next}), Version: "as written"})
+		res = run(t, tm, o, spec("a"))
+		require.NoError(t, res.Err())
+		return first, res
+	}
+	const a, b, evil = "https://a.example/v1", "https://b.example/v1", "https://evil.example/v1"
+	journal := &memory{}
+	run1(&team.RunOptions{Journal: journal}, a, b)
+	for _, tt := range []struct {
+		name  string
+		bases []string
+		calls int
+	}{
+		{"the same", []string{a, b}, 0},
+		{"without the fallback", []string{a}, 1},
+		{"another fallback", []string{a, evil}, 1},
+		{"one more", []string{a, b, evil}, 1},
+		{"another order", []string{b, a}, 1},
+	} {
+		first, _ := run1(&team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, tt.bases...)
+		require.Equal(t, tt.calls, first.calls, tt.name)
+	}
+}
+
 // An agent written in Go says nothing of an endpoint: its version decides.
 func TestReuseOfAnAgentWithoutAnEndpoint(t *testing.T) {
 	t.Parallel()

@@ -79,11 +79,19 @@ type Member struct {
 	// counts as one of unknown clearance, up to confidential. An agent without
 	// such a method, such as an [AgentFunc], counts as one that sends its
 	// prompts nowhere.
+	//
+	// An agent with several endpoints, such as an [agent.LLM] with a fallback, lists
+	// all of them with a method Endpoints() []string. Then each is a reader, the
+	// lowest of their clearances counts, and Endpoint stands for the first one.
 	Endpoint string
 
 	// EndpointName is what plans, decisions and records call that endpoint, for a
 	// base URL that should not be shown. Empty means the base URL itself.
 	EndpointName string
+
+	// FallbackNames are the same for the endpoints that follow the first one, in
+	// the order of the agent's method Endpoints.
+	FallbackNames []string
 
 	// Version names everything beside the prompt that the answers depend on: the
 	// model, its endpoint, the parameters of a call, the program. Empty means what
@@ -281,24 +289,50 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	return found
 }
 
-// baseURL returns the base URL that the prompts of a member are sent to. It
-// returns an empty text for an agent without an endpoint.
-func (m *Member) baseURL() string {
+// baseURLs returns the base URLs that the prompts of a member are sent to: none
+// for an agent without an endpoint.
+func (m *Member) baseURLs() []string {
+	var all []string
+	switch a := m.Agent.(type) {
+	case interface{ Endpoints() []string }:
+		if all = slices.Clone(a.Endpoints()); len(all) == 0 {
+			all = []string{""}
+		}
+	case interface{ Endpoint() string }:
+		all = []string{a.Endpoint()}
+	}
 	if m.Endpoint != "" {
-		return m.Endpoint
+		all = append([]string{m.Endpoint}, all[min(1, len(all)):]...)
 	}
-	if a, ok := m.Agent.(interface{ Endpoint() string }); ok {
-		return cmp.Or(a.Endpoint(), unknownEndpoint)
+	for i := range all {
+		all[i] = cmp.Or(all[i], unknownEndpoint)
 	}
-	return ""
+	return all
 }
 
-// endpoints returns where the prompts of a member go, with their clearances.
-func (t *Team) endpoints(m *Member) []handoff.Endpoint {
-	where := m.baseURL()
-	if where == "" {
-		return nil
+// endpoints returns where the prompts of a member go, with their clearances. An
+// endpoint that is called for several models is one.
+func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
+	known := map[string]bool{}
+	for i, where := range m.baseURLs() {
+		if known[normalBase(where)] {
+			continue
+		}
+		known[normalBase(where)] = true
+		name := m.EndpointName
+		if i > 0 {
+			name = ""
+			if i <= len(m.FallbackNames) {
+				name = m.FallbackNames[i-1]
+			}
+		}
+		list = append(list, handoff.Endpoint{URL: cmp.Or(name, where), Accepts: t.acceptedBy(where)})
 	}
+	return list
+}
+
+// acceptedBy returns the clearance of an endpoint.
+func (t *Team) acceptedBy(where string) label.Classification {
 	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
 		if normalBase(base) == normalBase(where) { // of two spellings of one address the stricter counts
@@ -306,9 +340,9 @@ func (t *Team) endpoints(m *Member) []handoff.Endpoint {
 		}
 	}
 	if !named {
-		accepts = DefaultAccepts(where)
+		return DefaultAccepts(where)
 	}
-	return []handoff.Endpoint{{URL: cmp.Or(m.EndpointName, where), Accepts: accepts}}
+	return accepts
 }
 
 // endpointNames returns the names of all endpoints of the team.
@@ -319,7 +353,7 @@ func (t *Team) endpointNames() (names []string) {
 		}
 	}
 	if c := t.config.Coordinator; c != nil && c.Agent != nil {
-		for _, e := range t.endpoints(&Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName}) {
+		for _, e := range t.endpoints(c.member()) {
 			names = append(names, e.URL)
 		}
 	}
@@ -364,11 +398,16 @@ func normalBase(base string) string {
 // where nobody's prompts go.
 func (t *Team) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
+	use := func(m *Member) {
+		for _, where := range m.baseURLs() {
+			used[normalBase(where)] = true
+		}
+	}
 	for i := range t.config.Agents {
-		used[normalBase(t.config.Agents[i].baseURL())] = true
+		use(&t.config.Agents[i])
 	}
 	if c := t.config.Coordinator; c != nil && c.Agent != nil {
-		used[normalBase((&Member{Agent: c.Agent, Endpoint: c.Endpoint}).baseURL())] = true
+		use(c.member())
 	}
 	for _, base := range slices.Sorted(maps.Keys(t.config.Endpoints)) {
 		at, subject := task.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)

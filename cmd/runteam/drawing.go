@@ -84,8 +84,11 @@ func draw(p *team.Plan) *drawing {
 			}
 		}
 	}
-	leave := func(from int, to string) {
-		if to != "" {
+	leave := func(from int, to string, fallback []string) {
+		for _, to := range append([]string{to}, fallback...) {
+			if to == "" {
+				continue
+			}
 			d.edges = append(d.edges, edge{from: from, to: add("endpoint "+to, outside, cleanLine(to)), leaves: true})
 		}
 	}
@@ -97,10 +100,10 @@ func draw(p *team.Plan) *drawing {
 		}
 	}
 	for i := range p.Tasks {
-		leave(i, p.Tasks[i].LeavesTo)
+		leave(i, p.Tasks[i].LeavesTo, p.Tasks[i].Fallback)
 	}
 	if answer >= 0 {
-		leave(answer, p.Coordinator.LeavesTo)
+		leave(answer, p.Coordinator.LeavesTo, p.Coordinator.Fallback)
 	}
 	d.identify(keys)
 	return d

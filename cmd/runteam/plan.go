@@ -214,7 +214,7 @@ func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
 			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, cleanLine(t.Title))
-		fmt.Fprintf(w, "   %s%s at %s%s\n", cleanLine(t.Assignee), by, t.Label, leaves(t.LeavesTo))
+		fmt.Fprintf(w, "   %s%s at %s%s\n", cleanLine(t.Assignee), by, t.Label, leaves(t.LeavesTo, t.Fallback))
 		if len(t.Reads) == 0 {
 			fmt.Fprint(w, "   reads nothing but the task\n")
 		}
@@ -228,11 +228,20 @@ func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
 }
 
 // leaves says where a prompt goes.
-func leaves(to string) string {
+func leaves(to string, fallback []string) string {
 	if to == "" {
 		return ", stays in this process"
 	}
-	return ", leaves to " + cleanLine(to)
+	return ", leaves to " + endpoints(to, fallback)
+}
+
+// endpoints lists the endpoints of an agent.
+func endpoints(to string, fallback []string) string {
+	all := []string{cleanLine(to)}
+	for _, next := range fallback {
+		all = append(all, cleanLine(next))
+	}
+	return strings.Join(all, ", else to ")
 }
 
 func writeAgents(w io.Writer, p *team.Plan) {
@@ -240,7 +249,7 @@ func writeAgents(w io.Writer, p *team.Plan) {
 	rows := newRows(w, "")
 	rows.row("agent", "tasks", "accepts", "produces", "clearance", "model", "leaves to")
 	for _, a := range p.Agents {
-		rows.row(cleanLine(a.Name), number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(cleanLine(a.Model), "-"), cmp.Or(cleanLine(a.LeavesTo), "-"))
+		rows.row(cleanLine(a.Name), number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(cleanLine(a.Model), "-"), cmp.Or(endpoints(a.LeavesTo, a.Fallback), "-"))
 	}
 	rows.flush()
 }
@@ -285,7 +294,7 @@ func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
 // writeCoordinator writes who plans and answers the goal, as a reader.
 func writeCoordinator(w io.Writer, p *team.Plan) {
 	if c := p.Coordinator; c != nil {
-		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(cleanLine(c.Model), "-"), leaves(c.LeavesTo))
+		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(cleanLine(c.Model), "-"), leaves(c.LeavesTo, c.Fallback))
 	}
 }
 
