@@ -145,7 +145,7 @@ func TestRecordingKeepsToolCalls(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		got, _, err := call(t, again, "x", stream)
 		require.NoError(t, err)
-		got.Model = "any-name" // the body of a recording names none
+		got.Model, got.Endpoint = "any-name", "" // a recording names neither
 		require.Equal(t, want, got)
 	}
 }
