@@ -50,6 +50,9 @@ type Reply struct {
 	Usage llm.Usage             // tokens of all its calls; also set beside an error
 	Turns int                   // model calls that answered
 
+	Call     llm.CallInfo // which call gave the answer; of several the last
+	Warnings []string     // of its calls, as in an [llm.Response]
+
 	// Truncated says that a limit on tokens ended the answer. An [LLM] sets it beside
 	// an error that wraps [ErrTruncated]; a team accepts the answer nevertheless if
 	// the task asks for that.
@@ -235,6 +238,7 @@ func (c *conversation) turn(ctx context.Context) error {
 		return err
 	}
 	c.reply.Turns++
+	c.reply.Call, c.reply.Warnings = res.Info(), append(c.reply.Warnings, res.Warnings...)
 	if len(res.ToolCalls) > 0 {
 		return fmt.Errorf("%w: %s", ErrToolCall, llm.OneLine(res.ToolCalls[0].Name))
 	}

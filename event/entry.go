@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -120,6 +121,10 @@ type Exchange struct {
 
 	SavedInput  int `json:"savedInputTokens,omitempty"` // what the answer had taken when it was made, if that was in another run
 	SavedOutput int `json:"savedOutputTokens,omitempty"`
+
+	Call      llm.CallInfo  `json:"call,omitzero"`       // of the last model call that answered, as the caller may see it
+	Corrected *llm.CallInfo `json:"corrected,omitempty"` // of the call that corrected the answer; nil if none did
+	Warnings  []string      `json:"warnings,omitempty"`  // of its model calls, as the caller may see them
 
 	Result *envelope.Record `json:"-"`               // nil if it failed
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -94,6 +95,8 @@ type Event struct {
 	Handoff  *Handoff        `json:"handoff,omitempty"`       // Handed
 
 	Truncated bool `json:"truncated,omitempty"` // AgentComplete, TaskComplete: a limit on tokens ended the answer, and the task accepted it
+
+	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if no model reports one
 }
 
 // Planned is a task of a plan.

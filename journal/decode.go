@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -207,6 +208,10 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 	if s.Sizes != nil {
 		s.Sizes.set(e)
 	}
+	if s.Call != (llm.CallInfo{}) {
+		e.Call, e.Corrected = s.Call, s.Corrected
+	}
+	e.Warnings = s.Warnings
 	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {
 		if x.Result.words = s.words; len(s.Tags) > 0 {
 			x.Result.Tags = s.Tags

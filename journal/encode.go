@@ -126,6 +126,7 @@ func (e *encoder) event(ev event.Event) event.Event {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
+	ev.Call = nil // the line of the exchange has it
 	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {
 		ev.Message = withheld
 	}
@@ -190,6 +191,11 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 		return out, nil
 	}
 	out.Shown, out.Error = nil, ""
+	s.Call, s.Corrected, s.Warnings = x.Call, x.Corrected, x.Warnings
+	out.Call, out.Warnings = x.Call.Outline(), nil
+	if x.Corrected != nil {
+		out.Corrected = new(x.Corrected.Outline())
+	}
 	if out.Result != nil { // a tag may say which member a result has
 		s.Tags, out.Result.Tags = out.Result.Tags, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 )
 
 // The kinds of lines that only a journal has.
@@ -95,6 +96,10 @@ type secrets struct {
 	Error string             `json:"error,omitempty"`
 	Tags  []string           `json:"tags,omitempty"`
 	Sizes *sizes             `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
+
+	Call      llm.CallInfo  `json:"call,omitzero"`
+	Corrected *llm.CallInfo `json:"corrected,omitempty"`
+	Warnings  []string      `json:"warnings,omitempty"`
 }
 
 // sizes are the token counts and byte counts of an exchange.

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/journal/journaltest"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 )
 
 // Whoever has the file and not the key does not learn the length of a secret: two
@@ -64,6 +65,9 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 	for i := range want {
 		if a := want[i].Asked; a != nil {
 			a.Bytes = label.SizeClass(a.Bytes)
+		}
+		if x := want[i].Exchange; x != nil { // later versions keep these too
+			x.Call, x.Corrected, x.Warnings = llm.CallInfo{}, nil, nil
 		}
 	}
 	check := func(o journal.Options) {

@@ -247,7 +247,7 @@ func (r *run) record(s *step) {
 		r.ledger.note(s.entry())
 	}
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.usage(), Attempts: 1, Rounded: s.rounds()}, Receipt: s.receipt}
-	out.Repeated = s.repeated
+	out.Repeated, out.Call = s.repeated, orZero(s.answeredBy())
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled
 		out.before = true
@@ -263,6 +263,7 @@ func (r *run) record(s *step) {
 		r.context = r.context.Add(s.measured())
 	}
 	r.count(&s.exchange)
+	r.warnOfModels(&s.exchange)
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.

@@ -62,7 +62,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *event.Exchange) (taken bo
 		return false, nil
 	}
 	a.repeated = a.run.repeats()
-	a.reply = agent.Reply{Text: reply.Text} // its tokens were counted when it was given
+	a.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings} // its tokens were counted when it was given
 	return true, a.corrected(ctx, draft, e.Error)
 }
 
@@ -99,7 +99,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if c.tells() {
 		a.run.ledger.note(c.entry())
 	}
-	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds()})
+	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds(), c.modelWarnings()})
 	a.later = len(c.spent) + 1
 	a.worked = c.worked
 	a.broke, a.gone = a.broke || c.broke, a.gone || c.gone
@@ -109,9 +109,9 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if c.err != nil {
 		return c.err
 	}
-	usage, turns := a.reply.Usage, a.reply.Turns
-	a.reply = c.reply
-	a.reply.Usage, a.reply.Turns = usage, turns // those of the correction are its own
+	own := a.reply
+	a.reply, a.correctedBy = c.reply, c.reply.Call
+	a.reply.Usage, a.reply.Turns, a.reply.Call, a.reply.Warnings = own.Usage, own.Turns, own.Call, own.Warnings // those of the correction are its own
 	return a.close(ctx, time.Now())
 }
 

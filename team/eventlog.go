@@ -19,8 +19,8 @@ func (r *run) subscribers() []func(event.Event) {
 }
 
 // logEvent logs calls of agents, retries and gate decisions. Events are in the
-// caller's form already. Their messages may quote what agents and endpoints
-// wrote, so the log has the codes instead.
+// caller's form already. The message of an error may quote what agents and endpoints
+// wrote, so the log has the code instead.
 func (t *Team) logEvent(e event.Event) {
 	about := []slog.Attr{slog.String("task", cmp.Or(e.Title, string(e.Task))), slog.String("agent", e.Agent), slog.Int("attempt", e.Attempt)}
 	log := func(message string, attrs ...slog.Attr) {
@@ -31,11 +31,15 @@ func (t *Team) logEvent(e event.Event) {
 	case event.AgentStart:
 		log("agent called", model, slog.Int("bytes", e.Bytes))
 	case event.AgentComplete:
-		log("agent finished", model, slog.Duration("duration", e.Duration), slog.Int("input_tokens", e.Input), slog.Int("output_tokens", e.Output),
+		call := orZero(e.Call)
+		log("agent finished", model, slog.String("answered_by", call.Model), slog.String("endpoint", call.Endpoint), slog.String("request_id", call.RequestID),
+			slog.String("finish_reason", call.FinishReason), slog.Duration("duration", e.Duration), slog.Int("input_tokens", e.Input), slog.Int("output_tokens", e.Output),
 			slog.Bool("rounded", e.Rounded), slog.Int("bytes", e.Bytes), slog.String("status", string(e.Status)), slog.String("code", e.Code))
 	case event.Warning:
 		if e.Task != "" {
 			log("model call retried", model, slog.String("code", e.Code), slog.Duration("wait", e.Wait))
+		} else {
+			t.log.LogAttrs(context.Background(), slog.LevelDebug, "warning", slog.String("message", e.Message))
 		}
 	case event.TaskRetry:
 		log("task retried", slog.String("code", e.Code), slog.Duration("wait", e.Wait))

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -55,7 +56,10 @@ type exchange struct {
 	sent     int           // bytes of the prompt that the agent was given, as the caller may see it
 	existed  int           // bytes of all inputs and results that there were when it was dispatched, likewise
 	reply    agent.Reply
-	outbox   *Outbox // nil if the agent may send no messages, or was not called
+
+	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
+
+	outbox *Outbox // nil if the agent may send no messages, or was not called
 
 	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
 	forbidden bool          // it must not; set before permit is closed
@@ -399,6 +403,9 @@ func (x *exchange) report() {
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
 		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Rounded: x.rounds(), Bytes: bytes}
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
+	if call := x.callInfo(x.reply.Call); call != (llm.CallInfo{}) {
+		ev.Call = &call
+	}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

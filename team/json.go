@@ -171,6 +171,7 @@ type wireTask struct {
 	Result      string               `json:"result,omitempty"`
 	Structured  json.RawMessage      `json:"structured,omitempty"`
 	Truncated   bool                 `json:"truncated,omitempty"`
+	Call        llm.CallInfo         `json:"call,omitzero"`
 	Error       *TaskError           `json:"error,omitempty"`
 }
 
@@ -190,13 +191,14 @@ type wireMetrics struct {
 // wireStep is a step of the coordinator.
 type wireStep struct {
 	Step    StepKind     `json:"step"`
+	Call    llm.CallInfo `json:"call,omitzero"`
 	Metrics *wireMetrics `json:"metrics,omitempty"`
 	Reused  *wireReuse   `json:"reused,omitempty"`
 	Error   *TaskError   `json:"error,omitempty"`
 }
 
 func (s *Step) wire() wireStep {
-	return wireStep{Step: s.Kind, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error}
+	return wireStep{Step: s.Kind, Call: s.Call, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error}
 }
 
 // wire returns nil for work that never began.
@@ -213,7 +215,7 @@ func (m *Metrics) wire() *wireMetrics {
 func (t *TaskResult) wire() wireTask {
 	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Error: t.Error, Metrics: t.Metrics.wire(),
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Error: t.Error, Metrics: t.Metrics.wire(),
 	}
 }
 

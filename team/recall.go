@@ -47,6 +47,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 		x.repeated = r.repeats()
 		if !e.Completed() {
 			x.recalled, x.own = e, r.past.own
+			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
 			return true, &repeatedError{e.Code, e.Error}
 		}
 		if taken, err := x.reissue(ctx, e, r.past.own); taken || err != nil {
@@ -114,7 +115,8 @@ func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (ta
 	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
 	}
-	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated}, e, own
+	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
+	x.correctedBy = orZero(e.Corrected)
 	return true, x.accept(ctx, made, now)
 }
 
@@ -208,6 +210,10 @@ func (x *exchange) call() *event.Exchange {
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
 		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
 		Input: told.InputTokens, Output: told.OutputTokens, Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
+	}
+	e.Call, e.Warnings = x.callInfo(x.reply.Call), x.modelWarnings()
+	if by := x.callInfo(x.correctedBy); by != (llm.CallInfo{}) {
+		e.Corrected = &by
 	}
 	if e.Session == "" {
 		e.Session = x.session() // it was refused before there was a contract

@@ -94,6 +94,7 @@ type TaskResult struct {
 	Structured  string               // canonical JSON, gated for the caller; empty without a schema
 	Truncated   bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error       *TaskError           // nil unless the task failed
+	Call        llm.CallInfo         // the last model call that answered; zero if none reports itself
 	Metrics     Metrics
 	Reused      string             // the run that the result was taken from; empty for one that this run made
 	Saved       llm.Usage          // what it had taken there
@@ -109,7 +110,8 @@ type TaskResult struct {
 // A Step is one prompt to the coordinator and what came of it.
 type Step struct {
 	Kind    StepKind
-	Error   *TaskError // nil if the coordinator answered
+	Error   *TaskError   // nil if the coordinator answered
+	Call    llm.CallInfo // as of a TaskResult
 	Metrics Metrics
 	Reused  string    // as of a TaskResult
 	Saved   llm.Usage // as of a TaskResult

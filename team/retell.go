@@ -20,6 +20,8 @@ type retelling struct {
 	sent    int             // bytes, as the caller may see them; zero if its agent was not called
 	rulings []handoff.Decision
 	rounded bool // the usage is not exact
+
+	warnings []string // of its model calls, as the caller may see them
 }
 
 // A wish is an offer that must be retold, and what the gate ruled about it.
@@ -93,7 +95,7 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	if s.tells() {
 		x.run.ledger.note(s.entry())
 	}
-	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds()})
+	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds(), s.modelWarnings()})
 	x.worked += s.worked
 	x.broke, x.gone = x.broke || s.broke, x.gone || s.gone
 	return s

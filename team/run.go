@@ -140,9 +140,10 @@ type run struct {
 	agentGo     bool // an agent answered without a model call
 	overdrawn   bool // the budget had not enough left for a call
 	warnings    []string
-	truncations int     // pieces of context that a limit cut
-	context     Context // what was sent, for the receipt at the end
-	made        int     // bytes of all results so far
+	warned      map[string]bool // the warnings of model calls among them
+	truncations int             // pieces of context that a limit cut
+	context     Context         // what was sent, for the receipt at the end
+	made        int             // bytes of all results so far
 }
 
 func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {

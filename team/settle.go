@@ -29,10 +29,12 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
+	call := a.answeredBy()
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
+	t.Call = orZero(call)
 	if r.bus.live() { // before the queue tells of what becomes ready by it
 		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom()})
+			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call})
 	}
 	r.made += r.sizeOf(a.envelope)
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
@@ -54,6 +56,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	t.Reused, t.Saved = a.saved()
 	t.Repeated = a.repeated
 	r.count(&a.exchange)
+	r.warnOfModels(&a.exchange)
 	r.overdrawn = r.overdrawn || a.broke
 	if a.own || r.past.again() { // it was counted when it was made
 		t.Metrics.Attempts--
@@ -112,7 +115,7 @@ func (r *run) tries(i int) int {
 // fail ends a task, and through the queue's cascade what depends on it.
 func (r *run) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
-	r.faults[a.index] = a.fault
+	r.faults[a.index], t.Call = a.fault, orZero(a.answeredBy())
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	r.returnMail(a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}

@@ -93,6 +93,7 @@ type shownTask struct {
 	Result      string                `json:"result,omitempty"`
 	Structured  json.RawMessage       `json:"structured,omitempty"`
 	Truncated   bool                  `json:"truncated,omitempty"`
+	Call        llm.CallInfo          `json:"call,omitzero"` // of the answer
 	Error       *shownError           `json:"error,omitempty"`
 	Exchanges   []shownExchange       `json:"exchanges,omitempty"` // of one task that was asked for
 
@@ -127,6 +128,8 @@ type shownExchange struct {
 	Turns    int            `json:"turns,omitempty"`
 	Context  *event.Context `json:"context,omitempty"`
 	Reused   string         `json:"reused,omitempty"`
+	Call     llm.CallInfo   `json:"call,omitzero"`
+	Warnings []string       `json:"warnings,omitempty"`
 	Error    *shownError    `json:"error,omitempty"`
 }
 
@@ -195,11 +198,15 @@ func (k *storedRun) short(s *storedTask) shownTask {
 		r := k.read(x)
 		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), &r.label
 		t.Truncated = x.Result != nil && x.Result.Truncated
+		t.Call = calledLast(x)
 		if x.From != "" {
 			t.Reused = &shownReuse{x.From, savedBy(x)}
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &shownError{s.ended.Code, k.because(s), s.ended.Root}
+		if n := len(s.exchanges); n > 0 {
+			t.Call = calledLast(s.exchanges[n-1])
+		}
 		if s.step {
 			last := s.exchanges[len(s.exchanges)-1]
 			t.Error = &shownError{Code: last.Code, Message: last.Error}
@@ -231,7 +238,7 @@ func (k *storedRun) task(id task.ID) *shownTask {
 	for _, x := range s.exchanges {
 		e := shownExchange{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
-			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Estimate: x.Rounded, Turns: x.Turns, Reused: x.From,
+			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings,
 		}
 		if x.Part == "" {
 			e.Context = &x.Context
@@ -259,4 +266,12 @@ func stateOf(x *event.Exchange) string {
 		return "reused"
 	}
 	return string(task.Completed)
+}
+
+// calledLast is the last model call that answered in an exchange.
+func calledLast(x *event.Exchange) llm.CallInfo {
+	if x.Corrected != nil {
+		return *x.Corrected
+	}
+	return x.Call
 }

@@ -233,7 +233,26 @@ func (e *shownExchange) write(w io.Writer) {
 		fmt.Fprintf(w, " · from run %s", cleanLine(e.Reused))
 	}
 	fmt.Fprintln(w)
+	if call := e.callText(); call != "" {
+		fmt.Fprintf(w, "         %s\n", call)
+	}
+	for _, warning := range e.Warnings {
+		fmt.Fprintf(w, "         warning: %s\n", cleanLine(warning))
+	}
 	if e.Error != nil {
 		fmt.Fprintf(w, "         %s: %s\n", cleanLine(e.Error.Code), indented(e.Error.Message))
 	}
+}
+
+// callText says which call gave the answer, in one line; empty if that is not known.
+func (e *shownExchange) callText() string {
+	var parts []string
+	for _, p := range []struct{ name, word string }{
+		{"answered by", e.Call.Model}, {"at", e.Call.Endpoint}, {"request", e.Call.RequestID}, {"finish reason", e.Call.FinishReason},
+	} {
+		if p.word != "" {
+			parts = append(parts, p.name+" "+cleanLine(p.word))
+		}
+	}
+	return strings.Join(parts, " · ")
 }

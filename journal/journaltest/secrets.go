@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/trace"
@@ -40,9 +41,12 @@ func Secrets(run string) []event.Entry {
 	asks := t.Ask(done, label.Secret)
 	answer := t.Answer(done, "It says "+Canary, Key(0))
 	answer.Shown = &event.ShownResult{Text: "shown " + Canary}
+	answer.Call = llm.CallInfo{Model: Canary, Endpoint: "http://localhost:1/v1", RequestID: Canary, FinishReason: "stop"}
+	answer.Corrected, answer.Warnings = &llm.CallInfo{FinishReason: Canary}, []string{"look at " + Canary}
 	asksAgain := t.Ask(failed, label.Secret)
 	failure := t.Answer(failed, "", Key(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+Canary
+	failure.Call = llm.CallInfo{RequestID: Canary}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
 	step := *done

@@ -1,0 +1,99 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/redact"
+)
+
+// callInfo returns which model call gave the reply, as the caller may see it.
+func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
+	if of == (llm.CallInfo{}) {
+		return of
+	}
+	if of = of.Clean(); x.hidden || x.hidesReply() {
+		of = of.Outline()
+	}
+	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
+		*word = masked(*word)
+	}
+	return of
+}
+
+// masked returns a word of an endpoint without the secrets in it. A word that cannot
+// be checked is left out.
+func masked(word string) string {
+	clean, _, err := redact.Secrets().Text(word)
+	if err != nil {
+		return ""
+	}
+	return clean
+}
+
+// answeredBy returns which model call gave the answer of the exchange, as the caller
+// may see it: the one that corrected it, if one did. It is nil if no model reports
+// its calls.
+func (x *exchange) answeredBy() *llm.CallInfo {
+	of := x.callInfo(x.correctedBy)
+	if of == (llm.CallInfo{}) {
+		of = x.callInfo(x.reply.Call)
+	}
+	if of == (llm.CallInfo{}) {
+		return nil
+	}
+	return &of
+}
+
+// orZero returns what p points to, or the zero value.
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// maxWarnings is how many different warnings of its model calls a run lists.
+const maxWarnings = 20
+
+// modelWarnings returns the warnings of the exchange's own model calls, as the
+// caller may see them. A model's warnings quote neither prompt nor reply, but it
+// could have chosen them after reading both.
+func (x *exchange) modelWarnings() []string {
+	if len(x.reply.Warnings) == 0 {
+		return nil
+	}
+	if x.hidden || x.hidesReply() {
+		return []string{"a model call has a warning that is above the clearance of the caller"}
+	}
+	var out []string
+	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
+		if w = masked(llm.OneLine(w)); w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// warnOfModels adds the warnings of the model calls of an exchange to those of the
+// run, each once for an agent.
+func (r *run) warnOfModels(x *exchange) {
+	all := x.modelWarnings()
+	for i := range x.spent {
+		all = append(all, x.spent[i].warnings...)
+	}
+	for _, w := range all {
+		text := fmt.Sprintf("agent %q: %s", x.caps.Agent, strings.TrimSpace(w))
+		if r.warned[text] || len(r.warned) > maxWarnings {
+			continue
+		}
+		if r.warned == nil {
+			r.warned = map[string]bool{}
+		}
+		if r.warned[text] = true; len(r.warned) > maxWarnings {
+			text = "more warnings of model calls are not listed here; the log has them at level debug"
+		}
+		r.warn(text)
+	}
+}
