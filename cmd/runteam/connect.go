@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
@@ -83,7 +84,14 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 func concealing(m llm.Model, c spec.Connection) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
-		res.Model = c.Conceal(res.Model)
+		if written := c.URLAsWritten(); res.Endpoint != "" && written != c.BaseURL {
+			res.Endpoint = written
+		}
+		res.Model, res.RequestID, res.FinishReason = c.Conceal(res.Model), c.Conceal(res.RequestID), c.Conceal(res.FinishReason)
+		res.Warnings = slices.Clone(res.Warnings)
+		for i := range res.Warnings {
+			res.Warnings[i] = c.Conceal(res.Warnings[i])
+		}
 		return res, concealed(c, err)
 	})
 }
