@@ -260,7 +260,7 @@ func TestLogLevelDebug(t *testing.T) {
 	got := call{dir: relayFolder(t), args: strings.Fields("run --log-level debug --progress none"), env: tell(t).env()}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	for _, want := range []string{
-		`DBG agent called task=First agent=solo attempt=1 model=test-model`, `DBG agent finished task=First agent=solo attempt=1 model=test-model duration=`,
+		`DBG agent called task=First agent=solo attempt=1 model=test-model`, `DBG agent finished task=First agent=solo attempt=1 model=test-model answered_by=test-model endpoint=http:`, `request_id=x finish_reason=stop duration=`,
 		`input_tokens=7 output_tokens=3`, `DBG gate decision task=Second agent=solo attempt=1 from=solo to=solo source="dependency `,
 	} {
 		require.Contains(t, got.stderr, want)
