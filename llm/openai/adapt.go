@@ -13,19 +13,21 @@ import (
 // form, because the endpoint refused that. The zero value changes nothing. A change
 // is never taken back.
 type changes struct {
-	noUsage bool // stream_options is left out
+	noUsage bool         // stream_options is left out
+	forms   refusedForms // which forms of response_format are not sent
 }
 
 // An adaptation recognizes that an endpoint refused one part of a request, and
 // changes the requests that follow.
 type adaptation struct {
-	refused func(c *call) bool    // whether c sent the part and c.refusal is about it
-	change  func(change *changes) // leaves the part out, or writes it in the next form
+	refused func(c *call) bool           // whether c sent the part and c.refusal is about it
+	change  func(c *call, next *changes) // leaves the part out, or writes it in the next form
 }
 
 // adaptations are tried in order; the first that applies counts.
 var adaptations = [...]adaptation{
-	{refused: (*call).refusedUsage, change: func(c *changes) { c.noUsage = true }},
+	{refused: (*call).refusedUsage, change: func(_ *call, next *changes) { next.noUsage = true }},
+	{refused: (*call).refusedFormat, change: (*call).weaken},
 }
 
 // maxAdaptations bounds the requests of one call. It exceeds the number of changes
@@ -46,16 +48,25 @@ func (m *Model) adapted(ctx context.Context, req llm.Request, emit func(llm.Delt
 		res, err := c.attempt(ctx, emit)
 		if c.refusal == nil {
 			if n > 1 && c.reply != nil {
+				changes.forms.thisCall = strictForm
 				m.changes.CompareAndSwap(known, &changes) // if another call was first, a later call learns the rest
 			}
 			return res, err
 		}
-		i := slices.IndexFunc(adaptations[:], func(a adaptation) bool { return a.refused(c) })
+		i := c.adaptation()
 		if i < 0 || n == maxAdaptations || ctx.Err() != nil {
-			return res, err
+			return res, c.withHint(err)
 		}
-		adaptations[i].change(&changes)
+		adaptations[i].change(c, &changes)
 	}
+}
+
+// adaptation returns the index of the adaptation that applies, or -1.
+func (c *call) adaptation() int {
+	if c.refusal == nil {
+		return -1
+	}
+	return slices.IndexFunc(adaptations[:], func(a adaptation) bool { return a.refused(c) })
 }
 
 // warn adds a warning to the response: what was left out of the request or written
@@ -65,16 +76,22 @@ func (c *call) warn(warning string) { c.warnings = append(c.warnings, warning) }
 // A refusal is an error with which an endpoint may say that it does not accept a
 // part of a request.
 type refusal struct {
-	text  string // the message, the setting in question and the codes, in lower case; bounded
-	param string // the setting in question, if the endpoint names it
+	text     string // the message, the setting in question and the codes, in lower case; bounded
+	param    string // the setting in question, if the endpoint names it
+	noReason bool   // the endpoint says only that the request is bad
 }
 
-// refusalOf returns the refusal that an error may be, or nil if its status excludes that.
-func refusalOf(status int, said *errorBody) *refusal {
+// refusalOf returns the refusal that an error may be, or nil if its kind or status excludes that.
+func refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
+	switch kind {
+	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong:
+		return nil
+	}
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:
 		text := strings.Join(append([]string{said.message, said.param}, said.codes...), "\n")
-		return &refusal{text: lower(text), param: said.param}
+		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason.MatchString(lower(said.message))}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ import (
 func (c *call) refused(ctx context.Context, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
 	said := parseErrorBody(body)
-	c.refusal = refusalOf(res.StatusCode, &said)
 	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
+	c.refusal = refusalOf(e.Kind, res.StatusCode, &said)
 	e.Status = res.StatusCode
 	now := time.Now()
 	e.RetryAfter = cmp.Or(retryAfter(res.Header, now), said.wait(now))
@@ -38,7 +38,7 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 		e.Message = "it redirects to " + c.sanitize(redactURL(res.Header.Get("Location")))
 	case e.Kind == llm.Unauthorized && c.model.key.IsZero() && c.model.headers.Get("Authorization") == "":
 		e.Message = strings.TrimSuffix("no key was sent: "+e.Message, ": ")
-	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
+	case (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && c.adaptation() < 0:
 		c.lookInto(ctx, e)
 	}
 	return e
@@ -53,7 +53,7 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 		kind = k
 	}
 	if !c.emitted {
-		c.refusal = refusalOf(cmp.Or(said.status, http.StatusBadRequest), said)
+		c.refusal = refusalOf(kind, cmp.Or(said.status, http.StatusBadRequest), said)
 	}
 	message := "an error under status 200"
 	if m := c.sanitize(said.message); m != "" {
@@ -337,6 +337,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 			return llm.NoCredit
 		case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error": // the third is llama.cpp's
 			return llm.PromptTooLong
+		case invalidJSON:
+			return llm.BadResponse
 		case "invalid_api_key":
 			return llm.Unauthorized
 		case "rate_limit_exceeded":

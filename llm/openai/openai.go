@@ -42,6 +42,9 @@ type Config struct {
 	// for every other endpoint, many of which do not know the second. The name
 	// of the model plays no part: a local model may be called anything.
 	MaxTokensKey string
+
+	// StructuredOutput says how a request with a Format asks for JSON; empty means AutoOutput.
+	StructuredOutput StructuredOutput
 }
 
 // Model is one model behind one endpoint. It implements [llm.Model] and is
@@ -56,6 +59,7 @@ type Model struct {
 	timeout   time.Duration
 	maxReply  int
 	maxTokens string
+	output    StructuredOutput
 	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil as long as they do not
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
@@ -93,7 +97,10 @@ func New(cfg Config) (*Model, error) {
 	}
 	m := &Model{
 		name: cfg.Model, base: base.String(), key: cfg.APIKey, headers: headers,
-		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey,
+		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
+	}
+	if err := m.output.check(); err != nil {
+		return nil, err
 	}
 	if cfg.Timeout > 0 {
 		m.timeout = cfg.Timeout

@@ -31,6 +31,7 @@ type call struct {
 	streamed bool     // a stream was asked for
 	changes  changes  // how the request differs from the usual form
 	warnings []string // what was left out of the request or written otherwise
+	format   format   // how the request asks for JSON
 	refusal  *refusal // why the endpoint may not accept the request; nil if it does
 	emitted  bool     // a part of the reply was emitted
 	reply    *http.Response
@@ -82,6 +83,9 @@ func (c *call) patch(r *http.Request) error {
 	}
 	if c.req.TopP != nil {
 		set("top_p", *c.req.TopP)
+	}
+	if format := c.responseFormat(); format != nil {
+		set("response_format", format)
 	}
 	if err != nil {
 		return c.model.fault(llm.BadRequest, "the request cannot be written as JSON: is a setting not a number?")

@@ -1,0 +1,205 @@
+package openai
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// StructuredOutput says how a model is asked for a reply in JSON if a request has a
+// [llm.Format]. The prompt has to ask for JSON in any case, and the caller validates
+// the reply.
+type StructuredOutput string
+
+// The ways to ask. The zero value counts as AutoOutput.
+const (
+	// AutoOutput sends the schema as a response_format of the type json_schema, in
+	// strict mode if the schema is within what that allows. Where the endpoint refuses
+	// a form, the next weaker one is sent: json_schema without strict mode,
+	// json_object, none.
+	AutoOutput   StructuredOutput = "auto"
+	SchemaOutput StructuredOutput = "schema" // json_schema, with or without strict mode; a refusal is an error
+	ObjectOutput StructuredOutput = "object" // json_object if the schema requires an object; a refusal is an error
+	PromptOutput StructuredOutput = "prompt" // no response_format
+)
+
+// check returns an error for a word that is none of the ways.
+func (s StructuredOutput) check() error {
+	switch s {
+	case "", AutoOutput, SchemaOutput, ObjectOutput, PromptOutput:
+		return nil
+	}
+	return fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", llm.OneLine(string(s)))
+}
+
+// A form is one of the forms of a response_format, the strongest first.
+type form int
+
+const (
+	strictForm form = iota // json_schema, strict
+	schemaForm             // json_schema
+	objectForm             // json_object
+	noForm                 // no response_format
+)
+
+// A digest identifies a schema.
+type digest [sha256.Size]byte
+
+// A format is how one request asks for JSON.
+type format struct {
+	form   form
+	best   form // the form that is sent as long as the endpoint refuses none
+	last   form // the weakest form that may be sent
+	schema digest
+}
+
+// formatOf decides how the request asks for JSON.
+func (c *call) formatOf() format {
+	if c.req.Format == nil || c.model.output == PromptOutput {
+		return format{form: noForm, best: noForm, last: noForm}
+	}
+	schema := c.req.Format.Schema
+	strict, isObject := strictSchema(schema)
+	allowed := [...]bool{strict, true, isObject, true} // json_object would make every answer an object
+	switch c.model.output {
+	case SchemaOutput:
+		allowed = [...]bool{strict, true, false, false}
+	case ObjectOutput:
+		allowed = [...]bool{false, false, isObject, !isObject}
+	}
+	f := format{schema: sha256.Sum256(schema), best: noForm, form: noForm}
+	for i := noForm; i >= strictForm; i-- {
+		if !allowed[i] {
+			continue
+		}
+		f.best, f.last = i, max(f.last, i)
+		if !c.changes.forms.refuses(i, f.schema) {
+			f.form = i
+		}
+	}
+	f.form = min(f.form, f.last)
+	return f
+}
+
+// refusedForms say which forms an endpoint refused.
+type refusedForms struct {
+	always   [noForm]bool    // of every schema
+	schemas  map[digest]form // of one schema: this form and the stronger ones; never changed in place
+	thisCall form            // of this call: the forms before this one
+}
+
+// refuses reports whether a form of a schema need not be sent.
+func (r *refusedForms) refuses(f form, schema digest) bool {
+	last, ofSchema := r.schemas[schema]
+	return f < noForm && (r.always[f] || f < r.thisCall || ofSchema && f <= last)
+}
+
+// add returns a copy of the refusals of schemas with one more. It forgets all
+// others if there are too many.
+func (r *refusedForms) add(schema digest, f form) map[digest]form {
+	schemas := map[digest]form{}
+	if len(r.schemas) < maxRefusedSchemas {
+		maps.Copy(schemas, r.schemas)
+	}
+	schemas[schema] = f
+	return schemas
+}
+
+// maxRefusedSchemas bounds how many schemas a model remembers.
+const maxRefusedSchemas = 1000
+
+// A responseFormat is the response_format of a request
+// (platform.openai.com/docs/api-reference/chat/create).
+type responseFormat struct {
+	Type   string      `json:"type"`
+	Schema *jsonSchema `json:"json_schema,omitempty"`
+}
+
+// A jsonSchema is the schema of a responseFormat.
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// responseFormat returns what is sent, or nil, and warns if it is weaker than usual.
+func (c *call) responseFormat() *responseFormat {
+	c.format = c.formatOf()
+	weaker := c.format.form > c.format.best
+	switch f := c.format.form; f {
+	case strictForm, schemaForm:
+		if weaker {
+			c.warn("response_format: the endpoint refused the strict mode of json_schema, which was sent without it")
+		}
+		return &responseFormat{"json_schema", &jsonSchema{cmp.Or(c.req.Format.Name, "answer"), f == strictForm, c.req.Format.Schema}}
+	case objectForm:
+		if weaker {
+			c.warn("response_format: the endpoint refused json_schema; json_object was sent, which does not hold the answer to the schema")
+		}
+		return &responseFormat{"json_object", nil}
+	}
+	if weaker {
+		c.warn("response_format: the endpoint refused it; only the prompt asked for JSON")
+	}
+	return nil
+}
+
+// The words with which endpoints refuse a response_format, in lower case: those of
+// OpenAI, Azure, Groq, Mistral and DeepSeek (response_format, json_schema), Anthropic
+// (output_config), Gemini (response_schema), OpenRouter (requested parameters), vLLM
+// and SGLang (guided decoding, structured outputs, grammar), llama.cpp (json schema,
+// grammar), Ollama (format) and LM Studio (response_format.type).
+var (
+	aboutFormat = regexp.MustCompile(`response[_ ]?format|response_?(json_?)?schema|json[_ ](schema|object|mode|output)|structured[_ -]?outputs?\b|output_(config|format)|` +
+		`guided[_ ](json|decoding|grammar)|\bgrammar\b|\binvalid schema|\bschema (is|contains|produces|conversion)|\binvalid format|requested parameters|` + invalidJSON)
+
+	// aboutSchema matches the refusal of a schema: another schema may be accepted.
+	aboutSchema = regexp.MustCompile(`\b(invalid|specified) (json )?schema|\bschema (is|contains|produces|must|conversion|has|uses)|grammar|response_?(json_?)?schema|json_schema[./][a-z]|output_config|\binvalid format`)
+
+	// noReason matches the whole message of a refusal without a reason. Gemini says
+	// "Request contains an invalid argument" of a schema that it cannot use.
+	noReason = regexp.MustCompile(`^((request contains an )?invalid (argument|request)|bad request|provider returned error)?\.?$`)
+)
+
+// invalidJSON is the code with which Groq says that the model did not write what
+// the response_format demands (console.groq.com/docs/structured-outputs).
+const invalidJSON = "json_validate_failed"
+
+// refusedFormat reports whether the endpoint refused the response_format and a
+// weaker form is left.
+func (c *call) refusedFormat() bool { return c.format.form < c.format.last && c.isFormatRefusal() }
+
+// isFormatRefusal reports whether the endpoint refused the response_format that was sent.
+func (c *call) isFormatRefusal() bool {
+	return c.refusal != nil && c.format.form < noForm && (c.refusal.noReason || aboutFormat.MatchString(c.refusal.text))
+}
+
+// weaken leaves out the form that was refused: for all schemas, or only for the one
+// that the endpoint names as the reason. A model that failed to write JSON of that
+// form is not held to it in this call.
+func (c *call) weaken(next *changes) {
+	switch f := c.format.form; {
+	case strings.Contains(c.refusal.text, invalidJSON):
+		next.forms.thisCall = f + 1
+	case c.refusal.noReason, aboutSchema.MatchString(c.refusal.text):
+		next.forms.schemas = next.forms.add(c.format.schema, f)
+	default:
+		next.forms.always[f] = true
+	}
+}
+
+// withHint adds to the error of a refused response_format what to set.
+func (c *call) withHint(err error) error {
+	e, ok := err.(*llm.Error)
+	if !ok || !c.isFormatRefusal() || c.format.last == noForm {
+		return err
+	}
+	e.Message += fmt.Sprintf("; structuredOutput is %s: set it to auto or prompt", c.model.output)
+	return e
+}
