@@ -13,8 +13,11 @@ import (
 // form, because the endpoint refused that. The zero value changes nothing. A change
 // is never taken back.
 type changes struct {
-	noUsage bool         // stream_options is left out
-	forms   refusedForms // which forms of response_format are not sent
+	noUsage     bool                // stream_options is left out
+	forms       refusedForms        // which forms of response_format are not sent
+	otherTokens bool                // the limit on the reply is sent under its other name
+	role        string              // how the system prompt is sent; empty means as configured
+	leftOut     [len(settings)]bool // which of the settings are
 }
 
 // An adaptation recognizes that an endpoint refused one part of a request, and
@@ -25,10 +28,13 @@ type adaptation struct {
 }
 
 // adaptations are tried in order; the first that applies counts.
-var adaptations = [...]adaptation{
+var adaptations = append([]adaptation{
 	{refused: (*call).refusedUsage, change: func(_ *call, next *changes) { next.noUsage = true }},
 	{refused: (*call).refusedFormat, change: (*call).weaken},
-}
+	{refused: (*call).refusedTokensKey, change: func(_ *call, next *changes) { next.otherTokens = true }},
+	{refused: (*call).refusedDeveloper, change: func(_ *call, next *changes) { next.role = systemRole }},
+	{refused: (*call).refusedSystem, change: func(_ *call, next *changes) { next.role = mergedRole }},
+}, leftOut()...)
 
 // maxAdaptations bounds the requests of one call. It exceeds the number of changes
 // that can be made.
@@ -66,7 +72,7 @@ func (c *call) adaptation() int {
 	if c.refusal == nil {
 		return -1
 	}
-	return slices.IndexFunc(adaptations[:], func(a adaptation) bool { return a.refused(c) })
+	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.refused(c) })
 }
 
 // warn adds a warning to the response: what was left out of the request or written

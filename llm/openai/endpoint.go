@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,15 +52,23 @@ func Resolve(baseURL string, own Key, lookup func(name string) (string, bool)) (
 	if err := key.check(); err != nil {
 		return "", Key{}, err
 	}
-	return at.String(), key, nil
+	return at.withQuery(), key, nil
 }
 
 func noKey(at base) error {
 	return &llm.Error{Kind: llm.Unauthorized, Endpoint: at.String(), Err: llm.ErrNoKey}
 }
 
-// base is a base URL that was checked: scheme, host and path, nothing else.
-type base struct{ u *url.URL }
+// base is a base URL that was checked: scheme, host, path, and perhaps a version of
+// Azure's API.
+type base struct {
+	u     *url.URL // scheme, host and path
+	query string   // api-version=…, or empty
+}
+
+// apiVersion matches the query of a base URL of Azure
+// (learn.microsoft.com/azure/ai-services/openai/reference).
+var apiVersion = regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
 
 // parseBase checks a base URL. Errors do not repeat it where it may hold credentials.
 func parseBase(s string) (base, error) {
@@ -75,12 +84,12 @@ func parseBase(s string) (base, error) {
 		return base{}, errors.New("the base URL holds a user or password: give the key apart, as OPENAI_API_KEY or apiKey")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return base{}, fmt.Errorf("base URL %q: write scheme and host, such as http://localhost:11434/v1", llm.OneLine(redactURL(s)))
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return base{}, fmt.Errorf("base URL %q: leave out what follows the path", llm.OneLine(redactURL(s)))
+	case u.ForceQuery || u.Fragment != "" || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
+		return base{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure may stand there", llm.OneLine(redactURL(s)))
 	}
 	clean := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimRight(u.Path, "/")}
 	clean.Path = strings.TrimSuffix(clean.Path, "/chat/completions") // a common way to write it
-	b := base{clean}
+	b := base{clean, u.RawQuery}
 	if clean.Scheme == "http" && b.host() == openAIHost {
 		return base{}, errors.New("the base URL has http for api.openai.com: write https")
 	}
@@ -89,7 +98,28 @@ func parseBase(s string) (base, error) {
 
 const openAIHost = "api.openai.com"
 
+// String returns the URL without the query.
 func (b base) String() string { return b.u.String() }
+
+// withQuery returns the whole URL.
+func (b base) withQuery() string {
+	if b.query == "" {
+		return b.String()
+	}
+	return b.String() + "?" + b.query
+}
+
+// azure reports whether the endpoint is one of Azure, or a gateway in front of one:
+// the key goes into the header api-key.
+func (b base) azure() bool {
+	return b.query != "" || slices.ContainsFunc(azureHosts[:], func(host string) bool { return strings.HasSuffix(b.host(), host) })
+}
+
+// azureHosts are the domains of Azure's endpoints.
+var azureHosts = [...]string{
+	".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com",
+	".openai.azure.us", ".cognitiveservices.azure.us", ".openai.azure.cn", ".cognitiveservices.azure.cn",
+}
 
 // host returns the host name without port and final dot.
 func (b base) host() string { return strings.TrimSuffix(b.u.Hostname(), ".") }

@@ -10,6 +10,8 @@
 package openai
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -29,7 +31,7 @@ import (
 // credentials, so printing and logging a Config shows their names only.
 type Config struct {
 	Model      string            // as the endpoint names it; required
-	BaseURL    string            // with its version, such as http://localhost:11434/v1; empty means https://api.openai.com/v1
+	BaseURL    string            // with its version, such as http://localhost:11434/v1 or, of Azure, ?api-version=… behind it; empty means https://api.openai.com/v1
 	APIKey     Key               // required for api.openai.com only; see [Resolve] for the key of the environment
 	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
 	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
@@ -40,11 +42,22 @@ type Config struct {
 	// max_tokens or max_completion_tokens. Empty means the second for
 	// api.openai.com, whose reasoning models refuse the first, and the first
 	// for every other endpoint, many of which do not know the second. The name
-	// of the model plays no part: a local model may be called anything.
+	// of the model plays no part: a local model may be called anything. If the
+	// endpoint refuses one name, the other is used from then on.
 	MaxTokensKey string
 
 	// StructuredOutput says how a request with a Format asks for JSON; empty means AutoOutput.
 	StructuredOutput StructuredOutput
+
+	// SystemRole is the role in which the system prompt is sent: system or developer;
+	// or merge, which sends it at the start of the first message of the user, for
+	// models that take no system prompt. Empty means system, and after the endpoint
+	// refused that, merge.
+	SystemRole string
+
+	// ExtraBody is a JSON object whose members are added to each request. Members
+	// that this package writes itself are an error.
+	ExtraBody json.RawMessage
 }
 
 // Model is one model behind one endpoint. It implements [llm.Model] and is
@@ -52,6 +65,8 @@ type Config struct {
 type Model struct {
 	name      string
 	base      string
+	query     string // behind the path, without a question mark
+	azure     bool   // the key is sent as Azure wants it
 	key       Key
 	headers   http.Header
 	client    *http.Client
@@ -60,6 +75,9 @@ type Model struct {
 	maxReply  int
 	maxTokens string
 	output    StructuredOutput
+	role      string                     // how the system prompt is sent
+	extra     map[string]json.RawMessage // members that are added to each request
+	version   string
 	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil as long as they do not
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
@@ -96,7 +114,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, noKey(base)
 	}
 	m := &Model{
-		name: cfg.Model, base: base.String(), key: cfg.APIKey, headers: headers,
+		name: cfg.Model, base: base.String(), query: base.query, azure: base.azure(), key: cfg.APIKey, headers: headers,
 		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
 	}
 	if err := m.output.check(); err != nil {
@@ -118,6 +136,15 @@ func New(cfg Config) (*Model, error) {
 	default:
 		return nil, fmt.Errorf("MaxTokensKey %q: write max_tokens or max_completion_tokens", m.maxTokens)
 	}
+	switch m.role = cmp.Or(cfg.SystemRole, systemRole); m.role {
+	case systemRole, developerRole, mergedRole:
+	default:
+		return nil, fmt.Errorf("SystemRole %q: write system, developer or merge", llm.OneLine(m.role))
+	}
+	if m.extra, err = parseExtraBody(cfg.ExtraBody); err != nil {
+		return nil, err
+	}
+	m.version = versionOf(m.role, m.extra)
 	m.connect(cfg.HTTPClient)
 	return m, nil
 }

@@ -74,16 +74,8 @@ func (c *call) patch(r *http.Request) error {
 		}
 	}
 	set("model", c.model.name)
-	set("messages", messages(c.req))
-	if c.req.MaxTokens > 0 {
-		set(c.model.maxTokens, c.req.MaxTokens)
-	}
-	if c.req.Temperature != nil {
-		set("temperature", *c.req.Temperature)
-	}
-	if c.req.TopP != nil {
-		set("top_p", *c.req.TopP)
-	}
+	set("messages", c.messages())
+	c.writeSettings(set)
 	if format := c.responseFormat(); format != nil {
 		set("response_format", format)
 	}
@@ -123,20 +115,14 @@ type message struct {
 	Content string `json:"content"`
 }
 
-func messages(req llm.Request) []message {
-	all := make([]message, 0, 1+len(req.Messages))
-	if req.System != "" {
-		all = append(all, message{"system", req.System})
-	}
-	for _, m := range req.Messages {
-		all = append(all, message{string(m.Role), m.Text})
-	}
-	return all
-}
-
-// sign adds the headers, and with them the key.
+// sign adds the query and the headers, and with them the key.
 func (m *Model) sign(r *http.Request) {
-	if !m.key.IsZero() {
+	r.URL.RawQuery = m.query
+	switch {
+	case m.key.IsZero():
+	case m.azure:
+		r.Header.Set("Api-Key", m.key.secret())
+	default:
 		r.Header.Set("Authorization", "Bearer "+m.key.secret())
 	}
 	maps.Copy(r.Header, m.headers)

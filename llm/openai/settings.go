@@ -1,0 +1,237 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// The names of the limit on a reply.
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+// The ways to send a system prompt.
+const (
+	systemRole    = "system"
+	developerRole = "developer"
+	mergedRole    = "merge" // at the start of the first message of the user
+)
+
+// A setting is one that a request can do without.
+type setting struct {
+	key   string
+	means *regexp.Regexp // matches the names under which errors mention it, in lower case
+	value func(*llm.Request) (value any, set bool)
+}
+
+// settings are those that are left out after an endpoint refused them. top_p stands
+// before temperature, since some endpoints take one of the two.
+var settings = [...]setting{
+	{"top_p", regexp.MustCompile(`\btop_?p\b`), func(r *llm.Request) (any, bool) { return r.TopP, r.TopP != nil }},
+	{"temperature", regexp.MustCompile(`\btemperature\b`), func(r *llm.Request) (any, bool) { return r.Temperature, r.Temperature != nil }},
+	{"seed", regexp.MustCompile(`\bseed\b`), func(r *llm.Request) (any, bool) { return r.Seed, r.Seed != nil }},
+	{"frequency_penalty", regexp.MustCompile(`\b(frequency_?)?penalty\b`), func(r *llm.Request) (any, bool) { return r.FrequencyPenalty, r.FrequencyPenalty != nil }},
+	{"presence_penalty", regexp.MustCompile(`\b(presence_?)?penalty\b`), func(r *llm.Request) (any, bool) { return r.PresencePenalty, r.PresencePenalty != nil }},
+	{"reasoning_effort", regexp.MustCompile(`\breasoning[_.]?effort\b|does not support thinking`), func(r *llm.Request) (any, bool) { return r.ReasoningEffort, r.ReasoningEffort != "" }},
+}
+
+// leftOut returns the adaptations that leave out the settings.
+func leftOut() []adaptation {
+	var all []adaptation
+	for i, s := range settings {
+		all = append(all, adaptation{
+			refused: func(c *call) bool {
+				_, set := s.value(&c.req)
+				return set && !c.changes.leftOut[i] && c.refusal.notTaken(s.means)
+			},
+			change: func(_ *call, next *changes) { next.leftOut[i] = true },
+		})
+	}
+	return all
+}
+
+// notTaken matches the words with which endpoints say that they do not take a
+// setting, in lower case. Words about a value out of range are not among them.
+var notTaken = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|unexpected|not permitted|not allowed|not available|not enabled|` +
+	`deprecated|only the default|only .{0,20}\b(is|are) (allowed|supported)|may only be set|cannot both|incompatible|not compatible`)
+
+// notTaken reports whether the endpoint does not take a setting, by the names under
+// which errors mention it. A value of which the endpoint lists the alternatives is
+// for the user to correct.
+func (r *refusal) notTaken(names *regexp.Regexp) bool {
+	if strings.Contains(r.text, "supported values are") {
+		return false
+	}
+	if param := lower(r.param); param != "" && !names.MatchString(param) &&
+		slices.ContainsFunc(settings[:], func(s setting) bool { return s.means.MatchString(param) }) {
+		return false
+	}
+	return names.MatchString(r.text) && notTaken.MatchString(r.text)
+}
+
+// refusedTokensKey reports whether the endpoint knows the limit on the reply under
+// its other name only.
+func (c *call) refusedTokensKey() bool {
+	return c.req.MaxTokens > 0 && !c.changes.otherTokens && c.refusal.notTaken(tokensKeys[c.model.maxTokens])
+}
+
+// tokensKeys matches the names of the limit on a reply in errors.
+var tokensKeys = map[string]*regexp.Regexp{
+	maxTokens:           regexp.MustCompile(`\bmax_?tokens\b`),
+	maxCompletionTokens: regexp.MustCompile(`\bmax_?completion_?tokens\b`),
+}
+
+// tokensKey returns the name under which the limit on the reply is sent.
+func (c *call) tokensKey() string {
+	switch {
+	case !c.changes.otherTokens:
+		return c.model.maxTokens
+	case c.model.maxTokens == maxTokens:
+		return maxCompletionTokens
+	}
+	return maxTokens
+}
+
+// role returns how the system prompt is sent.
+func (c *call) role() string { return cmp.Or(c.changes.role, c.model.role) }
+
+// refusedDeveloper reports whether the endpoint does not know the role "developer".
+func (c *call) refusedDeveloper() bool {
+	return c.req.System != "" && c.role() == developerRole && strings.Contains(c.refusal.text, developerRole)
+}
+
+// refusedSystem reports whether the model, or the template that makes one text of
+// the messages, takes no system prompt.
+func (c *call) refusedSystem() bool {
+	return c.req.System != "" && c.role() == systemRole && noSystem.MatchString(c.refusal.text)
+}
+
+// noSystem matches the words of templates of Gemma ("System role not supported") and
+// Mistral ("Only user and assistant roles are supported!", "Conversation roles must
+// alternate user/assistant/user/assistant/..."), of OpenAI ("'messages[0].role' does
+// not support 'system' with this model") and of Gemini ("Developer instruction is not
+// enabled for models/gemma-3-27b-it"), in lower case.
+var noSystem = regexp.MustCompile(`\bsystem['"` + "`" + `]? (role|message|prompt|instruction)s?\b.{0,40}\b(not|unsupported)\b|` +
+	`\b(not support|unsupported|unknown|unexpected|invalid)\b.{0,40}\bsystem\b|role['"` + "`" + `]?:? ?['"` + "`" + `]?system\b.{0,40}\b(not|unsupported)\b|` +
+	`\bdeveloper instruction is not enabled\b|\bonly user and assistant\b|\broles must alternate\b`)
+
+// messages returns the messages of the request.
+func (c *call) messages() []message {
+	all := make([]message, 0, 1+len(c.req.Messages))
+	system := c.req.System
+	if system != "" && c.role() != mergedRole {
+		all = append(all, message{c.role(), system})
+		system = ""
+	}
+	for _, m := range c.req.Messages {
+		text := m.Text
+		if system != "" {
+			if m.Role != llm.User {
+				all = append(all, message{string(llm.User), system})
+			} else {
+				text = system + "\n\n" + text
+			}
+			system = ""
+		}
+		all = append(all, message{string(m.Role), text})
+	}
+	return all
+}
+
+// writeSettings adds the settings of the request, and what the configuration adds to each.
+func (c *call) writeSettings(set func(key string, value any)) {
+	if c.req.MaxTokens > 0 {
+		set(c.tokensKey(), c.req.MaxTokens)
+	}
+	for i, s := range settings {
+		switch value, given := s.value(&c.req); {
+		case given && c.changes.leftOut[i]:
+			c.warn(s.key + ": the endpoint does not take it for this model; requests are sent without it")
+		case given:
+			set(s.key, value)
+		}
+	}
+	if len(c.req.Stop) > 0 {
+		set("stop", c.req.Stop)
+	}
+	switch {
+	case c.req.System == "" || c.changes.role == "":
+	case c.changes.role == mergedRole:
+		c.warn("system prompt: the endpoint takes none for this model; it is sent at the start of the first message")
+	}
+	for name, value := range c.model.extra {
+		set(name, value)
+	}
+}
+
+// maxExtraBody bounds Config.ExtraBody, in bytes.
+const maxExtraBody = 64 << 10
+
+// extraName matches the names of members of Config.ExtraBody.
+var extraName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// ownMembers are the members of a request that this package writes, or that would
+// change what is asked of which model, or what the reply is.
+var ownMembers = []string{
+	"model", "models", "messages", "prompt", "stream", "stream_options", maxTokens, maxCompletionTokens, "stop", "n", "best_of",
+	"response_format", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
+}
+
+// isOwnMember reports whether Config.ExtraBody cannot have a member. Letter case does
+// not count, since some servers ignore it.
+func isOwnMember(name string) bool {
+	same := func(own string) bool { return strings.EqualFold(own, name) }
+	return slices.ContainsFunc(ownMembers, same) || slices.ContainsFunc(settings[:], func(s setting) bool { return same(s.key) })
+}
+
+// parseExtraBody returns the members that a configuration adds to each request.
+func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if len(raw) > maxExtraBody {
+		return nil, fmt.Errorf("ExtraBody: larger than %d KiB", maxExtraBody>>10)
+	}
+	members := make(map[string]json.RawMessage)
+	if !jsontext.Value(raw).IsValid() || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
+		return nil, errors.New("ExtraBody: write a JSON object without duplicate names")
+	}
+	for name := range members {
+		switch {
+		case !extraName.MatchString(name):
+			return nil, fmt.Errorf("ExtraBody: %q: a name has letters, digits, '_', '-' and '.', at most 64", llm.OneLine(name))
+		case isOwnMember(name):
+			return nil, fmt.Errorf("ExtraBody: %q cannot be set here; use the field of Config or of llm.Request", name)
+		}
+	}
+	return members, nil
+}
+
+// Version describes the settings of the model that its answers depend on beside
+// its name, its endpoint and the request. It is empty without such settings.
+func (m *Model) Version() string { return m.version }
+
+// versionOf returns the version of a model.
+func versionOf(role string, extra map[string]json.RawMessage) string {
+	var words []string
+	if role != systemRole {
+		words = append(words, "system prompt as "+role)
+	}
+	if len(extra) > 0 {
+		words = append(words, fmt.Sprintf("extra body %x", sha256.Sum256(join(extra))))
+	}
+	return strings.Join(words, ", ")
+}
