@@ -61,10 +61,17 @@ type Reply struct {
 
 // Options tune an [LLM]. The zero value is a good default.
 type Options struct {
-	MaxTurns    int           // model calls for one prompt; zero means 10
-	MaxTokens   int           // bound on one reply, in tokens; zero leaves it to the endpoint
-	Temperature *float64      // nil leaves it to the endpoint
-	TopP        *float64      // nil leaves it to the endpoint
+	MaxTurns    int      // model calls for one prompt; zero means 10
+	MaxTokens   int      // bound on one reply, in tokens; zero leaves it to the endpoint
+	Temperature *float64 // nil leaves it to the endpoint
+	TopP        *float64 // nil leaves it to the endpoint
+	Stop        []string // texts at which a reply ends
+
+	FrequencyPenalty *float64 // nil leaves it to the endpoint
+	PresencePenalty  *float64 // nil leaves it to the endpoint
+	Seed             *int64   // nil sends none
+	ReasoningEffort  string   // in the words of the model, such as "low"; empty sends none
+
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
 
@@ -93,6 +100,7 @@ type LLM struct {
 func New(m llm.Model, o Options) *LLM {
 	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
 	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
+	o.Stop = slices.Clone(o.Stop)
 	a := &LLM{models: append([]llm.Model{m}, o.Fallback...), options: o}
 	if a.Check() != nil {
 		return a
@@ -229,6 +237,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	}
 	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{
 		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
+		FrequencyPenalty: o.FrequencyPenalty, PresencePenalty: o.PresencePenalty, Seed: o.Seed, Stop: o.Stop, ReasoningEffort: o.ReasoningEffort,
 	}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {

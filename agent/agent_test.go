@@ -75,11 +75,14 @@ var hangs = llm.ModelFunc(func(ctx context.Context, _ llm.Request, _ func(llm.De
 func TestPromptIsPassedVerbatim(t *testing.T) {
 	t.Parallel()
 	p, model := promptOf(t, " You score.\n\n<b> ", ""), says(" An answer.\n")
-	reply, err := agent.New(model, agent.Options{MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5)}).Run(t.Context(), p)
+	reply, err := agent.New(model, agent.Options{
+		MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5), FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low",
+	}).Run(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, agent.Reply{Text: " An answer.\n", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}, Turns: 1, Call: llm.CallInfo{FinishReason: "stop"}}, reply)
 	require.Equal(t, []llm.Request{{
 		System: p.System(), Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5),
+		FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low",
 	}}, model.asked)
 	require.Equal(t, " You score.\n\n<b> ", p.System())
 }

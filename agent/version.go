@@ -10,9 +10,10 @@ import (
 )
 
 // Version names what the answers of the agent depend on beside its prompts: the
-// models that may answer, where they are, and the parameters of its calls. It is
-// empty if a model does not name itself, as those of llm/openai do, with a method
-// Name() string: then the version is unknown.
+// models that may answer, where they are, and the settings of its calls. What a
+// method Version() string of a model returns is a part of it. It is empty if a model
+// does not name itself, as those of llm/openai do, with a method Name() string: then
+// the version is unknown.
 func (a *LLM) Version() string {
 	if a.Check() != nil {
 		return ""
@@ -29,11 +30,35 @@ func (a *LLM) Version() string {
 		}
 		fmt.Fprintf(&b, "%s %q at %q", word, named.Name(), cmp.Or(llm.Endpoint(m), "an endpoint without a name"))
 		if i == 0 {
-			o := &a.options
-			fmt.Fprintf(&b, ", maxTokens %d, maxTurns %d, temperature %s, topP %s", o.MaxTokens, o.MaxTurns, decimal(o.Temperature), decimal(o.TopP))
+			a.options.describe(&b)
+		}
+		if v, ok := m.(interface{ Version() string }); ok && v.Version() != "" {
+			b.WriteString(", " + v.Version())
 		}
 	}
 	return b.String()
+}
+
+// describe writes the settings that change what a model is asked. Those that earlier
+// versions did not have are left out where they are not set, so that the answers of
+// those versions stay usable.
+func (o *Options) describe(b *strings.Builder) {
+	fmt.Fprintf(b, ", maxTokens %d, maxTurns %d, temperature %s, topP %s", o.MaxTokens, o.MaxTurns, decimal(o.Temperature), decimal(o.TopP))
+	if o.FrequencyPenalty != nil {
+		fmt.Fprintf(b, ", frequencyPenalty %s", decimal(o.FrequencyPenalty))
+	}
+	if o.PresencePenalty != nil {
+		fmt.Fprintf(b, ", presencePenalty %s", decimal(o.PresencePenalty))
+	}
+	if o.Seed != nil {
+		fmt.Fprintf(b, ", seed %d", *o.Seed)
+	}
+	if len(o.Stop) > 0 {
+		fmt.Fprintf(b, ", stop %q", o.Stop)
+	}
+	if o.ReasoningEffort != "" {
+		fmt.Fprintf(b, ", reasoningEffort %q", o.ReasoningEffort)
+	}
 }
 
 // decimal writes a parameter that may be left to the endpoint.

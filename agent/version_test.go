@@ -18,6 +18,14 @@ func (m namedModel) Call(context.Context, llm.Request, func(llm.Delta) error) (l
 	return llm.Response{}, nil
 }
 
+// A versionedModel has settings of its own.
+type versionedModel struct {
+	namedModel
+	version string
+}
+
+func (m versionedModel) Version() string { return m.version }
+
 func TestVersionTellsWhateverAnAnswerDependsOn(t *testing.T) {
 	t.Parallel()
 	m := namedModel{"small", "http://localhost/v1"}
@@ -30,11 +38,19 @@ func TestVersionTellsWhateverAnAnswerDependsOn(t *testing.T) {
 		agent.New(m, agent.Options{MaxTokens: 5}),
 		agent.New(m, agent.Options{Temperature: new(0.0)}),
 		agent.New(m, agent.Options{TopP: new(0.5)}),
+		agent.New(m, agent.Options{FrequencyPenalty: new(0.0)}),
+		agent.New(m, agent.Options{PresencePenalty: new(0.0)}),
+		agent.New(m, agent.Options{Seed: new(int64(0))}),
+		agent.New(m, agent.Options{Stop: []string{"a", "b"}}),
+		agent.New(m, agent.Options{Stop: []string{"a b"}}),
+		agent.New(m, agent.Options{ReasoningEffort: "low"}),
+		agent.New(versionedModel{m, "merge"}, agent.Options{}),
 	} {
 		require.NotEmpty(t, a.Version())
 		require.NotContains(t, versions, a.Version())
 		versions[a.Version()] = true
 	}
 	require.Equal(t, agent.New(m, agent.Options{}).Version(), agent.New(m, agent.Options{MaxTurns: agent.DefaultMaxTurns}).Version())
+	require.Equal(t, agent.New(m, agent.Options{}).Version(), agent.New(versionedModel{m, ""}, agent.Options{}).Version())
 	require.Empty(t, agent.New(llm.ModelFunc(nil), agent.Options{}).Version(), "nobody knows what a function asks")
 }

@@ -2,6 +2,22 @@ package spec
 
 // The keys of who does the work.
 
+// requestKeys are the keys that say what a model call of an agent or of the
+// coordinator asks for.
+var requestKeys = []key{
+	{"maxTokens", count, Works, nil, "bound on one reply; else the endpoint's"},
+	{"maxTokensKey", words("max_tokens", "max_completion_tokens"), Works, nil, "name under which maxTokens is sent; `max_completion_tokens` for api.openai.com and `max_tokens` elsewhere unless set; if the endpoint refuses one, the other is sent"},
+	{"temperature", number(0, 100), Works, nil, "else the endpoint's; left out with a warning if the endpoint does not take it for the model"},
+	{"topP", number(0, 1), Works, nil, "as temperature"},
+	{"frequencyPenalty", number(-2, 2), Works, nil, "from -2 to 2; as temperature"},
+	{"presencePenalty", number(-2, 2), Works, nil, "from -2 to 2; as temperature"},
+	{"seed", seedNumber, Works, nil, "for replies that can be repeated, as far as the model can; left out as temperature"},
+	{"stop", stopTexts, Works, nil, "texts at which a reply ends, which does not contain them; most endpoints take up to 4"},
+	{"reasoningEffort", oneLine, Works, nil, "how much a reasoning model thinks, in its own words, such as `low`, `medium` or `high`; left out as temperature"},
+	{"systemRole", words("system", "developer", "merge"), Works, nil, "role in which the system prompt is sent; `merge` puts it at the start of the first message, for models that take none; `system` unless set, and `merge` with a warning after the endpoint refused that"},
+	{"extraBody", extraBody, Works, nil, "members added to each request, for what no key says; members that runteam writes itself are an error; variables are not replaced; see Extra members"},
+}
+
 var agentPlace = newPlace("agent", "an agent",
 	key{"name", oneLine, Works, nil, "required; letters, digits, `.`, `_`, `-` and blanks, at most 64"},
 	key{"model", envText, Works, nil, "else the spec's"},
@@ -21,9 +37,6 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"maxPromptBytes", byteLimit, Works, nil, "limit on its prompts; else the spec's"},
 	key{"maxParallel", count, Works, nil, "attempts at the same time; as many as the run allows unless set"},
 	key{"maxTurns", count, Works, nil, "model calls for one prompt; 10 unless set"},
-	key{"maxTokens", count, Works, nil, "bound on one reply; else the endpoint's"},
-	key{"temperature", number(0, 100), Works, nil, "else the endpoint's"},
-	key{"topP", number(0, 1), Works, nil, "else the endpoint's"},
 	key{"timeoutMs", millis, Works, nil, "bound on the work for one prompt; 0 means none"},
 	key{"callTimeoutMs", millis, Works, nil, "bound on one model call; 5 minutes unless set"},
 	key{"outputSchema", schema, Works, nil, "JSON Schema of its results, for tasks without one: inline, `{file: PATH}`, or a name of `schemas`"},
@@ -36,12 +49,9 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"maxTokenBudget", anything, NotBuilt, nil, "bound on the tokens of one prompt; maxTokens bounds a reply"},
 	key{"loopDetection", anything, NotBuilt, nil, "an end to repetition; maxTurns bounds the calls"},
 	key{"backend", anything, NotBuilt, nil, "an agent that is a process"},
-	key{"thinking", anything, Refused, nil, "reasoning settings of one provider"},
-	key{"topK", anything, Refused, nil, "not sent to an OpenAI-compatible endpoint"},
-	key{"minP", anything, Refused, nil, "not sent to an OpenAI-compatible endpoint"},
-	key{"frequencyPenalty", anything, Refused, asksIfNotZero, "not sent; 0 is fine"},
-	key{"presencePenalty", anything, Refused, asksIfNotZero, "not sent; 0 is fine"},
-	key{"extraBody", anything, Refused, asksIfFilled, "requests hold what this reference names and nothing else"},
+	key{"thinking", anything, Refused, nil, "reasoning settings of one provider; write reasoningEffort, or what the provider takes in extraBody"},
+	key{"topK", anything, Refused, nil, "no setting of the OpenAI API; write extraBody: {top_k: …} for an endpoint that takes it"},
+	key{"minP", anything, Refused, nil, "no setting of the OpenAI API; write extraBody: {min_p: …} for an endpoint that takes it"},
 	key{"adapter", anything, Refused, nil, "a client that a program brings; use provider openai and a baseURL"},
 	key{"egressPolicy", anything, Refused, nil, "bounds on connections; name its baseURL, and what that may read under endpoints"},
 	key{"permissionBoundary", anything, Refused, asksIfFilled, "a limit on what an agent may do; write accepts, and what its endpoint may read under endpoints"},
@@ -60,7 +70,7 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"latencyClass", anything, Idle, nil, "a note for routing; assignment compares capabilities, descriptions and load"},
 	key{"onToolCall", anything, Idle, nil, "a function of a program; it has no tools"},
 	key{"cwd", anything, Idle, nil, "folder of tools for files, of which it has none"},
-).needing("name").like("name", "systemPrompt", "model")
+).with(requestKeys, "timeoutMs").needing("name").like("name", "systemPrompt", "model")
 
 var agentDefaultsPlace = agentPlace.without("agentDefaults", "agentDefaults", "name")
 
@@ -77,11 +87,8 @@ var coordinatorPlace = newPlace("coordinator", "the coordinator", append([]key{
 	{"maxContextBytes", byteLimit, Works, nil, "limit on one piece of context in its prompts; else the spec's"},
 	{"maxPromptBytes", byteLimit, Works, nil, "limit on its prompts; else the spec's; results that do not fit are answered in parts"},
 	{"maxTurns", count, Works, nil, "model calls for one prompt; 10 unless set"},
-	{"maxTokens", count, Works, nil, "bound on one reply; else the endpoint's"},
-	{"temperature", number(0, 100), Works, nil, "else the endpoint's"},
-	{"topP", number(0, 1), Works, nil, "else the endpoint's"},
 	{"timeoutMs", millis, Works, nil, "bound on the work for one prompt; 0 means none"},
 	{"callTimeoutMs", millis, Works, nil, "bound on one model call; 5 minutes unless set"},
 	{"reuse", never, Works, nil, "`never`: its plans and answers are always made anew, also in a run that takes results of earlier ones"},
 	{"disallowedTools", texts, Works, nil, "tools that it must not have; it has none"},
-}, agentPlace.idle()...)...).like("model", "instructions")
+}, agentPlace.idle()...)...).with(requestKeys, "timeoutMs").like("model", "instructions")

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,8 +25,18 @@ type Connection struct {
 	MaxTokens   int               // zero leaves it to the endpoint
 	Temperature *float64          // nil leaves it to the endpoint
 	TopP        *float64          // nil leaves it to the endpoint
+	Stop        []string          // texts at which a reply ends
 	Timeout     time.Duration     // bound on the work for one prompt; zero means none
 	CallTimeout time.Duration     // bound on one model call; zero means the default
+
+	FrequencyPenalty *float64 // nil leaves it to the endpoint
+	PresencePenalty  *float64 // nil leaves it to the endpoint
+	Seed             *int64   // nil sends none
+	ReasoningEffort  string   // empty leaves it to the endpoint
+
+	MaxTokensKey string          // name under which MaxTokens is sent; empty means the endpoint's usual one
+	SystemRole   string          // system, developer or merge; empty means system
+	ExtraBody    json.RawMessage // members that are added to each request: a JSON object, or nil
 
 	written    string            // BaseURL before the environment came in
 	shownURL   string            // BaseURL with ${NAME} for values of the environment; empty if there are none

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -18,6 +19,16 @@ func (r *reader) connection(f *fields) Connection {
 		TopP:        decimal(f.get("topP")),
 		Timeout:     duration(f.get("timeoutMs")),
 		CallTimeout: duration(f.get("callTimeoutMs")),
+		Stop:        stopList(f.get("stop")),
+
+		FrequencyPenalty: decimal(f.get("frequencyPenalty")),
+		PresencePenalty:  decimal(f.get("presencePenalty")),
+		Seed:             seedOf(f.get("seed")),
+		ReasoningEffort:  strings.TrimSpace(text(f.get("reasoningEffort"))),
+
+		MaxTokensKey: text(f.get("maxTokensKey")),
+		SystemRole:   text(f.get("systemRole")),
+		ExtraBody:    jsonOf(f.get("extraBody")),
 	}
 	l := &link{}
 	r.places.links[f] = l
@@ -95,8 +106,8 @@ func (r *reader) baseURL(n *node, x expansion) string {
 		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
 	case u.User != nil:
 		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(value, "#"):
-		r.bad(n, ErrInvalid, "leave out what follows the path", "baseURL: it has a query or a fragment")
+	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
+		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure may stand there", "baseURL: it has a query or a fragment")
 	default:
 		if _, err := originOf(value); err != nil {
 			r.bad(n, ErrInvalid, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")
@@ -104,6 +115,9 @@ func (r *reader) baseURL(n *node, x expansion) string {
 	}
 	return value
 }
+
+// apiVersion matches the query that a base URL of Azure may have.
+var apiVersion = regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
 
 // checkBases checks the base URLs that agents may take over, whether one does
 // or not. What the environment says of one is known when it is used.

@@ -139,7 +139,7 @@ var good = map[string][]any{
 	"list of paths":                                         {[]any{""}, []any{"/a", "/b/*/c/**"}}, "list of paths and names": {[]any{"a"}, []any{"/a", "/b/0", "/**/c"}},
 	"mapping of lists of paths, by kind":                           {map[string]any{}, map[string]any{"iban": []any{"/a"}, "ip": []any{""}}},
 	"list of `card`, `iban`, `email`, `phone`, `ssn`, `ip`, `mac`": {[]any{"ip", "mac"}}, "list of assertions": {[]any{}, []any{"notes never reaches a"}},
-	"mapping": {map[string]any{}}, "list": {[]any{}},
+	"mapping": {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
 }
 
 // anyValues fit here and there.

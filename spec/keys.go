@@ -102,6 +102,11 @@ func (p *place) without(name, a string, keys ...string) *place {
 	return newPlace(name, a, rest...)
 }
 
+// with returns the place with more keys, before another one.
+func (p *place) with(keys []key, before string) *place {
+	return newPlace(p.name, p.a, slices.Insert(slices.Clone(p.keys), p.index[before], keys...)...)
+}
+
 // needing names the keys that must be there.
 func (p *place) needing(keys ...string) *place {
 	p.needs = keys
@@ -144,11 +149,6 @@ var asksIfFilled = &asking{func(n *node) bool {
 	}
 	return true
 }, []any{nil, false, "", []any{}, object{}}}
-
-var asksIfNotZero = &asking{func(n *node) bool {
-	f, ok := n.float()
-	return n.is != isNull && (!ok || f != 0)
-}, []any{nil, 0}}
 
 var asksIfNotPending = &asking{func(n *node) bool {
 	return n.is != isNull && (n.is != isText || n.text != "pending")

@@ -45,7 +45,9 @@ var samples = map[string]string{
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
 	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
-	"coordinator.maxTokens": "100", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.timeoutMs": "1000",
+	"coordinator.maxTokens": "100", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
+	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
+	"coordinator.extraBody": "{min_p: 0.1}", "coordinator.timeoutMs": "1000",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
@@ -60,6 +62,8 @@ var samples = map[string]string{
 	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
 	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
 	"agent.handoff": "minimal", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
+	"agent.maxTokensKey": "max_completion_tokens", "agent.systemRole": "merge", "agent.frequencyPenalty": "1.5", "agent.presencePenalty": "0", "agent.seed": "-9007199254740992",
+	"agent.stop": "[END, \" \"]", "agent.reasoningEffort": "low", "agent.extraBody": "{chat_template_kwargs: {enable_thinking: false}, user: u}",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
 	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
@@ -221,7 +225,8 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = task.Position{}
-		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout})
+		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout,
+			a.MaxTokensKey, a.SystemRole, deref(a.FrequencyPenalty), deref(a.PresencePenalty), a.Seed != nil, a.Stop, a.ReasoningEffort, string(a.ExtraBody)})
 		produces := "-"
 		if a.Member.Produces != nil {
 			produces = a.Member.Produces.String()
@@ -435,14 +440,14 @@ assert: []
 mcp: {}
 tools: []
 sharedMemory: true
-agents: [{name: a, tools: [], mcp: [], customTools: [], frequencyPenalty: 0, extraBody: {}, disallowedTools: [bash]}]
+agents: [{name: a, tools: [], mcp: [], customTools: [], history: [], extraBody: {}, disallowedTools: [bash]}]
 tasks:
   - {title: A, description: a, assignee: a, memoryScope: dependencies, requires: {}, status: pending}
   - {title: B, description: b, assignee: a, dependsOn: [{task: A, need: [""]}], uses: [], requires: {requiredTools: []}}
 `, spec.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
-	_, err = load(t, "agents: [{name: a, toolPreset: readonly, frequencyPenalty: 0.1}]", spec.Options{})
+	_, err = load(t, "agents: [{name: a, toolPreset: readonly, topK: 5}]", spec.Options{})
 	require.ErrorIs(t, err, spec.ErrNotBuilt)
 	require.ErrorIs(t, err, spec.ErrRefused)
 }

@@ -24,6 +24,21 @@ func (c *Connection) version() string {
 	} {
 		fmt.Fprintf(h, "%d:%s", len(word), word)
 	}
+	// What is not set is left out, so that answers of earlier versions stay usable.
+	add := func(set bool, name string, value any) {
+		if text := fmt.Sprintf("%q", value); set {
+			fmt.Fprintf(h, "%s %d:%s", name, len(text), text)
+		}
+	}
+	add(c.FrequencyPenalty != nil, "frequencyPenalty", number(c.FrequencyPenalty))
+	add(c.PresencePenalty != nil, "presencePenalty", number(c.PresencePenalty))
+	if c.Seed != nil {
+		add(true, "seed", fmt.Sprint(*c.Seed))
+	}
+	add(len(c.Stop) > 0, "stop", c.Stop)
+	add(c.ReasoningEffort != "", "reasoningEffort", c.ReasoningEffort)
+	add(c.SystemRole != "" && c.SystemRole != "system", "systemRole", c.SystemRole)
+	add(len(c.ExtraBody) > 0, "extraBody", c.ExtraBody)
 	return fmt.Sprintf("spec1-%x", h.Sum(nil)[:16])
 }
 

@@ -68,7 +68,10 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	if err != nil {
 		return nil, resolveError(ag, c.lookup, err)
 	}
-	m, err := openai.New(openai.Config{Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout})
+	m, err := openai.New(openai.Config{
+		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
+		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
+	})
 	if err = concealed(ag.Connection, err); err != nil {
 		return nil, connectionError(err)
 	}
@@ -76,7 +79,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
 		return c.agent(ag, c.rec.of(m)), nil
 	}
-	return elsewhere{c.agent(ag, c.rec.of(concealing(m, ag.Connection))), base}, nil
+	return elsewhere{c.agent(ag, c.rec.of(concealing(m, ag.Connection))), m.Endpoint()}, nil
 }
 
 // concealing returns a model that does not repeat what variables of the
@@ -149,6 +152,7 @@ func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
 func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
 	return agent.New(m, agent.Options{
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
+		FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout,
 	})
 }
@@ -182,6 +186,7 @@ func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error)
 		return ag.BaseURL, nil
 	}
 	base, _, err := openai.Resolve(ag.BaseURL, openai.NewKey("none-is-sent"), lookup)
+	base, _, _ = strings.Cut(base, "?") // an endpoint is not named by the version of its API
 	return base, err
 }
 

@@ -1,0 +1,94 @@
+package spec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/team"
+)
+
+const withSettings = `
+model: m
+agentDefaults: {stop: END, seed: 1, extraBody: {user: u}}
+agents:
+  - {name: a, maxTokensKey: max_completion_tokens, systemRole: merge, frequencyPenalty: -0.5, presencePenalty: 0, seed: 7, stop: [A, "\n"], reasoningEffort: " low ", extraBody: {min_p: 0.10, a: {b: [1, null, "x"]}}}
+  - {name: b, baseURL: "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21"}
+coordinator: {seed: -3, systemRole: developer}
+goal: g
+`
+
+// TestSettingsOfModelCalls reads each setting, with its defaults, and again from a
+// saved plan.
+func TestSettingsOfModelCalls(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, withSettings, spec.Options{})
+	require.NoError(t, err)
+	check := func(t *testing.T, f *spec.File) {
+		a, b, c := f.Agents[0].Connection, f.Agents[1].Connection, f.Coordinator.Connection
+		require.Equal(t, []any{"max_completion_tokens", "merge", -0.5, 0.0, int64(7), "low"}, []any{a.MaxTokensKey, a.SystemRole, *a.FrequencyPenalty, *a.PresencePenalty, *a.Seed, a.ReasoningEffort})
+		require.Equal(t, []string{"A", "\n"}, a.Stop)
+		require.JSONEq(t, `{"min_p":0.1,"a":{"b":[1,null,"x"]}}`, string(a.ExtraBody))
+		require.Equal(t, []string{"END"}, b.Stop)
+		require.Equal(t, int64(1), *b.Seed)
+		require.JSONEq(t, `{"user":"u"}`, string(b.ExtraBody))
+		require.Nil(t, b.FrequencyPenalty)
+		require.Equal(t, "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21", b.BaseURL)
+		require.Equal(t, int64(-3), *c.Seed)
+		require.Equal(t, "developer", c.SystemRole)
+		require.Nil(t, c.Stop, "agentDefaults do not count for the coordinator")
+	}
+	check(t, f)
+	text, left, err := f.WithPlan(team.Goal{Text: "g"}, nil, t.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+	again, err := load(t, string(text), spec.Options{})
+	require.NoError(t, err, "%s", text)
+	check(t, again)
+	require.Equal(t, f.Agents[0].Member.Version, again.Agents[0].Member.Version)
+}
+
+// TestVersionHasTheSettings checks that an answer that was asked for with other
+// settings is not used, and that names of the transport do not count.
+func TestVersionHasTheSettings(t *testing.T) {
+	t.Parallel()
+	version := func(settings string) string {
+		f, err := load(t, "model: m\nagents: [{name: a"+settings+"}]", spec.Options{})
+		require.NoError(t, err)
+		return f.Agents[0].Member.Version
+	}
+	base := version("")
+	for _, same := range []string{", maxTokensKey: max_tokens", ", systemRole: system", ", extraBody: {}"} {
+		require.Equal(t, base, version(same), same)
+	}
+	seen := map[string]string{base: "none"}
+	for _, other := range []string{
+		", frequencyPenalty: 0", ", presencePenalty: 0", ", frequencyPenalty: 1", ", seed: 0", ", seed: 1", ", stop: a b", ", stop: [a, b]", ", stop: a", ", reasoningEffort: default",
+		", reasoningEffort: low", ", systemRole: merge", ", systemRole: developer", ", extraBody: {a: 1}", ", extraBody: {a: 2}",
+	} {
+		require.NotContains(t, seen, version(other), other)
+		seen[version(other)] = other
+	}
+	require.Equal(t, version(", stop: a"), version(", stop: [a]"))
+}
+
+// TestExtraBodyIsBounded checks the size of extraBody, and that the schema for editors
+// refuses the members that the loader refuses.
+func TestExtraBodyIsBounded(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "agents: [{name: a, extraBody: {a: "+strings.Repeat("x", 64<<10)+"}}]", spec.Options{})
+	require.ErrorContains(t, err, "write at most 64 KiB")
+	_, err = load(t, "agents: [{name: a, extraBody: {a: [.inf]}}]", spec.Options{})
+	require.ErrorContains(t, err, "no number of JSON")
+	s := schemaOf(t)
+	for _, name := range []string{"model", "messages", "max_tokens", "stream", "tools", "a b", "é"} {
+		require.False(t, requireSame(t, s, fmt.Sprintf("agents: [{name: a, extraBody: {%q: 1}}]", name)), name)
+	}
+	require.True(t, requireSame(t, s, "agents: [{name: a, extraBody: {min_p: 1, x-y.z: {model: 1}}}]"))
+	for _, stop := range []string{"[]", `""`, "[" + strings.Repeat("a,", 32) + "a]", strings.Repeat("x", 257)} {
+		require.False(t, requireSame(t, s, "agents: [{name: a, stop: "+stop+"}]"), stop)
+	}
+}
