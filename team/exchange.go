@@ -330,6 +330,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
+		x.message += x.largestParts(err)
 	}
 }
 
