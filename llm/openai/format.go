@@ -66,7 +66,8 @@ func (c *call) formatOf() format {
 	}
 	schema := c.req.Format.Schema
 	strict, isObject := strictSchema(schema)
-	allowed := [...]bool{strict, true, isObject, true} // json_object would make every answer an object
+	// json_object would make every answer an object.
+	allowed := [...]bool{strict, isObject || c.model.lists, isObject, true}
 	switch c.model.output {
 	case SchemaOutput:
 		allowed = [...]bool{strict, true, false, false}

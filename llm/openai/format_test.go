@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -255,6 +256,25 @@ func TestAListIsNeverAskedForAsAnObject(t *testing.T) {
 		_, err := m.Call(t.Context(), asking(strictSchema), nil)
 		require.NoError(t, err)
 		require.Equal(t, []string{"strict"}, forms(t, got.taken()), "another schema is not to blame")
+	}
+}
+
+// TestOpenAIGetsSchemasOfObjects checks that OpenAI is not asked for a list, which it
+// is known to refuse.
+func TestOpenAIGetsSchemasOfObjects(t *testing.T) {
+	t.Parallel()
+	for output, want := range map[openai.StructuredOutput]string{openai.AutoOutput: "none", openai.SchemaOutput: "schema"} {
+		var got bodies
+		m := modelOf(t, openai.Config{Model: "m", APIKey: openai.NewKey(fakeKey), StructuredOutput: output, HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			got.record(r)
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(whole)), Request: r}, nil
+		})}})
+		for schema, want := range map[string]string{listSchema: want, openSchema: "schema"} {
+			res, err := m.Call(t.Context(), asking(schema), nil)
+			require.NoError(t, err)
+			require.Empty(t, res.Warnings)
+			require.Equal(t, []string{want}, forms(t, got.taken()))
+		}
 	}
 }
 

@@ -75,6 +75,7 @@ type Model struct {
 	maxReply  int
 	maxTokens string
 	output    StructuredOutput
+	lists     bool                       // the endpoint may take schemas of other values than objects
 	role      string                     // how the system prompt is sent
 	extra     map[string]json.RawMessage // members that are added to each request
 	version   string
@@ -116,6 +117,7 @@ func New(cfg Config) (*Model, error) {
 	m := &Model{
 		name: cfg.Model, base: base.String(), query: base.query, azure: base.azure(), key: cfg.APIKey, headers: headers,
 		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
+		lists: !base.openAI() && !base.azure(), // platform.openai.com/docs/guides/structured-outputs
 	}
 	if err := m.output.check(); err != nil {
 		return nil, err
