@@ -179,7 +179,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System()}
+	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), format: formatOf(p, schema)}
 	if err := c.turn(ctx); err != nil || schema == nil {
 		if schema != nil && c.reply.Truncated {
 			_ = c.read(ctx, schema) // the answer may be whole; without JSON it is not accepted
@@ -222,6 +222,7 @@ type conversation struct {
 	agent    *LLM
 	system   string
 	messages []llm.Message
+	format   *llm.Format // nil asks for text
 	reply    Reply
 }
 
@@ -238,6 +239,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{
 		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
 		FrequencyPenalty: o.FrequencyPenalty, PresencePenalty: o.PresencePenalty, Seed: o.Seed, Stop: o.Stop, ReasoningEffort: o.ReasoningEffort,
+		Format: c.format,
 	}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {

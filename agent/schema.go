@@ -136,3 +136,16 @@ func schemaOf(p prompt.Prompt) (*Schema, error) {
 	}
 	return ParseSchema(p.Schema())
 }
+
+// formatOf returns the JSON that the prompt asks for, or nil: the schema of the
+// reply, or one that the endpoint alone is to hold the reply to.
+func formatOf(p prompt.Prompt, s *Schema) *llm.Format {
+	schema := p.FormatSchema()
+	switch {
+	case s != nil:
+		schema = s.String()
+	case schema == "":
+		return nil
+	}
+	return &llm.Format{Name: "answer", Schema: json.RawMessage(schema)}
+}

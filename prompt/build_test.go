@@ -20,7 +20,7 @@ func TestG04ContextComesAsSealedOnly(t *testing.T) {
 	// test does not know must be thought about before it is added here.
 	spec := map[string]reflect.Type{
 		"Contract": reflect.TypeFor[handoff.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
-		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](),
+		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
 	}

@@ -8,6 +8,7 @@
 package prompt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -43,6 +44,7 @@ type Brief struct {
 	SystemParams []task.Param // which bytes of System came from parameters
 	SystemOrigin string       // where System and Guidance are written, for the receipt
 	Schema       string       // JSON Schema of the reply; empty means free text
+	FormatSchema string       // JSON Schema for the endpoint only: the texts do not hold it, and no agent validates the reply; empty means Schema
 
 	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is [ErrTooLarge]
@@ -74,10 +76,12 @@ type Brief struct {
 type Prompt struct{ built *built }
 
 type built struct {
-	layout               Layout
-	system, text, schema string
-	sections             []Section
-	receipt              *Receipt // apart, since it outlives the texts
+	layout       Layout
+	system, text string
+	schema       string
+	format       string
+	sections     []Section
+	receipt      *Receipt // apart, since it outlives the texts
 }
 
 // A Section is one piece of granted context in a prompt.
@@ -107,6 +111,10 @@ func (p Prompt) Text() string { return p.get().text }
 
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }
+
+// FormatSchema returns the JSON Schema that the endpoint may hold the reply to: that of
+// the reply, or another one for a reply that is read without a schema, or "".
+func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().schema) }
 
 // Layout returns what the prompt is for: a task, a plan, or an answer. A
 // prompt to correct an answer or a plan has sections of the kinds [handoff.Draft]

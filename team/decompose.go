@@ -16,9 +16,22 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// planRules are what a plan of this run is held to.
+func (r *run) planRules() synth.Rules {
+	inputs := make([]string, len(r.options.Inputs))
+	for i, in := range r.options.Inputs {
+		inputs[i] = in.Name
+	}
+	return synth.Rules{Agents: r.team.names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
+}
+
+// planFormat is the JSON that an endpoint may hold a plan to. It names nothing that
+// the prompt does not name.
+func (r *run) planFormat() string { return synth.PlanSchema(r.planRules()) }
+
 // planning is the first step of a goal.
 func (r *run) planning() *step {
-	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.names()), nil, nil)
+	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.names()), nil, func(b *prompt.Brief, _ []handoff.Sealed) { b.FormatSchema = r.planFormat() })
 }
 
 // decompose asks the coordinator for a plan and takes it over, after one
@@ -57,12 +70,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 // the flow table inputs do not derive into the coordinator. The text of each
 // task is as sensitive as what the coordinator had read.
 func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
-	grants := r.council.of.MayGrant
-	inputs := make([]string, len(r.options.Inputs))
-	for i, in := range r.options.Inputs {
-		inputs[i] = in.Name
-	}
-	specs, err := synth.ParsePlan(s.reply.Text, synth.Rules{Agents: r.team.names(), Inputs: inputs, MayGrant: grants})
+	specs, err := synth.ParsePlan(s.reply.Text, r.planRules())
 	if err == nil {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
@@ -97,7 +105,7 @@ func (r *run) repair(s *step, found task.Problems) *step {
 	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.names()), []handoff.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
-	}, func(b *prompt.Brief, sealed []handoff.Sealed) { b.Drafts = sealed })
+	}, func(b *prompt.Brief, sealed []handoff.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
 }
 
 // invalid says what is wrong with the last plan. The words quote the plan, so

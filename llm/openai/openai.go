@@ -146,7 +146,7 @@ func New(cfg Config) (*Model, error) {
 	if m.extra, err = parseExtraBody(cfg.ExtraBody); err != nil {
 		return nil, err
 	}
-	m.version = versionOf(m.role, m.extra)
+	m.version = versionOf(m.role, m.output, m.extra)
 	m.connect(cfg.HTTPClient)
 	return m, nil
 }

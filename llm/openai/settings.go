@@ -225,8 +225,11 @@ func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
 func (m *Model) Version() string { return m.version }
 
 // versionOf returns the version of a model.
-func versionOf(role string, extra map[string]json.RawMessage) string {
+func versionOf(role string, output StructuredOutput, extra map[string]json.RawMessage) string {
 	var words []string
+	if output != "" && output != AutoOutput {
+		words = append(words, fmt.Sprintf("structured output %s", output))
+	}
 	if role != systemRole {
 		words = append(words, "system prompt as "+role)
 	}

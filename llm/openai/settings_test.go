@@ -275,11 +275,12 @@ func TestVersionOfSettings(t *testing.T) {
 		cfg.Model, cfg.BaseURL = "m", "http://h/v1"
 		return modelOf(t, cfg).Version()
 	}
-	for _, same := range []openai.Config{{}, {SystemRole: "system"}, {MaxTokensKey: "max_completion_tokens"}, {ExtraBody: json.RawMessage(`{}`)}} {
+	for _, same := range []openai.Config{{}, {SystemRole: "system"}, {MaxTokensKey: "max_completion_tokens"}, {ExtraBody: json.RawMessage(`{}`)}, {StructuredOutput: openai.AutoOutput}} {
 		require.Empty(t, version(same))
 	}
 	seen := map[string]bool{"": true}
-	for _, other := range []openai.Config{{SystemRole: "merge"}, {SystemRole: "developer"}, {ExtraBody: json.RawMessage(`{"a":1}`)}, {ExtraBody: json.RawMessage(`{"a":2}`)}} {
+	for _, other := range []openai.Config{{SystemRole: "merge"}, {SystemRole: "developer"}, {ExtraBody: json.RawMessage(`{"a":1}`)}, {ExtraBody: json.RawMessage(`{"a":2}`)},
+		{StructuredOutput: openai.SchemaOutput}, {StructuredOutput: openai.ObjectOutput}, {StructuredOutput: openai.PromptOutput}} {
 		require.False(t, seen[version(other)])
 		seen[version(other)] = true
 	}

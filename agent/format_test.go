@@ -1,0 +1,51 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// TestTheEndpointIsAskedForTheSchema checks that each call for a structured answer,
+// the correction too, carries the schema and the word JSON, without which OpenAI
+// refuses json_object.
+func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
+	t.Parallel()
+	model := says(`{"score": "high"}`, `{"score": 7}`)
+	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", " "+scoreSchema))
+	require.NoError(t, err)
+	s, err := agent.ParseSchema(scoreSchema)
+	require.NoError(t, err)
+	require.Len(t, model.asked, 2)
+	for _, req := range model.asked {
+		require.Equal(t, "answer", req.Format.Name)
+		require.Equal(t, s.String(), string(req.Format.Schema), "canonical")
+		require.Contains(t, req.System, "JSON")
+	}
+	model = says("hi")
+	_, err = agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+	require.NoError(t, err)
+	require.Nil(t, model.asked[0].Format)
+}
+
+// TestASchemaForTheEndpointAloneIsNotValidated checks that a reply which the endpoint
+// alone is to hold to a schema is a text like any other.
+func TestASchemaForTheEndpointAloneIsNotValidated(t *testing.T) {
+	t.Parallel()
+	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"})
+	require.NoError(t, err)
+	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Title: "Score it", Description: "From 0 to 10."}, FormatSchema: scoreSchema})
+	require.NoError(t, err)
+	require.Empty(t, p.Schema())
+	require.NotContains(t, p.System()+p.Text(), "score", "the texts do not hold it")
+	model := says("no JSON")
+	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, "no JSON", reply.Text)
+	require.JSONEq(t, scoreSchema, string(model.asked[0].Format.Schema))
+}

@@ -1,0 +1,51 @@
+package synth
+
+import "encoding/json"
+
+// PlanSchema returns a JSON Schema of the plans that the rules allow, for an
+// endpoint that can be held to one. It says less than [ParsePlan] checks, in the
+// few keywords that most endpoints know.
+func PlanSchema(r Rules) string {
+	item := object{Properties: map[string]any{}, Required: []string{"title", "description"}}
+	for i := range keys {
+		if k := &keys[i]; k.told(r.MayGrant) {
+			item.Properties[k.name] = k.schema(&r)
+		}
+	}
+	raw, _ := json.Marshal(listOf(item)) // nothing in it can fail
+	return string(raw)
+}
+
+// An object is a schema of an object with these properties and no others.
+type object struct {
+	Properties map[string]any
+	Required   []string
+}
+
+// MarshalJSON writes the schema.
+func (o object) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"type": "object", "properties": o.Properties, "required": append([]string{}, o.Required...), "additionalProperties": false})
+}
+
+// ofType returns a schema of the values of a type.
+func ofType(name string) any { return map[string]any{"type": name} }
+
+// listOf returns a schema of lists.
+func listOf(items any) any { return map[string]any{"type": "array", "items": items} }
+
+// oneOf returns a schema of texts: one of the words, or any text if there are none.
+func oneOf(words []string) any {
+	if len(words) == 0 {
+		return ofType("string")
+	}
+	return map[string]any{"type": "string", "enum": words}
+}
+
+// always returns the schema of a key that is the same under all rules.
+func always(schema any) func(*Rules) any { return func(*Rules) any { return schema } }
+
+// requirements is the schema of requires.
+var requirements = object{Properties: map[string]any{
+	"requiredTools": listOf(ofType("string")), "requiredCapabilities": listOf(ofType("string")),
+	"requiredBackend": ofType("string"), "requiredProvider": ofType("string"),
+}}

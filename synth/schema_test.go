@@ -1,0 +1,54 @@
+package synth_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/synth"
+)
+
+// TestPlanSchemaAllowsPlans checks that the schema allows what ParsePlan takes and
+// refuses what an endpoint can be kept from writing.
+func TestPlanSchemaAllowsPlans(t *testing.T) {
+	t.Parallel()
+	rules := synth.Rules{Agents: []string{"analyst", "writer"}, Inputs: []string{"claim"}, MayGrant: synth.Grants{Memory: true, Inputs: true}}
+	bare := rules
+	bare.MayGrant = synth.Grants{}
+	tests := []struct {
+		name  string
+		rules synth.Rules
+		plan  string
+		ok    bool
+	}{
+		{"one task", bare, one(``), true},
+		{"every key", rules, one(`"assignee": "analyst", "dependsOn": [], "uses": ["claim"], "memoryScope": "all", "role": "finder", "priority": "high",
+			"maxRetries": 2, "retryDelayMs": 1500.5, "retryBackoff": 1.5, "requires": {"requiredTools": ["shell"], "requiredCapabilities": ["law"], "requiredBackend": "process", "requiredProvider": "openai"}`), true},
+		{"no agents to choose from", synth.Rules{}, one(`"assignee": "analyst"`), true},
+		{"an object", bare, `{"title": "Find", "description": "Find it."}`, false},
+		{"no description", bare, `[{"title": "Find"}]`, false},
+		{"an unknown key", bare, one(`"deadline": "soon"`), false},
+		{"an unknown agent", bare, one(`"assignee": "anlyst"`), false},
+		{"an unknown input", rules, one(`"uses": ["claims"]`), false},
+		{"a grant that is not the plan's", bare, one(`"uses": ["claim"]`), false},
+		{"an unknown priority", bare, one(`"priority": "urgent"`), false},
+		{"half a retry", bare, one(`"maxRetries": 1.5`), false},
+		{"an unknown requirement", bare, one(`"requires": {"tools": []}`), false},
+	}
+	for _, tt := range tests {
+		var s jsonschema.Schema
+		require.NoError(t, json.Unmarshal([]byte(synth.PlanSchema(tt.rules)), &s))
+		resolved, err := s.Resolve(nil)
+		require.NoError(t, err)
+		var plan any
+		require.NoError(t, json.Unmarshal([]byte(tt.plan), &plan))
+		err = resolved.Validate(plan)
+		require.Equal(t, tt.ok, err == nil, "%s: %v", tt.name, err)
+		if tt.ok && len(tt.rules.Agents) > 0 {
+			_, err := synth.ParsePlan(tt.plan, tt.rules)
+			require.NoError(t, err, tt.name)
+		}
+	}
+}
