@@ -126,6 +126,10 @@ func (c *call) response(all *completion) llm.Response {
 		Text: string(all.text), FinishReason: all.finish, Reasoning: string(all.reasoning), Model: all.model,
 		Endpoint: c.model.base, RequestID: c.requestID(all.id), Usage: all.usage, Warnings: c.warnings,
 	}
+	if cached := max(all.usage.CachedTokens, all.cached); res.Usage.InputTokens > 0 && isCut(&c.req, res.Usage.InputTokens+cached) { // some leave cached tokens out of the others
+		c.warn(cutPrompt)
+		res.Warnings = c.warnings
+	}
 	res.Usage.CachedTokens = min(res.Usage.CachedTokens, res.Usage.InputTokens)
 	res.Usage.ReasoningTokens = min(res.Usage.ReasoningTokens, res.Usage.OutputTokens)
 	if !knownFinish[res.FinishReason] {

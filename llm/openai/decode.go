@@ -35,6 +35,7 @@ type completion struct {
 	reasoning []byte // what the model wrote before its answer
 	calls     []toolCall
 	usage     llm.Usage
+	cached    int        // tokens of the prompt that were read from a cache or written to it, where usage leaves them out
 	choices   bool       // a choice was seen
 	failure   *errorBody // the error in the reply; nil if there is none
 }
@@ -410,6 +411,11 @@ func (d *decoder) usage(c *completion) error {
 			return d.count(&u.OutputTokens)
 		case "prompt_cache_hit_tokens": // of DeepSeek, api-docs.deepseek.com/guides/kv_cache
 			return d.partOfCount(&u.CachedTokens)
+		case "cache_read_input_tokens", "cache_creation_input_tokens": // of Anthropic, in the replies of gateways
+			n := 0
+			err := d.partOfCount(&n)
+			c.cached += min(n, math.MaxInt32)
+			return err
 		case "prompt_tokens_details":
 			return d.countIn("cached_tokens", &u.CachedTokens)
 		case "completion_tokens_details":
