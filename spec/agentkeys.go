@@ -2,6 +2,9 @@ package spec
 
 // The keys of who does the work.
 
+// structuredOutput is the kind of the words for how an endpoint is asked for JSON.
+var structuredOutput = words("auto", "schema", "object", "prompt")
+
 // requestKeys are the keys that say what a model call of an agent or of the
 // coordinator asks for.
 var requestKeys = []key{
@@ -15,6 +18,7 @@ var requestKeys = []key{
 	{"stop", stopTexts, Works, nil, "texts at which a reply ends, which does not contain them; most endpoints take up to 4"},
 	{"reasoningEffort", oneLine, Works, nil, "how much a reasoning model thinks, in its own words, such as `low`, `medium` or `high`; left out as temperature"},
 	{"systemRole", words("system", "developer", "merge"), Works, nil, "role in which the system prompt is sent; `merge` puts it at the start of the first message, for models that take none; `system` unless set, and `merge` with a warning after the endpoint refused that"},
+	{"structuredOutput", structuredOutput, Works, nil, "how its endpoint is asked for JSON; else the spec's; see Structured output"},
 	{"extraBody", extraBody, Works, nil, "members added to each request, for what no key says; members that runteam writes itself are an error; variables are not replaced; see Extra members"},
 }
 

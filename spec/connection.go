@@ -38,6 +38,8 @@ type Connection struct {
 	SystemRole   string          // system, developer or merge; empty means system
 	ExtraBody    json.RawMessage // members that are added to each request: a JSON object, or nil
 
+	StructuredOutput string // how the endpoint is asked for JSON: auto, schema, object or prompt; empty means auto
+
 	written    string            // BaseURL before the environment came in
 	shownURL   string            // BaseURL with ${NAME} for values of the environment; empty if there are none
 	shownModel string            // Model likewise

@@ -29,6 +29,8 @@ func (r *reader) connection(f *fields) Connection {
 		MaxTokensKey: text(f.get("maxTokensKey")),
 		SystemRole:   text(f.get("systemRole")),
 		ExtraBody:    jsonOf(f.get("extraBody")),
+
+		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.setting("structuredOutput"))),
 	}
 	l := &link{}
 	r.places.links[f] = l

@@ -47,7 +47,7 @@ var samples = map[string]string{
 	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
 	"coordinator.maxTokens": "100", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
-	"coordinator.extraBody": "{min_p: 0.1}", "coordinator.timeoutMs": "1000",
+	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
@@ -226,7 +226,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	for _, a := range agents {
 		a.Member.Origin = task.Position{}
 		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout,
-			a.MaxTokensKey, a.SystemRole, deref(a.FrequencyPenalty), deref(a.PresencePenalty), a.Seed != nil, a.Stop, a.ReasoningEffort, string(a.ExtraBody)})
+			a.MaxTokensKey, a.SystemRole, deref(a.FrequencyPenalty), deref(a.PresencePenalty), a.Seed != nil, a.Stop, a.ReasoningEffort, string(a.ExtraBody), a.StructuredOutput})
 		produces := "-"
 		if a.Member.Produces != nil {
 			produces = a.Member.Produces.String()

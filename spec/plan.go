@@ -72,6 +72,7 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 	}
 	if !s.flat() {
 		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
+		n.set("structuredOutput", s.p.setting("structuredOutput"))
 	}
 	s.limits(n)
 	if offline := s.p.main.spec.own("offline"); offline != nil {
@@ -174,6 +175,9 @@ func (s *saver) agent(who string, f *fields) *node {
 		value := f.own(k.name)
 		if s.flat() {
 			value = f.get(k.name)
+			if value == nil && k.name == "structuredOutput" {
+				value = s.p.setting(k.name)
+			}
 		}
 		switch {
 		case k.name == "model":

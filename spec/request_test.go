@@ -2,6 +2,8 @@ package spec_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,9 +15,10 @@ import (
 
 const withSettings = `
 model: m
+structuredOutput: prompt
 agentDefaults: {stop: END, seed: 1, extraBody: {user: u}}
 agents:
-  - {name: a, maxTokensKey: max_completion_tokens, systemRole: merge, frequencyPenalty: -0.5, presencePenalty: 0, seed: 7, stop: [A, "\n"], reasoningEffort: " low ", extraBody: {min_p: 0.10, a: {b: [1, null, "x"]}}}
+  - {name: a, maxTokensKey: max_completion_tokens, systemRole: merge, frequencyPenalty: -0.5, presencePenalty: 0, seed: 7, stop: [A, "\n"], reasoningEffort: " low ", extraBody: {min_p: 0.10, a: {b: [1, null, "x"]}}, structuredOutput: object}
   - {name: b, baseURL: "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21"}
 coordinator: {seed: -3, systemRole: developer}
 goal: g
@@ -39,6 +42,7 @@ func TestSettingsOfModelCalls(t *testing.T) {
 		require.Equal(t, "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21", b.BaseURL)
 		require.Equal(t, int64(-3), *c.Seed)
 		require.Equal(t, "developer", c.SystemRole)
+		require.Equal(t, []string{"object", "prompt", "prompt"}, []string{a.StructuredOutput, b.StructuredOutput, c.StructuredOutput})
 		require.Nil(t, c.Stop, "agentDefaults do not count for the coordinator")
 	}
 	check(t, f)
@@ -51,6 +55,31 @@ func TestSettingsOfModelCalls(t *testing.T) {
 	require.Equal(t, f.Agents[0].Member.Version, again.Agents[0].Member.Version)
 }
 
+// TestStructuredOutputOfSeveralFiles checks that a plan of several files keeps what
+// one of them says for all agents.
+func TestStructuredOutputOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	f, err := spec.Load(spec.Options{
+		Path: write("tasks.yaml", "model: m\nstructuredOutput: prompt\ngoal: g\ncoordinator: {maxTurns: 2}"),
+		Team: write("team.yaml", "agents: [{name: a}, {name: b, structuredOutput: schema}]"),
+	})
+	require.NoError(t, err)
+	text, _, err := f.WithPlan(team.Goal{Text: "g"}, nil, t.TempDir())
+	require.NoError(t, err)
+	again, err := load(t, string(text), spec.Options{})
+	require.NoError(t, err, "%s", text)
+	for _, f := range []*spec.File{f, again} {
+		require.Equal(t, []string{"prompt", "schema", "prompt"},
+			[]string{f.Agents[0].StructuredOutput, f.Agents[1].StructuredOutput, f.Coordinator.StructuredOutput})
+	}
+}
+
 // TestVersionHasTheSettings checks that an answer that was asked for with other
 // settings is not used, and that names of the transport do not count.
 func TestVersionHasTheSettings(t *testing.T) {
@@ -61,13 +90,13 @@ func TestVersionHasTheSettings(t *testing.T) {
 		return f.Agents[0].Member.Version
 	}
 	base := version("")
-	for _, same := range []string{", maxTokensKey: max_tokens", ", systemRole: system", ", extraBody: {}"} {
+	for _, same := range []string{", maxTokensKey: max_tokens", ", systemRole: system", ", extraBody: {}", ", structuredOutput: auto"} {
 		require.Equal(t, base, version(same), same)
 	}
 	seen := map[string]string{base: "none"}
 	for _, other := range []string{
 		", frequencyPenalty: 0", ", presencePenalty: 0", ", frequencyPenalty: 1", ", seed: 0", ", seed: 1", ", stop: a b", ", stop: [a, b]", ", stop: a", ", reasoningEffort: default",
-		", reasoningEffort: low", ", systemRole: merge", ", systemRole: developer", ", extraBody: {a: 1}", ", extraBody: {a: 2}",
+		", reasoningEffort: low", ", systemRole: merge", ", systemRole: developer", ", extraBody: {a: 1}", ", extraBody: {a: 2}", ", structuredOutput: schema", ", structuredOutput: object", ", structuredOutput: prompt",
 	} {
 		require.NotContains(t, seen, version(other), other)
 		seen[version(other)] = other

@@ -38,6 +38,7 @@ func (c *Connection) version() string {
 	add(len(c.Stop) > 0, "stop", c.Stop)
 	add(c.ReasoningEffort != "", "reasoningEffort", c.ReasoningEffort)
 	add(c.SystemRole != "" && c.SystemRole != "system", "systemRole", c.SystemRole)
+	add(c.StructuredOutput != "" && c.StructuredOutput != "auto", "structuredOutput", c.StructuredOutput)
 	add(len(c.ExtraBody) > 0, "extraBody", c.ExtraBody)
 	return fmt.Sprintf("spec1-%x", h.Sum(nil)[:16])
 }

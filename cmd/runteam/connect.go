@@ -71,6 +71,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	m, err := openai.New(openai.Config{
 		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
 		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
+		StructuredOutput: openai.StructuredOutput(ag.StructuredOutput),
 	})
 	if err = concealed(ag.Connection, err); err != nil {
 		return nil, connectionError(err)

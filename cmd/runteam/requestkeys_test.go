@@ -76,3 +76,58 @@ func TestExtraBodyIsRefusedEarly(t *testing.T) {
 		require.Equal(t, err == nil, bad == nil, "%s: %v, %v", name, err, bad)
 	}
 }
+
+// TestStructuredOutputIsSent runs a task with an outputSchema for each value of
+// structuredOutput, at an endpoint that refuses every schema.
+func TestStructuredOutputIsSent(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		value string
+		sent  []any // the type of response_format in each request
+		fails string
+	}{
+		{"auto", []any{"json_schema", "json_schema", "json_object"}, ""},
+		{"schema", []any{"json_schema", "json_schema"}, "structuredOutput is schema: set it to auto or prompt"},
+		{"object", []any{"json_object"}, ""},
+		{"prompt", []any{nil}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.value, func(t *testing.T) {
+			t.Parallel()
+			var sent []any
+			server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				var body struct {
+					Format struct {
+						Type any `json:"type"`
+					} `json:"response_format"`
+				}
+				_ = json.NewDecoder(r.Body).Decode(&body)
+				if sent = append(sent, body.Format.Type); body.Format.Type == "json_schema" {
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, `{"error":{"message":"This response_format type is unavailable now"}}`)
+					return
+				}
+				reply(w, `{"ok": true}`)
+			})
+			file := `
+model: test-model
+structuredOutput: ` + tt.value + `
+agents: [{name: solo}]
+tasks:
+  - title: Answer
+    assignee: solo
+    description: Answer.
+    outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok], additionalProperties: false}
+`
+			got := call{args: []string{"run", "-", "-o", "json"}, stdin: file, env: map[string]string{"OPENAI_BASE_URL": server.URL + "/v1"}}.run(t)
+			require.Equal(t, tt.sent, sent)
+			if tt.fails != "" {
+				require.NotEqual(t, statusOK, got.status)
+				require.Contains(t, got.stdout+got.stderr, tt.fails)
+				return
+			}
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Contains(t, got.stdout, `{\"ok\": true}`)
+		})
+	}
+}
