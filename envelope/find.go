@@ -12,15 +12,15 @@ import (
 
 // FindJSON returns the one JSON value that a model's text holds, and the text to
 // keep. That is the whole text if it is the value, or one code fence around it.
-// Otherwise it is the text of the only object or array, without a leading <think>
-// block and without the words around it, since nothing validates these. If code
+// Otherwise it is the text of the only object or array, without the reasoning
+// that it begins with (see [CutReasoning]) and without the words around it, since nothing validates these. If code
 // fences are marked json, it looks only at these. It ignores a value inside of
 // another one, and one for which accepts, if not nil, returns false.
 //
 // The error wraps [ErrJSON] if there is no value, if there are two different ones,
 // or if a value is broken off or not strict, even if it contains smaller values.
 func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, err error) {
-	answer := withoutThought(text)
+	_, answer, _ := CutReasoning(text)
 	_, body, _ := Unfence(answer)
 	if v, err = ParseJSON(body); err == nil {
 		return v, answer, nil
@@ -42,17 +42,6 @@ func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, 
 		return JSON{}, "", err
 	}
 	return s.value, s.found, nil
-}
-
-// withoutThought returns a text without the <think> block that it begins with.
-// If the block has no end, nothing is left.
-func withoutThought(text string) string {
-	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n\ufeff"), "<think>")
-	if !ok {
-		return text
-	}
-	_, rest, _ = strings.Cut(rest, "</think>")
-	return rest
 }
 
 // A search looks for values in texts.

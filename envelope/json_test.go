@@ -183,7 +183,7 @@ func TestFindJSON(t *testing.T) {
 	v, kept, err := envelope.FindJSON("<think>{\"a\":2}</think>\n{\"a\":1}", nil)
 	require.NoError(t, err)
 	require.Equal(t, want, v.Canonical())
-	require.Equal(t, "\n{\"a\":1}", kept)
+	require.Equal(t, `{"a":1}`, kept)
 	for _, text := range []string{
 		"", "```", "``````", "```json```", "```json\n```", "No.", "{", "[", "<think>{\"a\":1}", "<think>{\"a\":1}</think>",
 		"```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":1} or {\"a\":2}", "{\"a\":1}{\"a\":2}", "```json\n{\"a\":1,\"a\":2}\n```",
