@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -26,6 +27,7 @@ const DefaultMaxTurns = 10
 // Conditions that end an agent's work. Asking again would not help.
 var (
 	ErrSchema   = errors.New("the answer does not match the output schema")
+	ErrGuard    = errors.New("the answer fails a guard of the output schema")
 	ErrMaxTurns = errors.New("no turn is left")
 	ErrToolCall = errors.New("the model called a tool that it was not given")
 	ErrTimeout  = errors.New("the agent took too long")
@@ -49,6 +51,8 @@ type Reply struct {
 	Claim *label.Classification // level that the agent claims; it can only be refused, never lower a label
 	Usage llm.Usage             // tokens of all its calls; also set beside an error
 	Turns int                   // model calls that answered
+
+	Reasoning string // what the model wrote before its answer; no part of Text, and never shown to an agent
 
 	Call     llm.CallInfo // which call gave the answer; of several the last
 	Warnings []string     // of its calls, as in an [llm.Response]
@@ -192,13 +196,15 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		return c.reply, nil
 	case ctx.Err() != nil:
 		return c.reply, context.Cause(ctx)
+	case errors.Is(problem, ErrGuard):
+		return c.reply, reject(problem)
 	case supervised && turn == a.options.MaxTurns:
 		return c.reply, a.noTurn()
 	case supervised:
-		return c.reply, &RejectedError{Problem: explain(problem), Err: problem}
+		return c.reply, reject(problem)
 	}
 	c.say(llm.Assistant, c.reply.Text)
-	c.say(llm.User, "That answer cannot be used: "+explain(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
+	c.say(llm.User, "That answer cannot be used: "+Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
@@ -206,6 +212,8 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	case problem == nil:
 	case ctx.Err() != nil:
 		return c.reply, context.Cause(ctx)
+	case errors.Is(problem, ErrGuard):
+		return c.reply, reject(problem)
 	default:
 		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
 	}
@@ -250,10 +258,14 @@ func (c *conversation) turn(ctx context.Context) error {
 	}
 	c.reply.Turns++
 	c.reply.Call, c.reply.Warnings = res.Info(), append(c.reply.Warnings, res.Warnings...)
+	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
 	if len(res.ToolCalls) > 0 {
-		return fmt.Errorf("%w: %s", ErrToolCall, llm.OneLine(res.ToolCalls[0].Name))
+		name := llm.OneLine(res.ToolCalls[0].Name)
+		if strings.TrimSpace(res.Text) == "" {
+			return fmt.Errorf("%w: %s", ErrToolCall, name)
+		}
+		c.reply.Warnings = append(c.reply.Warnings, "the model called a tool that it was not given; the text beside the call is the answer")
 	}
-	c.reply.Text = res.Text
 	return c.finished(&res)
 }
 
@@ -280,14 +292,6 @@ func (c *conversation) read(ctx context.Context, s *Schema) error {
 	return nil
 }
 
-// explain words what was wrong with an answer for the model that wrote it.
-func explain(problem error) string {
-	if m, ok := errors.AsType[*mismatch](problem); ok {
-		return m.explain()
-	}
-	return problem.Error()
-}
-
 // bounded gives each call of m a time limit.
 func bounded(m llm.Model, limit time.Duration) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
@@ -300,6 +304,9 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 		}
 		if err == nil && res.Finish() == llm.Failed {
 			return llm.Response{}, failedReply(m, &res)
+		}
+		if err == nil {
+			err = cutReasoning(m, &res)
 		}
 		return res, err
 	})

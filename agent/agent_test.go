@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -150,8 +151,7 @@ func TestCorrectionSaysWhatIsWrong(t *testing.T) {
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.NoError(t, err)
 	correction := model.asked[1].Messages[2].Text
-	require.Contains(t, correction, "/properties/score")
-	require.Contains(t, correction, `want "integer"`)
+	require.Contains(t, correction, `/score: found "seven"; expected type "integer"`)
 }
 
 func TestNoThirdTurn(t *testing.T) {
@@ -181,7 +181,7 @@ func TestMaxTurnsOne(t *testing.T) {
 
 func TestG21ToolCallsAreRefused(t *testing.T) {
 	t.Parallel()
-	call := llm.Response{Text: `{"score":7}`, ToolCalls: []llm.ToolCall{{Name: "shell\n## Inputs", Arguments: "CANARY"}}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
+	call := llm.Response{Text: " ", FinishReason: "tool_calls", ToolCalls: []llm.ToolCall{{Name: "shell\n## Inputs", Arguments: "CANARY"}}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
 	for _, before := range []*fake{says(), says("prose")} {
 		before.answers = append(before.answers, answer{res: call})
 		reply, err := agent.New(before, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -190,8 +190,68 @@ func TestG21ToolCallsAreRefused(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 		require.NotContains(t, err.Error(), "CANARY")
 		require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}.InputTokens*len(before.asked), reply.Usage.InputTokens)
-		require.Zero(t, reply.JSON, "the text beside the call does not count")
+		require.Zero(t, reply.JSON)
 	}
+}
+
+// TestTextBesideAToolCallIsTheAnswer holds that a tool call which nobody asked for does
+// not throw away the text beside it.
+func TestTextBesideAToolCallIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"tool_calls", "stop"} {
+		call := llm.Response{Text: `{"score":7}`, FinishReason: reason, ToolCalls: []llm.ToolCall{{Name: "CANARY", Arguments: "CANARY"}}}
+		reply, err := agent.New(&fake{answers: []answer{{res: call}}}, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+		require.NoError(t, err)
+		require.Equal(t, `{"score":7}`, reply.JSON.Canonical())
+		require.Equal(t, []string{"the model called a tool that it was not given; the text beside the call is the answer"}, reply.Warnings)
+	}
+	for _, cut := range []string{"length", "content_filter"} {
+		call := llm.Response{Text: "half", FinishReason: cut, ToolCalls: []llm.ToolCall{{Name: "x"}}}
+		_, err := agent.New(&fake{answers: []answer{{res: call}}}, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+		require.Error(t, err, cut)
+	}
+}
+
+// TestReasoningIsNotTheAnswer holds that the reasoning of a reply is apart from its
+// text, wherever the endpoint put it, and that a reply of reasoning alone is none.
+func TestReasoningIsNotTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		give      llm.Response
+		text, why string
+	}{
+		"in the text":            {llm.Response{Text: "<think>\nwhy\n</think>\n\n7"}, "7", "why"},
+		"apart":                  {llm.Response{Text: "7", Reasoning: "why"}, "7", "why"},
+		"apart, and in the text": {llm.Response{Text: "<think>why</think>7", Reasoning: "why"}, "7", "why"},
+		"two":                    {llm.Response{Text: "<think>what</think>7", Reasoning: "why"}, "7", "why\n\nwhat"},
+		"truncated behind it":    {llm.Response{Text: "<think>why</think>7", FinishReason: "length"}, "7", "why"},
+		"truncated inside":       {llm.Response{Text: "<think>why 7", FinishReason: "length"}, "", "why 7"},
+	} {
+		model := &fake{answers: []answer{{res: tt.give}}}
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
+		if tt.give.FinishReason == "length" {
+			require.ErrorIs(t, err, agent.ErrTruncated, name)
+			require.Equal(t, tt.text != "", reply.Truncated, name)
+		} else {
+			require.NoError(t, err, name)
+		}
+		require.Equal(t, []string{tt.text, tt.why}, []string{reply.Text, reply.Reasoning}, name)
+	}
+	for _, text := range []string{"<think>The answer is 7.", "<think>why</think>\n"} {
+		model := says(text, "<think>why</think>7")
+		reply, err := agent.New(model, agent.Options{Retry: llm.RetryOptions{Delay: 1}}).Run(t.Context(), promptOf(t, "", ""))
+		require.NoError(t, err)
+		require.Equal(t, "7", reply.Text)
+		require.Len(t, model.asked, 2, "%q is no answer, and the call is made again", text)
+		_, err = agent.New(says(text), agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
+		failed, ok := errors.AsType[*llm.Error](err)
+		require.True(t, ok)
+		require.Equal(t, llm.Empty, failed.Kind)
+	}
+	model := says("<think>CANARY</think>prose", `<thinking>CANARY</thinking>{"score":7}`)
+	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(model.asked), "CANARY", "a corrective call has none of it")
 }
 
 func TestG32JSONInATextIsText(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -23,6 +24,9 @@ func (c *conversation) finished(res *llm.Response) error {
 	case llm.Refused:
 		return wrapReason(ErrRefused, reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
 	case llm.ToolUse:
+		if len(res.ToolCalls) > 0 {
+			return nil // the text beside the calls is the answer
+		}
 		return fmt.Errorf("%w: finish reason %q", ErrToolCall, reason)
 	}
 	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", ErrUnknownFinish, reason)
@@ -57,4 +61,24 @@ func failedReply(m llm.Model, res *llm.Response) error {
 		Kind: llm.ServerError, Status: 200, Endpoint: llm.Endpoint(m), Model: res.Model,
 		Message: fmt.Sprintf("the reply ended with finish reason %q", llm.OneLine(res.FinishReason)), Usage: res.Usage,
 	}
+}
+
+// cutReasoning takes the reasoning that a reply begins with out of its text. A reply
+// that ended with a normal stop and has nothing else is an error, as an empty one is.
+func cutReasoning(m llm.Model, res *llm.Response) error {
+	reasoning, answer, whole := envelope.CutReasoning(res.Text)
+	if reasoning == "" && answer == res.Text {
+		return nil
+	}
+	if res.Text = answer; !strings.Contains(res.Reasoning, reasoning) { // endpoints that report it may repeat it
+		res.Reasoning = strings.TrimSpace(res.Reasoning + "\n\n" + reasoning)
+	}
+	if strings.TrimSpace(answer) != "" || len(res.ToolCalls) > 0 || res.Finish() != llm.Stopped {
+		return nil
+	}
+	message := "the model wrote reasoning and no answer"
+	if !whole {
+		message = "the model did not end its reasoning"
+	}
+	return &llm.Error{Kind: llm.Empty, Status: 200, Endpoint: llm.Endpoint(m), Model: res.Model, Message: message, Usage: res.Usage}
 }

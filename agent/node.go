@@ -18,6 +18,7 @@ type node struct {
 	never bool   // the schema false
 	types kinds  // what may stand here
 	fixed []any  // of enum or const; nil if the schema has neither
+	guard bool   // fixed is a const
 
 	pattern, format string
 	maxLength       int // -1 for none
@@ -169,7 +170,7 @@ func (c *compiler) own(n *node, in map[string]any) {
 		}
 	}
 	if value, ok := in["const"]; ok {
-		n.fixed = []any{value}
+		n.fixed, n.guard = []any{value}, true
 	}
 	n.integer = in["type"] == "integer" || !n.types.has(aNumeric)
 	if types, ok := in["type"].([]any); ok {

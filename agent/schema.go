@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -22,6 +21,7 @@ var ErrBadSchema = errors.New("bad output schema")
 type Schema struct {
 	resolved  *jsonschema.Resolved
 	canonical string
+	source    any // the schema as a decoded value
 	root      *node
 	nodes     []*node // all that root can reach
 }
@@ -52,7 +52,7 @@ func ParseSchema(raw string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
 	}
-	return &Schema{resolved: resolved, canonical: v.Canonical(), root: root, nodes: nodes}, nil
+	return &Schema{resolved: resolved, canonical: v.Canonical(), source: v.Value(), root: root, nodes: nodes}, nil
 }
 
 // String returns the schema as canonical JSON.
@@ -73,10 +73,10 @@ func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return &mismatch{text: err.Error()}
+		return &mismatch{schema: s, value: v.Value(), text: err.Error()}
 	}
 	if err := s.resolved.Validate(native(v.Value())); err != nil {
-		return &mismatch{text: err.Error()}
+		return s.mismatch(v.Value(), err)
 	}
 	return nil
 }
@@ -108,27 +108,6 @@ func native(v any) any {
 	return v
 }
 
-// A mismatch is a value that does not match a schema.
-type mismatch struct{ text string } // as the validator wrote it: with pieces of the value
-
-// where finds the innermost place and keyword in the text of a validator.
-var where = regexp.MustCompile(`^(?:validating (\S+): )+(?:(\w+): )?`)
-
-// Error says where and by which keyword, in words of the schema alone.
-func (m *mismatch) Error() string {
-	found := where.FindStringSubmatch(m.text)
-	if found == nil {
-		return "it does not match the schema"
-	}
-	if found[2] == "" {
-		return "it does not match the schema at " + found[1]
-	}
-	return "it does not match the schema at " + found[1] + ": " + found[2]
-}
-
-// explain returns the whole text in one line, for the model that wrote the value.
-func (m *mismatch) explain() string { return llm.OneLine(m.text) }
-
 // schemaOf returns the schema that the prompt carries, or nil.
 func schemaOf(p prompt.Prompt) (*Schema, error) {
 	if p.Schema() == "" {
@@ -138,12 +117,12 @@ func schemaOf(p prompt.Prompt) (*Schema, error) {
 }
 
 // formatOf returns the JSON that the prompt asks for, or nil: the schema of the
-// reply, or one that the endpoint alone is to hold the reply to.
+// reply without its guards, or one that the endpoint alone is to hold the reply to.
 func formatOf(p prompt.Prompt, s *Schema) *llm.Format {
 	schema := p.FormatSchema()
 	switch {
 	case s != nil:
-		schema = s.String()
+		schema = s.unguarded()
 	case schema == "":
 		return nil
 	}

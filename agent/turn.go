@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -12,20 +13,33 @@ type turnKey struct{}
 // An answer that does not match the schema comes back with a [*RejectedError],
 // and the caller may have it corrected by another prompt, as a team does: so the
 // call that corrects passes the gate and the record like every other. Without
-// such a context, Run makes that call itself. It panics if ctx is nil.
+// such a context, Run makes that call itself. An answer that only fails a guard is
+// never corrected: its error matches [ErrGuard]. It panics if ctx is nil.
 func WithTurn(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, turnKey{}, n)
 }
 
-// A RejectedError reports an answer that does not match the output schema, for a
-// caller that can have it corrected. It wraps [ErrSchema] and Err.
+// A RejectedError reports an answer that does not match the output schema. A caller
+// can have it corrected, unless the error matches [ErrGuard]: then the answer has the
+// right form and says something else than the schema demands by a const. It wraps
+// [ErrSchema] and Err.
 type RejectedError struct {
 	Problem string // what is wrong, in one line, for the model: it may quote the answer
 	Err     error  // what is wrong, for people: it does not quote the answer
 }
 
+// reject returns the error of an answer with this problem.
+func reject(problem error) *RejectedError {
+	return &RejectedError{Problem: Problem(problem), Err: problem}
+}
+
 // Error says what is wrong without quoting the answer.
-func (e *RejectedError) Error() string { return fmt.Sprintf("%v: %v", ErrSchema, e.Err) }
+func (e *RejectedError) Error() string {
+	if errors.Is(e.Err, ErrGuard) {
+		return fmt.Sprintf("%v: %v", ErrGuard, e.Err)
+	}
+	return fmt.Sprintf("%v: %v", ErrSchema, e.Err)
+}
 
 // Unwrap returns [ErrSchema] and e.Err.
 func (e *RejectedError) Unwrap() []error { return []error{ErrSchema, e.Err} }

@@ -129,7 +129,11 @@ type Exchange struct {
 	Result *envelope.Record `json:"-"`               // nil if it failed
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed
-	Error  string           `json:"error,omitempty"` // as the caller may see it
+
+	Refused   *Aside `json:"refused,omitempty"`   // an answer that was not accepted, were it corrected later; nil if there is none
+	Reasoning *Aside `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
+
+	Error string `json:"error,omitempty"` // as the caller may see it
 
 	// Missing says why a result that there was cannot be had any more, such as
 	// that it is encrypted under a key that was not given; empty if it can.
@@ -138,6 +142,18 @@ type Exchange struct {
 
 // Completed reports whether the agent's answer was taken.
 func (x *Exchange) Completed() bool { return x.Code == "" }
+
+// An Aside is a text that an agent wrote beside its result, as the caller may see it.
+type Aside struct {
+	Text      string               `json:"text"`
+	Label     label.Classification `json:"label"`              // of the text as the agent wrote it
+	ExpiresAt time.Time            `json:"expiresAt,omitzero"` // from when on it may not be read; zero means never
+
+	// Of an answer that was not accepted, otherwise zero:
+	Attempt int          `json:"attempt,omitempty"`
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given
+	Call    llm.CallInfo `json:"call,omitzero"`     // the model call that gave it
+}
 
 // A ShownResult is a result as the caller may see it.
 type ShownResult struct {

@@ -183,7 +183,7 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if x.Lowers != nil {
-		if !x.Lowers.UnsafeText && (o.Source.Kind != Dependency || !o.Envelope.Structured()) {
+		if o.Source.Kind == Reasoning || !x.Lowers.UnsafeText && (o.Source.Kind != Dependency || !o.Envelope.Structured()) {
 			d.hold(Rule(x.Lowers.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 			return nil
 		}

@@ -27,13 +27,14 @@ const (
 	Fault                 // an error text, or a list of what is wrong
 	Digest                // the coordinator's digest of a part of the results
 	Draft                 // an answer of the reader itself, which it is to correct
+	Reasoning             // what a model wrote before its answer; the caller is its only reader
 )
 
 // Runtime is the producer of what the runtime itself says, such as what is
 // wrong with a plan. No agent may have this name.
 const Runtime = "runteam"
 
-var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest", "draft"}
+var kindNames = [...]string{"unknown", "dependency", "input", "memory", "message", "goal", "roster", "plan", "fault", "digest", "draft", "reasoning"}
 
 // Instructs reports whether a source tells its reader what to do, or what the
 // runtime has to say, instead of what somebody came to. Such words have no
@@ -88,7 +89,7 @@ const (
 
 var granted = [...]Rule{
 	Dependency: RuleDependsOn, Input: RuleUses, Memory: RuleMemory, Message: RuleMessage,
-	Goal: RuleGoal, Roster: RuleRoster, Plan: RulePlan, Fault: RuleFault, Digest: RuleDigested, Draft: RuleDraft,
+	Goal: RuleGoal, Roster: RuleRoster, Plan: RulePlan, Fault: RuleFault, Digest: RuleDigested, Draft: RuleDraft, Reasoning: RuleResult,
 }
 
 // granting names what lets a source through. There is none but [RuleGrant]

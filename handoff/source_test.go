@@ -23,6 +23,7 @@ var carriers = map[handoff.SourceKind]struct {
 	handoff.Fault:      {"fault", handoff.RuleFault},
 	handoff.Digest:     {"digest", handoff.RuleDigested},
 	handoff.Draft:      {"draft", handoff.RuleDraft},
+	handoff.Reasoning:  {"reasoning", handoff.RuleResult},
 }
 
 func TestCarriersHaveNames(t *testing.T) {

@@ -211,7 +211,7 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 	if s.Call != (llm.CallInfo{}) {
 		e.Call, e.Corrected = s.Call, s.Corrected
 	}
-	e.Warnings = s.Warnings
+	e.Refused, e.Reasoning, e.Warnings = s.Refused, s.Reasoning, s.Warnings
 	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {
 		if x.Result.words = s.words; len(s.Tags) > 0 {
 			x.Result.Tags = s.Tags

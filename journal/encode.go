@@ -184,13 +184,14 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 		s.words = wordsOf(x.Result)
 		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.standing(e.run, x.Result.Digest))}
 	}
-	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) {
+	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) && !aboveCeiling(x.Refused, x.Reasoning) {
 		if out.Result != nil {
 			out.Result.words = s.words
 		}
 		return out, nil
 	}
 	out.Shown, out.Error = nil, ""
+	s.Refused, s.Reasoning, out.Refused, out.Reasoning = x.Refused, x.Reasoning, nil, nil
 	s.Call, s.Corrected, s.Warnings = x.Call, x.Corrected, x.Warnings
 	out.Call, out.Warnings = x.Call.Outline(), nil
 	if x.Corrected != nil {
@@ -204,6 +205,11 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
 	}
 	return out, err
+}
+
+// aboveCeiling reports whether one of these is above the ceiling.
+func aboveCeiling(list ...*event.Aside) bool {
+	return slices.ContainsFunc(list, func(a *event.Aside) bool { return a != nil && a.Label > ceiling })
 }
 
 // message returns a message as it is kept. Above the ceiling its words are hidden.

@@ -97,6 +97,8 @@ type secrets struct {
 	Tags  []string           `json:"tags,omitempty"`
 	Sizes *sizes             `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 
+	Refused   *event.Aside  `json:"refused,omitempty"`
+	Reasoning *event.Aside  `json:"reasoning,omitempty"`
 	Call      llm.CallInfo  `json:"call,omitzero"`
 	Corrected *llm.CallInfo `json:"corrected,omitempty"`
 	Warnings  []string      `json:"warnings,omitempty"`

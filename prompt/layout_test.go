@@ -79,7 +79,7 @@ func TestG30EachKindHasItsPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout := range prompt.Layout(3) {
-			for kind := handoff.Dependency; kind <= handoff.Draft; kind++ {
+			for kind := handoff.Dependency; kind <= handoff.Reasoning; kind++ {
 				d := newDesk(t)
 				b := d.of(layout)
 				f.put(&b, d.gated(d.context(&f, kind)))

@@ -14,6 +14,7 @@ const (
 	CodeCanceled       = "CANCELED"              // the run ended first
 	CodePromptTooLarge = "PROMPT_TOO_LARGE"      // what cannot be cut does not fit
 	CodeSchema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction
+	CodeGuard          = "GUARD_FAILED"          // the answer has the right form, and another value than a const of its schema
 	CodeTruncated      = "ANSWER_TRUNCATED"      // a limit on tokens ended the answer, and the task does not accept that
 	CodeFiltered       = "ANSWER_FILTERED"       // the provider withheld the answer or the rest of it
 	CodeRefused        = "ANSWER_REFUSED"        // the model declined to answer

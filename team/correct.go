@@ -44,7 +44,7 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 		e.Code, e.Error, e.Result = CodeSchema, rejected.Problem, handoff.Keep(draft)
 		a.run.ledger.note(event.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
-	return a.corrected(ctx, draft, rejected.Problem)
+	return a.corrected(ctx, draft, rejected.Problem, a.number)
 }
 
 // correctAgain corrects an answer that was rejected before the run was interrupted,
@@ -63,11 +63,12 @@ func (a *attempt) correctAgain(ctx context.Context, e *event.Exchange) (taken bo
 	}
 	a.repeated = a.run.repeats()
 	a.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings} // its tokens were counted when it was given
-	return true, a.corrected(ctx, draft, e.Error)
+	return true, a.corrected(ctx, draft, e.Error, e.Attempt)
 }
 
-// corrected makes the call, and takes its answer as that of the attempt.
-func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, problem string) error {
+// corrected makes the call that corrects a rejected answer, and takes its answer as that of the attempt.
+func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, problem string, attempt int) error {
+	a.reject(a.reply.Text, problem, attempt)
 	now, h := time.Now(), draft.Header()
 	faults, err := envelope.New(envelope.Header{
 		ID: h.ID + "/faults", Producer: handoff.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
@@ -100,10 +101,13 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		a.run.ledger.note(c.entry())
 	}
 	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds(), c.modelWarnings()})
-	a.later = len(c.spent) + 1
+	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
 	a.broke, a.gone = a.broke || c.broke, a.gone || c.gone
 	if rejected, ok := errors.AsType[*agent.RejectedError](c.err); ok {
+		if errors.Is(rejected, agent.ErrGuard) {
+			return rejected
+		}
 		return fmt.Errorf("%w, also after a second try: %w", agent.ErrSchema, rejected.Err)
 	}
 	if c.err != nil {
@@ -111,7 +115,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	}
 	own := a.reply
 	a.reply, a.correctedBy = c.reply, c.reply.Call
-	a.reply.Usage, a.reply.Turns, a.reply.Call, a.reply.Warnings = own.Usage, own.Turns, own.Call, own.Warnings // those of the correction are its own
+	a.reply.Usage, a.reply.Turns, a.reply.Call, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Call, own.Warnings, own.Reasoning // those of the correction are its own
 	return a.close(ctx, time.Now())
 }
 

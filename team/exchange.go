@@ -57,6 +57,10 @@ type exchange struct {
 	existed  int           // bytes of all inputs and results that there were when it was dispatched, likewise
 	reply    agent.Reply
 
+	rejected      *event.Aside // an answer that was not accepted; nil if there is none
+	rejectedAgain *event.Aside // the corrected answer, if that was not accepted either
+	reasoning     *event.Aside // what the model wrote before its answer; nil if nothing
+
 	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
 
 	outbox *Outbox // nil if the agent may send no messages, or was not called
@@ -122,7 +126,9 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 		x.report()
 		o.over(ctx)
 	}()
-	x.judge(ctx, x.try(ctx, o))
+	err := x.try(ctx, o)
+	x.keepAsides(err)
+	x.judge(ctx, err)
 	returned = true
 }
 
@@ -205,7 +211,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	}
 	if err != nil {
 		a, ok := o.(*attempt)
-		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil {
+		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, agent.ErrGuard) {
 			x.inAgent = false
 			return a.correct(outer, rejected)
 		}
@@ -340,7 +346,7 @@ func (x *exchange) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
 	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
-		return err
+		return x.checkedAgain(ctx, err)
 	}
 	return x.accept(ctx, e, now)
 }

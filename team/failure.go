@@ -29,6 +29,9 @@ func code(err error) string {
 	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
 		switch held.Decision.Rule {
 		case handoff.RuleSchema:
+			if errors.Is(err, agent.ErrGuard) {
+				return CodeGuard
+			}
 			return CodeSchema
 		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleReplySize:
 			return CodeReply
@@ -54,6 +57,8 @@ func code(err error) string {
 		return CodeJournal
 	case errors.Is(err, ErrReplay):
 		return CodeReplay
+	case errors.Is(err, agent.ErrGuard):
+		return CodeGuard
 	case errors.Is(err, agent.ErrSchema):
 		return CodeSchema
 	case errors.Is(err, agent.ErrTruncated):

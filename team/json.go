@@ -172,6 +172,7 @@ type wireTask struct {
 	Structured  json.RawMessage      `json:"structured,omitempty"`
 	Truncated   bool                 `json:"truncated,omitempty"`
 	Call        llm.CallInfo         `json:"call,omitzero"`
+	Rejected    []RejectedAnswer     `json:"rejected,omitempty"`
 	Error       *TaskError           `json:"error,omitempty"`
 }
 
@@ -215,7 +216,7 @@ func (m *Metrics) wire() *wireMetrics {
 func (t *TaskResult) wire() wireTask {
 	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Error: t.Error, Metrics: t.Metrics.wire(),
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Rejected: t.Rejected, Error: t.Error, Metrics: t.Metrics.wire(),
 	}
 }
 

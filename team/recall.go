@@ -215,6 +215,7 @@ func (x *exchange) call() *event.Exchange {
 	if by := x.callInfo(x.correctedBy); by != (llm.CallInfo{}) {
 		e.Corrected = &by
 	}
+	e.Refused, e.Reasoning = x.rejected, x.reasoning
 	if e.Session == "" {
 		e.Session = x.session() // it was refused before there was a contract
 	}

@@ -95,6 +95,7 @@ type TaskResult struct {
 	Truncated   bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error       *TaskError           // nil unless the task failed
 	Call        llm.CallInfo         // the last model call that answered; zero if none reports itself
+	Rejected    []RejectedAnswer     // in order, also those that were corrected
 	Metrics     Metrics
 	Reused      string             // the run that the result was taken from; empty for one that this run made
 	Saved       llm.Usage          // what it had taken there
@@ -105,6 +106,16 @@ type TaskResult struct {
 	// Messages are the conversation of the agent with its model, for a caller who
 	// kept it and wants it in the JSON form; a run does not set it. See [Recorder].
 	Messages []llm.Message
+}
+
+// A RejectedAnswer is an answer that its task did not accept, in the form that the
+// caller is cleared for: truncated, filtered, or not of the form that the schema
+// demands.
+type RejectedAnswer struct {
+	Attempt int          `json:"attempt"`
+	Text    string       `json:"text"`
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given; empty if Error says all
+	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
 // A Step is one prompt to the coordinator and what came of it.

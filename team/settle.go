@@ -57,6 +57,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	t.Repeated = a.repeated
 	r.count(&a.exchange)
 	r.warnOfModels(&a.exchange)
+	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
 	r.overdrawn = r.overdrawn || a.broke
 	if a.own || r.past.again() { // it was counted when it was made
 		t.Metrics.Attempts--

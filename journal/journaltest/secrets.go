@@ -47,6 +47,8 @@ func Secrets(run string) []event.Entry {
 	failure := t.Answer(failed, "", Key(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+Canary
 	failure.Call = llm.CallInfo{RequestID: Canary}
+	failure.Refused = &event.Aside{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
+	answer.Reasoning = &event.Aside{Text: "first " + Canary, Label: label.Secret}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
 	step := *done

@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A mismatch is a value that does not match a schema. If guards has entries, it
+// would match with the values that they name, and [ErrGuard] matches the error.
+type mismatch struct {
+	schema *Schema
+	value  any
+	text   string // as the validator wrote it: with pieces of the value
+	guards []miss
+}
+
+// mismatch explains why the validator refused a value. A const is left out of the
+// explanation unless nothing else is wrong.
+func (s *Schema) mismatch(value any, refusal error) error {
+	m := &mismatch{schema: s, value: value, text: refusal.Error()}
+	missed := s.missedGuards(value)
+	if len(missed) == 0 {
+		return m
+	}
+	as := fulfilled(value, missed)
+	if err := s.resolved.Validate(native(as)); err != nil {
+		m.text = err.Error()
+		return m
+	}
+	m.guards = missed
+	return m
+}
+
+// Is reports whether target is [ErrGuard] and nothing but a guard failed.
+func (m *mismatch) Is(target error) bool { return target == ErrGuard && len(m.guards) > 0 }
+
+// Error says where and by which keyword, in words of the schema alone.
+func (m *mismatch) Error() string {
+	if len(m.guards) > 0 {
+		return m.guards[0].rule()
+	}
+	at, keyword := m.failed()
+	switch {
+	case keyword == "":
+		return "it does not match the schema at " + at
+	case at == "":
+		return "it does not match the schema"
+	}
+	return "it does not match the schema at " + at + ": " + keyword
+}
+
+// failure finds the innermost place and keyword in the text of a validator.
+var failure = regexp.MustCompile(`^(?:validating (\S+): )+(?:(\w+): )?`)
+
+// failed returns the place in the schema and the keyword that the validator names.
+func (m *mismatch) failed() (at, keyword string) {
+	found := failure.FindStringSubmatch(m.text)
+	if found == nil {
+		return "", "schema"
+	}
+	return found[1], found[2]
+}
+
+// Problem returns what is wrong with an answer, in words for the model that wrote
+// it: the path in the answer, the value found there and what is expected. It may
+// quote the answer.
+func Problem(err error) string {
+	if r, ok := errors.AsType[*RejectedError](err); ok {
+		return r.Problem
+	}
+	if m, ok := errors.AsType[*mismatch](err); ok {
+		return m.explain()
+	}
+	return err.Error()
+}
+
+// explain returns the path, the value found and the value expected, in one line.
+func (m *mismatch) explain() string {
+	if len(m.guards) > 0 {
+		g := m.guards[0]
+		return fmt.Sprintf("%s: found %s; expected const %s", g.name(), excerpt(valueAt(m.value, g.path)), excerpt(g.want))
+	}
+	at, keyword := m.failed()
+	at = strings.TrimPrefix(at, "root")
+	_, said, _ := strings.Cut(m.text, at+": "+keyword+": ")
+	path, value, found := m.schema.locate(m.value, at, said)
+	in, _ := find(m.schema.source, at)
+	rule, _ := in.(map[string]any)
+	want, known := rule[keyword]
+	if !found || keyword == "" || !known {
+		return llm.OneLine(m.text)
+	}
+	detail := ""
+	if saysMore[keyword] {
+		detail = " (" + llm.OneLine(said) + ")"
+	}
+	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(path), excerpt(value), keyword, excerpt(want), detail)
+}
+
+// saysMore are the keywords of which the validator names the members or items that
+// are wrong.
+var saysMore = map[string]bool{
+	"required": true, "dependentRequired": true, "additionalProperties": true, "unevaluatedProperties": true, "unevaluatedItems": true,
+	"uniqueItems": true, "minProperties": true, "maxProperties": true, "propertyNames": true,
+}
+
+// locate returns the place in a value to which the schema at a pointer applies. Of
+// several it is the first that the validator quotes, or the first of all.
+func (s *Schema) locate(value any, at, said string) (path []string, part any, found bool) {
+	quoted := false
+	s.root.visit(value, nil, func(n *node, v any, p []string) {
+		if n.at != at || quoted {
+			return
+		}
+		if quotes := strings.HasPrefix(said, fmt.Sprintf("%v ", native(v))) || strings.HasPrefix(said, fmt.Sprintf("%q ", v)); !found || quotes {
+			path, part, found, quoted = slices.Clone(p), v, true, quotes
+		}
+	})
+	return path, part, found
+}
+
+// visit calls f for each part of a value and each schema that applies to it in any
+// case: not for those in anyOf, oneOf, if, not and their like.
+func (n *node) visit(v any, path []string, f func(n *node, v any, path []string)) {
+	f(n, v, path)
+	for _, e := range n.every {
+		e.visit(v, path, f)
+	}
+	path = path[:len(path):len(path)]
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			for _, below := range n.onMember(name) {
+				if below != n.unevaluated {
+					below.visit(v[name], append(path, name), f)
+				}
+			}
+		}
+	case []any:
+		for i, item := range v {
+			for _, below := range n.onItem(i) {
+				if below != n.contains && below != n.unevaluatedSeq {
+					below.visit(item, append(path, fmt.Sprint(i)), f)
+				}
+			}
+		}
+	}
+}
+
+// pathText writes a path as a JSON pointer.
+func pathText(path []string) string {
+	if len(path) == 0 {
+		return "the whole value"
+	}
+	var b strings.Builder
+	for _, token := range path {
+		b.WriteString(task.Pointer(token))
+	}
+	return llm.OneLine(b.String())
+}
+
+// maxExcerpt is how much of a value an explanation quotes, in bytes.
+const maxExcerpt = 200
+
+// excerpt writes a value as JSON in one line, shortened.
+func excerpt(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "a value that is not JSON"
+	}
+	text := llm.OneLine(b.String())
+	if len(text) <= maxExcerpt {
+		return text
+	}
+	end := maxExcerpt
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

@@ -1,0 +1,131 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+)
+
+// aside returns a text that the agent wrote beside its result, as the caller may see
+// it; nil if there is none. It is as sensitive as the result would be, and expires
+// with what the agent was given. Nobody else gets it. Its Problem, which may quote the
+// text, takes the same way. An aside of a cached answer is at least as sensitive as
+// it was, and lives no longer.
+func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.Aside {
+	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
+		return nil
+	}
+	ctx, cancel := x.checking(context.Background())
+	defer cancel()
+	now := time.Now()
+	out := given
+	out.Text, out.Problem = unkept, ""
+	for _, part := range []struct {
+		of  *string
+		say string
+	}{{&out.Text, given.Text}, {&out.Problem, x.run.errorText(given.Problem)}} {
+		say := strings.ToValidUTF8(part.say, "\uFFFD")
+		e, err := (&handoff.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+source.String()), say, x.sealed, now)
+		if err != nil {
+			continue
+		}
+		h := e.Header()
+		h.Classification, h.ExpiresAt = h.Classification.Join(given.Label), envelope.Earliest(h.ExpiresAt, given.ExpiresAt)
+		out.Label, out.ExpiresAt = h.Classification, h.ExpiresAt
+		if e, err = envelope.New(h, envelope.Text(say)); err != nil {
+			continue
+		}
+		if seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
+			*part.of = seen.text
+		}
+	}
+	return &out
+}
+
+// unkept stands in the place of a text that could not be checked for the caller.
+const unkept = "[withheld: it is too large, or could not be checked]"
+
+// reject keeps an answer that is not accepted, for the caller.
+func (x *exchange) reject(text, problem string, attempt int) {
+	x.rejected = x.aside(handoff.Fault, event.Aside{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
+}
+
+// keepAsides keeps what the agent wrote beside a result: its reasoning and, if err
+// says so, an answer that was not accepted.
+func (x *exchange) keepAsides(err error) {
+	if e := x.recalled; e != nil {
+		if e.Reasoning != nil {
+			x.reasoning = x.aside(handoff.Reasoning, *e.Reasoning)
+		}
+		if e.Refused != nil {
+			x.rejected = x.aside(handoff.Fault, *e.Refused)
+		}
+		return
+	}
+	if !x.asked {
+		return
+	}
+	x.reasoning = x.aside(handoff.Reasoning, event.Aside{Text: x.reply.Reasoning})
+	if err == nil || x.rejected != nil {
+		return
+	}
+	problem := ""
+	if rejected, ok := errors.AsType[*agent.RejectedError](err); ok {
+		problem = rejected.Problem
+	}
+	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
+}
+
+// rejectedAnswers are the answers of an attempt that were not accepted.
+func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
+	for _, a := range []*event.Aside{x.rejected, x.rejectedAgain} {
+		if a != nil {
+			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
+		}
+	}
+	return list
+}
+
+// A mismatchError is a reply that the gate refused since it does not match the schema.
+type mismatchError struct {
+	held     *handoff.HeldError
+	rejected *agent.RejectedError
+}
+
+// Error says what is wrong without quoting the reply.
+func (e *mismatchError) Error() string {
+	if errors.Is(e.rejected, agent.ErrGuard) {
+		return e.rejected.Error()
+	}
+	return e.held.Error()
+}
+
+// Unwrap returns both errors.
+func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
+
+// checkedAgain returns why the gate refused a reply: the error itself or, if the
+// answer does not match the schema, one that says what is wrong with it.
+func (x *exchange) checkedAgain(ctx context.Context, err error) error {
+	held, ok := errors.AsType[*handoff.HeldError](err)
+	if !ok || held.Decision.Rule != handoff.RuleSchema || x.schema == nil {
+		return err
+	}
+	v, problem := x.reply.JSON, error(nil)
+	if v.Canonical() == "" {
+		v, _, problem = envelope.FindJSON(x.reply.Text, nil)
+	}
+	if problem == nil {
+		problem = x.schema.ValidateContext(ctx, v)
+	}
+	if problem == nil || ctx.Err() != nil {
+		return err
+	}
+	return &mismatchError{held, &agent.RejectedError{Problem: agent.Problem(problem), Err: problem}}
+}

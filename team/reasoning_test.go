@@ -1,0 +1,181 @@
+package team_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A reasoner is a model that writes a canary into its reasoning.
+type reasoner struct {
+	mu      sync.Mutex // guards prompts
+	prompts []string
+	style   int
+	answer  func(prompt string) string
+}
+
+func (*reasoner) Name() string { return "reasoner" }
+
+func (*reasoner) Endpoint() string { return "http://127.0.0.1:1/v1" }
+
+const thought = "CANARY-thought-4417"
+
+func (r *reasoner) Call(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+	text := req.Messages[0].Text
+	r.mu.Lock()
+	r.prompts = append(r.prompts, req.System+fmt.Sprint(req.Messages))
+	r.mu.Unlock()
+	answer := r.answer(text)
+	switch r.style {
+	case 0:
+		return llm.Response{Text: "<think>\nI know " + thought + "</think>\n\n" + answer}, nil
+	case 1:
+		return llm.Response{Text: answer, Reasoning: "I know " + thought}, nil
+	case 2:
+		return llm.Response{Text: "I know " + thought + "\n</think>\n" + answer, Reasoning: thought}, nil
+	}
+	return llm.Response{Text: "[THINK]" + thought + "[/THINK]<thinking>" + thought + "</thinking>" + answer, FinishReason: "stop"}, nil
+}
+
+// TestG42ReasoningReachesOnlyTheJournal draws teams whose models write a canary into
+// their reasoning, and holds that no prompt, result, event, record or message has it:
+// not after a correction, a translation, a failure or a goal. The journal has it.
+func TestG42ReasoningReachesOnlyTheJournal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &reasoner{style: rapid.IntRange(0, 3).Draw(rt, "style")}
+		n := rapid.IntRange(1, 4).Draw(rt, "tasks")
+		unfitFirst := rapid.Bool().Draw(rt, "corrected")
+		m.answer = func(text string) string {
+			switch {
+			case strings.Contains(text, "\n## Goal\n"):
+				if unfitFirst && !strings.Contains(text, "What is wrong with it") {
+					return "no plan"
+				}
+				return `[{"title": "t0", "description": "Do it.", "assignee": "a"}, {"title": "t1", "description": "Do it too.", "assignee": "a", "dependsOn": ["t0"]}]`
+			case unfitFirst && !strings.Contains(text, "## Your previous answer"):
+				return `{"n": "x"}`
+			}
+			return `{"n": 1}`
+		}
+		policy := &handoff.Policy{}
+		if rapid.Bool().Draw(rt, "translated") {
+			policy.Rules = []handoff.PairRule{{ID: "short", From: "a", To: "*", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}}}
+		}
+		tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: agent.New(m, agent.Options{})}}, Policy: policy, Coordinator: &team.Coordinator{Agent: agent.New(m, agent.Options{})}})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var specs []task.Spec
+		for i := range n {
+			s := by("a", spec(fmt.Sprint("t", i)))
+			if rapid.Bool().Draw(rt, "schema") {
+				s.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+			}
+			if i > 0 && rapid.Bool().Draw(rt, "depends") {
+				s.DependsOn = task.On(fmt.Sprint("t", i-1))
+			}
+			if rapid.Bool().Draw(rt, "memory") {
+				s.MemoryScope = task.ScopeAll
+			}
+			specs = append(specs, s)
+		}
+		a, journal := &audience{}, &memory{}
+		o := a.options()
+		o.RunID, o.Journal = "r", journal
+		var records []event.Record
+		var mu sync.Mutex
+		o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			records = append(records, r)
+			return nil
+		})
+		ask := func(o *team.RunOptions) (*team.Result, error) { return tm.RunTasks(t.Context(), specs, o) }
+		if rapid.Bool().Draw(rt, "goal") {
+			ask = func(o *team.RunOptions) (*team.Result, error) {
+				return tm.RunTeam(t.Context(), team.Goal{Text: "Count."}, o)
+			}
+			n = 4
+		}
+		res, err := ask(o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !res.Success() {
+			rt.Fatal(res.Err())
+		}
+		kept := 0
+		for _, x := range journal.exchanges() {
+			if x.Reasoning == nil || !strings.Contains(x.Reasoning.Text, thought) {
+				rt.Fatalf("the exchange %s%s has no reasoning", x.Session, x.Part)
+			}
+			kept++
+			x.Reasoning = nil
+			if text := fmt.Sprintf("%+v %+v", x, x.Result); strings.Contains(text, "CANARY") {
+				rt.Fatalf("elsewhere in an exchange: %s", text)
+			}
+		}
+		if kept < n {
+			rt.Fatalf("%d exchanges of %d tasks", kept, n)
+		}
+		seen := told(t, res, a) + fmt.Sprintf("%+v", records) + strings.Join(m.prompts, "\n")
+		if i := strings.Index(seen, "CANARY"); i >= 0 {
+			rt.Fatalf("the reasoning stands in …%s", seen[max(0, i-200):min(len(seen), i+50)])
+		}
+		replay, err := ask(&team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}})
+		if err != nil || strings.Contains(document(t, replay), "CANARY") {
+			rt.Fatalf("%v, or the reasoning in a replay", err)
+		}
+	})
+}
+
+// TestG19ReasoningIsAsSensitiveAsTheResult holds that the journal has the label of the
+// result for reasoning, and that a caller below it, or one who may have only a part of
+// the result, gets none of it.
+func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
+	t.Parallel()
+	keep := func(o team.RunOptions, policy *handoff.Policy) *event.Aside {
+		journal := &memory{}
+		o.Journal = journal
+		m := &reasoner{answer: func(string) string { return `{"n": 1, "m": "x"}` }}
+		tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret}, member("b", says("fine"))}, Policy: policy})
+		require.NoError(t, err)
+		s := spec("a")
+		s.Classification, s.OutputSchema = label.Secret, json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"string"}}}`)
+		res := run(t, tm, &o, s, spec("b"))
+		require.NoError(t, res.Err())
+		for _, x := range journal.exchanges() {
+			if x.Title == "a" {
+				return x.Reasoning
+			}
+		}
+		return nil
+	}
+	full := keep(team.RunOptions{UserAccepts: new(label.Secret)}, nil)
+	require.Equal(t, &event.Aside{Text: "I know " + thought, Label: label.Secret}, full)
+	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{}, nil).Text)
+	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
+	lower := &handoff.Policy{
+		Rules:      []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Full}},
+		Declassify: []handoff.Declassifier{{Name: "lower", From: "a", To: "user", LowerTo: label.Internal, Paths: []task.Path{""}, UnsafeText: true, Reason: "r"}},
+	}
+	got := keep(team.RunOptions{}, lower).Text
+	require.True(t, strings.HasPrefix(got, "[withheld: "), got)
+	scoped := &handoff.Policy{Rules: []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Scoped, Allow: []task.Path{"/n"}}}}
+	require.Equal(t, "[withheld: rule]", keep(team.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
+}
