@@ -59,6 +59,12 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 			"http://localhost:11434/: no chat completions at this address (404); /v1 is missing in the base URL: set OPENAI_BASE_URL to http://localhost:11434/v1",
 		},
 		{
+			"Azure without its path",
+			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "https://acme.openai.azure.com"},
+			"https://acme.openai.azure.com: no chat completions at this address (404); of Azure, write https://NAME.openai.azure.com/openai/v1, or " +
+				"https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION",
+		},
+		{
 			"another address",
 			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost/api/v3"},
 			"http://localhost/api/v3: no chat completions at this address (404); check OPENAI_BASE_URL",

@@ -118,7 +118,10 @@ func (e *Error) addressHint() string {
 	u, err := url.Parse(e.Endpoint)
 	versioned := err != nil || u.Host == "" || version.MatchString(u.Path)
 	with := OneLine(strings.TrimRight(e.Endpoint, "/")) + "/v1"
+	azure := err == nil && strings.HasSuffix(u.Hostname(), ".azure.com")
 	switch {
+	case e.Kind == NotFound && azure:
+		return "of Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
 	case e.Kind == NotFound && !versioned:
 		return "/v1 is missing in the base URL: set OPENAI_BASE_URL to " + with
 	case e.Kind == NotFound:
