@@ -121,3 +121,20 @@ func TestExtraBodyIsBounded(t *testing.T) {
 		require.False(t, requireSame(t, s, "agents: [{name: a, stop: "+stop+"}]"), stop)
 	}
 }
+
+// TestKeysOfAzureNeedConsent checks that no key goes to a host that anybody can create
+// below a domain of Azure, unless the user allows that host.
+func TestKeysOfAzureNeedConsent(t *testing.T) {
+	t.Parallel()
+	const text = "agents: [{name: a, baseURL: \"https://acme.openai.azure.com/openai/v1\", apiKey: \"${AZURE_OPENAI_API_KEY}\"}]\n"
+	lookup := env(map[string]string{"AZURE_OPENAI_API_KEY": "k"})
+	nobody := func(string, []spec.EnvUse) bool { return false }
+	_, err := load(t, text, spec.Options{Lookup: lookup, Trusted: nobody})
+	require.ErrorContains(t, err, "AZURE_OPENAI_API_KEY is not allowed to go to https://acme.openai.azure.com")
+	for origin, allowed := range map[string]bool{"https://acme.openai.azure.com": true, "https://other.openai.azure.com": false} {
+		use, err := spec.ParseEnvUse("AZURE_OPENAI_API_KEY=" + origin)
+		require.NoError(t, err)
+		_, err = load(t, text, spec.Options{Lookup: lookup, Trusted: nobody, AllowEnv: []spec.EnvUse{use}})
+		require.Equal(t, allowed, err == nil, "%s: %v", origin, err)
+	}
+}

@@ -1,12 +1,13 @@
-// Package openai answers one question: how is a model behind an
-// OpenAI-compatible endpoint called?
+// Package openai calls models behind OpenAI-compatible endpoints.
 //
 // A [Model] speaks the chat completions API through go-openai and guards
 // against what servers and that client do: streams that end early, errors
 // inside a stream or under status 200, HTML in the place of JSON, replies
-// without end, settings that the client drops or refuses. Every failure is an
-// [*llm.Error]. A model makes one attempt: agent.New makes more of it; who
-// calls a model directly wraps it in [llm.Retry].
+// without end, settings that the client drops or refuses. A request of which the
+// endpoint refuses a part, such as the temperature, is sent again without that part,
+// and a warning of the response says so. Every failure is an [*llm.Error]. A model
+// does not repeat calls that failed: agent.New does, and [llm.Retry] does it for a
+// model that is called directly.
 package openai
 
 import (
