@@ -102,7 +102,7 @@ func (r *reader) agent(f *fields) Agent {
 		m.Produces = new(level(n))
 	}
 	a := Agent{Member: m, Connection: r.connection(f)}
-	a.Member.Model, a.Member.EndpointName = a.ModelAsWritten(), a.shownURL
+	a.Member.Model, a.Member.EndpointName, a.Member.FallbackNames = a.ModelAsWritten(), a.shownURL, a.fallbackNames()
 	return a
 }
 

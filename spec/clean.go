@@ -279,7 +279,7 @@ func credentials(n *node, at string, visit func(at string, parent *node, i int))
 					visit(where+"."+value.kids.keys[k], value, k)
 				}
 			}
-		case "orchestrator", "team", "agents", "agentDefaults", "coordinator":
+		case "orchestrator", "team", "agents", "agentDefaults", "coordinator", "fallback":
 			credentials(value, where, visit)
 		}
 	}

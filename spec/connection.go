@@ -40,6 +40,10 @@ type Connection struct {
 
 	StructuredOutput string // how the endpoint is asked for JSON: auto, schema, object or prompt; empty means auto
 
+	// Fallback are the connections that are used in this order when this one fails.
+	// They have no fallback of their own.
+	Fallback []Connection
+
 	written    string            // BaseURL before the environment came in
 	shownURL   string            // BaseURL with ${NAME} for values of the environment; empty if there are none
 	shownModel string            // Model likewise
@@ -83,6 +87,16 @@ func (c Connection) Conceal(text string) string {
 // URLAsWritten returns the base URL with ${NAME} in place of values of the
 // environment, for messages and records. It is BaseURL if there are none.
 func (c Connection) URLAsWritten() string { return cmp.Or(c.shownURL, c.BaseURL) }
+
+// fallbackNames returns what the endpoints of the fallback are called, if that is
+// not their base URL.
+func (c *Connection) fallbackNames() []string {
+	names := make([]string, len(c.Fallback))
+	for i := range names {
+		names[i] = c.Fallback[i].shownURL
+	}
+	return names
+}
 
 // ModelAsWritten returns the name of the model with ${NAME} in place of values of
 // the environment, for messages and records. It is Model if there are none.

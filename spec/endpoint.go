@@ -10,8 +10,15 @@ import (
 
 // Which endpoint an agent is asked at, and what may be sent there.
 
-// connection reads how the model of an agent is reached.
+// connection reads how the model of an agent is reached, and its fallback.
 func (r *reader) connection(f *fields) Connection {
+	c, to := r.connect(f, &link{})
+	c.Fallback = r.fallback(f, &c, to)
+	return c
+}
+
+// connect reads one connection, notes where it is written in l, and says where it leads.
+func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 	c := Connection{
 		MaxTurns:    integer(f.get("maxTurns")),
 		MaxTokens:   integer(f.get("maxTokens")),
@@ -32,7 +39,6 @@ func (r *reader) connection(f *fields) Connection {
 
 		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.setting("structuredOutput"))),
 	}
-	l := &link{}
 	r.places.links[f] = l
 	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
 	where := r.destination(f, base, &c)
@@ -47,7 +53,7 @@ func (r *reader) connection(f *fields) Connection {
 	}
 	c.APIKey = r.apiKey(f, l, where, &c)
 	c.Headers = r.headers(f, l, where, &c)
-	return c
+	return c, where
 }
 
 // A destination is the endpoint that a connection leads to.
@@ -93,6 +99,9 @@ func (r *reader) destination(f *fields, base *node, c *Connection) (d destinatio
 type link struct {
 	model, baseURL, apiKey *node // nil for what nothing says
 	headers                *kids // those that are sent, each once
+
+	owner *fields     // of an entry of a fallback: the agent's; else nil
+	first destination // of an entry of a fallback: where the agent's own connection leads
 }
 
 // baseURL checks a base URL and returns it. What the environment put into it is
@@ -147,7 +156,7 @@ func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
 	if !strings.Contains(n.text, opening) && strings.TrimSpace(n.text) != "" {
 		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
 	}
-	if r.elsewhere(f, n, l.baseURL, to, "apiKey") {
+	if r.elsewhere(f, n, l, to, "apiKey") {
 		return Key{}
 	}
 	l.apiKey = n
@@ -167,7 +176,7 @@ func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[
 	}
 	var all map[string]string
 	for _, n := range append(from, own...) {
-		if n == nil || r.elsewhere(f, n, l.baseURL, to, "headers") {
+		if n == nil || r.elsewhere(f, n, l, to, "headers") {
 			continue
 		}
 		if r.subject = nil; n == f.own("headers") {
@@ -191,18 +200,23 @@ func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[
 
 // elsewhere reports, and warns, that a key or headers are not for an agent's
 // endpoint: what stands beside a base URL is for that host, and is not sent to
-// another one that somebody names elsewhere.
-func (r *reader) elsewhere(f *fields, n, base *node, to destination, what string) bool {
-	beside := r.beside(f, n)
-	if beside == nil || base == nil || beside == base {
+// another one that is named elsewhere. What an entry of a fallback inherits from
+// where no base URL stands is for the host of the agent's own connection.
+func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
+	base, beside := l.baseURL, r.beside(f, n)
+	switch {
+	case base == nil, beside == base:
 		return false
-	}
-	other, ok := r.expand("baseURL", beside)
-	if !ok || strings.Contains(other.value, opening) {
+	case beside == nil && (l.owner == nil || f.own(what) == n || l.first.origin == to.origin):
 		return false
-	}
-	if origin, err := originOf(other.value); err == nil && origin == to.origin {
-		return false
+	case beside != nil:
+		other, ok := r.expand("baseURL", beside)
+		if !ok || strings.Contains(other.value, opening) {
+			return l.owner != nil && base == f.own("baseURL") // what cannot be compared is not the same
+		}
+		if origin, err := originOf(other.value); err == nil && origin == to.origin {
+			return false
+		}
 	}
 	r.subject = r.mine
 	line, _ := n.src.place(n.at)

@@ -216,7 +216,11 @@ func (r *reader) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {
 		_, replaced := r.places.models[s.of]
-		unasked := s.of == r.places.coordinator && !r.file.asked()
+		owner := s.of
+		if l := r.places.links[s.of]; l != nil && l.owner != nil {
+			owner = l.owner
+		}
+		unasked := owner == r.places.coordinator && !r.file.asked()
 		return s.of != nil && (unasked || replaced && s.key == "model") // a flag names the model
 	})
 	var consent []EnvUse

@@ -70,6 +70,8 @@ func (p *place) schema() object {
 		s = append(s, member{"allOf", contradictions()})
 	case goalPlace:
 		s = append(s, member{"oneOf", []object{required("text"), required("file")}})
+	case fallbackPlace:
+		s = append(s, member{"minProperties", 1})
 	case inputPlace:
 		s = append(s, member{"not", required("file", "text")})
 	}

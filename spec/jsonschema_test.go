@@ -38,6 +38,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`from: results of earlier runs are `,
 	`outputSchema: no schema `,                    // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
+	`fallback \d: it is the same as`,                                                                               // what two entries say together
 	`the environment has no`, `no parameter`, `parameters stand in`, `is no name of a variable`, `\$\{.* without `, // values from elsewhere
 }, "|"))
 
@@ -107,7 +108,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == spec.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "message", "goal", "coordinator", "provenance", "requires",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
@@ -120,7 +121,7 @@ var inside = map[string]struct {
 }{
 	"spec.goal": {"goal", ""}, "spec.coordinator": {"coordinator", ""}, "spec.inputs": {"input", "map"}, "spec.agentDefaults": {"agentDefaults", ""},
 	"spec.taskDefaults": {"taskDefaults", ""}, "spec.agents": {"agent", "list"}, "spec.tasks": {"task", "list"}, "spec.messages": {"message", "list"},
-	"spec.endpoints": {"endpoint", "map"}, "spec.team": {"team", ""}, "spec.orchestrator": {"orchestrator", ""}, "team.agents": {"agent", "list"},
+	"spec.endpoints": {"endpoint", "map"}, "spec.fallback": {"fallback", "list"}, "agent.fallback": {"fallback", "list"}, "coordinator.fallback": {"fallback", "list"}, "spec.team": {"team", ""}, "spec.orchestrator": {"orchestrator", ""}, "team.agents": {"agent", "list"},
 	"task.dependsOn": {"dependency", "list"}, "task.uses": {"use", "list"}, "taskDefaults.uses": {"use", "list"},
 	"spec.policy": {"policy", ""}, "policy.rules": {"rule", "list"}, "policy.redact": {"redact", ""}, "policy.declassify": {"declassify", "list"},
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},

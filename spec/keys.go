@@ -19,7 +19,7 @@ const (
 // A Word is a key that a file may have: the reference of the format in one
 // line. See [Vocabulary].
 type Word struct {
-	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, use, endpoint, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
+	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
 	Key    string
 	Kind   string // what may be written
 	Status Status
@@ -121,7 +121,7 @@ func (p *place) like(keys ...string) *place {
 
 var allPlaces = []*place{
 	specPlace, goalPlace, coordinatorPlace, teamPlace, orchestratorPlace, agentPlace, agentDefaultsPlace, taskPlace, taskDefaultsPlace,
-	provenancePlace, requiresPlace, inputPlace, fromPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, pricePlace,
+	provenancePlace, requiresPlace, inputPlace, fromPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, fallbackPlace, pricePlace,
 	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
 }
 

@@ -75,6 +75,9 @@ var samples = map[string]string{
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public",
+	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
+	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
+	"fallback.maxTokensKey": "max_tokens", "fallback.systemRole": "merge", "fallback.extraBody": "{user: u}", "fallback.structuredOutput": "prompt",
 }
 
 // silent are the keys that change nothing by themselves, on purpose: what they
@@ -83,7 +86,7 @@ var silent = []string{
 	"spec.team", "spec.provider", "spec.sharedMemory", "spec.strictAssignees", "spec.params", "spec.schemas",
 	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
-	"coordinator.provider", "coordinator.disallowedTools",
+	"coordinator.provider", "coordinator.disallowedTools", "fallback.provider",
 }
 
 // ofPolicy are the places of a policy.
@@ -137,6 +140,9 @@ func specWith(place, key, value string) string {
 	}
 	if place == "price" {
 		top["prices"] = "prices: {m: {" + with("price", place, key, value, "input: 1", "output: 2") + "}}\n"
+	}
+	if place == "fallback" {
+		top["agents"] = "agents: [{name: a, fallback: [{" + with("fallback", place, key, value, "model: g") + "}]}]\n"
 	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"
@@ -225,8 +231,10 @@ func fingerprint(t *testing.T, f *spec.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = task.Position{}
-		fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", a.Connection, a.APIKey.Reveal(), a.Headers, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), []any{a.Timeout, a.CallTimeout,
-			a.MaxTokensKey, a.SystemRole, deref(a.FrequencyPenalty), deref(a.PresencePenalty), a.Seed != nil, a.Stop, a.ReasoningEffort, string(a.ExtraBody), a.StructuredOutput})
+		for _, c := range append([]spec.Connection{a.Connection}, a.Fallback...) {
+			fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", c, c.APIKey.Reveal(), c.Headers, c.MaxTurns, c.MaxTokens, deref(c.Temperature), deref(c.TopP), []any{c.Timeout, c.CallTimeout,
+				c.MaxTokensKey, c.SystemRole, deref(c.FrequencyPenalty), deref(c.PresencePenalty), c.Seed != nil, c.Stop, c.ReasoningEffort, string(c.ExtraBody), c.StructuredOutput})
+		}
 		produces := "-"
 		if a.Member.Produces != nil {
 			produces = a.Member.Produces.String()
@@ -284,11 +292,15 @@ func TestEveryKey(t *testing.T) {
 	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`)
 	without := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
 	withPolicy := fingerprint(t, must(t, dir, "base", specWith("policy", "", "")))
+	withFallback := fingerprint(t, must(t, dir, "base", specWith("fallback", "", "")))
 	for _, w := range spec.Vocabulary() {
 		id := w.Place + "." + w.Key
 		base := without
 		if slices.Contains(ofPolicy, w.Place) {
 			base = withPolicy
+		}
+		if w.Place == "fallback" {
+			base = withFallback
 		}
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

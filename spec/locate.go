@@ -23,11 +23,13 @@ type places struct {
 	tasks       []*fields // of each task
 	messages    []*fields // of each message
 	inputs      []inputPlaceOf
-	goal        *node              // nil without one, or if --goal brought it
-	goalFlag    bool               // --goal brought the goal
-	coordinator *fields            // nil without one
-	links       map[*fields]*link  // of each agent and the coordinator
-	models      map[*fields]string // of --model, of each that it is for
+	goal        *node                 // nil without one, or if --goal brought it
+	goalFlag    bool                  // --goal brought the goal
+	coordinator *fields               // nil without one
+	links       map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
+	fallback    map[*fields][]*fields // of each agent and the coordinator
+	entries     map[*node][]*fields   // of each list, as they are written
+	models      map[*fields]string    // of --model, of each that it is for
 	params      map[string]*param
 	given       map[string]string // of --input
 	files       map[*node]*source // what a {file: PATH} was read from

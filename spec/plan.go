@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,7 +29,13 @@ import (
 // too: keys that are written out in a file, and inputs that --input brought
 // from elsewhere, which it must bring again. The error is an [*Error].
 func (f *File) WithPlan(goal team.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
-	s := &saver{f: f, p: f.places, dir: dir}
+	s := &saver{f: f, p: f.places, dir: dir, repeated: make(map[*fields]bool)}
+	for i := range f.Agents {
+		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.fallback[f.places.agents[i]]))
+	}
+	if c := f.Coordinator; c != nil {
+		maps.Copy(s.repeated, repeated(&c.Connection, f.places.fallback[f.places.coordinator]))
+	}
 	n := s.spec(goal, tasks)
 	if text, err = emit(n); err != nil {
 		s.wrong("%v", err)
@@ -56,6 +63,8 @@ type saver struct {
 	dir   string
 	found []finding // what keeps it from being saved
 	left  []finding // what is left out
+
+	repeated map[*fields]bool // entries of a fallback
 }
 
 // wrong notes something about the plan that no spec can say.
@@ -73,6 +82,9 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 	if !s.flat() {
 		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
 		n.set("structuredOutput", s.p.setting("structuredOutput"))
+	}
+	if list := s.p.main.spec.own("fallback"); list != nil && !s.flat() {
+		n.set("fallback", s.fallback("", fallbackFields(list)))
 	}
 	s.limits(n)
 	if offline := s.p.main.spec.own("offline"); offline != nil {
@@ -173,7 +185,7 @@ func (s *saver) agent(who string, f *fields) *node {
 	for i := range f.place.keys {
 		k := &f.place.keys[i]
 		value := f.own(k.name)
-		if s.flat() {
+		if s.flat() && f.place != fallbackPlace { // an entry inherits the rest from its agent
 			value = f.get(k.name)
 			if value == nil && k.name == "structuredOutput" {
 				value = s.p.setting(k.name)
@@ -182,12 +194,42 @@ func (s *saver) agent(who string, f *fields) *node {
 		switch {
 		case k.name == "model":
 			s.connection(n, who, s.model(f, l.model), l.baseURL, l.apiKey, l.headers)
+		case k.name == "fallback" && (s.flat() || value != nil && s.p.fallback[f] != nil):
+			n.set(k.name, s.fallback(who, s.p.fallback[f]))
+		case k.name == "fallback":
+			n.set(k.name, s.fallback(who, fallbackFields(value)))
 		case k.name == "baseURL", k.name == "apiKey", k.name == "headers":
 		case value != nil && k.status == Works:
 			n.set(k.name, s.copy(k.name, value))
 		}
 	}
 	return n
+}
+
+// fallback writes the entries of a fallback, or nil without one. It leaves out an
+// entry whose key is written out, and one that --model made equal to another.
+func (s *saver) fallback(who string, entries []*fields) *node {
+	n := listNode()
+	for i, e := range entries {
+		left := len(s.left)
+		entry := s.agent(fmt.Sprintf("%sfallback %d: ", who, i+1), e)
+		if len(s.left) == left && !s.repeated[e] { // without its key it would be of no use
+			n.kids.nodes = append(n.kids.nodes, *entry)
+		}
+	}
+	if n.len() == 0 {
+		return nil
+	}
+	return n
+}
+
+// fallbackFields returns the entries of a fallback as they are written.
+func fallbackFields(list *node) (entries []*fields) {
+	for i := range list.len() {
+		item := &list.kids.nodes[i]
+		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item, fallbackPlace)})
+	}
+	return entries
 }
 
 // model returns the model that --model gave, else the one that is written.

@@ -76,6 +76,9 @@ func settled(t require.TestingT, f *spec.File) string {
 			a.Member.Produces = nil
 		}
 		fmt.Fprintf(&b, "%+v\n%s %q %v\n", a.Member, a.Connection, a.APIKey.Reveal(), a.Headers)
+		for _, c := range a.Fallback {
+			fmt.Fprintf(&b, "fallback %s %q %v %v\n", c, c.APIKey.Reveal(), c.Headers, deref(c.Temperature))
+		}
 		fmt.Fprintln(&b, a.MaxTurns, a.MaxTokens, deref(a.Temperature), deref(a.TopP), a.Timeout, a.CallTimeout)
 	}
 	for _, in := range f.Run.Inputs {
@@ -95,6 +98,7 @@ model: ${MODEL:-small}
 baseURL: https://one.example/v1
 apiKey: ${KEY}
 headers: {X-Title: claims, Authorization: "Bearer ${KEY}"}
+fallback: [{model: "${SPARE:-spare}", headers: {X-Title: spare}}, {baseURL: https://three.example/v1, apiKey: "${OWN}"}]
 maxConcurrency: 3
 maxContextBytes: 400000
 maxPromptBytes: 900000
@@ -115,7 +119,7 @@ taskDefaults: {maxRetries: 3}
 coordinator: {model: big, baseURL: https://two.example/v1, apiKey: "${OWN}", instructions: {file: data/claim.md}, systemPrompt: "You plan for ${params.city}.", mayGrant: [memory, inputs], accepts: secret}
 agents:
   - {name: intake, outputSchema: facts, headers: {X-Title: intake}, temperature: 0, capabilities: [read, "x: y"]}
-  - {name: letters, model: own, systemPrompt: "Write in ${params.year}.\nTwo lines.", baseURL: https://two.example/v1, outputSchema: {file: facts.json}}
+  - {name: letters, model: own, systemPrompt: "Write in ${params.year}.\nTwo lines.", baseURL: https://two.example/v1, outputSchema: {file: facts.json}, fallback: [{baseURL: https://four.example/v1, model: four}]}
 messages: [{from: user, to: "*", text: {file: data/claim.md}, classification: confidential}, {from: intake, to: letters, text: Hello}]
 offline: ${DIR:-data}/script.yaml
 `
@@ -284,7 +288,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 		where = append(where, fmt.Sprintf("%d: %s", p.Line, message))
 	}
 	require.Equal(t, []string{
-		`20: outputSchema: file: "facts.json"`, `27: outputSchema: file: "facts.json"`, `29: offline: "${DIR:-data}/script.yaml"`,
+		`21: outputSchema: file: "facts.json"`, `28: outputSchema: file: "facts.json"`, `30: offline: "${DIR:-data}/script.yaml"`,
 		`0: the plan: --model: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 

@@ -49,12 +49,7 @@ const maxPrice = 1_000_000
 // checkPrices warns of the prices of models that nobody asks.
 func (r *reader) checkPrices() {
 	asked := make(map[string]bool)
-	for i := range r.file.Agents {
-		asked[r.file.Agents[i].Model] = true
-	}
-	if c := r.file.Coordinator; c != nil {
-		asked[c.Connection.Model] = true
-	}
+	r.eachConnection(func(c *Connection) { asked[c.Model] = true })
 	r.priceWritten()
 	var known []string
 	for _, model := range sortedKeys(asked) {
@@ -81,15 +76,26 @@ func (r *reader) checkPrices() {
 // priceWritten gives models that a variable names their prices under the name
 // that runs record.
 func (r *reader) priceWritten() {
-	add := func(c *Connection) {
+	r.eachConnection(func(c *Connection) {
 		if p, ok := r.file.Prices[c.Model]; ok {
 			r.file.Prices[c.ModelAsWritten()] = p
 		}
+	})
+}
+
+// eachConnection calls do for the connections of all agents and of the
+// coordinator, and for those of their fallback.
+func (r *reader) eachConnection(do func(*Connection)) {
+	all := func(c *Connection) {
+		do(c)
+		for i := range c.Fallback {
+			do(&c.Fallback[i])
+		}
 	}
 	for i := range r.file.Agents {
-		add(&r.file.Agents[i].Connection)
+		all(&r.file.Agents[i].Connection)
 	}
 	if c := r.file.Coordinator; c != nil {
-		add(&c.Connection)
+		all(&c.Connection)
 	}
 }

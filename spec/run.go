@@ -34,6 +34,7 @@ func (r *reader) readRun() {
 		f.Run.MaxConcurrency = n
 	}
 	r.checkBases()
+	r.checkFallbacks()
 	r.readEndpoints()
 	if n := main.spec.own("offline"); n != nil {
 		r.readOffline(n)
@@ -136,6 +137,7 @@ func (r *reader) setModel(agent, model string, one bool) (known []string, hit bo
 		if !one || strings.EqualFold(a.Member.Name, agent) {
 			a.Model, a.Member.Model, a.shownModel, hit = model, model, "", true
 			r.places.models[r.places.agents[i]] = model
+			r.setFallbackModel(r.places.agents[i], a.Fallback, model)
 		}
 	}
 	if c := r.file.Coordinator; c != nil {
@@ -143,6 +145,7 @@ func (r *reader) setModel(agent, model string, one bool) (known []string, hit bo
 		if !one || strings.EqualFold(handoff.Coordinator, agent) {
 			c.Connection.Model, c.Coordinator.Model, c.shownModel, hit = model, model, "", true
 			r.places.models[r.places.coordinator] = model
+			r.setFallbackModel(r.places.coordinator, c.Fallback, model)
 		}
 	}
 	return known, hit

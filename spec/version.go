@@ -40,6 +40,10 @@ func (c *Connection) version() string {
 	add(c.SystemRole != "" && c.SystemRole != "system", "systemRole", c.SystemRole)
 	add(c.StructuredOutput != "" && c.StructuredOutput != "auto", "structuredOutput", c.StructuredOutput)
 	add(len(c.ExtraBody) > 0, "extraBody", c.ExtraBody)
+	for i := range c.Fallback {
+		word := c.Fallback[i].version()
+		fmt.Fprintf(h, "fallback %d:%s", len(word), word)
+	}
 	return fmt.Sprintf("spec1-%x", h.Sum(nil)[:16])
 }
 

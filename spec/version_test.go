@@ -42,6 +42,9 @@ func TestVersionNamesWhatAnswersDependOn(t *testing.T) {
 		"model: m\nagentDefaults: {temperature: 0}\nagents: [{name: a}]\ncoordinator: {temperature: 0}", "model: m\nagentDefaults: {temperature: 0.5}\nagents: [{name: a}]\ncoordinator: {temperature: 0.5}",
 		"model: m\nagentDefaults: {topP: 0.5}\nagents: [{name: a}]\ncoordinator: {topP: 0.5}", "model: m\nagentDefaults: {maxTokens: 5}\nagents: [{name: a}]\ncoordinator: {maxTokens: 5}",
 		"model: m\nagentDefaults: {maxTurns: 5}\nagents: [{name: a}]\ncoordinator: {maxTurns: 5}",
+		"model: m\nfallback: [{model: n}]\nagents: [{name: a}]", "model: m\nfallback: [{model: o}]\nagents: [{name: a}]", "model: n\nfallback: [{model: m}]\nagents: [{name: a}]",
+		"model: m\nfallback: [{model: n}, {model: o}]\nagents: [{name: a}]", "model: m\nfallback: [{model: o}, {model: n}]\nagents: [{name: a}]",
+		"model: m\nfallback: [{baseURL: http://localhost:1/v1}]\nagents: [{name: a}]", "model: m\nfallback: [{baseURL: http://localhost:2/v1}]\nagents: [{name: a}]",
 	} {
 		agent, coordinator := one(t, other, o)
 		require.NotContains(t, seen, agent, other)

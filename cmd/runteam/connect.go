@@ -56,8 +56,45 @@ func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
 	return found
 }
 
-// connect is what [spec.File.Build] calls for each agent.
+// connect is what [spec.File.Build] calls for each agent. For the gate the agent
+// keeps the endpoints of its settings, whose clearances count.
 func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
+	var models []llm.Model
+	var bases []string
+	for i, one := range connections(ag) {
+		m, base, err := c.model(one)
+		if err != nil {
+			return nil, inFallback(i, err)
+		}
+		models, bases = append(models, m), append(bases, base)
+	}
+	return elsewhere{c.agent(ag, models), bases}, nil
+}
+
+// connections returns an agent for each of its connections: itself, then each
+// entry of its fallback.
+func connections(ag spec.Agent) []spec.Agent {
+	all := []spec.Agent{ag}
+	for _, next := range ag.Fallback {
+		all = append(all, spec.Agent{Member: ag.Member, Connection: next})
+	}
+	return all
+}
+
+// inFallback says in which entry of a fallback an error is; entry 0 is the agent's own.
+func inFallback(entry int, err error) error {
+	if entry == 0 {
+		return err
+	}
+	if f, ok := errors.AsType[*fault](err); ok {
+		f.err = fmt.Errorf("fallback %d: %w", entry, f.err)
+		return f
+	}
+	return fmt.Errorf("fallback %d: %w", entry, err)
+}
+
+// model returns the model of one connection, and its base URL.
+func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
 	if c.server != nil {
 		return c.standIn(ag)
 	}
@@ -66,7 +103,7 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		return c.keyless(ag, err)
 	}
 	if err != nil {
-		return nil, resolveError(ag, c.lookup, err)
+		return nil, "", resolveError(ag, c.lookup, err)
 	}
 	m, err := openai.New(openai.Config{
 		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
@@ -74,13 +111,13 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		StructuredOutput: openai.StructuredOutput(ag.StructuredOutput),
 	})
 	if err = concealed(ag.Connection, err); err != nil {
-		return nil, connectionError(err)
+		return nil, "", connectionError(err)
 	}
 	c.open = append(c.open, m)
 	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
-		return c.agent(ag, c.rec.of(m)), nil
+		return c.rec.of(m), m.Endpoint(), nil
 	}
-	return elsewhere{c.agent(ag, c.rec.of(concealing(m, ag.Connection))), m.Endpoint()}, nil
+	return c.rec.of(concealing(m, ag.Connection)), m.Endpoint(), nil
 }
 
 // concealing returns a model that does not repeat what variables of the
@@ -124,37 +161,38 @@ func concealed(c spec.Connection, err error) error {
 	return &clean
 }
 
-// keyless connects an agent that has no key, and fails when it is asked.
-func (c *connector) keyless(ag spec.Agent, why error) (team.Agent, error) {
+// keyless returns a model that has no key, and fails when it is called.
+func (c *connector) keyless(ag spec.Agent, why error) (llm.Model, string, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
-		return nil, resolveError(ag, c.lookup, err)
+		return nil, "", resolveError(ag, c.lookup, err)
 	}
-	return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
-		return agent.Reply{}, connectionError(why)
-	}), base}, nil
+	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{}, connectionError(why)
+	}), base, nil
 }
 
-// standIn connects an agent to the scripted endpoint. For the gate it keeps
-// the endpoint of its settings, whose clearance is what counts.
-func (c *connector) standIn(ag spec.Agent) (team.Agent, error) {
+// standIn returns a model that the scripted endpoint answers for, and the base URL
+// of the settings.
+func (c *connector) standIn(ag spec.Agent) (llm.Model, string, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
-		return nil, resolveError(ag, c.lookup, err)
+		return nil, "", resolveError(ag, c.lookup, err)
 	}
 	m, err := openai.New(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
 	if err != nil {
-		return nil, connectionError(err)
+		return nil, "", connectionError(err)
 	}
 	c.open = append(c.open, m)
-	return elsewhere{c.agent(ag, c.rec.of(fromScript(m))), base}, nil
+	return c.rec.of(fromScript(m)), base, nil
 }
 
-func (c *connector) agent(ag spec.Agent, m llm.Model) *agent.LLM {
-	return agent.New(m, agent.Options{
+// agent returns the agent that calls the models in order.
+func (c *connector) agent(ag spec.Agent, models []llm.Model) *agent.LLM {
+	return agent.New(models[0], agent.Options{
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
 		FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort,
-		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout,
+		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:],
 	})
 }
 
@@ -191,39 +229,58 @@ func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error)
 	return base, err
 }
 
-// fromScript words the errors of a model for people who never saw the port
-// that the script answers at.
+// offlineScript is what messages call the endpoint that the script answers at.
+const offlineScript = "the offline script"
+
+// fromScript words what a model reports for people who never saw the port that the
+// script answers at.
 func fromScript(m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
+		if res.Endpoint != "" {
+			res.Endpoint = offlineScript
+		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
 			named := *failed
-			named.Endpoint = "the offline script"
+			named.Endpoint = offlineScript
 			err = &named
 		}
 		return res, err
 	})
 }
 
-// elsewhere is an agent whose prompts count as sent to another endpoint than they are.
-type elsewhere struct {
-	team.Agent
-	endpoint string
+// endpointsOfAgent returns the base URLs of all connections of an agent.
+func endpointsOfAgent(ag spec.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
+	for i, one := range connections(ag) {
+		base, err := endpoint(one, lookup)
+		if err != nil {
+			return nil, inFallback(i, resolveError(one, lookup, err))
+		}
+		bases = append(bases, base)
+	}
+	return bases, nil
 }
 
-// Endpoint returns the base URL whose clearance counts.
-func (e elsewhere) Endpoint() string { return e.endpoint }
+// elsewhere is an agent whose prompts count as sent to these endpoints, wherever
+// its models are.
+type elsewhere struct {
+	team.Agent
+	endpoints []string
+}
+
+// Endpoints returns the base URLs whose clearances count.
+func (e elsewhere) Endpoints() []string { return e.endpoints }
 
 // unasked connects the agents of a team that is only looked at.
 func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, error) {
 	return func(ag spec.Agent) (team.Agent, error) {
-		base, err := endpoint(ag, lookup)
+		bases, err := endpointsOfAgent(ag, lookup)
 		if err != nil {
-			return nil, resolveError(ag, lookup, err)
+			return nil, err
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nothing is run")
-		}), base}, nil
+		}), bases}, nil
 	}
 }
 

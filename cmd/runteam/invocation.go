@@ -50,6 +50,9 @@ type invocation struct {
 	// may have brought: their clearances count when the run is looked at again.
 	Endpoints map[string]string `json:"endpoints,omitempty"`
 
+	// Fallback are likewise the base URLs of the fallback of each agent that has one.
+	Fallback map[string][]string `json:"fallback,omitempty"`
+
 	// Without and WithoutInputs are what a replay left out of the run Of that it repeats.
 	Of            string   `json:"of,omitempty"`
 	Without       []string `json:"without,omitempty"`
@@ -99,7 +102,7 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 			return info, err
 		}
 	}
-	v.Endpoints = endpointsOf(file, a.lookup)
+	v.Endpoints, v.Fallback = endpointsOf(file, a.lookup)
 	info.Invocation, err = json.Marshal(v)
 	return info, err
 }

@@ -208,12 +208,17 @@ func (k *storedRun) lasting() []*event.Exchange {
 }
 
 // endpointsOf returns the base URLs that the agents of a spec and its coordinator
-// are asked at, as far as they are known.
-func endpointsOf(file *spec.File, lookup func(string) (string, bool)) map[string]string {
-	out := map[string]string{}
+// are asked at, as far as they are known, and those of their fallback.
+func endpointsOf(file *spec.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
+	own, fallback = map[string]string{}, map[string][]string{}
 	add := func(name string, c spec.Connection) {
-		if base, err := endpoint(spec.Agent{Connection: c}, lookup); err == nil {
-			out[name] = storedURL(c, base)
+		bases, err := endpointsOfAgent(spec.Agent{Connection: c}, lookup)
+		if err != nil {
+			return
+		}
+		own[name] = storedURL(c, bases[0])
+		for i, base := range bases[1:] {
+			fallback[name] = append(fallback[name], storedURL(c.Fallback[i], base))
 		}
 	}
 	for _, ag := range file.Agents {
@@ -222,7 +227,7 @@ func endpointsOf(file *spec.File, lookup func(string) (string, bool)) map[string
 	if c := file.Coordinator; c != nil {
 		add(handoff.Coordinator, c.Connection)
 	}
-	return out
+	return own, fallback
 }
 
 // storedURL returns a base URL as a journal keeps it: the origin, on which a

@@ -89,13 +89,13 @@ func (a *app) repetition(ctx context.Context, r *replaying, k *storedRun) (*repe
 // endpoints that they had.
 func (m *remembered) silent(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, error) {
 	return func(ag spec.Agent) (team.Agent, error) {
-		base, known := m.Endpoints[ag.Member.Name]
-		if !known {
-			base, _ = endpoint(ag, lookup)
+		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
+		if bases[0] == "" {
+			bases, _ = endpointsOfAgent(ag, lookup)
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nobody is asked")
-		}), base}, nil
+		}), bases}, nil
 	}
 }
 

@@ -1,0 +1,169 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxFallback is how many entries a fallback may have.
+const maxFallback = 8
+
+// fallbackList is the kind of a fallback.
+var fallbackList = kind{
+	name: list.name, want: "a list of connections", hint: "write lines such as - {model: …, baseURL: …}", many: list.many,
+	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: (*loader).fallbackParts,
+}
+
+func (l *loader) fallbackParts(key string, n *node) bool {
+	switch {
+	case n.len() == 0:
+		l.bad(n, ErrInvalid, "write at least one entry, or leave the key out", "%s: it is empty", key)
+	case n.len() > maxFallback:
+		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
+	default:
+		return true
+	}
+	return false
+}
+
+// fallbackPlace has the keys of an agent's connection that belong to the endpoint.
+var fallbackPlace = newPlace("fallback", "an entry of fallback", append([]key{
+	{"model", envText, Works, nil, "else the agent's"},
+	{"provider", provider, Works, nil, "`openai`, which also is the default"},
+	{"baseURL", envText, Works, nil, "else the agent's"},
+	{"apiKey", secret, Works, nil, "else the agent's, if that is for the same host"},
+	{"headers", headers, Works, nil, "headers of model calls there; the agent's are added if they are for the same host"},
+}, endpointKeys...)...).like("model", "baseURL")
+
+// endpointKeys are those of the requestKeys that depend on the endpoint.
+var endpointKeys = []key{
+	requestKey("maxTokensKey"), requestKey("systemRole"), requestKey("extraBody"),
+	{"structuredOutput", structuredOutput, Works, nil, "how this endpoint is asked for JSON; else as the agent's; see Structured output"},
+}
+
+func requestKey(name string) key {
+	return requestKeys[slices.IndexFunc(requestKeys, func(k key) bool { return k.name == name })]
+}
+
+// fallback reads the connections that follow the agent's own, which is c and leads to first.
+func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Connection) {
+	shared := f.own("fallback") == nil
+	n := f.get("fallback")
+	if n == nil {
+		n = r.setting("fallback")
+	}
+	mine := r.mine
+	defer func() { r.mine, r.subject = mine, mine }()
+	seen := map[target]int{c.target(): 0}
+	for i, entry := range r.chainEntries(n) {
+		if entry == nil {
+			continue
+		}
+		r.mine = func() string { return fmt.Sprintf("%sfallback %d: ", mine(), i+1) }
+		if shared { // what is wrong with a default is not said of each agent
+			r.mine = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
+		}
+		e := &fields{place: entry.place, node: entry.node, vals: entry.vals, defaults: f}
+		next, to := r.connect(e, &link{owner: f, first: first})
+		if to.origin != first.origin { // what depends on the endpoint is not inherited by another one
+			next.MaxTokensKey, next.SystemRole, next.ExtraBody = text(e.own("maxTokensKey")), text(e.own("systemRole")), jsonOf(e.own("extraBody"))
+		}
+		r.subject = r.mine
+		switch twice, known := seen[next.target()]; {
+		case hasCredentials(e):
+		case known && twice == 0 && shared: // an agent's own model may be the fallback of the others
+			continue
+		case known && twice == 0:
+			r.bad(entry.node, ErrInvalid, "write another model or baseURL, or remove it", "it is the same as the connection that it follows")
+			continue
+		case known:
+			r.bad(entry.node, ErrInvalid, "write another model or baseURL, or remove it", "it is the same as entry %d", twice)
+			continue
+		default:
+			seen[next.target()] = i + 1
+		}
+		r.places.fallback[f] = append(r.places.fallback[f], e)
+		all = append(all, next)
+	}
+	return all
+}
+
+// chainEntries reads the entries of a fallback, once for all agents. An entry that
+// cannot be used is nil.
+func (r *reader) chainEntries(n *node) []*fields {
+	if n == nil {
+		return nil
+	}
+	if known, ok := r.places.entries[n]; ok {
+		return known
+	}
+	all := make([]*fields, n.len())
+	for i := range all {
+		item := &n.kids.nodes[i]
+		r.subject = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
+		before := len(r.found)
+		entry := r.fields(item, fallbackPlace, nil)
+		if entry != nil && item.len() == 0 {
+			r.bad(item, ErrInvalid, "write "+sample(fallbackPlace), "it says nothing")
+		}
+		if len(r.found) == before {
+			all[i] = entry
+		}
+	}
+	r.subject = nil
+	r.places.entries[n] = all
+	return all
+}
+
+// checkFallbacks checks the entries that agents may take over, whether one does or not.
+func (r *reader) checkFallbacks() {
+	for _, y := range r.layers {
+		lists := []*node{y.spec.own("fallback")}
+		if defaults := y.spec.own("agentDefaults"); defaults != nil && defaults.is == isObject {
+			lists = append(lists, defaults.get("fallback"))
+		}
+		for _, n := range lists {
+			if n == nil || n.is != isList {
+				continue
+			}
+			for i, e := range r.chainEntries(n) {
+				if base := e.own("baseURL"); base != nil && !strings.Contains(base.text, opening) {
+					r.subject = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
+					r.baseURL(base, expansion{value: base.text})
+				}
+			}
+			r.subject = nil
+		}
+	}
+}
+
+// A target is what makes one entry of a fallback different from another. An entry
+// with credentials of its own may repeat a target: it is another account.
+type target struct{ baseURL, model string }
+
+func (c *Connection) target() target { return target{strings.TrimRight(c.BaseURL, "/"), c.Model} }
+
+// hasCredentials reports whether an entry says with which key or headers it is called.
+func hasCredentials(e *fields) bool { return e.own("apiKey") != nil || e.own("headers") != nil }
+
+// repeated returns those of the entries that a flag made equal to what stands before them.
+func repeated(c *Connection, entries []*fields) map[*fields]bool {
+	seen, out := map[target]bool{c.target(): true}, map[*fields]bool{}
+	for i, e := range entries {
+		if t := c.Fallback[i].target(); !hasCredentials(e) {
+			out[e], seen[t] = seen[t], true
+		}
+	}
+	return out
+}
+
+// setFallbackModel gives the entries of a fallback that name no model that of --model.
+func (r *reader) setFallbackModel(f *fields, chain []Connection, model string) {
+	for i, e := range r.places.fallback[f] {
+		if e.own("model") == nil {
+			chain[i].Model, chain[i].shownModel = model, ""
+			r.places.models[e] = model
+		}
+	}
+}
