@@ -187,6 +187,9 @@ func (c *call) empty(res llm.Response, what string) error {
 	if res.FinishReason != "" {
 		what += fmt.Sprintf(", finish reason %q", res.FinishReason)
 	}
+	if c.format.form < noForm { // some servers accept a response_format and answer with nothing
+		what += "; if all structured answers are empty, set structuredOutput to prompt"
+	}
 	e := c.model.fault(llm.Empty, what)
 	e.Status, e.Usage = http.StatusOK, res.Usage
 	return e

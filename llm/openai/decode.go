@@ -403,8 +403,11 @@ func (d *decoder) usage(c *completion) error {
 		return d.tokens.SkipValue() // null in most chunks of a stream
 	}
 	u := &c.usage
-	return d.object(func(name []byte) error {
+	total := 0
+	err := d.object(func(name []byte) error {
 		switch string(name) {
+		case "total_tokens":
+			return d.partOfCount(&total)
 		case "prompt_tokens":
 			return d.count(&u.InputTokens)
 		case "completion_tokens":
@@ -423,6 +426,10 @@ func (d *decoder) usage(c *completion) error {
 		}
 		return d.tokens.SkipValue()
 	})
+	if u.InputTokens > 0 { // xAI, Gemini and gateways to it leave reasoning out of completion_tokens (docs.x.ai/docs/key-information/consumption-and-rate-limits)
+		u.OutputTokens = max(u.OutputTokens, total-u.InputTokens-c.cached)
+	}
+	return err
 }
 
 // countIn reads a part of a count from a member of an object. What cannot be such a

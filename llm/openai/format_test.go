@@ -278,6 +278,19 @@ func TestOpenAIGetsSchemasOfObjects(t *testing.T) {
 	}
 }
 
+// TestAnEmptyAnswerInAFormSaysWhatToSet checks the error of a server that accepts a
+// response_format and writes nothing.
+func TestAnEmptyAnswerInAFormSaysWhatToSet(t *testing.T) {
+	t.Parallel()
+	const hint = "if all structured answers are empty, set structuredOutput to prompt"
+	m := model(t, sayJSON(200, replyOf(`"content":""`)))
+	_, err := m.Call(t.Context(), asking(strictSchema), nil)
+	require.ErrorContains(t, err, hint)
+	_, err = m.Call(t.Context(), hello, nil)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), hint)
+}
+
 // TestARefusedSettingIsAnError checks that schema and object fall back to nothing
 // weaker, and that the error says what to set.
 func TestARefusedSettingIsAnError(t *testing.T) {

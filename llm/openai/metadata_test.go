@@ -140,6 +140,35 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
+// TestReasoningIsCountedAsOutput reads the counts of providers that leave reasoning
+// out of the tokens of the reply. A budget counts all that was written.
+func TestReasoningIsCountedAsOutput(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		provider, usage string
+		want            llm.Usage
+	}{
+		{"OpenAI", `{"prompt_tokens":12,"completion_tokens":387,"total_tokens":399,"completion_tokens_details":{"reasoning_tokens":386}}`, llm.Usage{InputTokens: 12, OutputTokens: 387, ReasoningTokens: 386}},
+		{"xAI", `{"prompt_tokens":12,"completion_tokens":1,"total_tokens":399,"completion_tokens_details":{"reasoning_tokens":386}}`, llm.Usage{InputTokens: 12, OutputTokens: 387, ReasoningTokens: 386}},
+		{"Gemini", `{"completion_tokens":198,"prompt_tokens":20,"total_tokens":623}`, llm.Usage{InputTokens: 20, OutputTokens: 603}},
+		{"Gemini: only reasoning was counted", `{"completion_tokens":0,"prompt_tokens":21,"total_tokens":"81","completion_tokens_details":{"reasoning_tokens":60}}`, llm.Usage{InputTokens: 21, OutputTokens: 60, ReasoningTokens: 60}},
+		{"a total that is too small", `{"prompt_tokens":7,"completion_tokens":2,"total_tokens":3}`, llm.Usage{InputTokens: 7, OutputTokens: 2}},
+		{"a negative total", `{"prompt_tokens":7,"completion_tokens":2,"total_tokens":-3}`, llm.Usage{InputTokens: 7, OutputTokens: 2}},
+		{"a total alone", `{"total_tokens":9}`, llm.Usage{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.provider, func(t *testing.T) {
+			t.Parallel()
+			stream := strings.Join([]string{chunkHi, chunkEnd, `data: {"choices":[],"usage":` + tt.usage + `}`, done}, "\n\n")
+			for _, body := range []string{usageOf(tt.usage), stream} {
+				res, err := call(t, model(t, sayJSON(200, body)), false)
+				require.NoError(t, err)
+				require.Equal(t, tt.want, res.Usage)
+			}
+		})
+	}
+}
+
 // TestPartsOfCounts reads which tokens were cached and which were reasoning.
 func TestPartsOfCounts(t *testing.T) {
 	t.Parallel()
