@@ -13,8 +13,9 @@ import (
 // showing is one look at a stored run, as the arguments ask for it.
 type showing struct {
 	looking
-	task  string
-	usage bool
+	task      string
+	usage     bool
+	reasoning bool
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -25,12 +26,15 @@ func (a *app) showCommand() *cobra.Command {
 		Long: `show prints a run of the journal: the newest, or the one whose id begins with RUN.
 It prints how the run ended, its answer, the outcome of each task and the beginning
 of each other result. With TASK (a title, a key, an id, or a step of the
-coordinator) it prints all of one task; TASK alone is one of the newest run. With
+coordinator) it prints all of one task, answers that were not accepted among it, and
+with --reasoning what its models wrote before their answers; TASK alone is one of the
+newest run. With
 --usage it prints the tokens of each task, agent and model, and their cost by the
 prices: of the spec. Results are shown as the user of the run may see them: what is
 above that clearance, or has expired since, is withheld.`,
 		Example: `  runteam show                                 the newest run
   runteam show 0195c3a1 "Score fraud"
+  runteam show "Score fraud" --reasoning
   runteam show --usage`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
@@ -52,6 +56,7 @@ above that clearance, or has expired since, is withheld.`,
 	}
 	s.flags(cmd)
 	completer{a, &s.journaling}.arguments(cmd, true, false)
+	cmd.Flags().BoolVar(&s.reasoning, "reasoning", false, "show what the models of a TASK wrote before their answers")
 	cmd.Flags().BoolVar(&s.usage, "usage", false, "show what each task, agent and model took, and what it cost")
 	return cmd
 }
@@ -59,6 +64,9 @@ above that clearance, or has expired since, is withheld.`,
 func (a *app) show(cmd *cobra.Command, s *showing) error {
 	if s.usage && s.task != "" {
 		return usageError("--usage is of the whole run: leave TASK out")
+	}
+	if s.usage && s.reasoning {
+		return usageError("--reasoning is of one task, and --usage of the whole run: leave one of them out")
 	}
 	j, err := s.open(cmd, a)
 	if err != nil {
@@ -94,9 +102,11 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		if err != nil {
 			return &fault{kind: kindUsage, err: err}
 		}
-		t := k.task(id)
+		t := k.task(id, s.reasoning)
 		document = t
 		t.write(&b)
+	case s.reasoning:
+		return usageError("--reasoning is of one task: name the TASK")
 	default:
 		r := k.show()
 		r.nameInputs(cmd.Context(), j)

@@ -97,8 +97,9 @@ type shownTask struct {
 	Error       *shownError           `json:"error,omitempty"`
 	Exchanges   []shownExchange       `json:"exchanges,omitempty"` // of one task that was asked for
 
-	step bool
-	name string // of the run
+	step      bool
+	reasoning bool   // it was asked for
+	name      string // of the run
 }
 
 // shownReuse says where a result was taken from, and what it had taken there.
@@ -131,6 +132,16 @@ type shownExchange struct {
 	Call     llm.CallInfo   `json:"call,omitzero"`
 	Warnings []string       `json:"warnings,omitempty"`
 	Error    *shownError    `json:"error,omitempty"`
+
+	Rejected  *shownRejected `json:"rejected,omitempty"`
+	Reasoning string         `json:"reasoning,omitempty"` // if it was asked for
+}
+
+// shownRejected is an answer that was not accepted, in JSON.
+type shownRejected struct {
+	Text    string       `json:"text"`
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given
+	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
 // show says what became of a run.
@@ -226,8 +237,8 @@ func (t *storedTask) stepStatus(answer *event.Exchange) task.Status {
 	return task.Failed
 }
 
-// task says all of one task.
-func (k *storedRun) task(id task.ID) *shownTask {
+// task says all of one task, with the reasoning of its models or without.
+func (k *storedRun) task(id task.ID, reasoning bool) *shownTask {
 	i, ok := k.byID[id]
 	if !ok {
 		i = len(k.tasks)
@@ -246,6 +257,12 @@ func (k *storedRun) task(id task.ID) *shownTask {
 		if !x.Completed() {
 			e.Error = &shownError{Code: x.Code, Message: x.Error}
 		}
+		if a := k.current(x.Refused); a != nil {
+			e.Rejected = &shownRejected{a.Text, a.Problem, a.Call}
+		}
+		if a := k.current(x.Reasoning); a != nil && reasoning {
+			e.Reasoning = a.Text
+		}
 		t.Exchanges = append(t.Exchanges, e)
 	}
 	for _, asked := range s.interrupted {
@@ -254,6 +271,7 @@ func (k *storedRun) task(id task.ID) *shownTask {
 			Usage: llm.Usage{InputTokens: estimated(asked)}, Estimate: true,
 		})
 	}
+	t.reasoning = reasoning
 	slices.SortStableFunc(t.Exchanges, func(a, b shownExchange) int { return a.Started.Compare(b.Started) })
 	return &t
 }
@@ -274,4 +292,12 @@ func calledLast(x *event.Exchange) llm.CallInfo {
 		return *x.Corrected
 	}
 	return x.Call
+}
+
+// current returns an aside as it may be read now: without its words if it has expired.
+func (k *storedRun) current(a *event.Aside) *event.Aside {
+	if a == nil || a.ExpiresAt.IsZero() || k.now.Before(a.ExpiresAt) {
+		return a
+	}
+	return &event.Aside{Text: "[withheld: expired]", Call: a.Call}
 }

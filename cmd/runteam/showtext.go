@@ -201,6 +201,9 @@ func (t *shownTask) write(w io.Writer) {
 	for i := range t.Exchanges {
 		t.Exchanges[i].write(w)
 	}
+	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e shownExchange) bool { return e.Reasoning != "" }) {
+		fmt.Fprintln(w, "reasoning: none was kept; its models reported none")
+	}
 	if t.Error != nil && t.Error.Message != "" {
 		fmt.Fprintf(w, "\n%s: %s\n", statusText(t.Status), indented(t.Error.Message))
 	}
@@ -242,6 +245,15 @@ func (e *shownExchange) write(w io.Writer) {
 	if e.Error != nil {
 		fmt.Fprintf(w, "         %s: %s\n", cleanLine(e.Error.Code), indented(e.Error.Message))
 	}
+	if r := e.Rejected; r != nil {
+		fmt.Fprintf(w, "         rejected answer:\n%s", quotedBlock(r.Text))
+		if r.Problem != "" {
+			fmt.Fprintf(w, "         what is wrong with it, as its agent was told: %s\n", cleanLine(r.Problem))
+		}
+	}
+	if e.Reasoning != "" {
+		fmt.Fprintf(w, "         reasoning:\n%s", quotedBlock(e.Reasoning))
+	}
 }
 
 // callText says which call gave the answer, in one line; empty if that is not known.
@@ -255,4 +267,13 @@ func (e *shownExchange) callText() string {
 		}
 	}
 	return strings.Join(parts, " · ")
+}
+
+// quotedBlock writes a text of several lines below an exchange.
+func quotedBlock(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(clean(text), "\n"), "\n") {
+		b.WriteString(strings.TrimRight("           │ "+line, " ") + "\n")
+	}
+	return b.String()
 }
