@@ -70,7 +70,9 @@ const minConcealed = 4
 // OPENAI_BASE_URL is no secret and stays.
 func (c Connection) Conceal(text string) string {
 	if c.shownURL != "" && c.BaseURL != "" {
-		text = strings.ReplaceAll(text, strings.TrimRight(c.BaseURL, "/"), strings.TrimRight(c.shownURL, "/"))
+		base, _, _ := strings.Cut(c.BaseURL, "?") // messages name an endpoint without its query
+		shown, _, _ := strings.Cut(c.shownURL, "?")
+		text = strings.ReplaceAll(text, strings.TrimRight(base, "/"), strings.TrimRight(shown, "/"))
 	}
 	names := slices.SortedFunc(maps.Keys(c.values), func(a, b string) int { // a value may contain another one
 		return cmp.Or(len(c.values[b])-len(c.values[a]), cmp.Compare(a, b))

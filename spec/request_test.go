@@ -138,3 +138,14 @@ func TestKeysOfAzureNeedConsent(t *testing.T) {
 		require.Equal(t, allowed, err == nil, "%s: %v", origin, err)
 	}
 }
+
+// TestConcealKnowsBaseURLsWithAQuery checks that a message, which names an endpoint
+// without its query, does not show what a short variable brought into its base URL.
+func TestConcealKnowsBaseURLsWithAQuery(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, "agents: [{name: a, baseURL: \"http://localhost:${P}/v1?api-version=preview\"}]\n", spec.Options{Lookup: env(map[string]string{"P": "81"})})
+	require.NoError(t, err)
+	c := f.Agents[0].Connection
+	require.Equal(t, "http://localhost:81/v1?api-version=preview", c.BaseURL)
+	require.Equal(t, "http://localhost:${P}/v1: 404, also http://localhost:${P}/v1/models", c.Conceal("http://localhost:81/v1: 404, also http://localhost:81/v1/models"))
+}
