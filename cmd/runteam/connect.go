@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,7 +28,28 @@ type connector struct {
 	strays []spec.Problem   // replies of the script for tasks that the spec has not
 	rec    *recording       // what keeps the answers of all models; nil if nothing does
 	lazy   bool             // that there is no key is the matter of who is asked: perhaps nobody is
-	open   []*openai.Model
+	open   []opened
+}
+
+// opened is a model and what it was made of.
+type opened struct {
+	config openai.Config
+	model  *openai.Model
+}
+
+// newModel returns the model with this configuration. Agents with the same settings
+// share one, so that all of them know what its endpoint refuses.
+func (c *connector) newModel(cfg openai.Config) (*openai.Model, error) {
+	for _, o := range c.open {
+		if reflect.DeepEqual(o.config, cfg) {
+			return o.model, nil
+		}
+	}
+	m, err := openai.New(cfg)
+	if err == nil {
+		c.open = append(c.open, opened{cfg, m})
+	}
+	return m, err
 }
 
 // strays warns of the replies of a script whose task no spec's task is: a
@@ -105,7 +127,7 @@ func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
 	}
-	m, err := openai.New(openai.Config{
+	m, err := c.newModel(openai.Config{
 		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
 		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
 		StructuredOutput: openai.StructuredOutput(ag.StructuredOutput),
@@ -113,7 +135,6 @@ func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
 	if err = concealed(ag.Connection, err); err != nil {
 		return nil, "", connectionError(err)
 	}
-	c.open = append(c.open, m)
 	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
 		return c.rec.of(m), m.Endpoint(), nil
 	}
@@ -179,11 +200,10 @@ func (c *connector) standIn(ag spec.Agent) (llm.Model, string, error) {
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
 	}
-	m, err := openai.New(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
+	m, err := c.newModel(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.server.URL(), Timeout: ag.CallTimeout})
 	if err != nil {
 		return nil, "", connectionError(err)
 	}
-	c.open = append(c.open, m)
 	return c.rec.of(fromScript(m)), base, nil
 }
 
@@ -207,8 +227,8 @@ func (e *concealedError) Unwrap() error { return e.err }
 
 // close closes connections and the scripted endpoint. It may be called twice.
 func (c *connector) close() {
-	for _, m := range c.open {
-		_ = m.Close() // idle connections only
+	for _, o := range c.open {
+		_ = o.model.Close() // idle connections only
 	}
 	if c.server != nil {
 		if err := c.server.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,37 @@ tasks:
 	require.Equal(t, "azure-not-a-real-key", header.Get("Api-Key"))
 	require.Empty(t, header.Get("Authorization"))
 	require.NotContains(t, got.stdout+got.stderr, "azure-not-a-real-key")
+}
+
+// TestAgentsShareWhatAnEndpointRefuses checks that a refusal that one agent met is known
+// to the others with the same model, and that the run warns of what was left out.
+func TestAgentsShareWhatAnEndpointRefuses(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		raw, _ := io.ReadAll(r.Body)
+		for _, key := range []string{"max_tokens", "temperature"} {
+			if strings.Contains(string(raw), `"`+key+`":`) {
+				refused.Add(1)
+				refuseWith(w, 400, "unsupported_parameter", "Unsupported parameter: '"+key+"' is not supported with this model.")
+				return
+			}
+		}
+		reply(w, "fine")
+	})
+	const file = `
+model: test-model
+agentDefaults: {maxTokens: 50, temperature: 0}
+agents: [{name: a}, {name: b}, {name: c}]
+tasks:
+  - {title: First, description: Answer., assignee: a}
+  - {title: Second, description: Answer., assignee: b, dependsOn: [First]}
+  - {title: Third, description: Answer., assignee: c, dependsOn: [Second]}
+`
+	got := call{args: []string{"run", "-"}, stdin: file, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, int32(2), refused.Load())
+	require.Contains(t, got.stderr, `agent "a": temperature: the endpoint does not take it for this model; requests are sent without it`)
 }
 
 // TestExtraBodyIsRefusedEarly checks that a member that the client does not take in
