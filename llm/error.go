@@ -21,6 +21,7 @@ const (
 	UnknownModel  Kind = "unknown model"   // the endpoint does not offer the model
 	NotFound      Kind = "not found"       // no such endpoint: a wrong base URL, or /v1 is missing in it
 	PromptTooLong Kind = "prompt too long" // the request exceeds the context window of the model, or another limit (413)
+	Moderated     Kind = "moderated"       // a filter of the provider refused the prompt
 	BadRequest    Kind = "bad request"     // another 4xx
 	BadResponse   Kind = "bad response"    // HTML, unparsable JSON, an error with status 200
 	Cut           Kind = "cut"             // the reply ended before it was complete
@@ -33,7 +34,7 @@ const (
 func (k Kind) Known() bool {
 	switch k {
 	case Unauthorized, RateLimited, NoCredit, ServerError, Unreachable, UnknownModel, NotFound,
-		PromptTooLong, BadRequest, BadResponse, Cut, Empty, TooLarge, Timeout:
+		PromptTooLong, Moderated, BadRequest, BadResponse, Cut, Empty, TooLarge, Timeout:
 		return true
 	}
 	return false
@@ -74,7 +75,7 @@ func (e *Error) Retryable() bool {
 // setting, so that trying the whole task again is of no use either.
 func (e *Error) Terminal() bool {
 	switch e.Kind {
-	case Unauthorized, NoCredit, UnknownModel, NotFound, PromptTooLong, BadRequest, TooLarge:
+	case Unauthorized, NoCredit, UnknownModel, NotFound, PromptTooLong, Moderated, BadRequest, TooLarge:
 		return true
 	}
 	return false

@@ -80,6 +80,11 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 			"the prompt is too long (413): limit 6000; shorten the task or what it reads, lower maxTokens, or use a model with a larger context window",
 		},
 		{
+			"a moderated prompt",
+			llm.Error{Kind: llm.Moderated, Status: 403, Message: "flagged"},
+			"a filter of the provider refused the prompt (403): flagged; change the prompt, or the filter settings at the provider",
+		},
+		{
 			"timeout",
 			llm.Error{Kind: llm.Timeout, Message: "the limit is 5m0s"},
 			"no complete reply in time: the limit is 5m0s; raise the limit of the call, or use a faster model",

@@ -64,6 +64,8 @@ func (e *Error) what() string {
 		what = "no chat completions at this address"
 	case PromptTooLong:
 		what = "the prompt is too long"
+	case Moderated:
+		what = "a filter of the provider refused the prompt"
 	case BadRequest:
 		what = "the endpoint refused the request"
 	case Cut:
@@ -105,6 +107,8 @@ func (e *Error) hint() string {
 		return e.addressHint()
 	case PromptTooLong:
 		return "shorten the task or what it reads, lower maxTokens, or use a model with a larger context window"
+	case Moderated:
+		return "change the prompt, or the filter settings at the provider"
 	case TooLarge:
 		return "ask for less, or raise the limit"
 	case Timeout:

@@ -94,7 +94,7 @@ var ownMembers = map[string]string{
 	"max_tokens": "write maxTokens", "max_completion_tokens": "write maxTokens, and maxTokensKey: max_completion_tokens",
 	"temperature": "write temperature", "top_p": "write topP", "frequency_penalty": "write frequencyPenalty", "presence_penalty": "write presencePenalty",
 	"seed": "write seed", "stop": "write stop", "reasoning_effort": "write reasoningEffort", "response_format": "write outputSchema",
-	"stream": "remove it", "stream_options": "remove it", "n": "remove it; one reply is read", "best_of": "remove it; one reply is read",
+	"stream": "remove it", "stream_options": "remove it",
 	"tools": "remove it; agents have no tools yet", "tool_choice": "remove it; agents have no tools yet", "parallel_tool_calls": "remove it; agents have no tools yet",
 	"functions": "remove it; agents have no tools yet", "function_call": "remove it; agents have no tools yet",
 }

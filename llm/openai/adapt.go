@@ -90,7 +90,7 @@ type refusal struct {
 // refusalOf returns the refusal that an error may be, or nil if its kind or status excludes that.
 func refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
 	switch kind {
-	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong:
+	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong, llm.Moderated:
 		return nil
 	}
 	switch status {

@@ -73,6 +73,7 @@ type errorBody struct {
 	message    string        // at most maxForeign bytes
 	provider   string        // what the provider behind a router said, likewise
 	codes      []string      // its code and type
+	flagged    bool          // it describes what a moderation found in the prompt
 	param      string        // the setting of the request that it is about
 	status     int           // a code that is a number, else 0
 	retryAfter time.Duration // as a google.rpc.RetryInfo says, else 0
@@ -199,6 +200,8 @@ func (d *decoder) errorMetadata(s *errorBody) error {
 		case string(name) == "provider_name":
 			provider = d.words(64)
 			return nil
+		case string(name) == "reasons", string(name) == "flagged_input":
+			s.flagged = true
 		case string(name) == "headers" && kind == '{':
 			s.headers = make(http.Header)
 			return d.object(func(name []byte) error {
@@ -337,6 +340,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 			return llm.NoCredit
 		case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error": // the third is llama.cpp's
 			return llm.PromptTooLong
+		case "content_filter", "content_policy_violation", "moderation_blocked", "data_inspection_failed": // Azure, OpenAI, Alibaba
+			return llm.Moderated
 		case invalidJSON:
 			return llm.BadResponse
 		case "invalid_api_key":
@@ -350,6 +355,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 		return llm.PromptTooLong
 	case status == 0:
 		return ""
+	case status == http.StatusForbidden && said.flagged, status == http.StatusBadRequest && said.message == "Content Exists Risk": // OpenRouter, DeepSeek
+		return llm.Moderated
 	case status < 400:
 		return llm.NotFound
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:

@@ -185,7 +185,7 @@ var extraName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // ownMembers are the members of a request that this package writes, or that would
 // change what is asked of which model, or what the reply is.
 var ownMembers = []string{
-	"model", "models", "messages", "prompt", "stream", "stream_options", maxTokens, maxCompletionTokens, "stop", "n", "best_of",
+	"model", "models", "messages", "prompt", "stream", "stream_options", maxTokens, maxCompletionTokens, "stop",
 	"response_format", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
 }
 

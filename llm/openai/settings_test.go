@@ -257,7 +257,7 @@ func TestExtraBodyReplacesNothing(t *testing.T) {
 		names = append(names, name)
 	}
 	require.Greater(t, len(names), 10)
-	names = append(names, "stream", "stream_options", "response_format", "tools", "Model", "MESSAGES", "me\u017f\u017fages", "models", "n")
+	names = append(names, "stream", "stream_options", "response_format", "tools", "Model", "MESSAGES", "me\u017f\u017fages", "models")
 	for _, name := range names {
 		_, err := openai.New(openai.Config{Model: "m", BaseURL: "http://h/v1", ExtraBody: json.RawMessage(`{` + quoted(name) + `:1}`)})
 		require.Error(t, err, name)

@@ -87,7 +87,7 @@ func statusOf(e *llm.Error) int {
 		own = e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooEarly
 	case llm.NotFound:
 		of = http.StatusNotFound
-	case llm.BadRequest:
+	case llm.BadRequest, llm.Moderated:
 		of, own = http.StatusBadRequest, e.Status > 400 && e.Status < 500 && !slices.Contains(otherwise, e.Status)
 	case llm.PromptTooLong:
 		of = http.StatusRequestEntityTooLarge
