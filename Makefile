@@ -1,9 +1,9 @@
-# What a person types while working on runteam; `.ci/run` runs all but bench and fuzz.
+# What a person types while working on runteam; `.ci/run` runs test, lint, race and examples.
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 
-.PHONY: all build test lint race bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build test lint race foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -22,6 +22,11 @@ lint:
 
 race:
 	$(GO) test -race ./...
+
+# The command against servers of other projects. It needs Node 20 or later, and the
+# packages of foreign/package.json from npm.
+foreign:
+	cd foreign && npm ci --silent && $(GO) vet ./... && $(GO) test -count 1 ./...
 
 # Runs of 1,000 to 100,000 tasks beside the least that they could cost; who gets
 # a task, and reading a plan of 1,000.

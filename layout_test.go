@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -189,8 +190,9 @@ func sources(t *testing.T) map[string]map[string]*ast.File {
 			return err
 		}
 		if d.IsDir() {
-			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
-				return filepath.SkipDir
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || err == nil) {
+				return filepath.SkipDir // the last is a module of its own
 			}
 			return nil
 		}

@@ -1,0 +1,122 @@
+package foreign
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/ollama/ollama/api"
+	"github.com/ollama/ollama/middleware"
+	"github.com/stretchr/testify/require"
+)
+
+// An ollama is a server with the middleware that translates between OpenAI's
+// format and Ollama's. Behind it, the description of the task decides the answer.
+type ollama struct {
+	answers map[string]func(*api.ChatRequest, *api.ChatResponse)
+	mu      sync.Mutex
+	seen    []api.ChatRequest
+}
+
+func (o *ollama) start(t *testing.T) string {
+	t.Helper()
+	gin.SetMode(gin.ReleaseMode)
+	router := gin.New()
+	router.POST("/v1/chat/completions", middleware.ChatMiddleware(), o.chat)
+	server := httptest.NewServer(router)
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// chat answers as the chat handler of Ollama does.
+func (o *ollama) chat(c *gin.Context) {
+	var req api.ChatRequest
+	if err := c.ShouldBindJSON(&req); err != nil {
+		c.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+		return
+	}
+	o.mu.Lock()
+	o.seen = append(o.seen, req)
+	o.mu.Unlock()
+	var answer func(*api.ChatRequest, *api.ChatResponse)
+	for line := range strings.Lines(req.Messages[len(req.Messages)-1].Content) {
+		if a, ok := o.answers[strings.TrimSpace(line)]; ok {
+			answer = a
+		}
+	}
+	if answer == nil {
+		c.JSON(http.StatusNotFound, gin.H{"error": "model 'gpt-4o' not found"})
+		return
+	}
+	res := api.ChatResponse{
+		Model: req.Model, CreatedAt: time.Now(), Message: api.Message{Role: "assistant"}, Done: true, DoneReason: "stop",
+		Metrics: api.Metrics{PromptEvalCount: 20, EvalCount: 5},
+	}
+	answer(&req, &res)
+	c.JSON(http.StatusOK, res)
+}
+
+func TestOllama(t *testing.T) {
+	t.Parallel()
+	o := &ollama{answers: map[string]func(*api.ChatRequest, *api.ChatResponse){
+		"plain": func(_ *api.ChatRequest, res *api.ChatResponse) { res.Message.Content = "Hello there." },
+		"reasoning": func(_ *api.ChatRequest, res *api.ChatResponse) {
+			res.Message.Thinking, res.Message.Content = "Six times seven.", "42"
+		},
+		"reasoning in the text": func(_ *api.ChatRequest, res *api.ChatResponse) {
+			res.Message.Content = "<think>\nSix times seven.\n</think>\n\n42"
+		},
+		"length": func(_ *api.ChatRequest, res *api.ChatResponse) {
+			res.Message.Content, res.DoneReason = "It begins and", "length"
+		},
+		"tool beside": func(_ *api.ChatRequest, res *api.ChatResponse) {
+			res.Message.Content = "Done."
+			res.Message.ToolCalls = []api.ToolCall{{Function: api.ToolCallFunction{Name: "get_weather"}}}
+		},
+		"empty": func(_ *api.ChatRequest, _ *api.ChatResponse) {},
+	}}
+	server := o.start(t)
+	for _, r := range []row{
+		{name: "a text", say: "plain", result: "Hello there."},
+		{name: "reasoning apart", say: "reasoning", result: "42"},
+		{name: "reasoning in the text", say: "reasoning in the text", result: "42"},
+		{name: "a truncated text", say: "length", agent: "maxTokens: 5", code: "ANSWER_TRUNCATED"},
+		{name: "a tool call beside a text", say: "tool beside", result: "Done.", contains: []string{"the text beside the call is the answer"}},
+		{name: "an empty text", say: "empty", code: "MODEL_EMPTY"},
+		{name: "an unknown model", say: "unknown", code: "MODEL_UNKNOWN_MODEL", contains: []string{`model "gpt-4o"`}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.run(t, server)
+		})
+	}
+}
+
+// The schema of a task reaches Ollama as the format of the answer, and the settings
+// of the agent as its options.
+func TestOllamaGetsSchemaAndSettings(t *testing.T) {
+	t.Parallel()
+	o := &ollama{answers: map[string]func(*api.ChatRequest, *api.ChatResponse){
+		"score": func(_ *api.ChatRequest, res *api.ChatResponse) { res.Message.Content = `{"score": 7}` },
+	}}
+	r := row{
+		say: "score", task: "outputSchema: {type: object, properties: {score: {type: integer}}, required: [score]}",
+		agent:  "temperature: 0, seed: 7, stop: [END], reasoningEffort: low",
+		result: `{"score": 7}`,
+	}
+	r.run(t, o.start(t))
+	require.Len(t, o.seen, 1)
+	got := o.seen[0]
+	var format struct{ Properties map[string]any }
+	require.NoError(t, json.Unmarshal(got.Format, &format), string(got.Format))
+	require.Contains(t, format.Properties, "score")
+	require.EqualValues(t, 7, got.Options["seed"])
+	require.EqualValues(t, 0, got.Options["temperature"])
+	require.Equal(t, []any{"END"}, got.Options["stop"])
+	require.Equal(t, "low", got.Think.String())
+}
