@@ -327,17 +327,17 @@ func (d *decoder) content(text []byte) ([]byte, error) {
 	return d.string(text)
 }
 
-// part appends the text of a content part of the type "text". The text of a part
-// of reasoning (docs.mistral.ai/capabilities/reasoning) is kept apart. Other parts,
+// part appends the text of a content part of the type "text" or "output_text", or
+// without a type. The text of a part of reasoning (docs.mistral.ai/capabilities/reasoning) is kept apart. Other parts,
 // such as the "reference" parts of Mistral (docs.mistral.ai/api/#tag/chat), are skipped.
 func (d *decoder) part(text []byte) ([]byte, error) {
-	isText, isReasoning, start := false, false, len(text)
+	isText, isReasoning, start := true, false, len(text)
 	d.thought = d.thought[:0]
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "type":
 			d.kind, err = d.optional(d.kind[:0])
-			isText = string(d.kind) == "text"
+			isText = string(d.kind) == "text" || string(d.kind) == "output_text" // the second is of OpenAI's Responses API
 			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning"
 		case "text":
 			text, err = d.optional(text[:start])

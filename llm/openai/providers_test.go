@@ -70,6 +70,8 @@ func TestRepliesOfProviders(t *testing.T) {
 			`{"type":"text","text":"hi "},{"type":"reference","reference_ids":[1],"text":"no"},{"type":"text","text":"there"}]`), llm.Response{Text: "hi there", FinishReason: "stop", Reasoning: "no"}},
 		{"part with a text that is no string", replyOf(`"content":[{"type":"image","text":{"a":1}},{"type":"text","text":"hi there"}]`), hi},
 		{"part with a type that is no string", replyOf(`"content":[{"type":1,"text":"no"},{"type":"text","text":"hi there"}]`), hi},
+		{"gateway: parts without a type", replyOf(`"content":[{"text":"hi "},{"text":"there"},{"image":"no"}]`), hi},
+		{"gateway: parts of the Responses API", replyOf(`"content":[{"type":"output_text","text":"hi there","annotations":[]},{"type":"refusal","text":"no"}]`), hi},
 		{"parts as strings", replyOf(`"content":["hi ","there",null]`), hi},
 		{"content as one part", replyOf(`"content":{"type":"text","text":"hi there"}`), hi},
 		{"IIS: byte order mark", "\ufeff" + whole, good},
