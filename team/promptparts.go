@@ -33,8 +33,15 @@ func (x *exchange) largestParts(err error) string {
 	}
 	parts := x.promptParts()
 	slices.SortStableFunc(parts, func(a, b promptPart) int { return cmp.Compare(b.bytes, a.bytes) })
+	total := 0
+	for _, p := range parts {
+		total += p.bytes
+	}
 	var words []string
 	for _, p := range parts[:min(len(parts), maxParts)] {
+		if p.bytes < total/20 {
+			break // a shorter one would not help
+		}
 		size := label.SizeText(p.bytes)
 		if p.coarse {
 			size = "up to " + size

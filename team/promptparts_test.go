@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -37,7 +38,7 @@ func TestAPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	require.Equal(t, 1, failed.Metrics.Attempts, "no other attempt helps")
 	require.Equal(t, "MODEL_PROMPT_TOO_LONG", failed.Error.Code)
 	require.Contains(t, failed.Error.Message, `the prompt is too long (400): maximum context length is 4096 tokens; `)
-	require.Regexp(t, `; largest parts of the prompt: result of task "read" 42 KiB, input "claim" 12 KiB, messages 512 bytes, system prompt [0-9]+ bytes$`, failed.Error.Message)
+	require.Regexp(t, `; largest parts of the prompt: result of task "read" 42 KiB, input "claim" 12 KiB$`, failed.Error.Message)
 	ended := a.only(event.Error)
 	require.Len(t, ended, 1)
 	require.Equal(t, failed.Error.Message, ended[0].Message)
@@ -64,4 +65,17 @@ func TestG54PartsOfAPromptThatIsTooLong(t *testing.T) {
 	first := play(1200)
 	require.Equal(t, first, play(1300))
 	require.Contains(t, first, `; largest parts of the prompt: input "pin" up to 4 KiB, description up to 1 KiB, input "open" 600 bytes`)
+}
+
+// TestASynthesisThatIsTooLongNamesItsLargestParts checks the same for a prompt of the
+// coordinator.
+func TestASynthesisThatIsTooLongNamesItsLargestParts(t *testing.T) {
+	t.Parallel()
+	c := &planner{answer: func(prompt.Prompt) (string, error) { return "", tooLong }}
+	tm := led(t, c, member("ada", says(strings.Repeat("a", 9<<10))), member("bob", says("fine")))
+	res, err := tm.RunTasks(t.Context(), []task.Spec{spec("ada"), spec("bob")}, &team.RunOptions{Answer: &team.Goal{Text: "What is it?"}})
+	require.NoError(t, err)
+	require.Len(t, res.Errors, 1)
+	require.Equal(t, "MODEL_PROMPT_TOO_LONG", res.Errors[0].Reason)
+	require.Regexp(t, `; largest parts of the prompt: result of task "ada" 9 KiB, system prompt [0-9.]+ KiB$`, res.Errors[0].Message)
 }
