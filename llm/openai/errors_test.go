@@ -120,6 +120,8 @@ func TestPromptsThatAreTooLong(t *testing.T) {
 		{"Qwen", 400, plain("Range of input length should be [1, 30720]"), llm.PromptTooLong},
 		{"OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"Acme","raw":"{\"error\":{\"message\":\"maximum context length is 4096 tokens\"}}"}}}`, llm.PromptTooLong},
 		{"under status 200", 200, plain("This model's maximum context length is 4096 tokens."), llm.PromptTooLong},
+		{"OpenAI: more than the tokens for a minute", 429, coded("Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 33451. The input or output tokens must be reduced in order to run successfully.", "rate_limit_exceeded"), llm.PromptTooLong},
+		{"OpenAI: rate limit", 429, coded("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 3000. Please try again in 4s.", "rate_limit_exceeded"), llm.RateLimited},
 		{"a rate limit", 429, plain("Too many tokens: reduce your prompt"), llm.RateLimited},
 		{"a limit on the reply", 400, plain("max_tokens is too large: 100000. This model supports at most 16384 completion tokens"), llm.BadRequest},
 		{"no room for the context of a request", 503, plain("exceeds the available context size"), llm.ServerError},

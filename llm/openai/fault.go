@@ -329,7 +329,7 @@ func (d *decoder) words(n int) string {
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
 func (c *call) kindOf(status int, said errorBody) llm.Kind {
-	if status == http.StatusRequestEntityTooLarge {
+	if status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests && overLimit.MatchString(said.message) {
 		return llm.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds
 	}
 	for _, code := range said.codes {
@@ -396,6 +396,10 @@ var overContext = regexp.MustCompile(`(?i)\b(max|maximum|available|model'?s) (co
 	`\b(prompt|input|request) (is )?too (long|large)\b|\bprompt exceeds\b|` +
 	`\bexceeds the maximum number of tokens\b|\btoo large for model with\b|\bmodel token limit\b|\btoo many tokens: total\b|` +
 	`\breduce (the length of the|your) (messages?|prompt|input)\b|\bmax_new_tokens. must be <=|\binputs. must have less than\b|\brange of input length\b`)
+
+// overLimit matches how OpenAI and Groq say, with the status of a rate limit, that one
+// request alone exceeds the tokens for a minute: it never succeeds.
+var overLimit = regexp.MustCompile(`(?i)\brequest too large for\b|\btokens must be reduced in order to run successfully\b`)
 
 // statusFlexFull is the status with which Groq says that its flex tier has no
 // capacity left for now (console.groq.com/docs/errors).
