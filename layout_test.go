@@ -29,6 +29,7 @@ var arrows = []struct {
 }{
 	{"label", ""},
 	{"llm", ""},
+	{"llm/limit", "llm"},
 	{"llm/openai", "llm"},
 	{"llm/scripted", "llm"},
 	{"redact", ""},

@@ -49,6 +49,7 @@ type Error struct {
 	Kind       Kind
 	Status     int           // the HTTP status; 0 if none was received
 	RetryAfter time.Duration // how long to wait, as the endpoint said in its headers or its error; 0 if it did not say
+	Refusing   time.Duration // for RateLimited, if the call waited for the limit to end: for how long the endpoint has refused all calls; [Retry] does not make such a call again
 	Endpoint   string        // the base URL, without credentials
 	Model      string        // the model that was asked for
 	Models     []string      // for UnknownModel: what the endpoint offers, if it says so

@@ -12,6 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net"
+	"net/url"
+	"path"
+	"strings"
 	"time"
 )
 
@@ -72,6 +76,23 @@ func Endpoints(m Model) []string {
 		}
 	}
 	return []string{Endpoint(m)}
+}
+
+// NormalizeEndpoint returns the spelling of a base URL by which endpoints are
+// compared: scheme and host in lower case, no final dot of the host, no default port,
+// no final slash, and without the path of the chat completions. What is no URL stays
+// as it is.
+func NormalizeEndpoint(baseURL string) string {
+	u, err := url.Parse(strings.TrimSpace(baseURL))
+	if err != nil || u.Host == "" {
+		return baseURL
+	}
+	scheme, host, port := strings.ToLower(u.Scheme), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	if port != "" && !(scheme == "https" && port == "443") && !(scheme == "http" && port == "80") {
+		host = net.JoinHostPort(host, port)
+	}
+	where := strings.TrimSuffix(path.Clean("/"+u.Path), "/chat/completions")
+	return scheme + "://" + host + strings.TrimSuffix(where, "/")
 }
 
 // ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.

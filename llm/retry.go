@@ -25,7 +25,8 @@ type RetryOptions struct {
 
 // Retry returns a model that calls m again where that can help: when the error
 // is an [*Error] that is retryable. It waits as long as the endpoint asked, or
-// longer each time. The end of the context ends every wait. The usage of
+// longer each time. A call that waited for a rate limit already, as those of package
+// limit do, is not made again. The end of the context ends every wait. The usage of
 // failed attempts is part of the usage of the response, or of the last error.
 //
 // The model answers Endpoint and Endpoints as m does. A nil m makes every call fail with [ErrNoModel].
@@ -114,7 +115,7 @@ func (c *retries) try(ctx context.Context) (Response, error) {
 		c.spent = c.spent.Add(e.Usage)
 	}
 	switch {
-	case !ok || !e.Retryable() || c.refused != nil || e.RetryAfter > c.options.MaxRetryAfter:
+	case !ok || !e.Retryable() || c.refused != nil || e.Refusing > 0 || e.RetryAfter > c.options.MaxRetryAfter:
 		return Response{}, backoff.Permanent(err)
 	case e.RetryAfter > 0:
 		return Response{}, &backoff.RetryAfterError{Duration: e.RetryAfter}

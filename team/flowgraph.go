@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -82,7 +83,7 @@ func (b *flowBuilder) asked() *handoff.Capabilities {
 func (b *flowBuilder) leaves(caps *handoff.Capabilities) []int {
 	var list []int
 	for _, e := range caps.Endpoints {
-		where := normalBase(e.URL) // two spellings of one address are one reader
+		where := llm.NormalizeEndpoint(e.URL) // two spellings of one address are one reader
 		i, known := b.endpoints[where]
 		if !known {
 			i = len(b.graph.Readers)

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -45,7 +46,7 @@ func reuseKeyOf(key event.Key, endpoints []handoff.Endpoint) event.Key {
 // originOf returns the scheme, host and port of a base URL. The port of an endpoint
 // on this machine does not count, since it changes from start to start.
 func originOf(base string) string {
-	u, err := url.Parse(normalBase(base))
+	u, err := url.Parse(llm.NormalizeEndpoint(base))
 	if err != nil || u.Host == "" {
 		return base
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -58,7 +59,7 @@ func way(p flow.Path) string {
 func spelled(g *flow.Graph, reader string) string {
 	if strings.Contains(reader, "://") {
 		for i := range g.Readers {
-			if r := &g.Readers[i]; r.Kind == flow.Endpoint && normalBase(r.Name) == normalBase(reader) {
+			if r := &g.Readers[i]; r.Kind == flow.Endpoint && llm.NormalizeEndpoint(r.Name) == llm.NormalizeEndpoint(reader) {
 				return r.Name
 			}
 		}

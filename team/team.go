@@ -17,7 +17,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -315,10 +315,10 @@ func (m *Member) baseURLs() []string {
 func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
 	known := map[string]bool{}
 	for i, where := range m.baseURLs() {
-		if known[normalBase(where)] {
+		if known[llm.NormalizeEndpoint(where)] {
 			continue
 		}
-		known[normalBase(where)] = true
+		known[llm.NormalizeEndpoint(where)] = true
 		name := m.EndpointName
 		if i > 0 {
 			name = ""
@@ -335,7 +335,7 @@ func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
 func (t *Team) acceptedBy(where string) label.Classification {
 	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
-		if normalBase(base) == normalBase(where) { // of two spellings of one address the stricter counts
+		if llm.NormalizeEndpoint(base) == llm.NormalizeEndpoint(where) { // of two spellings of one address the stricter counts
 			accepts, named = min(accepts, level), true
 		}
 	}
@@ -378,29 +378,13 @@ func DefaultAccepts(baseURL string) label.Classification {
 	return label.Confidential
 }
 
-// normalBase returns the one spelling of a base URL under which clearances are
-// compared: scheme and host in lower case, no final dot of the host, no default
-// port, no final slash, and without the path of the chat completions.
-func normalBase(base string) string {
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil || u.Host == "" {
-		return base
-	}
-	scheme, host, port := strings.ToLower(u.Scheme), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
-	if port != "" && !(scheme == "https" && port == "443") && !(scheme == "http" && port == "80") {
-		host = net.JoinHostPort(host, port)
-	}
-	where := strings.TrimSuffix(path.Clean("/"+u.Path), "/chat/completions")
-	return scheme + "://" + host + strings.TrimSuffix(where, "/")
-}
-
 // checkEndpoints checks the clearances of endpoints, which protect nothing
 // where nobody's prompts go.
 func (t *Team) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
 	use := func(m *Member) {
 		for _, where := range m.baseURLs() {
-			used[normalBase(where)] = true
+			used[llm.NormalizeEndpoint(where)] = true
 		}
 	}
 	for i := range t.config.Agents {
@@ -416,7 +400,7 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 		}
 		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
 			found = append(found, task.Problem{Pointer: at, Subject: subject, Message: "it is no base URL", Hint: "write one such as https://api.openai.com/v1", Err: task.ErrInvalid})
-		} else if !used[normalBase(base)] {
+		} else if !used[llm.NormalizeEndpoint(base)] {
 			t.warnings = append(t.warnings, task.Problem{Pointer: at, Subject: subject, Message: "no agent's prompts go there", Hint: "write the base URL as the agent's model has it"})
 		}
 	}
