@@ -49,7 +49,7 @@ var arrows = []struct {
 	{"messagebus", "label task envelope"},
 	{"sharedmem", "task envelope"},
 	{"sharedmem/storetest", "label task envelope sharedmem"},
-	{"agent", "label task pick envelope prompt llm"},
+	{"agent", "label task pick envelope prompt llm llm/limit"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label redact task pick envelope queue handoff prompt event assign messagebus sharedmem agent synth flow llm"},
 	{"spec", "label redact task pick envelope handoff assign flow team"},

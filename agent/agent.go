@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -84,6 +85,14 @@ type Options struct {
 	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
 	Retry llm.RetryOptions
 
+	// Limits decides when the endpoint of each model may be called; nil means
+	// [limit.Shared], so all agents of a process share the limits of an endpoint. A
+	// call that the endpoint refuses because of its rate limit waits there and is made
+	// again. That spends no retry, and ends with the agent's work or when the endpoint
+	// refuses all calls for as long as Retry.MaxRetryAfter. The waiting counts for
+	// Timeout, and not for CallTimeout.
+	Limits *limit.Group
+
 	// Fallback are models that are called in this order when the calls to the
 	// agent's model, with all retries, fail because of its endpoint; see
 	// [llm.Fallback]. Each may read the agent's prompts. A model that does not
@@ -109,10 +118,27 @@ func New(m llm.Model, o Options) *LLM {
 	if a.Check() != nil {
 		return a
 	}
-	for _, m := range a.models {
-		a.asking = append(a.asking, bounded(m, o.CallTimeout))
+	for i, m := range a.models {
+		a.asking = append(a.asking, o.limited(bounded(m, o.CallTimeout), llm.Endpoint(m), i == len(o.Fallback)))
 	}
 	return a
+}
+
+// fallbackPatience is how long a call waits for an endpoint that refuses all calls if
+// another model can answer.
+const fallbackPatience = 10 * time.Second
+
+// limited returns a model whose calls wait for the limits of an endpoint.
+func (o *Options) limited(m llm.Model, endpoint string, last bool) llm.Model {
+	group := cmp.Or(o.Limits, &limit.Shared)
+	patience := cmp.Or(max(o.Retry.MaxRetryAfter, 0), limit.DefaultPatience)
+	if !last {
+		patience = min(patience, fallbackPatience)
+	}
+	return group.Model(m, limit.Options{Endpoint: endpoint, Patience: patience, Estimate: func(req llm.Request) int {
+		expected := estimate(req)
+		return expected.InputTokens + expected.OutputTokens
+	}})
 }
 
 // Check returns an error that wraps [llm.ErrNoModel] if the agent cannot work: it is

@@ -43,7 +43,7 @@ func TestEachCallIsPaid(t *testing.T) {
 			func() (llm.Response, error) { return llm.Response{Text: "nine byte"}, nil },
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 3}}, []bool{false}},
 		{"a refusal costs nothing, and the next call is paid anew", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429} },
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{}, answered}, []bool{false, true}},
 		{"a call that broke off was read", []func() (llm.Response, error){

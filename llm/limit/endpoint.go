@@ -196,8 +196,7 @@ func (e *endpoint) giveUp(now time.Time, c *call) error {
 	if !p.refusing.IsZero() {
 		refusing = now.Sub(p.refusing)
 	}
-	patience := c.options.Patience
-	if c.unlucky < mostUnlucky && left <= patience && (left == 0 || refusing < patience) {
+	if c.unlucky < mostUnlucky && (left == 0 || refusing+left <= c.options.Patience) {
 		return nil
 	}
 	err := &llm.Error{Kind: llm.RateLimited, Status: e.refusal.Status, Endpoint: e.refusal.Endpoint}

@@ -51,7 +51,8 @@ type Group struct {
 	endpoints map[string]*endpoint
 }
 
-// Shared is the Group of all agents that are not given another one.
+// Shared is the Group of all agents that are not given another one. A test with a fake
+// clock needs a Group of its own.
 var Shared Group
 
 // Set bounds the calls to the endpoint with a base URL, in place of the limits that

@@ -24,8 +24,8 @@ type Options struct {
 	// [llm.Endpoint] names.
 	Endpoint string
 
-	// Patience bounds how long a call waits for an endpoint that refuses all calls. If
-	// the endpoint names a later time, or has refused all calls for so long, the calls
+	// Patience bounds how long calls wait for an endpoint that refuses all of them,
+	// counted from the first refusal. If the next one may begin only later, all calls
 	// that wait end with an error of kind [llm.RateLimited]. Zero means
 	// [DefaultPatience].
 	Patience time.Duration
