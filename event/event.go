@@ -38,6 +38,7 @@ const (
 	Renewed       Type = "renewed"         // a renewal of the policy, named by Code, let expired context be read
 	Reveal        Type = "reveal"          // the user asked to see above the user's clearance
 	Warning       Type = "warning"         // with a Task: a model call failed and is made again after Wait
+	Limited       Type = "rate_limited"    // no call to the endpoint that Message names begins before Wait is over; Task is one that waits
 	Error         Type = "error"           // a task failed, by itself or because of Root
 )
 
@@ -59,7 +60,7 @@ func (t Type) Status() task.Status {
 
 // An Event is one thing that happened. Seq, Type, Time and Run are always set;
 // the fields of a task are set for every type that begins with task_ or agent_,
-// for Error, Message and Budget, for a Warning about a model call, and for what
+// for Error, Message, Budget and Limited, for a Warning about a model call, and for what
 // the gate ruled (Handed, Lowered, Endorsed, Renewed), there without Title and
 // Attempt where the caller is the reader. The coordinator's work has agent_
 // events too: their Agent is coordinator and their Title the step, such as plan
@@ -83,7 +84,7 @@ type Event struct {
 	From    string      `json:"from,omitempty"`    // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
 
 	Reused   string          `json:"reused,omitempty"`        // TaskComplete: the run that the result was taken from; that of the event for one from before the run was resumed
-	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning: until the next attempt or call; waitMs in JSON
+	Wait     time.Duration   `json:"-"`                       // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON
 	Duration time.Duration   `json:"-"`                       // AgentComplete, TaskComplete, RunComplete; durationMs in JSON
 	Input    int             `json:"input_tokens,omitempty"`  // AgentComplete, TaskComplete, RunComplete
 	Output   int             `json:"output_tokens,omitempty"` // AgentComplete, TaskComplete, RunComplete

@@ -74,7 +74,7 @@ var samples = map[string]string{
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
-	"use.name": "other", "endpoint.accepts": "public",
+	"use.name": "other", "endpoint.accepts": "public", "endpoint.requestsPerMinute": "60", "endpoint.tokensPerMinute": "10000", "endpoint.maxConcurrency": "4",
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
 	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
 	"fallback.maxTokensKey": "max_tokens", "fallback.systemRole": "merge", "fallback.extraBody": "{user: u}", "fallback.structuredOutput": "prompt",
@@ -260,7 +260,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
 	}
 	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
-	fmt.Fprintln(&b, f.Run.Reuse, f.Prices)
+	fmt.Fprintln(&b, f.Run.Reuse, f.Prices, f.Limits)
 	return b.String()
 }
 

@@ -17,7 +17,7 @@ import (
 func Load(o Options) (*File, error) {
 	l := &loader{
 		o: o, params: make(map[string]*param), schemas: make(map[string]*schemaText),
-		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source), links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields), models: make(map[*fields]string)},
+		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source), links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields), models: make(map[*fields]string), accepts: make(map[string]bool)},
 	}
 	l.places.params, l.places.given = l.params, o.Inputs
 	f := l.load()

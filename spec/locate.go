@@ -37,6 +37,7 @@ type places struct {
 	asserts     []*node           // of the run's assertions
 	kept        []*kept           // every file that was read
 	flags       []string          // what flags said, for the fingerprint
+	accepts     map[string]bool   // endpoints with a key accepts
 	spoiled     []string          // pointers to what of the policy could not be read
 }
 

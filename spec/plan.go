@@ -335,7 +335,7 @@ func (s *saver) schemas() *node {
 	return all
 }
 
-// endpoints writes what endpoints may read.
+// endpoints writes what endpoints may read, and how often they may be called.
 func (s *saver) endpoints() *node {
 	if len(s.f.Config.Endpoints) == 0 {
 		return nil
@@ -343,7 +343,18 @@ func (s *saver) endpoints() *node {
 	all := objectNode()
 	for _, base := range sortedKeys(s.f.Config.Endpoints) {
 		n := objectNode()
-		n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
+		if s.p.accepts[base] {
+			n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
+		}
+		l := s.f.Limits[base]
+		for _, bound := range []struct {
+			key string
+			n   int
+		}{{"requestsPerMinute", l.RequestsPerMinute}, {"tokensPerMinute", l.TokensPerMinute}, {"maxConcurrency", l.MaxConcurrency}} {
+			if bound.n > 0 {
+				n.set(bound.key, intNode(bound.n))
+			}
+		}
 		all.set(base, n)
 	}
 	return all

@@ -113,7 +113,7 @@ inputs:
   claim: {file: data/claim.md, classification: confidential, ttlMs: 10, maxContextBytes: 300000, cut: true}
   rules: {text: "Be fair.\n"}
 schemas: {facts: {type: object, properties: {n: {type: number, minimum: 1.50}}}, all: {file: facts.json}}
-endpoints: {https://one.example/v1: {accepts: secret}}
+endpoints: {https://one.example/v1: {accepts: secret, requestsPerMinute: 60}, https://two.example/v1: {tokensPerMinute: 9000, maxConcurrency: 4}}
 agentDefaults: {accepts: confidential, systemPrompt: {file: data/prompt.md}}
 taskDefaults: {maxRetries: 3}
 coordinator: {model: big, baseURL: https://two.example/v1, apiKey: "${OWN}", instructions: {file: data/claim.md}, systemPrompt: "You plan for ${params.city}.", mayGrant: [memory, inputs], accepts: secret}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/team"
 )
 
@@ -60,23 +61,40 @@ func (r *reader) name() string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
+// readEndpoints reads what endpoints may read, and how often they may be called. Of
+// several files, the first that has a key counts.
 func (r *reader) readEndpoints() {
+	f := r.file
 	for _, y := range r.layers {
 		n := y.spec.own("endpoints")
 		if n == nil {
 			continue
 		}
 		for i, base := range n.kids.keys {
-			f := r.fields(&n.kids.nodes[i], endpointPlace, nil)
-			if f == nil || f.own("accepts") == nil {
+			own := r.fields(&n.kids.nodes[i], endpointPlace, nil)
+			if own == nil {
 				continue
 			}
-			if r.file.Config.Endpoints == nil {
-				r.file.Config.Endpoints = make(map[string]label.Classification)
+			if f.Config.Endpoints == nil {
+				f.Config.Endpoints = make(map[string]label.Classification)
 			}
-			if _, twice := r.file.Config.Endpoints[base]; !twice {
-				r.file.Config.Endpoints[base] = level(f.own("accepts"))
+			if accepts := own.own("accepts"); accepts != nil && !r.places.accepts[base] {
+				r.places.accepts[base] = true
+				f.Config.Endpoints[base] = level(accepts)
+			} else if _, named := f.Config.Endpoints[base]; !named {
+				f.Config.Endpoints[base] = team.DefaultAccepts(base)
 			}
+			l := f.Limits[base]
+			l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, integer(own.own("requestsPerMinute")))
+			l.TokensPerMinute = cmp.Or(l.TokensPerMinute, integer(own.own("tokensPerMinute")))
+			l.MaxConcurrency = cmp.Or(l.MaxConcurrency, integer(own.own("maxConcurrency")))
+			if l == (limit.Limits{}) {
+				continue
+			}
+			if f.Limits == nil {
+				f.Limits = make(map[string]limit.Limits)
+			}
+			f.Limits[base] = l
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -118,6 +119,9 @@ type File struct {
 	// Env lists which variables of the environment go where, by name. The key that
 	// a client takes from the environment by itself is not among them.
 	Env []EnvUse
+
+	// Limits bound the calls to endpoints, by base URL; nil if the file says nothing.
+	Limits map[string]limit.Limits
 
 	// Prices are what models cost, by the name of the model; nil if the file says nothing.
 	Prices map[string]Price

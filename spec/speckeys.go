@@ -27,7 +27,7 @@ var specPlace = newPlace("spec", "the file",
 	key{"tasks", list.of("task"), Works, nil, "the graph: see task; without it and a goal the file is a roster"},
 	key{"output", oneLine, Works, nil, "title, key or id of the task whose result is the answer; else the tasks that nothing depends on; not beside a goal, which the coordinator answers"},
 	key{"messages", list.of("message"), Works, nil, "what members of the team are told before anything runs: see message"},
-	key{"endpoints", mapping.each(ref("endpoint")), Works, nil, "what each endpoint may read, by base URL: see endpoint"},
+	key{"endpoints", mapping.each(ref("endpoint")), Works, nil, "what each endpoint may read, and how often it may be called, by base URL: see endpoint"},
 	key{"sharedMemory", boolean, Works, nil, "`false` makes a task of `memoryScope: all`, and `mayGrant: [memory]`, an error; without either it changes nothing"},
 	key{"maxContextBytes", byteLimit, Works, nil, "limit on one piece of context in a prompt: 262144 unless set, and 65536 for a structured dependency; a longer text is cut, a longer structured value withheld; see Sizes"},
 	key{"maxPromptBytes", byteLimit, Works, nil, "limit on a prompt: 524288 unless set; in a longer one all texts are cut to one length; see Sizes"},
@@ -109,6 +109,9 @@ var pricePlace = newPlace("price", "a price",
 
 var endpointPlace = newPlace("endpoint", "an endpoint",
 	key{"accepts", classification, Works, nil, "the most sensitive label that may be sent there; without it `confidential`, on this machine `secret`"},
+	key{"requestsPerMinute", count, Works, nil, "how many calls may begin there in any 60 seconds, of all agents together; all of them may begin at once"},
+	key{"tokensPerMinute", count, Works, nil, "how many tokens the calls that begin in any 60 seconds may take; a call counts with an estimate until it ends"},
+	key{"maxConcurrency", count, Works, nil, "how many calls may be made there at the same time"},
 )
 
 var goalPlace = newPlace("goal", "the goal",

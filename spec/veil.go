@@ -47,7 +47,8 @@ func (s *source) secretsIn(start, end int) (spans []span) {
 // soundsSecret reports whether the value of a key may be a credential.
 func soundsSecret(key string) bool {
 	folded := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
-	if folded == "maxtokens" || folded == "maxtokenbudget" || folded == "key" {
+	switch folded {
+	case "maxtokens", "maxtokenbudget", "tokensperminute", "key":
 		return false
 	}
 	for _, word := range [...]string{"key", "header", "auth", "token", "secret", "password", "credential", "cookie"} {

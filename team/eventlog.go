@@ -41,6 +41,8 @@ func (t *Team) logEvent(e event.Event) {
 		} else {
 			t.log.LogAttrs(context.Background(), slog.LevelDebug, "warning", slog.String("message", e.Message))
 		}
+	case event.Limited:
+		log("endpoint limited", slog.Duration("wait", e.Wait))
 	case event.TaskRetry:
 		log("task retried", slog.String("code", e.Code), slog.Duration("wait", e.Wait))
 	case event.Budget:

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -265,7 +266,7 @@ func (x *exchange) letGo() {
 }
 
 // ask lets the agent work. Its model calls are paid from the run's budget, and
-// subscribers know of those that are made again. What the agent leaves running
+// subscribers know of those that are made again or wait for the limits of an endpoint. What the agent leaves running
 // behind it tells nothing any more: its exchange is over, and x may serve
 // another task by then.
 func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agent.Reply, error) {
@@ -283,6 +284,13 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agen
 		mu.Unlock()
 	}()
 	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps, sealed: x.sealed}
+	ctx = limit.WithNotice(ctx, func(n limit.Notice) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			about.run.limited(&about, n)
+		}
+	})
 	reply, err := x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()

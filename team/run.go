@@ -104,6 +104,7 @@ type run struct {
 	ahead    map[int]*attempt // those that are prepared, by task
 	bus      *bus
 	budget   *budget
+	limitLog limitLog
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	mail     *mail                // nil without messages
 	memory   sharedmem.Writer

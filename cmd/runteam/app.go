@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
 )
 
@@ -39,12 +40,14 @@ type app struct {
 	settings settings
 	screen   *screen // stderr; everything for people goes through it
 	log      *slog.Logger
+	limits   *limit.Group // of the endpoints that all runs of the command call
 }
 
 // newApp completes what main or a test filled in.
 func newApp(a app) *app {
 	a.screen = &screen{w: a.stderr, size: func() (int, int) { return a.size(a.stderr) }}
 	a.log = slog.New(slog.DiscardHandler)
+	a.limits = new(limit.Group)
 	a.settings.guess(a.args, a.lookup)
 	return &a
 }

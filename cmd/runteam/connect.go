@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/prompt"
@@ -27,6 +28,7 @@ type connector struct {
 	server *scripted.Server // stands in for every endpoint; nil means the real ones
 	strays []spec.Problem   // replies of the script for tasks that the spec has not
 	rec    *recording       // what keeps the answers of all models; nil if nothing does
+	limits *limit.Group     // of the endpoints
 	lazy   bool             // that there is no key is the matter of who is asked: perhaps nobody is
 	open   []opened
 }
@@ -144,7 +146,7 @@ func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
 // concealing returns a model that does not repeat what variables of the
 // environment brought into its connection, whatever an endpoint says.
 func concealing(m llm.Model, c spec.Connection) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if written := c.URLAsWritten(); res.Endpoint != "" && written != c.BaseURL {
 			res.Endpoint = written
@@ -155,8 +157,17 @@ func concealing(m llm.Model, c spec.Connection) llm.Model {
 			res.Warnings[i] = c.Conceal(res.Warnings[i])
 		}
 		return res, concealed(c, err)
-	})
+	}}
 }
+
+// located is a model with the endpoint whose limits its calls wait for.
+type located struct {
+	endpoint string
+	llm.ModelFunc
+}
+
+// Endpoint returns the base URL.
+func (l located) Endpoint() string { return l.endpoint }
 
 // concealed returns an error of a connection with variables in place of their values.
 func concealed(c spec.Connection, err error) error {
@@ -212,7 +223,7 @@ func (c *connector) agent(ag spec.Agent, models []llm.Model) *agent.LLM {
 	return agent.New(models[0], agent.Options{
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
 		FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort,
-		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:],
+		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
 }
 
@@ -255,7 +266,7 @@ const offlineScript = "the offline script"
 // fromScript words what a model reports for people who never saw the port that the
 // script answers at.
 func fromScript(m llm.Model) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if res.Endpoint != "" {
 			res.Endpoint = offlineScript
@@ -266,7 +277,7 @@ func fromScript(m llm.Model) llm.Model {
 			err = &named
 		}
 		return res, err
-	})
+	}}
 }
 
 // endpointsOfAgent returns the base URLs of all connections of an agent.

@@ -23,6 +23,7 @@ type plain struct {
 	last    time.Time  // when a line was printed
 	running []string   // titles, in the order in which they began
 	tally   tally
+	limited time.Time // when a line said that an endpoint is limited
 }
 
 // doneOf is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
@@ -61,8 +62,13 @@ func (p *plain) take(e event.Event) {
 	defer p.mu.Unlock()
 	p.tally.take(e)
 	p.count(e)
-	if e.Type == event.Warning && p.known[e.Message] {
+	switch {
+	case e.Type == event.Warning && p.known[e.Message]:
 		return
+	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short pauses follow one another
+		return
+	case e.Type == event.Limited:
+		p.limited = e.Time
 	}
 	if text := sentence(e, p.tally.outcome(e)); text != "" {
 		p.print(e.Time, text)
@@ -150,6 +156,8 @@ func sentence(e event.Event, outcome string) string {
 		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, elapsed(e.Wait))
 	case event.Reveal:
 		return "reveal    " + message
+	case event.Limited:
+		return "limited   " + message + " for " + elapsed(e.Wait)
 	case event.Warning:
 		if e.Title == "" {
 			return "warning   " + message

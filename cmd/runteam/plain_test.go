@@ -54,6 +54,26 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 `, "\n"), out.String())
 }
 
+// TestPlainSaysSeldomThatAnEndpointIsLimited checks that short pauses, which follow one
+// another, do not fill the screen.
+func TestPlainSaysSeldomThatAnEndpointIsLimited(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newPlain(planOf(1), &out, noon)
+	for _, e := range []struct{ at, wait int }{{1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 2}, {40, 2}, {45, 2}, {46, 60}, {75, 2}} {
+		p.take(event.Event{
+			Type: event.Limited, Task: "0", Title: "Task 0", Time: noon.Add(time.Duration(e.at) * time.Second),
+			Wait: time.Duration(e.wait) * time.Second, Message: "http://a/v1: its rate limit is reached; calls wait",
+		})
+	}
+	require.Equal(t, strings.TrimPrefix(`
+   1.0s  limited   http://a/v1: its rate limit is reached; calls wait for 2.0s
+  15.0s  limited   http://a/v1: its rate limit is reached; calls wait for 16.0s
+  45.0s  limited   http://a/v1: its rate limit is reached; calls wait for 2.0s
+  46.0s  limited   http://a/v1: its rate limit is reached; calls wait for 1m00s
+`, "\n"), out.String())
+}
+
 func TestPlainShowsThatItLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

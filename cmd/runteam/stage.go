@@ -123,7 +123,10 @@ func (s *stage) sign(file *spec.File) {
 
 // connector returns what connects the agents: to their endpoints, or to a script.
 func (a *app) connector(ctx context.Context, s *stage, file *spec.File, rec *recording) (*connector, error) {
-	c := &connector{lookup: a.lookup, log: a.log, rec: rec}
+	c := &connector{lookup: a.lookup, log: a.log, rec: rec, limits: a.limits}
+	for base, l := range file.Limits {
+		a.limits.Set(base, l)
+	}
 	if !s.offline {
 		return c, nil
 	}

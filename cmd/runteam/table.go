@@ -22,9 +22,10 @@ type table struct {
 	ended   int // rows
 	input   int
 	output  int
-	rounded bool // tokens of a row are
-	titles  int  // width of the widest title
-	agents  int  // and of the widest name
+	rounded bool      // tokens of a row are
+	limited time.Time // until when no call begins at an endpoint
+	titles  int       // width of the widest title
+	agents  int       // and of the widest name
 }
 
 // row is one task, or one step of the coordinator.
@@ -97,6 +98,9 @@ func (t *table) take(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tally.take(e)
+	if until := e.Time.Add(e.Wait); e.Type == event.Limited && until.After(t.limited) {
+		t.limited = until
+	}
 	if e.Type == event.PlanReady {
 		for _, p := range e.Plan {
 			t.add(string(p.Task), p.Title, p.Agent)
@@ -183,6 +187,9 @@ func (t *table) lines(width, height int, now time.Time, color bool) []line {
 		lines = append(lines, t.line(&t.rows[i], width-1, now, color))
 	}
 	text := t.tally.String() + ", " + seconds(now.Sub(t.start))
+	if left := t.limited.Sub(now); left > 0 {
+		text += ", rate limited for " + seconds(left)
+	}
 	if hidden > 0 {
 		text += fmt.Sprintf(", %s not shown", plural(hidden, "row"))
 	}

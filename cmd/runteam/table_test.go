@@ -67,6 +67,18 @@ func TestTableShowsEachState(t *testing.T) {
 	require.Equal(t, line{text: "done      Task 0  2.0s", color: "32", colored: 4}, tb.lines(30, 0, at(5), true)[0])
 }
 
+// TestTableSaysHowLongAnEndpointIsLimited checks the last line while calls wait.
+func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), noon)
+	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: noon, Attempt: 1})
+	for _, wait := range []time.Duration{8 * time.Second, 3 * time.Second} {
+		tb.take(event.Event{Type: event.Limited, Task: "0", Time: noon, Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"})
+	}
+	require.Equal(t, []string{"running   Task 0  agent 0  2s", "0 of 1 task done, 2s, rate limited for 6s"}, texts(tb.lines(80, 0, noon.Add(2*time.Second), false)))
+	require.Equal(t, "0 of 1 task done, 8s", texts(tb.lines(80, 0, noon.Add(8*time.Second), false))[1])
+}
+
 func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(2), noon)

@@ -84,19 +84,17 @@ func (e *endpoint) enter(ctx context.Context, c *call) (*admission, error) {
 		if err := e.giveUp(now, c); err != nil {
 			return nil, err
 		}
+		n := Notice{Until: e.pace.until, Refused: true, Endpoint: e.refusal.Endpoint}
 		var wait time.Duration // zero: until it is woken
 		if e.queue[0] == w {
-			var ok bool
-			if wait, ok = e.admit(now, a); ok {
-				return a, nil
+			if wait = e.setLimits(now, a); wait > 0 {
+				n = Notice{Until: now.Add(wait)}
+			} else if wait == 0 {
+				if wait = e.pace.admit(now, a); wait == 0 {
+					e.begin(now, a)
+					return a, nil
+				}
 			}
-		}
-		n := Notice{Until: e.pace.until}
-		if wait > 0 {
-			n.Until = now.Add(wait)
-		}
-		if n.Refused = !e.pace.last.IsZero(); n.Refused {
-			n.Endpoint = e.refusal.Endpoint
 		}
 		e.mu.Unlock()
 		c.notify(now, n)
@@ -120,12 +118,12 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// admit lets a call begin, or returns how long it has to wait at least; zero means
-// until another call ends.
-func (e *endpoint) admit(now time.Time, a *admission) (wait time.Duration, ok bool) {
+// setLimits returns how long a call has to wait at least for the limits that are set;
+// below zero means until another call ends.
+func (e *endpoint) setLimits(now time.Time, a *admission) (wait time.Duration) {
 	l := &e.limits
 	if l.MaxConcurrency > 0 && e.running >= l.MaxConcurrency {
-		return 0, false
+		return -1
 	}
 	if l.RequestsPerMinute > 0 {
 		wait = e.requests.wait(now, 1, l.RequestsPerMinute)
@@ -133,21 +131,19 @@ func (e *endpoint) admit(now time.Time, a *admission) (wait time.Duration, ok bo
 	if l.TokensPerMinute > 0 {
 		wait = max(wait, e.tokens.wait(now, a.estimate, l.TokensPerMinute))
 	}
-	if wait > 0 {
-		return wait, false
-	}
+	return wait
+}
+
+// begin counts a call that begins.
+func (e *endpoint) begin(now time.Time, a *admission) {
 	a.begun = now
-	if wait = e.pace.admit(now, a); wait > 0 {
-		return wait, false
-	}
 	e.running++
-	if l.RequestsPerMinute > 0 {
+	if e.limits.RequestsPerMinute > 0 {
 		e.requests.add(now, 1)
 	}
-	if l.TokensPerMinute > 0 {
+	if e.limits.TokensPerMinute > 0 {
 		a.tokens = e.tokens.add(now, a.estimate)
 	}
-	return 0, true
 }
 
 // An outcome says how a call ended.
