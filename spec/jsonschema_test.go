@@ -170,7 +170,7 @@ func (f *family) object(place string, depth int) map[string]any {
 	for _, w := range f.words[place] {
 		needed := strings.HasPrefix(w.Says, "required")
 		switch {
-		case needed && !f.chance(f.odd), w.Status == spec.Works && f.chance(12):
+		case needed && !f.chance(f.odd), w.Status == spec.Works && f.chance(6):
 			out[w.Key] = f.value(place, w, depth)
 		case w.Status != spec.Works && f.chance(f.odd):
 			out[w.Key] = rapid.SampledFrom(anyValues).Draw(f.t, "any")
