@@ -204,6 +204,9 @@ var errOutOfOrder = errors.New("out of order")
 func (w *variant) answer(source string, f form, broken bool, p prompt.Prompt) (agent.Reply, error) {
 	r, err := w.reply(source, f, broken, p)
 	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
+	r.Reasoning = "because " + gist(p, "reasoning") + " " + w.words(source) + " " + echoes(p)
+	r.Call = llm.CallInfo{Model: gist(p, "model"), RequestID: gist(p, "request"), FinishReason: gist(p, "finish")}
+	r.Warnings = []string{"look at " + gist(p, "warning")}
 	return r, err
 }
 
@@ -220,7 +223,7 @@ func (w *variant) reply(source string, f form, broken bool, p prompt.Prompt) (ag
 	}
 	switch {
 	case broken:
-		return agent.Reply{}, fmt.Errorf("%w: %s", errOutOfOrder, words(""))
+		return agent.Reply{Text: "half " + words("")}, fmt.Errorf("%w: %s", errOutOfOrder, words(""))
 	case f == plain:
 		return agent.Reply{Text: "I say " + words("")}, nil
 	}
