@@ -167,7 +167,8 @@ type Response struct {
 	ToolCalls    []ToolCall
 
 	// Warnings say what was left out of the request so that the endpoint accepted it,
-	// and which part of the reply was not used. They quote neither prompt nor reply.
+	// that it may have cut the prompt, and which part of the reply was not used. They
+	// quote neither prompt nor reply.
 	Warnings []string
 }
 
