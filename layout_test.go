@@ -52,7 +52,7 @@ var arrows = []struct {
 	{"agent", "label task pick envelope prompt llm llm/limit"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label redact task pick envelope queue handoff prompt event assign messagebus sharedmem agent synth flow llm llm/limit"},
-	{"spec", "label llm/limit redact task pick envelope handoff assign flow team"},
+	{"spec", "label llm llm/limit redact task pick envelope handoff assign flow team"},
 	{"flowtest", "label redact task pick envelope handoff prompt event agent audit trace flow team spec llm llm/scripted"},
 }
 

@@ -108,19 +108,25 @@ type Exchange struct {
 	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
 	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
 
-	Start    time.Time `json:"start"`
-	End      time.Time `json:"end"`
-	Input    int       `json:"inputTokens,omitempty"` // that were paid for it
-	Output   int       `json:"outputTokens,omitempty"`
-	Rounded  bool      `json:"rounded,omitempty"` // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
-	Turns    int       `json:"turns,omitempty"`   // model calls that answered
-	Context  Context   `json:"context,omitzero"`
-	Messages []string  `json:"messages,omitempty"` // ids of the messages that it was given
-	Memory   []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
-	From     string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
+	Start           time.Time `json:"start"`
+	End             time.Time `json:"end"`
+	Input           int       `json:"inputTokens,omitempty"` // that were paid for it
+	Output          int       `json:"outputTokens,omitempty"`
+	CachedTokens    int       `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
+	ReasoningTokens int       `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
+	Cost            llm.Money `json:"cost,omitempty"`            // what its calls cost; zero if that is not known, or the tokens are rounded
+	Rounded         bool      `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
+	Turns           int       `json:"turns,omitempty"`           // model calls that answered
+	Context         Context   `json:"context,omitzero"`
+	Messages        []string  `json:"messages,omitempty"` // ids of the messages that it was given
+	Memory          []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
+	From            string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
 	SavedInput  int `json:"savedInputTokens,omitempty"` // what the answer had taken when it was made, if that was in another run
 	SavedOutput int `json:"savedOutputTokens,omitempty"`
+
+	SavedCached    int `json:"savedCachedTokens,omitempty"`    // of SavedInput
+	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
 
 	Call      llm.CallInfo  `json:"call,omitzero"`       // of the last model call that answered, as the caller may see it
 	Corrected *llm.CallInfo `json:"corrected,omitempty"` // of the call that corrected the answer; nil if none did
@@ -138,6 +144,16 @@ type Exchange struct {
 	// Missing says why a result that there was cannot be had any more, such as
 	// that it is encrypted under a key that was not given; empty if it can.
 	Missing string `json:"-"`
+}
+
+// Usage returns the tokens that were paid for the exchange.
+func (x *Exchange) Usage() llm.Usage {
+	return llm.Usage{InputTokens: x.Input, OutputTokens: x.Output, CachedTokens: x.CachedTokens, ReasoningTokens: x.ReasoningTokens}
+}
+
+// Saved returns the tokens that the answer took in the run that it was taken from.
+func (x *Exchange) Saved() llm.Usage {
+	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput, CachedTokens: x.SavedCached, ReasoningTokens: x.SavedReasoning}
 }
 
 // Completed reports whether the agent's answer was taken.

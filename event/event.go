@@ -31,7 +31,7 @@ const (
 	AgentComplete Type = "agent_complete"  // an attempt ended
 	AllComplete   Type = "all_complete"    // every task has ended; what follows is the synthesis, if there is one
 	Message       Type = "message"         // a message of From is delivered to Agent with this attempt
-	Budget        Type = "budget_exceeded" // a model call was not made, since the budget of the run has not enough left
+	Budget        Type = "budget_exceeded" // a model call was not made, since a budget of the run or of the agent has not enough left
 	Handed        Type = "context_handoff" // the gate ruled on a piece of context; Handoff says how
 	Lowered       Type = "label_lowered"   // a declassifier of the policy, named by Code, let context cross below its label
 	Endorsed      Type = "endorsed"        // an endorser of the policy, named by Code, vouched for context
@@ -95,9 +95,23 @@ type Event struct {
 	Receipt  *prompt.Receipt `json:"receipt,omitempty"`       // AgentStart
 	Handoff  *Handoff        `json:"handoff,omitempty"`       // Handed
 
+	CachedTokens    int `json:"cached_tokens,omitempty"`    // of Input, those that the endpoint read from its cache
+	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of Output, those of the reasoning
+
+	OwnBudget bool `json:"ownBudget,omitempty"` // Budget: the budget is that of the agent, and the run goes on
 	Truncated bool `json:"truncated,omitempty"` // AgentComplete, TaskComplete: a limit on tokens ended the answer, and the task accepted it
 
 	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if no model reports one
+}
+
+// Usage returns the token counts.
+func (e *Event) Usage() llm.Usage {
+	return llm.Usage{InputTokens: e.Input, OutputTokens: e.Output, CachedTokens: e.CachedTokens, ReasoningTokens: e.ReasoningTokens}
+}
+
+// SetUsage sets the token counts.
+func (e *Event) SetUsage(u llm.Usage) {
+	e.Input, e.Output, e.CachedTokens, e.ReasoningTokens = u.InputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens
 }
 
 // Planned is a task of a plan.

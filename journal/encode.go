@@ -124,6 +124,7 @@ func (e *encoder) key(k event.Key) *envelope.Digest {
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
+		ev.CachedTokens, ev.ReasoningTokens = 0, 0
 		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
 	ev.Call = nil // the line of the exchange has it

@@ -111,22 +111,33 @@ type sizes struct {
 	SavedInput  int           `json:"savedInputTokens,omitempty"`
 	SavedOutput int           `json:"savedOutputTokens,omitempty"`
 	Context     event.Context `json:"context,omitzero"`
+
+	CachedTokens    int       `json:"cachedTokens,omitempty"`
+	ReasoningTokens int       `json:"reasoningTokens,omitempty"`
+	SavedCached     int       `json:"savedCachedTokens,omitempty"`
+	SavedReasoning  int       `json:"savedReasoningTokens,omitempty"`
+	Cost            llm.Money `json:"cost,omitempty"`
 }
 
 func sizesOf(x *event.Exchange) sizes {
-	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context}
+	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context, x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost}
 }
 
 // set gives the sizes to an exchange.
 func (s sizes) set(x *event.Exchange) {
 	x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context = s.Input, s.Output, s.SavedInput, s.SavedOutput, s.Context
+	x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost = s.CachedTokens, s.ReasoningTokens, s.SavedCached, s.SavedReasoning, s.Cost
 }
 
-// classes returns the sizes for a viewer who may not see what they are of.
+// classes returns the sizes for a viewer who may not see what they are of. How
+// many tokens were cached or of the reasoning, and the cost, are left out: beside
+// a class they would tell more than it does.
 func (s sizes) classes() sizes {
 	token, bytes := handoff.TokenClass, label.SizeClass
-	return sizes{token(s.Input), token(s.Output), token(s.SavedInput), token(s.SavedOutput),
-		event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)}}
+	return sizes{
+		Input: token(s.Input), Output: token(s.Output), SavedInput: token(s.SavedInput), SavedOutput: token(s.SavedOutput),
+		Context: event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)},
+	}
 }
 
 // endLine is an event.End as it is kept.
