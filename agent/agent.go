@@ -184,6 +184,21 @@ func (a *LLM) Endpoints() []string {
 	return llm.Endpoints(llm.Fallback(a.models...))
 }
 
+// Models returns the names of the models that the agent may call, as their endpoints
+// know them, so that a team finds their prices: that of its model, then those of
+// its fallback. "" stands for a model that does not name itself, as those of
+// llm/openai do with a method Name() string.
+func (a *LLM) Models() []string {
+	if a.Check() != nil {
+		return []string{""}
+	}
+	names := make([]string, len(a.models))
+	for i, m := range a.models {
+		names[i] = nameOf(m)
+	}
+	return names
+}
+
 // Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
 // of this package's conditions, or the context's cause; the Reply then still
 // carries the usage.
@@ -299,7 +314,7 @@ func (c *conversation) turn(ctx context.Context) error {
 func (a *LLM) chain(ctx context.Context) llm.Model {
 	models := make([]llm.Model, len(a.asking))
 	for i, m := range a.asking {
-		models[i] = llm.Retry(paid(ctx, m), noticing(ctx, a.options.Retry))
+		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), noticing(ctx, a.options.Retry))
 	}
 	return llm.Fallback(models...)
 }

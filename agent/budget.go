@@ -14,49 +14,148 @@ const ReplyEstimate = 1000
 // bytesPerToken is how long a token is taken to be where nobody has counted.
 const bytesPerToken = 4
 
-// A Budget is asked before each model call of an [LLM].
-//
-// Reserve sets aside what the call may take. It may wait for other calls to be
-// settled, until ctx ends. Its error ends the agent's work and is returned as
-// it is. The function that it returns is called once, when the call is over,
-// with what it took; counted says whether an endpoint counted that, and not
-// the agent by the bytes.
+// A Budget admits the model calls of agents and counts what they take.
 type Budget interface {
-	Reserve(ctx context.Context, estimate llm.Usage) (settle func(took llm.Usage, counted bool), err error)
+	// Reserve sets aside what a call of the named model may take; the name is empty
+	// for a model that does not name itself. It may wait until other calls have been
+	// settled, or ctx ends. Its error ends the agent's work and is returned as it is.
+	// The function that it returns is called once, when the call has ended.
+	Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(Spent), err error)
 }
 
-type budgetKey struct{}
+// Spent is what one model call took.
+type Spent struct {
+	Charged  llm.Usage // what a budget counts; what the endpoint did not count is estimated
+	Counted  llm.Usage // what the endpoint counted; the zero value if it did not
+	Answered bool      // the call brought a reply
+}
 
-// WithBudget returns a context under which every [LLM] asks b before each
-// model call, also before one that it makes again. It panics if ctx is nil.
+type (
+	budgetKey struct{} // of a context: the *paying for its calls
+	paidKey   struct{} // of a context: the *paid by the calls around it
+)
+
+// A paying is a budget of a context and those of the contexts around it.
+type paying struct {
+	budget Budget
+	outer  *paying
+}
+
+// A paid lists the budgets that the model calls around a context are paid from.
+type paid struct {
+	from   *paying
+	before *paid
+}
+
+func (p *paid) has(b *paying) bool {
+	for ; p != nil; p = p.before {
+		for from := p.from; from != nil; from = from.outer {
+			if from == b {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// WithBudget returns a context under which every [LLM], and every model that
+// [Metered] returns, asks b before each model call, also before one that is
+// retried. A budget that ctx has already is asked too: both must admit the call.
+// It panics if ctx is nil.
 func WithBudget(ctx context.Context, b Budget) context.Context {
-	return context.WithValue(ctx, budgetKey{}, b)
+	outer, _ := ctx.Value(budgetKey{}).(*paying)
+	return context.WithValue(ctx, budgetKey{}, &paying{b, outer})
 }
 
-// paid returns a model whose calls the context's budget, if it has one, is asked for.
-func paid(ctx context.Context, m llm.Model) llm.Model {
-	b, ok := ctx.Value(budgetKey{}).(Budget)
-	if !ok {
+// Metered returns a model whose calls are paid from the budget of ctx. It is for
+// an agent written in Go that calls a model itself. A team gives each agent a
+// context with a budget: under it, each call first reserves what it may take, is
+// refused if a budget of the run or of the agent has not enough left, and is then
+// counted in the usage of the task. Calls that do not go through a metered model
+// are invisible to a team.
+//
+//	res, err := agent.Metered(ctx, model).Call(ctx, req, nil)
+//
+// The calls are paid from the budget of ctx whatever context they get. So that
+// each attempt is paid, meter the model that [llm.Retry] or [llm.Fallback] wraps,
+// and not the result of these. A call
+// that already is paid from it, since an [LLM] makes it, is not paid twice. A
+// context without a budget gives m as it is. Metered panics if ctx is nil.
+func Metered(ctx context.Context, m llm.Model) llm.Model {
+	if isNil(m) {
+		m = llm.ModelFunc(nil)
+	}
+	return meteredAs(ctx, m, nameOf(m))
+}
+
+// meteredAs returns a model with its calls paid from the budget of ctx, if there is
+// one, under the price of the named model.
+func meteredAs(ctx context.Context, m llm.Model, name string) llm.Model {
+	from, ok := ctx.Value(budgetKey{}).(*paying)
+	if !ok || from == nil {
 		return m
 	}
-	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
-		expected := estimate(req)
-		settle, err := b.Reserve(ctx, expected)
+	return &metered{model: m, name: name, from: from}
+}
+
+// A metered model reserves what each call may take, and settles what it took.
+type metered struct {
+	model llm.Model
+	name  string
+	from  *paying
+}
+
+// Call makes one call within the budget. A nil ctx is an error.
+func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	if ctx == nil {
+		return m.model.Call(ctx, req, emit)
+	}
+	before, _ := ctx.Value(paidKey{}).(*paid)
+	expected := estimate(req)
+	spent := Spent{} // if another budget refuses the call
+	for b := m.from; b != nil; b = b.outer {
+		if before.has(b) {
+			continue
+		}
+		settle, err := b.budget.Reserve(ctx, m.name, expected)
 		if err != nil {
 			return llm.Response{}, err
 		}
-		took, counted := expected, false // if the model panics
-		defer func() { settle(took, counted) }()
-		res, err := m.Call(context.WithValue(ctx, budgetKey{}, nil), req, emit) // what a model does inside is paid with this call
-		took, counted = taken(expected, res, err)
-		return res, err
-	})
+		defer func() { settle(spent) }()
+	}
+	spent = Spent{Charged: expected} // if the model panics
+	inner := context.WithValue(ctx, paidKey{}, &paid{m.from, before})
+	inner = context.WithValue(inner, budgetKey{}, (*paying)(nil)) // what the model does inside is paid with this call
+	res, err := m.model.Call(inner, req, emit)
+	spent = spentBy(expected, res, err)
+	return res, err
+}
+
+// Endpoint returns the base URL of the model.
+func (m *metered) Endpoint() string { return llm.Endpoint(m.model) }
+
+// Endpoints returns the base URLs of the model.
+func (m *metered) Endpoints() []string { return llm.Endpoints(m.model) }
+
+// Name returns the name of the model, or nothing if it does not name itself.
+func (m *metered) Name() string { return m.name }
+
+// nameOf returns the name of a model that has a method Name() string, as those
+// of llm/openai have; otherwise "".
+func nameOf(m llm.Model) string {
+	if named, ok := m.(interface{ Name() string }); ok {
+		return named.Name()
+	}
+	return ""
 }
 
 // estimate returns what a call is expected to take at most: a token for each
 // four bytes that are sent, and the bound on the reply, or [ReplyEstimate].
 func estimate(req llm.Request) llm.Usage {
 	sent := len(req.System)
+	if req.Format != nil {
+		sent += len(req.Format.Name) + len(req.Format.Schema)
+	}
 	for _, m := range req.Messages {
 		sent += len(m.Text)
 	}
@@ -72,34 +171,34 @@ func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken 
 
 // written returns how many bytes a model wrote.
 func written(res llm.Response) int {
-	n := len(res.Text)
+	n := len(res.Text) + len(res.Reasoning)
 	for i := range res.ToolCalls {
 		n += len(res.ToolCalls[i].Name) + len(res.ToolCalls[i].Arguments)
 	}
 	return n
 }
 
-// taken returns what a call took. What the endpoint did not count is estimated
+// spentBy returns what a call took. What the endpoint did not count is estimated
 // from the bytes, also where it reports zero tokens for a text. A failed call takes
 // at least what is certain, so that a faulty endpoint does not bypass the budget: a
 // reply that cannot be used takes what was reserved, and a call that broke off or
 // came back empty takes the prompt. A call that the endpoint refused, or that did
 // not reach it, takes nothing.
-func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, counted bool) {
+func spentBy(expected llm.Usage, res llm.Response, err error) Spent {
 	if err == nil {
-		took = res.Usage
+		took := res.Usage
 		if took.InputTokens <= 0 {
 			took.InputTokens = expected.InputTokens
 		}
 		if took.OutputTokens <= 0 {
 			took.OutputTokens = tokens(written(res))
 		}
-		return took, res.Usage != (llm.Usage{})
+		return Spent{Charged: took, Counted: res.Usage, Answered: true}
 	}
 	least := llm.Usage{InputTokens: expected.InputTokens}
 	failed, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return least, false
+		return Spent{Charged: least}
 	}
 	switch failed.Kind {
 	case llm.BadResponse, llm.TooLarge:
@@ -113,8 +212,7 @@ func taken(expected llm.Usage, res llm.Response, err error) (took llm.Usage, cou
 	default:
 		least = llm.Usage{}
 	}
-	return llm.Usage{
-		InputTokens:  max(least.InputTokens, failed.Usage.InputTokens),
-		OutputTokens: max(least.OutputTokens, failed.Usage.OutputTokens),
-	}, failed.Usage != (llm.Usage{})
+	took := failed.Usage
+	took.InputTokens, took.OutputTokens = max(least.InputTokens, took.InputTokens), max(least.OutputTokens, took.OutputTokens)
+	return Spent{Charged: took, Counted: failed.Usage}
 }

@@ -14,16 +14,19 @@ import (
 
 // A till is a budget that writes down what it is asked.
 type till struct {
+	models    []string
 	estimates []llm.Usage
 	took      []llm.Usage
 	counted   []bool
+	answered  []bool
 	refuses   error
 }
 
-func (b *till) Reserve(_ context.Context, estimate llm.Usage) (func(llm.Usage, bool), error) {
-	b.estimates = append(b.estimates, estimate)
-	return func(took llm.Usage, counted bool) {
-		b.took, b.counted = append(b.took, took), append(b.counted, counted)
+func (b *till) Reserve(_ context.Context, model string, estimate llm.Usage) (func(agent.Spent), error) {
+	b.models, b.estimates = append(b.models, model), append(b.estimates, estimate)
+	return func(s agent.Spent) {
+		b.took, b.counted = append(b.took, s.Charged), append(b.counted, s.Counted != llm.Usage{})
+		b.answered = append(b.answered, s.Answered)
 	}, b.refuses
 }
 

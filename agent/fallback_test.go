@@ -37,6 +37,7 @@ func serves(name, text string, calls *int) *server {
 
 // A tally is a budget that notes each reservation.
 type tally struct {
+	models   []string
 	reserved []llm.Usage
 	settled  []llm.Usage
 	refuse   int // the number of the reservation that is refused
@@ -44,11 +45,12 @@ type tally struct {
 
 var errSpent = errors.New("the budget is spent")
 
-func (b *tally) Reserve(_ context.Context, estimate llm.Usage) (func(llm.Usage, bool), error) {
+func (b *tally) Reserve(_ context.Context, model string, estimate llm.Usage) (func(agent.Spent), error) {
+	b.models = append(b.models, model)
 	if b.reserved = append(b.reserved, estimate); len(b.reserved) == b.refuse {
 		return nil, errSpent
 	}
-	return func(took llm.Usage, _ bool) { b.settled = append(b.settled, took) }, nil
+	return func(s agent.Spent) { b.settled = append(b.settled, s.Charged) }, nil
 }
 
 func TestAFallbackModelAnswers(t *testing.T) {
@@ -65,6 +67,8 @@ func TestAFallbackModelAnswers(t *testing.T) {
 		require.Equal(t, 1, reply.Turns)
 		require.Len(t, paid.reserved, 4, "each call is paid by itself")
 		require.Len(t, paid.settled, 4)
+		require.Equal(t, []string{"down", "down", "down", "up"}, paid.models, "at the price of its own model")
+		require.Equal(t, []string{"down", "up"}, a.Models())
 	})
 }
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,64 +15,207 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// ErrBudget reports a model call that was not made, because the budget of the
-// run had not enough left for it. A [*BudgetError] wraps it.
-var ErrBudget = errors.New("token budget exceeded")
+// Conditions of a model call that was not made.
+var (
+	// ErrBudget reports that a token budget had not enough left. A [*BudgetError] wraps it.
+	ErrBudget = errors.New("token budget exceeded")
+	// ErrCostBudget reports that a cost budget had not enough left. A [*CostBudgetError] wraps it.
+	ErrCostBudget = errors.New("cost budget exceeded")
+	// ErrNoPrice reports a model whose calls a cost budget cannot count.
+	ErrNoPrice = errors.New("the model has no price")
+)
 
-// A BudgetError says for which agent the budget was not enough. It says roughly
+// A BudgetError says for which agent a token budget was not enough. It says roughly
 // how much was needed and not how much was left, which would tell the exact size
 // of prompts and replies that the caller may not see.
 type BudgetError struct {
 	Agent  string
-	Needed int // tokens that the call was estimated to take, rounded up to a [handoff.TokenClass]
-	Limit  int // the budget of the run
+	Own    bool // the budget is that of the agent, and not of the run
+	Needed int  // tokens that the call was estimated to take, rounded up to a [handoff.TokenClass]
+	Limit  int
 }
 
 // Error says who needed how much of what.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %d tokens: it may need up to %d", ErrBudget, e.Agent, e.Limit, e.Needed)
+	whose := ""
+	if e.Own {
+		whose = "its "
+	}
+	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d", ErrBudget, e.Agent, whose, e.Limit, e.Needed)
 }
 
 // Unwrap returns [ErrBudget].
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
-// A budget keeps the tokens of a run: what was spent, and what is set aside
-// for calls under way. A nil *budget has no bound.
-type budget struct {
-	limit int
-	bus   *bus
+// A CostBudgetError says for which agent a cost budget was not enough.
+type CostBudgetError struct {
+	Agent  string
+	Own    bool      // the budget is that of the agent, and not of the run
+	Needed llm.Money // what the call may cost, with its prompt rounded up to a [handoff.TokenClass]
+	Spent  llm.Money // what finished calls cost, in the form that the caller is cleared for
+	Limit  llm.Money
+}
+
+// Error says how much was spent of what, and what to do.
+func (e *CostBudgetError) Error() string {
+	whose, where := "", "of the run"
+	if e.Own {
+		whose, where = fmt.Sprintf(" of agent %q", e.Agent), "of the agent"
+	}
+	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q may cost up to %v; raise maxCostBudget %s, or lower maxTokens of the agent",
+		ErrCostBudget, e.Spent, e.Limit, whose, e.Agent, e.Needed, where)
+}
+
+// Unwrap returns [ErrCostBudget].
+func (e *CostBudgetError) Unwrap() error { return ErrCostBudget }
+
+// refusedByBudget reports whether an error is that of a call that was not made.
+func refusedByBudget(err error) bool {
+	return errors.Is(err, ErrBudget) || errors.Is(err, ErrCostBudget) || errors.Is(err, ErrNoPrice)
+}
+
+// exhausted says which budget of a run refused a model call.
+type exhausted uint8
+
+const (
+	notExhausted exhausted = iota
+	tokensExhausted
+	costExhausted
+)
+
+// skipReason says why what had not begun was skipped.
+func (e exhausted) skipReason() string {
+	if e == costExhausted {
+		return "Skipped: cost budget spent."
+	}
+	return "Skipped: token budget spent."
+}
+
+// An account is one budget: the tokens or the cost of a run or of one agent.
+// Amounts are tokens or [llm.Money].
+type account struct {
+	agent    string // whose calls it pays; empty for all calls of the run
+	cost     bool
+	limit    int64
+	spent    int64
+	reserved int64
+	shown    int64 // of a cost account, what finished calls cost, in the form for the caller
+}
+
+// amount is what a usage takes from the account, or at most takes.
+func (a *account) amount(u llm.Usage, cost llm.Money) int64 {
+	if a.cost {
+		return int64(cost)
+	}
+	return int64(total(u))
+}
+
+// add adds an amount, up to the largest there is.
+func add(sum *int64, amount int64) { *sum += min(amount, math.MaxInt64-*sum) }
+
+// A book keeps the accounts of a run. One lock covers them all, so that a call is
+// admitted by all budgets that it concerns, or by none.
+type book struct {
+	team *Team
+	bus  *bus
 
 	mu       sync.Mutex // guards the rest
-	spent    int
-	reserved int
+	accounts []*account
 	freed    chan struct{} // closed and made anew whenever a reservation ends
 }
 
-// newBudget returns a budget of which some is spent already.
-func newBudget(limit, spent int, b *bus) *budget {
-	if limit == 0 {
-		return nil
+// newBook returns the accounts of a run. Those of the run are first: if several
+// refuse a call, the error is that of the run.
+func newBook(t *Team, o *RunOptions, b *bus) *book {
+	k := &book{team: t, bus: b, freed: make(chan struct{})}
+	open := func(agent string, tokens int, cost llm.Money) {
+		if tokens > 0 {
+			k.accounts = append(k.accounts, &account{agent: agent, limit: int64(tokens)})
+		}
+		if cost > 0 {
+			k.accounts = append(k.accounts, &account{agent: agent, cost: true, limit: int64(cost)})
+		}
 	}
-	return &budget{limit: limit, spent: spent, bus: b, freed: make(chan struct{})}
+	open("", o.MaxTokenBudget, o.MaxCostBudget)
+	for i := range t.config.Agents {
+		m := &t.config.Agents[i]
+		open(m.Name, m.MaxTokenBudget, m.MaxCostBudget)
+	}
+	if c := t.config.Coordinator; c != nil {
+		open(handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
+	}
+	return k
 }
 
-// take sets tokens aside for a call. While it is not enough only because of
-// calls under way, it waits for them: they mostly take less than was set aside.
-func (b *budget) take(ctx context.Context, who string, tokens int) error {
+// of returns the accounts that the calls of an agent are paid from.
+func (k *book) of(agent string) (list []*account) {
+	for _, a := range k.accounts {
+		if a.agent == "" || a.agent == agent {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// price returns the price of a call: that of the model, or if it does not name
+// itself, that of the model of its agent.
+func (k *book) price(agent, model string) (llm.Price, bool) {
+	p, ok := k.team.config.Prices[cmp.Or(model, k.team.modelOf(agent))]
+	return p, ok
+}
+
+// resume counts what earlier processes of the run spent.
+func (k *book) resume(p *past) {
+	for _, s := range p.spending() {
+		cost := k.costOf(&s)
+		for _, a := range k.of(s.agent) {
+			add(&a.spent, a.amount(s.usage, cost))
+			add(&a.shown, int64(cost))
+		}
+	}
+}
+
+// costOf returns what earlier calls cost.
+func (k *book) costOf(s *spending) llm.Money {
+	if s.cost > 0 {
+		return s.cost
+	}
+	p := k.team.config.Prices[s.model]
+	return p.Cost(s.usage)
+}
+
+// take reserves what a call may take in all accounts. While one has not enough
+// left only because of calls under way, it waits for those: they mostly take less
+// than is reserved for them.
+func (k *book) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price) error {
+	if len(from) == 0 {
+		return nil
+	}
+	most := price.Bound(estimate)
 	for {
-		b.mu.Lock()
-		left := b.limit - b.spent
-		if tokens <= left-b.reserved {
-			b.reserved += tokens
-			b.mu.Unlock()
+		k.mu.Lock()
+		wait := false
+		for _, a := range from {
+			n := a.amount(estimate, most)
+			if a.cost && n == 0 {
+				continue // a free model costs nothing, whatever is left
+			}
+			if n > a.limit-a.spent { // also when nothing is under way: then all that is left is free
+				err := a.short(who, estimate, price)
+				k.mu.Unlock()
+				return err
+			}
+			wait = wait || n > a.limit-a.spent-a.reserved
+		}
+		if !wait {
+			for _, a := range from {
+				a.reserved += a.amount(estimate, most)
+			}
+			k.mu.Unlock()
 			return nil
 		}
-		if tokens > left { // also when nothing is under way: then all that is left is free
-			b.mu.Unlock()
-			return &BudgetError{Agent: who, Needed: handoff.TokenClass(tokens), Limit: b.limit}
-		}
-		freed := b.freed
-		b.mu.Unlock()
+		freed := k.freed
+		k.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -80,14 +224,41 @@ func (b *budget) take(ctx context.Context, who string, tokens int) error {
 	}
 }
 
-// settle ends a reservation with what the call took.
-func (b *budget) settle(reserved, took int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reserved -= reserved
-	b.spent += min(took, math.MaxInt-b.spent)
-	close(b.freed)
-	b.freed = make(chan struct{})
+// short is the error of a call that the account has not enough left for. The
+// caller holds the lock.
+func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
+	rounded := llm.Usage{InputTokens: handoff.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
+	if a.cost {
+		return &CostBudgetError{Agent: who, Own: a.agent != "", Needed: price.Bound(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit)}
+	}
+	return &BudgetError{Agent: who, Own: a.agent != "", Needed: handoff.TokenClass(total(estimate)), Limit: int(a.limit)}
+}
+
+// settle ends the reservation of an estimate with what the call took.
+func (k *book) settle(from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
+	if len(from) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, a := range from {
+		a.reserved -= a.amount(estimate, most)
+		add(&a.spent, a.amount(took, cost))
+	}
+	close(k.freed)
+	k.freed = make(chan struct{})
+}
+
+// show counts a cost that errors may tell the caller.
+func (k *book) show(agent string, cost llm.Money) {
+	if len(k.accounts) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, a := range k.of(agent) {
+		add(&a.shown, int64(cost))
+	}
 }
 
 // payer is for whom a call is made.
@@ -98,91 +269,170 @@ type payer struct {
 	number int
 }
 
-// A purse pays the model calls of one exchange. A nil *purse pays everything.
+// A purse pays the model calls of one exchange, and counts them.
 type purse struct {
-	budget *budget
-	who    payer
+	book     *book
+	who      payer
+	accounts []*account
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
-	counted int        // paid tokens of calls that endpoints counted: the agent reports them too, so they are not paid again
-	empty   bool       // a call was not made
-	over    bool       // the exchange has ended; what an agent left behind tells nothing
+	charged llm.Usage  // what calls were charged
+	counted llm.Usage  // what endpoints counted of them
+	paid    llm.Money  // the price of charged, as far as it is known
+	cost    llm.Money  // the price of counted and of what the agent reports, likewise
+	partly  bool       // cost is without the price of a model
+	turns   int        // calls that were answered
+	refused exhausted  // which budget of the run refused a call
+	ended   bool       // the exchange has ended; what an agent left behind tells nothing
 }
 
 // purse returns what pays for an exchange, and a context in which it does.
-func (b *budget) purse(ctx context.Context, who payer) (*purse, context.Context) {
-	if b == nil {
-		return nil, ctx
-	}
-	p := &purse{budget: b, who: who}
+func (k *book) purse(ctx context.Context, who payer) (*purse, context.Context) {
+	p := &purse{book: k, who: who, accounts: k.of(who.agent)}
 	return p, agent.WithBudget(ctx, p)
 }
 
-// open refuses to begin when nothing is left. An agent written in Go says what
-// it took only afterwards.
+// open refuses to begin when nothing is left, since an agent written in Go may say
+// only afterwards what it took.
 func (p *purse) open() error {
-	if p == nil {
-		return nil
+	price, known := p.book.price(p.who.agent, "")
+	least := llm.Usage{InputTokens: 1}
+	p.book.mu.Lock()
+	var err error
+	for _, a := range p.accounts {
+		free := a.cost && known && price.Bound(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
+		if a.limit <= a.spent && !free && err == nil {
+			err = a.short(p.who.agent, least, price)
+		}
 	}
-	p.budget.mu.Lock()
-	left := p.budget.limit - p.budget.spent
-	p.budget.mu.Unlock()
-	if left > 0 {
-		return nil
+	p.book.mu.Unlock()
+	if err != nil {
+		p.refuse(err)
 	}
-	return p.refused(&BudgetError{Agent: p.who.agent, Needed: handoff.TokenClass(1), Limit: p.budget.limit})
+	return err
 }
 
-// Reserve is what an [agent.LLM] asks before each call.
-func (p *purse) Reserve(ctx context.Context, estimate llm.Usage) (settle func(llm.Usage, bool), err error) {
-	tokens := total(estimate)
-	if err := p.budget.take(ctx, p.who.agent, tokens); err != nil {
-		return nil, p.refused(err)
-	}
-	return func(took llm.Usage, counted bool) {
-		if counted {
-			p.mu.Lock()
-			p.counted += total(took)
-			p.mu.Unlock()
+// paysCost reports whether a cost budget counts the calls.
+func (p *purse) paysCost() bool {
+	for _, a := range p.accounts {
+		if a.cost {
+			return true
 		}
-		p.budget.settle(tokens, total(took))
+	}
+	return false
+}
+
+// priceOf returns the price of a model, if it has one. Under a cost budget a model
+// without one is an error.
+func (p *purse) priceOf(model string) (price llm.Price, priced bool, err error) {
+	if price, priced = p.book.price(p.who.agent, model); !priced && p.paysCost() {
+		err = noPrice(p.who.agent, cmp.Or(model, p.book.team.modelOf(p.who.agent)))
+	}
+	return price, priced, err
+}
+
+// noPrice is the error of a call without a price under a cost budget.
+func noPrice(agent, model string) error {
+	if model == "" {
+		return fmt.Errorf("%w: agent %q called a model without a name; set Model of the agent to one of prices", ErrNoPrice, agent)
+	}
+	return fmt.Errorf("%w: agent %q called %q, which a cost budget cannot count; add it to prices", ErrNoPrice, agent, model)
+}
+
+// Reserve admits a model call.
+func (p *purse) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(agent.Spent), err error) {
+	price, priced, err := p.priceOf(model)
+	if err == nil {
+		err = p.book.take(ctx, p.who.agent, p.accounts, estimate, price)
+	}
+	if err != nil {
+		p.refuse(err)
+		return nil, err
+	}
+	return func(s agent.Spent) {
+		cost := price.Cost(s.Charged)
+		if s.Counted == (llm.Usage{}) { // nobody knows how many of the tokens are the expensive ones
+			cost = price.Bound(s.Charged)
+		}
+		p.mu.Lock()
+		p.charged, p.counted = p.charged.Add(s.Charged), p.counted.Add(s.Counted)
+		p.paid, p.cost = p.paid.Add(cost), p.cost.Add(price.Cost(s.Counted))
+		p.partly = p.partly || !priced && s.Counted != (llm.Usage{})
+		if s.Answered {
+			p.turns++
+		}
+		p.mu.Unlock()
+		p.book.settle(p.accounts, estimate, price.Bound(estimate), s.Charged, cost)
 	}, nil
 }
 
-// close pays for what the agent reports and no call was asked for.
-func (p *purse) close(reported llm.Usage) {
-	if p == nil {
+// close pays for what an agent reports beyond the calls that were charged. What it
+// reports counts as the usage of all its calls, those too that were charged.
+func (p *purse) close(reported llm.Usage) error {
+	p.mu.Lock()
+	extra := llm.Usage{
+		InputTokens: max(reported.InputTokens-p.charged.InputTokens, 0), OutputTokens: max(reported.OutputTokens-p.charged.OutputTokens, 0),
+		CachedTokens: max(reported.CachedTokens-p.charged.CachedTokens, 0), ReasoningTokens: max(reported.ReasoningTokens-p.charged.ReasoningTokens, 0),
+	}
+	if total(extra) == 0 {
+		p.mu.Unlock()
+		return nil
+	}
+	price, priced, err := p.priceOf("")
+	cost := price.Cost(extra)
+	p.partly = p.partly || !priced
+	p.charged, p.paid, p.cost = p.charged.Add(extra), p.paid.Add(cost), p.cost.Add(cost)
+	p.mu.Unlock()
+	p.book.settle(p.accounts, llm.Usage{}, 0, extra, cost)
+	return err
+}
+
+// count adds to a reply the model calls that the agent does not report. It returns
+// what the calls were charged, and what they cost by the counted tokens: zero if
+// not all prices are known.
+func (p *purse) count(r *agent.Reply) (paid, cost llm.Money) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u, v := r.Usage, p.counted
+	r.Usage = llm.Usage{
+		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
+		CachedTokens: max(u.CachedTokens, v.CachedTokens), ReasoningTokens: max(u.ReasoningTokens, v.ReasoningTokens),
+	}
+	r.Turns = max(r.Turns, p.turns)
+	if p.partly {
+		return p.paid, 0
+	}
+	return p.paid, p.cost
+}
+
+// end ends the exchange, and returns which budget of the run refused a call of it.
+func (p *purse) end() exhausted {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	return p.refused
+}
+
+// refuse notes a call that was not made, and tells subscribers.
+func (p *purse) refuse(err error) {
+	ev := event.Event{Type: event.Budget, Task: p.who.task, Title: p.who.title, Agent: p.who.agent, Attempt: p.who.number, Message: err.Error()}
+	which := notExhausted
+	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // of this purse, and of no other
+		which, ev.Code, ev.OwnBudget = tokensExhausted, CodeBudget, short.Own
+	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // likewise
+		which, ev.Code, ev.OwnBudget = costExhausted, CodeCostBudget, short.Own
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if which == notExhausted {
 		return
 	}
-	p.mu.Lock()
-	extra := total(reported) - p.counted
-	p.mu.Unlock()
-	if extra > 0 {
-		p.budget.settle(0, extra)
+	if !ev.OwnBudget {
+		p.refused = cmp.Or(p.refused, which)
 	}
-}
-
-// shut ends the exchange, and reports whether a call of it was not made.
-func (p *purse) shut() (empty bool) {
-	if p == nil {
-		return false
+	if !p.ended {
+		p.book.bus.emit(ev)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = true
-	return p.empty
-}
-
-// refused notes a call that was not made, and tells subscribers.
-func (p *purse) refused(err error) error {
-	short, ok := errors.AsType[*BudgetError](err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.empty = p.empty || ok
-	if ok && !p.over {
-		p.budget.bus.emit(event.Event{Type: event.Budget, Task: p.who.task, Title: p.who.title, Agent: p.who.agent, Attempt: p.who.number, Code: CodeBudget, Message: short.Error()})
-	}
-	return err
 }
 
 // total is how many tokens a usage counts. Whoever counts may be mistaken: below

@@ -129,7 +129,7 @@ func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
 func TestBudgetOfTheCoordinator(t *testing.T) {
 	t.Parallel()
 	planning := llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, FinishReason: "stop", Usage: llm.Usage{InputTokens: 900, OutputTokens: 100}}, nil
+		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, FinishReason: "stop", Usage: llm.Usage{InputTokens: 1900, OutputTokens: 100}}, nil
 	})
 	lead := agent.New(planning, agent.Options{MaxTokens: 100})
 	for _, tt := range []struct {
@@ -140,8 +140,8 @@ func TestBudgetOfTheCoordinator(t *testing.T) {
 		tasks  int
 	}{
 		{"nothing for a plan", 50, []team.StepKind{team.StepPlan}, "COORDINATOR_DECOMPOSITION_FAILED", 0},
-		{"nothing for the task", 1050, []team.StepKind{team.StepPlan}, "BUDGET_EXCEEDED", 1},
-		{"nothing for the answer", 1200, []team.StepKind{team.StepPlan, team.StepSynthesis}, "COORDINATOR_SYNTHESIS_FAILED", 1},
+		{"nothing for the task", 2050, []team.StepKind{team.StepPlan}, "BUDGET_EXCEEDED", 1},
+		{"nothing for the answer", 2200, []team.StepKind{team.StepPlan, team.StepSynthesis}, "COORDINATOR_SYNTHESIS_FAILED", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -145,6 +145,10 @@ func (c *checker) checkOptions() {
 	if o.MaxTokenBudget < 0 {
 		c.add(task.Problem{Pointer: "/maxTokenBudget", Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
 	}
+	if o.MaxCostBudget < 0 {
+		c.add(task.Problem{Pointer: "/maxCostBudget", Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
+	}
+	c.checkPriced()
 	if o.Mode != ModePlan && o.Mode != ModeAuto {
 		c.add(task.Problem{Pointer: "/mode", Message: fmt.Sprintf("no mode is called %q", o.Mode), Hint: "write auto, or leave it out", Err: task.ErrInvalid})
 	}

@@ -9,7 +9,9 @@ const (
 	CodeRecord         = "RECORD_FAILED"         // the record could not be kept, so the prompt was not sent
 	CodeJournal        = "JOURNAL_FAILED"        // the journal failed, so nothing more was begun
 	CodeReplay         = "NOT_IN_JOURNAL"        // a run that is replayed has no answer to this prompt
-	CodeBudget         = "BUDGET_EXCEEDED"       // the budget of the run had not enough left for a call
+	CodeBudget         = "BUDGET_EXCEEDED"       // a token budget of the run or of the agent had not enough left for a call
+	CodeCostBudget     = "COST_BUDGET_EXCEEDED"  // a cost budget of the run or of the agent had not enough left for a call
+	CodeNoPrice        = "PRICE_MISSING"         // a cost budget cannot count a call, since its model has no price
 	CodeTimeout        = "TIMEOUT"               // the attempt, or the reply, came too late
 	CodeCanceled       = "CANCELED"              // the run ended first
 	CodePromptTooLarge = "PROMPT_TOO_LARGE"      // what cannot be cut does not fit

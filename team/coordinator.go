@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -251,15 +251,16 @@ func (r *run) record(s *step) {
 	if out.Reused, out.Saved = s.saved(); s.own {
 		e := s.recalled
 		out.before = true
-		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, Attempts: 1, Rounded: e.Rounded}
+		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Rounded: e.Rounded}
 	}
 	if s.err != nil {
 		out.Error = r.stepError(s, s.code)
-		r.overdrawn = r.overdrawn || s.broke
+		r.overdrawn = cmp.Or(r.overdrawn, s.broke)
 	}
 	r.steps = append(r.steps, out)
 	r.warnTruncated("coordinator, "+string(s.kind), &s.exchange)
 	if !s.own {
+		s.showCost()
 		r.context = r.context.Add(s.measured())
 	}
 	r.count(&s.exchange)

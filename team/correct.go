@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,14 +97,15 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if err := a.permitted(ctx); err != nil {
 		return err
 	}
+	a.showCost()
 	perform(ctx, &c.exchange, c)
 	if c.tells() {
 		a.run.ledger.note(c.entry())
 	}
-	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds(), c.modelWarnings()})
+	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds(), c.modelWarnings(), c.ownCost()})
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
-	a.broke, a.gone = a.broke || c.broke, a.gone || c.gone
+	a.broke, a.gone = cmp.Or(a.broke, c.broke), a.gone || c.gone
 	if rejected, ok := errors.AsType[*agent.RejectedError](c.err); ok {
 		if errors.Is(rejected, agent.ErrGuard) {
 			return rejected

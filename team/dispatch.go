@@ -120,7 +120,7 @@ func (c *crew) arrive(ctx context.Context, a *attempt) {
 }
 
 // stopped reports whether nothing more is to be begun.
-func (r *run) stopped() bool { return r.overdrawn || r.unkept != nil }
+func (r *run) stopped() bool { return r.overdrawn != notExhausted || r.unkept != nil }
 
 // answerWith tells somebody outside how the run stands, once that is durable.
 func (r *run) answerWith(ask chan Snapshot) {

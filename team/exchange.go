@@ -50,6 +50,9 @@ type exchange struct {
 	sealed   []handoff.Sealed   // parallel to offers, once all were sealed
 	rulings  []handoff.Decision // about them, also if something was held
 	contract handoff.Contract
+	cost     llm.Money     // of its model calls, by the tokens that were counted and as far as prices are known
+	paid     llm.Money     // what they were charged, which includes estimates
+	told     llm.Money     // of what it cost, what errors may tell already
 	spent    []retelling   // prompts that retold context before this one, and those that corrected its answer
 	later    int           // how many of spent came after it
 	worked   time.Duration // how long its agent worked so far, also on these
@@ -93,10 +96,10 @@ type exchange struct {
 	code     string
 	message  string // in the form that the caller is cleared for
 	fault    *envelope.Envelope
-	terminal bool  // another attempt would end the same way
-	aborted  bool  // the run's context ended it
-	reached  reach // what it says about the endpoint
-	broke    bool  // the budget of the run had not enough left for a call
+	terminal bool      // another attempt would end the same way
+	aborted  bool      // the run's context ended it
+	reached  reach     // what it says about the endpoint
+	broke    exhausted // which budget of the run had not enough left for a call
 }
 
 // A purpose is what an exchange is made for.
@@ -168,8 +171,11 @@ func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt)
 // corrected once.
 func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
-	purse, ctx := x.run.budget.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
-	defer func() { x.broke = purse.shut() || x.broke }()
+	purse, ctx := x.run.book.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	defer func() {
+		x.paid, x.cost = purse.count(&x.reply) // also of an agent that panics
+		x.broke = cmp.Or(x.broke, purse.end())
+	}()
 	if err := purse.open(); err != nil {
 		return err
 	}
@@ -200,13 +206,17 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text, purse)
-	if u := &x.reply.Usage; u.InputTokens < 0 || u.OutputTokens < 0 || x.reply.Turns < 0 {
-		u.InputTokens, u.OutputTokens, x.reply.Turns = max(u.InputTokens, 0), max(u.OutputTokens, 0), max(x.reply.Turns, 0)
+	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text)
+	if counted := (llm.Usage{}).Add(x.reply.Usage); counted != x.reply.Usage || x.reply.Turns < 0 { // below zero
+		x.reply.Usage, x.reply.Turns = counted, max(x.reply.Turns, 0)
 		if err == nil {
 			err = errUsage
 		}
 	}
+	if unpriced := purse.close(x.reply.Usage); err == nil {
+		err = unpriced
+	}
+	x.paid, x.cost = purse.count(&x.reply)
 	if spend(); x.reply.Truncated {
 		err = x.acceptTruncated(err)
 	}
@@ -269,12 +279,10 @@ func (x *exchange) letGo() {
 // subscribers know of those that are made again or wait for the limits of an endpoint. What the agent leaves running
 // behind it tells nothing any more: its exchange is over, and x may serve
 // another task by then.
-func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agent.Reply, error) {
+func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	bus := x.run.bus
 	if !bus.live() {
-		reply, err := x.does.Run(ctx, p)
-		purse.close(reply.Usage)
-		return reply, err
+		return x.does.Run(ctx, p)
 	}
 	var mu sync.Mutex // guards over, and keeps its end from passing a notice
 	over := false
@@ -291,7 +299,7 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agen
 			about.run.limited(&about, n)
 		}
 	})
-	reply, err := x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
+	return x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		if over {
@@ -302,8 +310,6 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt, purse *purse) (agen
 		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.caps.Agent, Attempt: about.number,
 			Code: c, Message: said, Wait: wait})
 	}), p)
-	purse.close(reply.Usage)
-	return reply, err
 }
 
 // because adds to an agent's error why its context ended, if it did.
@@ -416,7 +422,8 @@ func (x *exchange) report() {
 		bytes = label.SizeClass(bytes)
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.began), Input: took.InputTokens, Output: took.OutputTokens, Rounded: x.rounds(), Bytes: bytes}
+		Status: task.Completed, Duration: x.end.Sub(x.began), Rounded: x.rounds(), Bytes: bytes}
+	ev.SetUsage(took)
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
 	if call := x.callInfo(x.reply.Call); call != (llm.CallInfo{}) {
 		ev.Call = &call

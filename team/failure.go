@@ -49,6 +49,10 @@ func code(err error) string {
 	switch {
 	case errors.Is(err, ErrBudget):
 		return CodeBudget
+	case errors.Is(err, ErrCostBudget):
+		return CodeCostBudget
+	case errors.Is(err, ErrNoPrice):
+		return CodeNoPrice
 	case errors.Is(err, ErrMemory):
 		return CodeMemory
 	case errors.Is(err, ErrRecord):
@@ -109,7 +113,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrCostBudget, ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
@@ -54,6 +55,11 @@ type Coordinator struct {
 	// makes a digest each before it answers the goal from the digests.
 	MaxContextBytes int
 	MaxPromptBytes  int
+
+	// MaxTokenBudget and MaxCostBudget bound what its own calls take in a run, as of
+	// a [Member].
+	MaxTokenBudget int
+	MaxCostBudget  llm.Money
 
 	Endpoint string // as of a [Member]
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -95,10 +96,14 @@ func (t *Team) versionOf(name string) string {
 
 // modelOf returns the model of an agent, as its settings name it.
 func (t *Team) modelOf(name string) string {
+	model, does := "", Agent(nil)
 	if i, ok := t.member(name); ok {
-		return t.config.Agents[i].Model
+		model, does = t.config.Agents[i].Model, t.config.Agents[i].Agent
 	} else if c := t.config.Coordinator; c != nil {
-		return c.Model
+		model, does = c.Model, c.Agent
 	}
-	return ""
+	if names := modelsOf(does); len(names) > 0 {
+		return cmp.Or(model, names[0])
+	}
+	return model
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -77,6 +78,13 @@ type RunOptions struct {
 	// prompt of more tokens than estimated can so overdraw the budget by the
 	// excess, once for each call under way.
 	MaxTokenBudget int
+
+	// MaxCostBudget bounds what all model calls of the run cost by the prices of
+	// [Config]; zero means no bound. It is reserved and settled as tokens are: the
+	// reservation is the price of the tokens that are reserved, none of them
+	// cached, and all of the reply of the dearer kind. Its code is
+	// COST_BUDGET_EXCEEDED. A model without a price is an error before the run.
+	MaxCostBudget llm.Money
 
 	// Answer, if not nil, is the goal that the coordinator answers from the
 	// results of [Team.RunTasks]: the answer is then the synthesis. Of

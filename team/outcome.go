@@ -44,7 +44,7 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.answers && r.output == "" && !r.plansOnly && res.Status == StatusOK {
 		res.Status = StatusError // it ended before the coordinator answered
 	}
-	if r.overdrawn {
+	if r.overdrawn != notExhausted {
 		res.Status = StatusBudget
 	}
 	if r.unkept != nil {
@@ -89,7 +89,10 @@ func (r *run) elsewhere() llm.Usage {
 }
 
 func less(u, v llm.Usage) llm.Usage {
-	return llm.Usage{InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens}
+	return llm.Usage{
+		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
+		CachedTokens: u.CachedTokens - v.CachedTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens,
+	}
 }
 
 // expire takes back a result, or the words of an error, that may no longer be

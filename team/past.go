@@ -26,6 +26,7 @@ type past struct {
 	sent      []*event.Sent
 	delivered map[string]bool // ids of messages that stand in a prompt
 	usage     llm.Usage       // of all of it
+	payments  []spending      // what it is the sum of
 	context   Context
 }
 
@@ -87,8 +88,8 @@ func pastOf(o *RunOptions) *past {
 		}
 	}
 	for _, x := range open {
-		b, took := p.of(x.Task), llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}
-		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+		b := p.of(x.Task)
+		p.spend(b, spending{x.Agent, x.Model, x.Usage(), x.Cost})
 		if asked[x.Session+correctionPart] == nil { // else that one counts
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
@@ -97,9 +98,9 @@ func pastOf(o *RunOptions) *past {
 		if a.Ahead && !begun[session] || p.strict {
 			continue // nobody was asked; or it is to be told as the run told it
 		}
-		b, took := p.of(a.Task), llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}
+		b := p.of(a.Task)
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
-		b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+		p.spend(b, spending{a.Agent, a.Model, llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}, 0})
 	}
 	return p
 }
@@ -120,8 +121,8 @@ func (p *past) take(x *event.Exchange) {
 	if key != (event.Key{}) && (p.strict || x.Completed()) {
 		p.answers[key] = x
 	}
-	b, took := p.of(x.Task), llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}
-	b.usage, p.usage = b.usage.Add(took), p.usage.Add(took)
+	b := p.of(x.Task)
+	p.spend(b, spending{x.Agent, x.Model, x.Usage(), x.Cost})
 	b.rounded = b.rounded || x.Rounded
 	p.context = p.context.Add(x.Context)
 	b.number = max(b.number, x.Attempt)
@@ -211,6 +212,28 @@ func (p *past) counted(id task.ID) (b before) {
 		b = *p.tasks[id]
 	}
 	return b
+}
+
+// A spending is what earlier calls of one agent took.
+type spending struct {
+	agent string
+	model string
+	usage llm.Usage
+	cost  llm.Money // zero if only the price of the model says it
+}
+
+// spend counts what was taken for a task.
+func (p *past) spend(b *before, s spending) {
+	b.usage, p.usage = b.usage.Add(s.usage), p.usage.Add(s.usage)
+	p.payments = append(p.payments, s)
+}
+
+// spending returns what the run spent before.
+func (p *past) spending() []spending {
+	if p == nil || !p.own {
+		return nil
+	}
+	return p.payments
 }
 
 // spent returns what the run had taken before.

@@ -139,9 +139,9 @@ func (x *exchange) saved() (from string, took llm.Usage) {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, x.usageOf(llm.Usage{InputTokens: e.SavedInput, OutputTokens: e.SavedOutput}, e.Turns)
+		return e.From, x.usageOf(e.Saved(), e.Turns)
 	}
-	return x.recalledRun(), x.usageOf(llm.Usage{InputTokens: e.Input, OutputTokens: e.Output}, e.Turns)
+	return x.recalledRun(), x.usageOf(e.Usage(), e.Turns)
 }
 
 // recalledRun is the run whose answer it is: its session says so.
@@ -209,7 +209,11 @@ func (x *exchange) call() *event.Exchange {
 	e := &event.Exchange{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
 		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
-		Input: told.InputTokens, Output: told.OutputTokens, Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
+		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,
+		Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
+	}
+	if !x.coarse() {
+		e.Cost = x.cost
 	}
 	e.Call, e.Warnings = x.callInfo(x.reply.Call), x.modelWarnings()
 	if by := x.callInfo(x.correctedBy); by != (llm.CallInfo{}) {
@@ -223,7 +227,7 @@ func (x *exchange) call() *event.Exchange {
 		e.Context = x.measured()
 	}
 	from, took := x.saved()
-	e.From, e.SavedInput, e.SavedOutput = from, took.InputTokens, took.OutputTokens
+	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
 	e.Messages = x.messageIDs()
 	for i := range x.offers {
 		o := &x.offers[i]

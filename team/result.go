@@ -39,7 +39,7 @@ const (
 	StatusError    Status = "error"            // a task failed
 	StatusCanceled Status = "cancelled"        // the caller's context ended; spelt as the original does
 	StatusTimeout  Status = "timeout"          // RunOptions.Timeout passed
-	StatusBudget   Status = "budget_exhausted" // RunOptions.MaxTokenBudget had not enough left for a call
+	StatusBudget   Status = "budget_exhausted" // MaxTokenBudget or MaxCostBudget of RunOptions had not enough left for a call
 )
 
 // Result is what a run came to. Everything in it is in the form that the

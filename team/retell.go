@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -21,7 +22,8 @@ type retelling struct {
 	rulings []handoff.Decision
 	rounded bool // the usage is not exact
 
-	warnings []string // of its model calls, as the caller may see them
+	warnings []string  // of its model calls, as the caller may see them
+	cost     llm.Money // as the caller may see it
 }
 
 // A wish is an offer that must be retold, and what the gate ruled about it.
@@ -61,7 +63,7 @@ func (x *exchange) retellAll(ctx context.Context, wanted []wish) map[int]*transl
 // vital reports whether the exchange cannot go on without what was to be
 // retold: it is needed, or the run is at its end.
 func (s *translator) vital(o *handoff.Offer) bool {
-	return !o.Optional || s.aborted || s.broke
+	return !o.Optional || s.aborted || s.broke != notExhausted
 }
 
 // retell has an offer retold as the gate asks for. The envelope of the answer
@@ -95,9 +97,10 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	if s.tells() {
 		x.run.ledger.note(s.entry())
 	}
-	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds(), s.modelWarnings()})
+	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds(), s.modelWarnings(), s.ownCost()})
+	x.showCost()
 	x.worked += s.worked
-	x.broke, x.gone = x.broke || s.broke, x.gone || s.gone
+	x.broke, x.gone = cmp.Or(x.broke, s.broke), x.gone || s.gone
 	return s
 }
 

@@ -103,7 +103,7 @@ type run struct {
 	schedule *schedule        // in which order tasks are repeated; nil for the usual one
 	ahead    map[int]*attempt // those that are prepared, by task
 	bus      *bus
-	budget   *budget
+	book     *book // what it may spend
 	limitLog limitLog
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	mail     *mail                // nil without messages
@@ -134,12 +134,12 @@ type run struct {
 	unanswered *TaskError         // why there is no answer
 
 	phase       Phase
-	untitled    bool // the prompt is the description alone
-	answered    bool // a model call was answered
-	called      bool // a model call was made
-	recalled    bool // an answer was there from before
-	agentGo     bool // an agent answered without a model call
-	overdrawn   bool // the budget had not enough left for a call
+	untitled    bool      // the prompt is the description alone
+	answered    bool      // a model call was answered
+	called      bool      // a model call was made
+	recalled    bool      // an answer was there from before
+	agentGo     bool      // an agent answered without a model call
+	overdrawn   exhausted // which budget had not enough left for a call
 	warnings    []string
 	warned      map[string]bool // the warnings of model calls among them
 	truncations int             // pieces of context that a limit cut
@@ -223,7 +223,7 @@ func (r *run) run(ctx context.Context) *Result {
 		r.phase = PhaseRunning
 		r.work(ctx)
 	}
-	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && !r.overdrawn && r.unkept == nil {
+	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && r.overdrawn == notExhausted && r.unkept == nil {
 		r.phase = PhaseSynthesis
 		r.synthesize(ctx)
 	}
@@ -237,9 +237,9 @@ func (r *run) open() {
 	r.ledger = newLedger(r.options.Journal, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
-	before, sent := r.past.spent()
-	r.context = sent
-	r.budget = newBudget(r.options.MaxTokenBudget, total(before), r.bus)
+	_, r.context = r.past.spent()
+	r.book = newBook(r.team, &r.options, r.bus)
+	r.book.resume(r.past)
 }
 
 // close sums the run up, and waits until all of it is durable and told.
@@ -252,7 +252,9 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.options.Reveal {
 		r.reveal(res)
 	}
-	r.bus.emit(event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Input: res.Usage.InputTokens, Output: res.Usage.OutputTokens, Rounded: res.rounded()})
+	ev := event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}
+	ev.SetUsage(res.Usage)
+	r.bus.emit(ev)
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
 		res.Unkept, res.Status = err, StatusError
 	}
@@ -289,8 +291,8 @@ func (r *run) work(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 		r.queue.SkipRemaining(skippedByAbort, time.Now())
-	case r.overdrawn:
-		r.queue.SkipRemaining(skippedByBudget, time.Now())
+	case r.overdrawn != notExhausted:
+		r.queue.SkipRemaining(r.overdrawn.skipReason(), time.Now())
 	case r.unkept != nil:
 		r.queue.SkipRemaining(skippedByJournal, time.Now())
 	default:
@@ -311,7 +313,6 @@ func (r *run) warn(text string) {
 // Why what had not ended did not run.
 const (
 	skippedByAbort   = "Skipped: run aborted."
-	skippedByBudget  = "Skipped: token budget spent."
 	skippedByJournal = "Skipped: the journal failed."
 )
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,10 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = orZero(call)
 	if r.bus.live() { // before the queue tells of what becomes ready by it
-		r.bus.emit(event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(r.tookFrom(a)), Input: t.Metrics.Usage.InputTokens, Output: t.Metrics.Usage.OutputTokens, Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call})
+		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
+			Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
+		ev.SetUsage(t.Metrics.Usage)
+		r.bus.emit(ev)
 	}
 	r.made += r.sizeOf(a.envelope)
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
@@ -58,7 +61,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	r.count(&a.exchange)
 	r.warnOfModels(&a.exchange)
 	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
-	r.overdrawn = r.overdrawn || a.broke
+	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.own || r.past.again() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
@@ -66,6 +69,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 		}
 		return
 	}
+	a.showCost()
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
 	t.Metrics.Rounded = t.Metrics.Rounded || a.rounds()
 	r.context = r.context.Add(a.measured())
@@ -157,7 +161,7 @@ func (r *run) count(a *exchange) {
 		r.called = true
 	case noModel:
 		switch {
-		case !a.asked, a.broke: // the gate held something, or nobody paid: that says nothing about an endpoint
+		case !a.asked, refusedByBudget(a.err): // no call was made, which says nothing about an endpoint
 		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
 			r.called = true
 		default:

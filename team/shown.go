@@ -73,18 +73,44 @@ func (r *run) sizeOf(e *envelope.Envelope) int {
 // tokens are estimated from the prompt as shown; those of a reply that the
 // caller may not see are a class.
 func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
-	if x.hidden && u.InputTokens > 0 {
-		u.InputTokens = handoff.Tokens(x.shownSize) * max(turns, 1)
+	if x.hidden {
+		u.CachedTokens = 0
+		if u.InputTokens > 0 {
+			u.InputTokens = handoff.Tokens(x.shownSize) * max(turns, 1)
+		}
 	}
 	if x.hidesReply() {
-		u.OutputTokens = handoff.TokenClass(u.OutputTokens)
+		u.OutputTokens, u.ReasoningTokens = handoff.TokenClass(u.OutputTokens), 0
 	}
 	return u
 }
 
+// coarse reports whether the usage of the exchange's own calls is not told exactly.
+func (x *exchange) coarse() bool { return x.hidden || x.hidesReply() }
+
+// ownCost returns what the exchange's own model calls were charged, as the caller
+// may see it: if their usage is rounded, the cost of that.
+func (x *exchange) ownCost() llm.Money {
+	if !x.coarse() {
+		return x.paid
+	}
+	price, _ := x.run.book.price(x.caps.Agent, "")
+	return price.Cost(x.usageOf(x.reply.Usage, x.reply.Turns))
+}
+
+// showCost lets errors tell what the exchange, and the calls that served it, cost.
+func (x *exchange) showCost() {
+	cost := x.ownCost()
+	for _, s := range x.spent {
+		cost = cost.Add(s.cost)
+	}
+	x.run.book.show(x.caps.Agent, max(cost-x.told, 0))
+	x.told = max(x.told, cost)
+}
+
 // rounds reports whether usageOf is not exact.
 func (x *exchange) rounds() bool {
-	return x.usage() != (llm.Usage{}) && (x.hidden || x.hidesReply() || slices.ContainsFunc(x.spent, func(s retelling) bool { return s.rounded }))
+	return x.usage() != (llm.Usage{}) && (x.coarse() || slices.ContainsFunc(x.spent, func(s retelling) bool { return s.rounded }))
 }
 
 // hidesReply reports whether the caller may not see all that the agent replied.

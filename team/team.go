@@ -34,6 +34,12 @@ import (
 // ctx ends and be safe for concurrent use: one agent may work on several tasks
 // at once. For an agent written in Go it is a contract, not something the team
 // can enforce, that the reply depends on the prompt alone.
+//
+// An [agent.LLM] pays its model calls from the budgets of the run. An agent
+// written in Go that calls a model does so through [agent.Metered]. The usage of
+// its reply counts for all its calls, metered ones included: what it reports
+// beyond those is paid afterwards. Calls that are neither metered nor reported
+// are in no usage and in no budget.
 type Agent interface {
 	Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 }
@@ -72,6 +78,13 @@ type Member struct {
 
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
+
+	// MaxTokenBudget and MaxCostBudget bound what all model calls of this agent take
+	// in a run, as those of [RunOptions] bound the run; zero means no bound. A call
+	// must be admitted by both. A task whose call does not fit into a budget of its
+	// agent fails, and the run goes on.
+	MaxTokenBudget int
+	MaxCostBudget  llm.Money
 
 	// Endpoint is the base URL that its prompts are sent to. Empty means what
 	// the Agent's own method Endpoint() string says. An agent that has one but
@@ -125,6 +138,11 @@ type Config struct {
 	// grants nothing that tasks do not.
 	Policy *handoff.Policy
 
+	// Prices are what models cost, by the name of the model as its endpoint knows it.
+	// A model that does not name itself has the price of [Member].Model. Only cost
+	// budgets need them.
+	Prices map[string]llm.Price
+
 	// MaxContextBytes limits one piece of context in a prompt: the result of a
 	// dependency, an input or a message. A longer text is cut, which the prompt and
 	// the run's result say; a longer structured value is withheld. The limit that
@@ -155,7 +173,7 @@ type Team struct {
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
 func New(cfg Config) (*Team, error) {
-	cfg.Agents, cfg.Endpoints = slices.Clone(cfg.Agents), maps.Clone(cfg.Endpoints)
+	cfg.Agents, cfg.Endpoints, cfg.Prices = slices.Clone(cfg.Agents), maps.Clone(cfg.Endpoints), maps.Clone(cfg.Prices)
 	if cfg.Coordinator != nil {
 		cfg.Coordinator = new(*cfg.Coordinator)
 	}
@@ -176,6 +194,7 @@ func New(cfg Config) (*Team, error) {
 	found = append(found, checkLimits("", "", cfg.MaxContextBytes, cfg.MaxPromptBytes)...)
 	found = append(found, t.checkCoordinator()...)
 	found = append(found, t.checkEndpoints()...)
+	found = append(found, t.checkPrices()...)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

@@ -1,0 +1,144 @@
+package team
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// modelsOf returns the names of the models that an agent calls, if it says so with
+// a method Models() []string, as an [agent.LLM] does.
+func modelsOf(a Agent) []string {
+	if named, ok := a.(interface{ Models() []string }); ok {
+		return named.Models()
+	}
+	return nil
+}
+
+// checkPrices checks the prices of a team, and that the models of agents with a
+// cost budget have one.
+func (t *Team) checkPrices() (found task.Problems) {
+	for _, model := range slices.Sorted(maps.Keys(t.config.Prices)) {
+		if !t.config.Prices[model].Valid() {
+			found = append(found, task.Problem{
+				Pointer: task.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is no number of US dollars from 0 to 1000000",
+				Hint: "write dollars for a million tokens", Err: task.ErrInvalid,
+			})
+		}
+	}
+	check := func(at, subject string, tokens int, cost llm.Money) {
+		if tokens < 0 {
+			found = append(found, task.Problem{Pointer: at + "/maxTokenBudget", Subject: subject, Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
+		}
+		if cost < 0 {
+			found = append(found, task.Problem{Pointer: at + "/maxCostBudget", Subject: subject, Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
+		}
+	}
+	for i := range t.config.Agents {
+		m := &t.config.Agents[i]
+		check(fmt.Sprintf("/agents/%d", i), fmt.Sprintf("agent %q", m.Name), m.MaxTokenBudget, m.MaxCostBudget)
+		if m.MaxCostBudget > 0 {
+			found = append(found, t.unpriced(i)...)
+		}
+	}
+	if c := t.config.Coordinator; c != nil {
+		check("/coordinator", handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
+		if c.MaxCostBudget > 0 {
+			found = append(found, t.unpriced(-1)...)
+		}
+	}
+	return found
+}
+
+// unpriced returns the models of a member, or of the coordinator, which is member
+// -1, that have no price. An agent without an endpoint and a model calls none, as
+// far as anyone knows.
+func (t *Team) unpriced(member int) (found task.Problems) {
+	at, subject := "/coordinator", handoff.Coordinator
+	var m *Member
+	if member >= 0 {
+		m = &t.config.Agents[member]
+		at, subject = fmt.Sprintf("/agents/%d", member), fmt.Sprintf("agent %q", m.Name)
+	} else {
+		c := t.config.Coordinator
+		m = c.member()
+		m.Model = c.Model
+	}
+	if m.Agent == nil {
+		return nil // reported already
+	}
+	models, where := modelsOf(m.Agent), at+"/model"
+	if len(models) == 0 && (m.Model != "" || len(m.baseURLs()) > 0) {
+		models = []string{""}
+	}
+	for i, model := range models {
+		if model = cmp.Or(model, m.Model); i > 0 {
+			where = fmt.Sprintf("%s/fallback/%d/model", at, i-1)
+		}
+		if _, priced := t.config.Prices[model]; priced && model != "" {
+			continue
+		}
+		p := task.Problem{Pointer: where, Subject: subject, Err: ErrNoPrice}
+		if model == "" {
+			p.Message, p.Hint = "its model has no name, and maxCostBudget needs the price of each model", "name the model, and add the name to prices"
+		} else {
+			p.Message = fmt.Sprintf("the model %q has no price, and maxCostBudget needs the price of each model", model)
+			p.Hint = fmt.Sprintf("add %s: {input: …, output: …} to prices, in US dollars for a million tokens; 0 for a free model", model)
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// checkPriced reports the models without a price under a cost budget of the run,
+// each once, and what earlier processes of the run spent without a price.
+func (c *checker) checkPriced() {
+	t, found := c.team, task.Problems(nil)
+	if c.options.MaxCostBudget > 0 {
+		for i := range t.config.Agents {
+			found = append(found, t.unpriced(i)...)
+		}
+		if t.config.Coordinator != nil && c.options.Answer != nil {
+			found = append(found, t.unpriced(-1)...)
+		}
+	}
+	if c.options.Past != nil && (c.options.MaxCostBudget > 0 || t.boundsCost()) {
+		for _, s := range pastOf(&c.options).spending() {
+			_, priced := t.config.Prices[s.model]
+			if priced || s.cost > 0 || total(s.usage) == 0 || c.options.MaxCostBudget == 0 && t.costBudget(s.agent) == 0 {
+				continue
+			}
+			found = append(found, task.Problem{
+				Pointer: "/prices", Message: fmt.Sprintf("the run called the model %q before, which has no price, and a cost budget counts those calls too", s.model),
+				Hint: "add the model to prices", Err: ErrNoPrice,
+			})
+		}
+	}
+	said := map[string]bool{}
+	for _, p := range found {
+		if !said[p.Message] {
+			said[p.Message] = true
+			c.add(p)
+		}
+	}
+}
+
+// costBudget returns the cost budget of an agent; zero means that it has none.
+func (t *Team) costBudget(agent string) llm.Money {
+	if i, ok := t.member(agent); ok {
+		return t.config.Agents[i].MaxCostBudget
+	} else if c := t.config.Coordinator; c != nil && agent == handoff.Coordinator {
+		return c.MaxCostBudget
+	}
+	return 0
+}
+
+// boundsCost reports whether an agent, or the coordinator, has a cost budget.
+func (t *Team) boundsCost() bool {
+	return t.costBudget(handoff.Coordinator) > 0 || slices.ContainsFunc(t.config.Agents, func(m Member) bool { return m.MaxCostBudget > 0 })
+}
