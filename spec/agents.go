@@ -90,6 +90,9 @@ func (r *reader) agent(f *fields) Agent {
 		MaxSession:   duration(f.get("maxSessionMs")),
 		MaxParallel:  integer(f.get("maxParallel")),
 
+		MaxTokenBudget: integer(f.get("maxTokenBudget")),
+		MaxCostBudget:  money(f.get("maxCostBudget")),
+
 		MaxContextBytes: integer(f.get("maxContextBytes")),
 		MaxPromptBytes:  integer(f.get("maxPromptBytes")),
 

@@ -80,6 +80,7 @@ func (r *reader) coordinator(f *fields) *Coordinator {
 	}
 	c.Reuse = task.Reuse(text(f.own("reuse")))
 	c.MaxContextBytes, c.MaxPromptBytes = integer(f.own("maxContextBytes")), integer(f.own("maxPromptBytes"))
+	c.MaxTokenBudget, c.MaxCostBudget = integer(f.own("maxTokenBudget")), money(f.own("maxCostBudget"))
 	c.Coordinator.Model, c.EndpointName, c.FallbackNames = c.ModelAsWritten(), c.shownURL, c.fallbackNames()
 	c.Origin = origin(f.node.src, f.node.at)
 	return c

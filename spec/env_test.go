@@ -226,7 +226,7 @@ func TestAConnectionIsShownAsItIsWritten(t *testing.T) {
 	require.Equal(t, "${M}", f.Agents[0].Member.Model)
 	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Agents[0].Member.EndpointName)
 	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Coordinator.EndpointName)
-	require.Equal(t, f.Prices["small"], f.Prices["${M}"], "runs record the model as it is written")
+	require.Equal(t, f.Config.Prices["small"], f.Config.Prices["${M}"], "runs record the model as it is written")
 }
 
 // TestStoredCopiesHoldNoValuesOfTheEnvironment: paths are kept as they are

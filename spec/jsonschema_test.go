@@ -132,7 +132,7 @@ var inside = map[string]struct {
 // good are values that fit, by what the reference says may be written.
 var good = map[string][]any{
 	"text": {"a", " b "}, "text, `${ENV}`": {"m", ""}, "path, `${ENV}`": {"testdata/ok/claim.md"}, "true or false": {true, false},
-	"whole number": {0, -2, 7}, "whole number from 1": {1, 40}, "milliseconds": {0, 1.5, 1000}, "bytes": {1, 262144}, "number": {1, 1.0}, "list of texts": {[]any{}, []any{"a", "b"}},
+	"whole number": {0, -2, 7}, "whole number from 1": {1, 40}, "milliseconds": {0, 1.5, 1000}, "bytes": {1, 262144}, "number": {1, 1.0}, "US dollars": {0, 2.5}, "US dollars, more than 0": {0.000001, 2.5, 40}, "list of texts": {[]any{}, []any{"a", "b"}},
 	"list of `memory`, `inputs`": {[]any{}, []any{"inputs"}}, "text or `{file: PATH}`": {"text", map[string]any{"file": "testdata/ok/claim.md"}},
 	"text, `{file: PATH}`, or see goal": {"A goal."}, "mapping of texts, `${ENV}`": {map[string]any{}, map[string]any{"X-A": "b"}},
 	"mapping of texts, numbers, booleans and lists of them": {map[string]any{"a": 1, "b": true, "c": "d", "e": []any{"f", "g"}, "h": []any{}}},
@@ -238,7 +238,7 @@ func TestSchemaAndLoaderAgreeOnWhatContradicts(t *testing.T) {
 		"agents: []\nteam: {}", "goal: {}", "goal: {text: a, file: testdata/ok/claim.md}", "inputs: {i: {text: a, file: testdata/ok/claim.md}}",
 		"model: m\norchestrator: {defaultModel: m}", "provider: openai\norchestrator: {defaultProvider: openai}", "apiKey: k\norchestrator: {defaultApiKey: k}",
 		"baseURL: http://localhost\norchestrator: {defaultBaseURL: http://localhost}", "maxConcurrency: 1\norchestrator: {maxConcurrency: 1}",
-		"maxTokenBudget: 1\norchestrator: {maxTokenBudget: 1}", "schedulingStrategy: composite\norchestrator: {schedulingStrategy: composite}",
+		"maxTokenBudget: 1\norchestrator: {maxTokenBudget: 1}", "maxCostBudget: 1\norchestrator: {maxCostBudget: 1}", "schedulingStrategy: composite\norchestrator: {schedulingStrategy: composite}",
 		"strictAssignees: true\norchestrator: {strictAssignees: true}",
 	} {
 		require.False(t, requireSame(t, s, text), text)

@@ -30,7 +30,7 @@ var samples = map[string]string{
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
 	"spec.maxContextBytes": "1000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
 	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "input.from": "{run: r, task: t}", "from.run": "r2", "from.task": "t2", "coordinator.maxContextBytes": "1000",
-	"spec.maxTokenBudget": "1000", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
+	"spec.maxTokenBudget": "1000", "spec.maxCostBudget": "0.25", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
 	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
 	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
 	"rule.name": "r", "rule.from": "user", "rule.to": "coordinator", "rule.mode": "scoped", "rule.allow": "[/x]", "rule.block": "[x]", "rule.maxClassification": "public",
@@ -45,23 +45,23 @@ var samples = map[string]string{
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
 	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
-	"coordinator.maxTokens": "100", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
+	"coordinator.maxTokens": "100", "coordinator.maxTokenBudget": "1000", "coordinator.maxCostBudget": "0.25", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
-	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6",
+	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6", "price.cachedInput": "0.1", "price.reasoning": "3",
 	"agent.reuse": "never", "task.reuse": "never", "coordinator.reuse": "never",
 	"spec.team": "{agents: [{name: a}]}", "spec.orchestrator": "{defaultModel: o}",
 	"team.name": "other", "team.agents": "[{name: a}, {name: b}]", "team.sharedMemory": "true", "team.maxConcurrency": "2",
 	"orchestrator.defaultModel": "m", "orchestrator.defaultProvider": "openai", "orchestrator.defaultBaseURL": "http://localhost:1/v1",
 	"orchestrator.defaultApiKey": "\"${KEY}\"", "orchestrator.maxConcurrency": "3", "orchestrator.schedulingStrategy": "round-robin",
-	"orchestrator.strictAssignees": "true", "orchestrator.maxTokenBudget": "1000",
+	"orchestrator.strictAssignees": "true", "orchestrator.maxTokenBudget": "1000", "orchestrator.maxCostBudget": "0.25",
 	"agent.name": "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
 	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
 	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
-	"agent.handoff": "minimal", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.temperature": "0", "agent.topP": "0.5",
+	"agent.handoff": "minimal", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.maxTokenBudget": "1000", "agent.maxCostBudget": "0.25", "agent.temperature": "0", "agent.topP": "0.5",
 	"agent.maxTokensKey": "max_completion_tokens", "agent.systemRole": "merge", "agent.frequencyPenalty": "1.5", "agent.presencePenalty": "0", "agent.seed": "-9007199254740992",
 	"agent.stop": "[END, \" \"]", "agent.reasoningEffort": "low", "agent.extraBody": "{chat_template_kwargs: {enable_thinking: false}, user: u}",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
@@ -217,7 +217,7 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		if c.Accepts != nil {
 			accepts = c.Accepts.String()
 		}
-		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.Reuse)
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
 		agents = append(slices.Clone(agents), spec.Agent{Connection: c.Connection})
 	}
 	for _, g := range []*team.Goal{f.Goal, f.Run.Answer} {
@@ -259,8 +259,10 @@ func fingerprint(t *testing.T, f *spec.File) string {
 		in := f.Run.Inputs[i] // an input prints its size only
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
 	}
-	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
-	fmt.Fprintln(&b, f.Run.Reuse, f.Prices, f.Limits)
+	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	prices, err := json.Marshal(f.Config.Prices)
+	require.NoError(t, err)
+	fmt.Fprintln(&b, f.Run.Reuse, string(prices), f.Limits)
 	return b.String()
 }
 

@@ -160,7 +160,7 @@ func wholeFile(s *source, flag string) string {
 // settings are the keys of an orchestrator and the keys of a spec that mean the same.
 var settings = []struct{ spec, orch string }{
 	{"model", "defaultModel"}, {"provider", "defaultProvider"}, {"baseURL", "defaultBaseURL"}, {"apiKey", "defaultApiKey"},
-	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
+	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"maxCostBudget", "maxCostBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
 }
 
 // onlyRoster refuses in a file of --team what belongs to a run.

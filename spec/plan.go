@@ -126,6 +126,9 @@ func (s *saver) limits(n *node) {
 	if run.MaxTokenBudget > 0 {
 		n.set("maxTokenBudget", intNode(run.MaxTokenBudget))
 	}
+	if run.MaxCostBudget > 0 {
+		n.set("maxCostBudget", dollarsNode(run.MaxCostBudget.Dollars()))
+	}
 	if run.Timeout > 0 {
 		n.set("timeoutMs", millisNode(run.Timeout))
 	}
@@ -362,19 +365,28 @@ func (s *saver) endpoints() *node {
 
 // prices writes what models cost.
 func (s *saver) prices() *node {
-	if len(s.f.Prices) == 0 {
+	prices := s.f.Config.Prices
+	if len(prices) == 0 {
 		return nil
 	}
-	amount := func(usd float64) *node { return numberNode(strconv.FormatFloat(usd, 'f', -1, 64)) }
 	all := objectNode()
-	for _, model := range sortedKeys(s.f.Prices) {
-		n := objectNode()
-		n.set("input", amount(s.f.Prices[model].Input))
-		n.set("output", amount(s.f.Prices[model].Output))
+	for _, model := range sortedKeys(prices) {
+		p, n := prices[model], objectNode()
+		n.set("input", dollarsNode(p.Input))
+		n.set("output", dollarsNode(p.Output))
+		if p.CachedInput != nil {
+			n.set("cachedInput", dollarsNode(*p.CachedInput))
+		}
+		if p.Reasoning != nil {
+			n.set("reasoning", dollarsNode(*p.Reasoning))
+		}
 		all.set(model, n)
 	}
 	return all
 }
+
+// dollarsNode writes a number of US dollars.
+func dollarsNode(amount float64) *node { return numberNode(strconv.FormatFloat(amount, 'f', -1, 64)) }
 
 // messages writes what members of the team are told.
 func (s *saver) messages() *node {

@@ -67,7 +67,7 @@ func settled(t require.TestingT, f *spec.File) string {
 	agents := append([]spec.Agent(nil), f.Agents...)
 	if c := f.Coordinator; c != nil {
 		agents = append(agents, spec.Agent{Connection: c.Connection, Member: team.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Model: c.Coordinator.Model}})
-		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.Accepts == nil || *c.Accepts < label.Secret)
+		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Accepts == nil || *c.Accepts < label.Secret)
 	}
 	for _, a := range agents {
 		a.Member.Origin = task.Position{}
@@ -88,7 +88,9 @@ func settled(t require.TestingT, f *spec.File) string {
 		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
-	fmt.Fprintln(&b, f.Name, f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline), f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	prices, err := json.Marshal(f.Config.Prices)
+	require.NoError(t, err)
+	fmt.Fprintln(&b, f.Name, string(prices), f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline), f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	return b.String()
 }
 
@@ -103,6 +105,8 @@ maxConcurrency: 3
 maxContextBytes: 400000
 maxPromptBytes: 900000
 maxTokenBudget: 90000
+maxCostBudget: 12.50
+prices: {small: {input: 0.15, output: 0.6, cachedInput: 0.075}, big: {input: 2, output: 8, reasoning: 12.5}, own: {input: 0, output: 0}}
 timeoutMs: 1500.5
 schedulingStrategy: composite
 sharedMemory: true
@@ -116,9 +120,9 @@ schemas: {facts: {type: object, properties: {n: {type: number, minimum: 1.50}}},
 endpoints: {https://one.example/v1: {accepts: secret, requestsPerMinute: 60}, https://two.example/v1: {tokensPerMinute: 9000, maxConcurrency: 4}}
 agentDefaults: {accepts: confidential, systemPrompt: {file: data/prompt.md}}
 taskDefaults: {maxRetries: 3}
-coordinator: {model: big, baseURL: https://two.example/v1, apiKey: "${OWN}", instructions: {file: data/claim.md}, systemPrompt: "You plan for ${params.city}.", mayGrant: [memory, inputs], accepts: secret}
+coordinator: {model: big, baseURL: https://two.example/v1, apiKey: "${OWN}", instructions: {file: data/claim.md}, systemPrompt: "You plan for ${params.city}.", mayGrant: [memory, inputs], accepts: secret, maxCostBudget: 3}
 agents:
-  - {name: intake, outputSchema: facts, headers: {X-Title: intake}, temperature: 0, capabilities: [read, "x: y"]}
+  - {name: intake, outputSchema: facts, maxTokenBudget: 5000, maxCostBudget: 0.125, headers: {X-Title: intake}, temperature: 0, capabilities: [read, "x: y"]}
   - {name: letters, model: own, systemPrompt: "Write in ${params.year}.\nTwo lines.", baseURL: https://two.example/v1, outputSchema: {file: facts.json}, fallback: [{baseURL: https://four.example/v1, model: four}]}
 messages: [{from: user, to: "*", text: {file: data/claim.md}, classification: confidential}, {from: intake, to: letters, text: Hello}]
 offline: ${DIR:-data}/script.yaml
@@ -288,7 +292,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 		where = append(where, fmt.Sprintf("%d: %s", p.Line, message))
 	}
 	require.Equal(t, []string{
-		`21: outputSchema: file: "facts.json"`, `28: outputSchema: file: "facts.json"`, `30: offline: "${DIR:-data}/script.yaml"`,
+		`23: outputSchema: file: "facts.json"`, `30: outputSchema: file: "facts.json"`, `32: offline: "${DIR:-data}/script.yaml"`,
 		`0: the plan: --model: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 

@@ -1,5 +1,7 @@
 package spec
 
+import "github.com/runteam/runteam/llm"
+
 // readPrices reads what models cost: of the first file that says it of a model.
 func (r *reader) readPrices() {
 	for _, y := range r.layers {
@@ -12,21 +14,26 @@ func (r *reader) readPrices() {
 				continue
 			}
 			r.needs(item, pricePlace, "")
-			if _, twice := r.file.Prices[model]; twice {
+			prices := r.file.Config.Prices
+			if _, twice := prices[model]; twice {
 				r.warnAt(n.src, n.kids.keyAt[i], "keep one of them", "not used: another file has a price for it too")
 				continue
 			}
-			if r.file.Prices == nil {
-				r.file.Prices = make(map[string]Price)
+			if prices == nil {
+				prices = make(map[string]llm.Price)
+				r.file.Config.Prices = prices
 			}
-			r.file.Prices[model] = Price{Input: priceOf(f.own("input")), Output: priceOf(f.own("output"))}
+			prices[model] = llm.Price{
+				Input: amount(f.own("input")), Output: amount(f.own("output")),
+				CachedInput: decimal(f.own("cachedInput")), Reasoning: decimal(f.own("reasoning")),
+			}
 		}
 	}
 	r.subject = nil
 }
 
-// priceOf returns a number; nil is zero.
-func priceOf(n *node) float64 {
+// amount returns a number; nil is zero.
+func amount(n *node) float64 {
 	if n == nil {
 		return 0
 	}
@@ -37,14 +44,35 @@ func priceOf(n *node) float64 {
 // price is the kind of an amount of money for a million tokens.
 var price = kind{
 	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, without quotes and currency",
-	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", maxPrice}}, fits: func(n *node) bool {
+	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", llm.MaxPrice}}, fits: func(n *node) bool {
 		f, ok := n.float()
-		return ok && f >= 0 && f <= maxPrice
+		return ok && f >= 0 && f <= llm.MaxPrice
 	},
 }
 
-// maxPrice is far above what any model costs: who writes more has another unit in mind.
-const maxPrice = 1_000_000
+// The bounds of a cost budget, in US dollars. A larger one is probably written in
+// another unit.
+const (
+	minBudget = 0.000001
+	maxBudget = 1_000_000
+)
+
+// costBudget is the kind of a bound on a cost.
+var costBudget = kind{
+	name: "US dollars, more than 0", want: "a number of US dollars from 0.000001 to 1000000", hint: "write a number such as 2.50, without quotes and currency, or leave the key out",
+	json: bounded("number", minBudget, maxBudget), fits: func(n *node) bool {
+		f, ok := n.float()
+		return ok && f >= minBudget && f <= maxBudget
+	},
+}
+
+// money returns an amount of US dollars; nil is zero.
+func money(n *node) llm.Money {
+	if n == nil {
+		return 0
+	}
+	return llm.Dollars(amount(n))
+}
 
 // checkPrices warns of the prices of models that nobody asks.
 func (r *reader) checkPrices() {
@@ -77,8 +105,8 @@ func (r *reader) checkPrices() {
 // that runs record.
 func (r *reader) priceWritten() {
 	r.eachConnection(func(c *Connection) {
-		if p, ok := r.file.Prices[c.Model]; ok {
-			r.file.Prices[c.ModelAsWritten()] = p
+		if p, ok := r.file.Config.Prices[c.Model]; ok {
+			r.file.Config.Prices[c.ModelAsWritten()] = p
 		}
 	})
 }

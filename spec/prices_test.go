@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 )
@@ -16,14 +17,14 @@ func TestPrices(t *testing.T) {
 	f, err := load(t, "model: small\nprices: {small: {input: 0.15, output: 0.6}, big: {input: 0, output: 10}}\nagents: [{name: a}, {name: b, model: big}]", spec.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
-	require.Equal(t, map[string]spec.Price{"small": {0.15, 0.6}, "big": {0, 10}}, f.Prices)
-	data, err := json.Marshal(f.Prices["small"])
+	require.Equal(t, map[string]llm.Price{"small": {Input: 0.15, Output: 0.6}, "big": {Input: 0, Output: 10}}, f.Config.Prices)
+	data, err := json.Marshal(f.Config.Prices["small"])
 	require.NoError(t, err)
 	require.JSONEq(t, `{"input": 0.15, "output": 0.6}`, string(data))
 
 	f, err = load(t, "model: small\nagents: [{name: a}]", spec.Options{})
 	require.NoError(t, err)
-	require.Nil(t, f.Prices)
+	require.Nil(t, f.Config.Prices)
 }
 
 // TestPricesThatNobodyPays are a warning, with the model that was probably meant.
@@ -36,7 +37,7 @@ func TestPricesThatNobodyPays(t *testing.T) {
 	require.Equal(t, 3, f.Warnings[0].Line)
 	require.Equal(t, `prices: no agent has the model "smal"`, f.Warnings[0].Message)
 	require.Equal(t, "did you mean small?", f.Warnings[0].Hint)
-	require.Len(t, f.Prices, 3, "--model of another run may have it")
+	require.Len(t, f.Config.Prices, 3, "--model of another run may have it")
 
 	f, err = load(t, text, spec.Options{Models: []string{"smal"}})
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestATeamBringsPricesButNoReuse(t *testing.T) {
 		"roster.yaml", "agents: [{name: a, model: m}, {name: b, model: n}]\nprices: {m: {input: 9, output: 9}, n: {input: 2, output: 2}}\n", "bad.yaml", "reuse: true\nagents: [{name: a}]\n")
 	f, err := spec.Load(spec.Options{Path: dir, Team: filepath.Join(dir, "roster.yaml")})
 	require.NoError(t, err)
-	require.Equal(t, map[string]spec.Price{"m": {1, 1}, "n": {2, 2}}, f.Prices)
+	require.Equal(t, map[string]llm.Price{"m": {Input: 1, Output: 1}, "n": {Input: 2, Output: 2}}, f.Config.Prices)
 	require.Len(t, f.Warnings, 1)
 	require.Equal(t, `prices: "m": not used: another file has a price for it too`, f.Warnings[0].Message)
 	_, err = spec.Load(spec.Options{Path: dir, Team: filepath.Join(dir, "bad.yaml")})

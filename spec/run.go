@@ -26,6 +26,7 @@ func (r *reader) readRun() {
 	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
 	f.Run.Reuse = text(main.spec.own("reuse")) == "true"
 	f.Run.MaxTokenBudget = integer(r.setting("maxTokenBudget"))
+	f.Run.MaxCostBudget = money(r.setting("maxCostBudget"))
 	f.Run.Strategy = assign.Strategy(text(r.setting("schedulingStrategy")))
 	if text(main.spec.own("mode")) == "auto" {
 		f.Run.Mode = team.ModeAuto

@@ -123,9 +123,6 @@ type File struct {
 	// Limits bound the calls to endpoints, by base URL; nil if the file says nothing.
 	Limits map[string]limit.Limits
 
-	// Prices are what models cost, by the name of the model; nil if the file says nothing.
-	Prices map[string]Price
-
 	offlineShown string // Offline with ${NAME} for values of the environment
 
 	reads  []string // the files that it names and that were read
@@ -135,12 +132,6 @@ type File struct {
 // OfflineAsWritten returns Offline with ${NAME} in place of values of the
 // environment, for messages.
 func (f *File) OfflineAsWritten() string { return f.offlineShown }
-
-// A Price is what a model costs, in US dollars for a million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
-}
 
 // An Agent is one member of the roster and how its model is reached. The
 // Member's Agent is nil until [File.Build].

@@ -26,7 +26,7 @@ func requireEqualFiles(t require.TestingT, want, got *spec.File) {
 	require.Equal(t, want.Goal, got.Goal)
 	require.Equal(t, want.Coordinator, got.Coordinator)
 	require.Equal(t, want.Run, got.Run)
-	require.Equal(t, want.Prices, got.Prices)
+	require.Equal(t, want.Config.Prices, got.Config.Prices)
 	require.Equal(t, want.Offline, got.Offline)
 	require.Equal(t, want.Compat, got.Compat)
 	require.Equal(t, want.Warnings, got.Warnings)

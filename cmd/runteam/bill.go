@@ -10,7 +10,6 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 )
 
@@ -28,13 +27,7 @@ type bill struct {
 	without []string   // models that were called and have no price
 }
 
-type priceList map[string]spec.Price
-
-// costOf is what tokens cost, in US dollars.
-func costOf(p spec.Price, u llm.Usage) float64 {
-	const unit = 1_000_000
-	return (float64(u.InputTokens)*p.Input + float64(u.OutputTokens)*p.Output) / unit
-}
+type priceList map[string]llm.Price
 
 // billRow is what a task took with an agent and its model, or a sum of such.
 type billRow struct {
@@ -52,7 +45,7 @@ type billRow struct {
 	Cost        *float64  `json:"cost"` // nil if a model of it has no price
 	SavedCost   float64   `json:"savedCost,omitempty"`
 	unpriced    bool
-	cost        float64
+	cost, saved llm.Money
 }
 
 // bill sums up what was paid for the run.
@@ -71,8 +64,9 @@ func (k *storedRun) bill() *bill {
 	for _, list := range [][]*billRow{b.Rows, b.Agents, b.Models, {b.Total}} {
 		for _, r := range list {
 			if !r.unpriced {
-				r.Cost = &r.cost
+				r.Cost = new(r.cost.Dollars())
 			}
+			r.SavedCost = r.saved.Dollars()
 		}
 	}
 	slices.Sort(b.without)
@@ -82,10 +76,10 @@ func (k *storedRun) bill() *bill {
 
 // exchange adds one prompt. One whose answer was taken from elsewhere took nothing.
 func (b *bill) exchange(t *storedTask, x *event.Exchange) {
-	r := billRow{Calls: 1, Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}}
+	r := billRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
 	case x.From != "":
-		r = billRow{Reused: 1, Saved: savedBy(x)}
+		r = billRow{Reused: 1, Saved: x.Saved()}
 	case !x.Completed() && x.Turns == 0 && x.Input+x.Output == 0:
 		r = billRow{Failed: 1} // perhaps nobody was asked
 	case !x.Completed():
@@ -100,11 +94,11 @@ func (b *bill) exchange(t *storedTask, x *event.Exchange) {
 // add adds what was taken to its row and to the sums.
 func (b *bill) add(t *storedTask, agent, model string, r billRow) {
 	price, known := b.Prices[model]
-	if r.cost = costOf(price, r.Usage); !known && r.Usage != (llm.Usage{}) {
+	if !known && r.cost == 0 && r.Usage != (llm.Usage{}) {
 		r.unpriced = true
 		b.without = append(b.without, cmp.Or(model, "no model"))
 	}
-	r.SavedCost = costOf(price, r.Saved)
+	r.cost, r.saved = cmp.Or(r.cost, price.Cost(r.Usage)), price.Cost(r.Saved)
 	rowOf(&b.Rows, t.id, t.title, agent, model).take(&r)
 	rowOf(&b.Agents, "", "", agent, "").take(&r)
 	rowOf(&b.Models, "", "", "", model).take(&r)
@@ -128,7 +122,7 @@ func (r *billRow) take(o *billRow) {
 	r.Calls, r.Failed, r.Interrupted, r.Reused = r.Calls+o.Calls, r.Failed+o.Failed, r.Interrupted+o.Interrupted, r.Reused+o.Reused
 	r.Rounded += o.Rounded
 	r.Usage, r.Saved = r.Usage.Add(o.Usage), r.Saved.Add(o.Saved)
-	r.cost, r.SavedCost, r.unpriced = r.cost+o.cost, r.SavedCost+o.SavedCost, r.unpriced || o.unpriced
+	r.cost, r.saved, r.unpriced = r.cost.Add(o.cost), r.saved.Add(o.saved), r.unpriced || o.unpriced
 }
 
 // write writes a bill for people.
@@ -162,7 +156,7 @@ func (b *bill) sum() string {
 	if t.Interrupted+t.Rounded > 0 {
 		before = ", ~"
 	}
-	text += cmp.Or(tokens(t.Usage.InputTokens, t.Usage.OutputTokens, before), ", no tokens counted")
+	text += cmp.Or(tokens(t.Usage, before), ", no tokens counted")
 	switch {
 	case len(b.without) == 0:
 		text += ", " + dollars(t.cost)
@@ -206,9 +200,16 @@ func (r *billRow) price() string {
 	return dollars(r.cost)
 }
 
-// remarks say what of the calls came to nothing, and what was not called for.
+// remarks say how many tokens were cached or of the reasoning, what of the calls
+// came to nothing, and what was not called for.
 func (r *billRow) remarks() string {
 	var all []string
+	if n := r.Usage.CachedTokens; n > 0 {
+		all = append(all, number(n)+" in cached")
+	}
+	if n := r.Usage.ReasoningTokens; n > 0 {
+		all = append(all, number(n)+" out reasoning")
+	}
 	if r.Failed > 0 {
 		all = append(all, number(r.Failed)+" failed")
 	}
@@ -222,22 +223,23 @@ func (r *billRow) remarks() string {
 }
 
 func (r *billRow) savings() string {
-	text := tokens(r.Saved.InputTokens, r.Saved.OutputTokens, ", saved ")
-	if r.SavedCost > 0 {
-		text += " (" + dollars(r.SavedCost) + ")"
+	text := tokens(r.Saved, ", saved ")
+	if r.saved > 0 {
+		text += " (" + dollars(r.saved) + ")"
 	}
 	return text
 }
 
 // dollars writes an amount of money, of which models take little at a time.
-func dollars(amount float64) string {
-	switch {
+func dollars(m llm.Money) string {
+	switch amount := m.Dollars(); {
 	case amount == 0:
 		return "$0"
 	case amount < 0.0001:
 		return "<$0.0001"
 	case amount < 1:
 		return fmt.Sprintf("$%.4f", amount)
+	default:
+		return fmt.Sprintf("$%.2f", amount)
 	}
-	return fmt.Sprintf("$%.2f", amount)
 }

@@ -90,9 +90,28 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 		if err != nil {
 			return nil, inFallback(i, err)
 		}
-		models, bases = append(models, m), append(bases, base)
+		models, bases = append(models, pricedModel{m, one.ModelAsWritten()}), append(bases, base)
 	}
-	return elsewhere{c.agent(ag, models), bases}, nil
+	return elsewhere{c.agent(ag, models), bases, modelNames(ag)}, nil
+}
+
+// pricedModel is a model under the name that the spec has for it, by which its price is
+// found.
+type pricedModel struct {
+	llm.Model
+	name string
+}
+
+func (m pricedModel) Name() string     { return m.name }
+func (m pricedModel) Endpoint() string { return llm.Endpoint(m.Model) }
+
+// modelNames returns the names of the models of all connections of an agent, as the
+// spec has them.
+func modelNames(ag spec.Agent) (names []string) {
+	for _, one := range connections(ag) {
+		names = append(names, one.ModelAsWritten())
+	}
+	return names
 }
 
 // connections returns an agent for each of its connections: itself, then each
@@ -297,7 +316,11 @@ func endpointsOfAgent(ag spec.Agent, lookup func(string) (string, bool)) (bases 
 type elsewhere struct {
 	team.Agent
 	endpoints []string
+	models    []string
 }
+
+// Models returns the names of its models, as the spec has them.
+func (e elsewhere) Models() []string { return e.models }
 
 // Endpoints returns the base URLs whose clearances count.
 func (e elsewhere) Endpoints() []string { return e.endpoints }
@@ -311,7 +334,7 @@ func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, e
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nothing is run")
-		}), bases}, nil
+		}), bases, modelNames(ag)}, nil
 	}
 }
 

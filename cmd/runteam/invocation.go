@@ -39,7 +39,8 @@ type invocation struct {
 
 	MaxConcurrency int      `json:"maxConcurrency,omitempty"`
 	MaxTokenBudget int      `json:"maxTokenBudget,omitempty"`
-	Reuse          *bool    `json:"reuse,omitempty"` // nil means as the spec says
+	MaxCostBudget  float64  `json:"maxCostBudget,omitempty"` // US dollars
+	Reuse          *bool    `json:"reuse,omitempty"`         // nil means as the spec says
 	Fresh          []string `json:"fresh,omitempty"`
 
 	// Versions are what the answers of each agent depended on beside its prompts;
@@ -97,8 +98,8 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 		info.Label = info.Label.Join(said.Label)
 	}
 	info.Fingerprint = file.Fingerprint()
-	if len(file.Prices) > 0 {
-		if info.Prices, err = json.Marshal(file.Prices); err != nil {
+	if prices := file.Config.Prices; len(prices) > 0 {
+		if info.Prices, err = json.Marshal(prices); err != nil {
 			return info, err
 		}
 	}
@@ -119,7 +120,7 @@ func (j *job) invocation(file *spec.File) (*invocation, error) {
 	v := &invocation{
 		Folder: folder, Spec: j.path, Found: file.Path, Team: j.team, Orchestrator: j.orchestrator, Coordinator: j.coordinator,
 		Goal: j.goal.given, Inputs: j.inputs, Models: j.models, Offline: j.offline, Script: j.script, Answers: j.answers,
-		MaxConcurrency: j.concurrency, MaxTokenBudget: j.budget, Reuse: j.reuse.asked(), Fresh: j.reuse.fresh,
+		MaxConcurrency: j.concurrency, MaxTokenBudget: j.budget, MaxCostBudget: j.cost, Reuse: j.reuse.asked(), Fresh: j.reuse.fresh,
 		Versions: map[string]string{},
 	}
 	if v.Found != "-" && !filepath.IsAbs(v.Found) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/team"
 )
 
@@ -12,6 +13,7 @@ import (
 type limits struct {
 	timeout time.Duration
 	budget  int
+	cost    float64 // US dollars
 }
 
 // flags adds the flags of a command; whole is what the time limit ends.
@@ -19,6 +21,7 @@ func (l *limits) flags(cmd *cobra.Command, whole string) {
 	f := cmd.Flags()
 	f.DurationVar(&l.timeout, "timeout", 0, "end "+whole+" after `TIME`, such as 90s or 5m (default: the spec's, else none)")
 	f.IntVar(&l.budget, "max-token-budget", 0, "stop calling models once the token budget `N` would be exceeded (default: the spec's, else no limit)")
+	f.Float64Var(&l.cost, "max-cost-budget", 0, "stop calling models once they would cost more than `USD` US dollars, by the prices in the spec (default: the spec's, else no limit)")
 }
 
 // check refuses limits that leave nothing.
@@ -29,6 +32,8 @@ func (l *limits) check(cmd *cobra.Command) error {
 		return usageError("--timeout %v: write a time above zero, such as 90s", l.timeout)
 	case changed("max-token-budget") && l.budget < 1:
 		return usageError("--max-token-budget %d: write 1 or more", l.budget)
+	case changed("max-cost-budget") && !(l.cost >= 0.000001 && l.cost <= llm.MaxPrice):
+		return usageError("--max-cost-budget %v: write a number of US dollars from 0.000001 to 1000000", l.cost)
 	}
 	return nil
 }
@@ -40,5 +45,8 @@ func (l *limits) apply(o *team.RunOptions) {
 	}
 	if l.budget > 0 {
 		o.MaxTokenBudget = l.budget
+	}
+	if l.cost > 0 {
+		o.MaxCostBudget = llm.Dollars(l.cost)
 	}
 }

@@ -24,7 +24,9 @@ var nextSteps = map[string]string{
 	"MODEL_EMPTY":           "run again, or set maxRetries of the task",
 	"MODEL_NO_CREDIT":       "add credit to the account, or use another endpoint",
 	"MODEL_TOO_LARGE":       "set maxTokens of the agent",
-	team.CodeBudget:         "raise --max-token-budget, or maxTokenBudget of the spec",
+	team.CodeBudget:         "raise --max-token-budget, or maxTokenBudget of the spec or the agent",
+	team.CodeCostBudget:     "raise --max-cost-budget, or maxCostBudget of the spec or the agent",
+	team.CodeNoPrice:        "add the model to prices in the spec",
 }
 
 // coordinatorSteps are those for what went wrong within a step of the coordinator.

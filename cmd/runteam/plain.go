@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -174,7 +175,7 @@ func sentence(e event.Event, outcome string) string {
 	case e.Reused != "":
 		return "done      " + who + ", " + reusedFrom(e)
 	}
-	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Input, e.Output, ", "+mark(e.Rounded)))
+	return fmt.Sprintf("done      %s in %s%s", who, elapsed(e.Duration), tokens(e.Usage(), ", "+mark(e.Rounded)))
 }
 
 // who names what an event is about, and who works on it.
@@ -193,14 +194,35 @@ func who(e event.Event) string {
 // its title, or what went wrong with it.
 func reason(e event.Event) string {
 	switch {
-	case e.Code == team.CodeBudget && e.Type != event.Budget: // whose words were all about the budget
-		return "the token budget is spent"
+	case e.Type != event.Budget && budgetSpent(e.Code) != "": // whose words were all about the budget
+		return budgetSpent(e.Code)
 	case e.Because == "":
 		return cleanLine(e.Message)
 	case e.Status == task.Skipped:
 		return fmt.Sprintf("because %q did not complete", cleanLine(e.Because))
 	}
 	return fmt.Sprintf("because %q failed", cleanLine(e.Because))
+}
+
+// budgetName names the budget that an error is about, by its code; empty for any
+// other code.
+func budgetName(code string) string {
+	switch code {
+	case team.CodeBudget:
+		return "token budget"
+	case team.CodeCostBudget:
+		return "cost budget"
+	}
+	return ""
+}
+
+// budgetSpent says that the budget is spent that an error is about; empty for any
+// other error.
+func budgetSpent(code string) string {
+	if name := budgetName(code); name != "" {
+		return "the " + name + " is spent"
+	}
+	return ""
 }
 
 // listed names the first few of a list.
@@ -220,11 +242,19 @@ func listedOf(names []string, most, total int) string {
 }
 
 // tokens says what was spent, after a separator; nothing if it was not counted.
-func tokens(in, out int, before string) string {
-	if in+out == 0 {
+func tokens(u llm.Usage, before string) string {
+	if u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s%s tokens in, %s out", before, number(in), number(out))
+	return fmt.Sprintf("%s%s tokens in%s, %s out%s", before, number(u.InputTokens), ofWhich(u.CachedTokens, "cached"), number(u.OutputTokens), ofWhich(u.ReasoningTokens, "reasoning"))
+}
+
+// ofWhich says how many of some tokens are of a kind; nothing if none are.
+func ofWhich(n int, kind string) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", number(n), kind)
 }
 
 // seconds writes a time that goes on, so that it changes once a second: 0s, 42s, 3m05s.

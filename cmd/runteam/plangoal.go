@@ -40,7 +40,7 @@ func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.
 	if !plan.Goal { // one agent does it all, and nobody else answers
 		plan.Coordinator = nil
 	}
-	a.say("runteam: planned %s in %s%s", plural(len(plan.Tasks), "task"), elapsed(a.now().Sub(start)), tokens(plan.Usage.InputTokens, plan.Usage.OutputTokens, "; "))
+	a.say("runteam: planned %s in %s%s", plural(len(plan.Tasks), "task"), elapsed(a.now().Sub(start)), tokens(plan.Usage, "; "))
 	return plan, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -44,15 +45,17 @@ func (a *app) mode(asked string) string {
 // step of the coordinator that ended with it, why it ended: what runs in ctx can
 // end early by ctx, by its budget, or by its own time limit.
 func named(ctx context.Context, take func(event.Event)) func(event.Event) {
-	spent := false
+	spent := ""
 	return func(e event.Event) {
-		spent = spent || e.Type == event.Budget
+		if e.Type == event.Budget && !e.OwnBudget {
+			spent = cmp.Or(spent, budgetSpent(e.Code))
+		}
 		if e.Type == event.TaskSkipped && e.Root == "" {
 			switch {
 			case ctx.Err() != nil:
 				e.Message = context.Cause(ctx).Error()
-			case spent:
-				e.Message = "the token budget is spent"
+			case spent != "":
+				e.Message = spent
 			case e.Message == "Skipped: the journal failed.":
 				e.Message = "the journal failed"
 			default:

@@ -70,12 +70,18 @@ func (a *app) repetition(ctx context.Context, r *replaying, k *storedRun) (*repe
 	}
 	m.restoreVersions(file)
 	restoreModels(k, file)
+	for i := range file.Agents { // no call is made, and the prices may have changed since
+		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
+	}
+	if c := file.Coordinator; c != nil {
+		c.MaxTokenBudget, c.MaxCostBudget = 0, 0
+	}
 	t, err := build(file, m.silent(a.lookup))
 	if err != nil {
 		return nil, err
 	}
 	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[event.Key]bool{}}
-	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget = k.Run, nil, false, 0, 0 // that it could begin is known
+	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // that it could begin is known
 	if r.reveal {
 		again.o.UserAccepts, again.o.Reveal = new(label.Secret), true
 	}
@@ -95,7 +101,7 @@ func (m *remembered) silent(lookup func(string) (string, bool)) func(spec.Agent)
 		}
 		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("nobody is asked")
-		}), bases}, nil
+		}), bases, nil}, nil
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *replaying) job(m *remembered) *job {
 	if r.offline {
 		j.stage = r.stage
 	}
-	j.concurrency, j.budget = m.MaxConcurrency, m.MaxTokenBudget
+	j.concurrency, j.budget, j.cost = m.MaxConcurrency, m.MaxTokenBudget, m.MaxCostBudget
 	return j
 }
 

@@ -211,7 +211,7 @@ func (k *storedRun) short(s *storedTask) shownTask {
 		t.Truncated = x.Result != nil && x.Result.Truncated
 		t.Call = calledLast(x)
 		if x.From != "" {
-			t.Reused = &shownReuse{x.From, savedBy(x)}
+			t.Reused = &shownReuse{x.From, x.Saved()}
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &shownError{s.ended.Code, k.because(s), s.ended.Root}
@@ -249,7 +249,7 @@ func (k *storedRun) task(id task.ID, reasoning bool) *shownTask {
 	for _, x := range s.exchanges {
 		e := shownExchange{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
-			Usage: llm.Usage{InputTokens: x.Input, OutputTokens: x.Output}, Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings,
+			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings,
 		}
 		if x.Part == "" {
 			e.Context = &x.Context

@@ -98,7 +98,7 @@ func took(r *shownRun) string {
 	if r.Ended.IsZero() && r.Status != journal.Running {
 		return "not ended"
 	}
-	return "took " + r.took + tokens(r.Usage.InputTokens, r.Usage.OutputTokens, ", "+mark(r.Rounded))
+	return "took " + r.took + tokens(r.Usage, ", "+mark(r.Rounded))
 }
 
 // mark stands before numbers of tokens that are estimates or classes.
@@ -132,7 +132,7 @@ func (t *shownTask) row(table rows) {
 	if !t.Ended.IsZero() {
 		taken = elapsed(t.Ended.Sub(t.Started))
 	}
-	table.row(t.outcome(), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage.InputTokens, t.Usage.OutputTokens, mark(t.Rounded)), t.remarks())
+	table.row(t.outcome(), table.title(t.Title), cleanLine(t.Agent), level, taken, tokens(t.Usage, mark(t.Rounded)), t.remarks())
 }
 
 // remarks say what else is worth knowing of a task.
@@ -160,7 +160,7 @@ func (t *shownTask) remarks() string {
 }
 
 func (r *shownReuse) text() string {
-	return tokens(r.Saved.InputTokens, r.Saved.OutputTokens, ", saved ")
+	return tokens(r.Saved, ", saved ")
 }
 
 func (e *shownError) text() string {
@@ -228,7 +228,7 @@ func (e *shownExchange) write(w io.Writer) {
 	if !e.Ended.IsZero() {
 		fmt.Fprintf(w, " · %s", elapsed(e.Ended.Sub(e.Started)))
 	}
-	fmt.Fprint(w, tokens(e.Usage.InputTokens, e.Usage.OutputTokens, " · "))
+	fmt.Fprint(w, tokens(e.Usage, " · "))
 	if e.Estimate {
 		fmt.Fprint(w, " (estimated)")
 	}

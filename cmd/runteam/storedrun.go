@@ -281,7 +281,7 @@ func (t *storedTask) attempts() int {
 // prompts had, a fourth of their bytes.
 func (t *storedTask) usage() (u llm.Usage) {
 	for _, x := range t.exchanges {
-		u = u.Add(llm.Usage{InputTokens: x.Input, OutputTokens: x.Output})
+		u = u.Add(x.Usage())
 	}
 	for _, asked := range t.interrupted {
 		u.InputTokens += estimated(asked)
@@ -346,11 +346,6 @@ func (k *storedRun) read(x *event.Exchange) readable {
 		r.text, r.structured, r.hidden = "[withheld: expired]", "", true
 	}
 	return r
-}
-
-// savedBy returns what an answer had taken when it was made.
-func savedBy(x *event.Exchange) llm.Usage {
-	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput}
 }
 
 // asked is how the run was asked for; empty if that is not known.

@@ -68,7 +68,7 @@ func totals(res *team.Result) string {
 	case res.Goal != "" && res.Output == "":
 		text += ", no answer"
 	}
-	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage.InputTokens, res.Usage.OutputTokens, about(res, "; "))
+	return text + " in " + elapsed(res.EndedAt.Sub(res.StartedAt)) + tokens(res.Usage, about(res, "; "))
 }
 
 // about returns the words before token or byte counts of a run, with a mark if some

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/team"
 )
 
@@ -20,8 +21,7 @@ type table struct {
 	byKey   map[string]int
 	tally   tally
 	ended   int // rows
-	input   int
-	output  int
+	usage   llm.Usage
 	rounded bool      // tokens of a row are
 	limited time.Time // until when no call begins at an endpoint
 	titles  int       // width of the widest title
@@ -156,7 +156,7 @@ func (t *table) note(r *row, e event.Event) {
 
 func (t *table) end(r *row, e event.Event) {
 	t.ended++
-	t.input, t.output, t.rounded = t.input+e.Input, t.output+e.Output, t.rounded || e.Rounded
+	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
 	r.ended, r.took, r.reason = t.ended, e.Duration, ""
 	r.state = map[string]state{outcomeFailed: failed, outcomeNotRun: unrun, outcomeCancelled: cancelled, outcomeDone: done}[t.tally.outcome(e)]
 	if r.state == done {
@@ -193,7 +193,7 @@ func (t *table) lines(width, height int, now time.Time, color bool) []line {
 	if hidden > 0 {
 		text += fmt.Sprintf(", %s not shown", plural(hidden, "row"))
 	}
-	return append(lines, line{text: clip(text+tokens(t.input, t.output, ", "+mark(t.rounded)), width-1)})
+	return append(lines, line{text: clip(text+tokens(t.usage, ", "+mark(t.rounded)), width-1)})
 }
 
 // line renders a row in a number of cells.

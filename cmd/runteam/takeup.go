@@ -45,6 +45,7 @@ func (j *job) takeUp(cmd *cobra.Command, a *app, again *resumption) error {
 		j.script = m.Script
 	}
 	j.concurrency, j.budget = cmp.Or(j.concurrency, m.MaxConcurrency), cmp.Or(j.budget, m.MaxTokenBudget)
+	j.cost = cmp.Or(j.cost, m.MaxCostBudget)
 	if m.Reuse != nil {
 		j.reuse.on, j.reuse.given = *m.Reuse, true
 	}

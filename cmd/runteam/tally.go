@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/runteam/runteam/event"
@@ -14,11 +15,11 @@ type tally struct {
 	outcomes event.Outcomes
 	begun    map[task.ID]bool
 	total    int
-	planned  bool // it is known which tasks there are
-	over     bool // the run ended
-	goal     bool // the coordinator is to answer one
-	answer   bool // it did
-	spent    bool // of its budget is not enough left
+	planned  bool   // it is known which tasks there are
+	over     bool   // the run ended
+	goal     bool   // the coordinator is to answer one
+	answer   bool   // it did
+	spent    string // the budget that ended it, such as "token budget"; empty if none did
 }
 
 func newTally(plan *team.Plan) tally {
@@ -45,7 +46,9 @@ func (t *tally) take(e event.Event) {
 	case event.TaskComplete, event.TaskSkipped, event.Error:
 		t.outcomes.Add(e.Status, e.Root, t.begun[e.Task])
 	case event.Budget:
-		t.spent = true
+		if !e.OwnBudget {
+			t.spent = cmp.Or(t.spent, budgetName(e.Code))
+		}
 	case event.RunComplete:
 		t.over = true
 	}
@@ -85,8 +88,8 @@ func (t *tally) String() string {
 	default:
 		text = "planning"
 	}
-	if t.spent {
-		text += ", token budget spent"
+	if t.spent != "" {
+		text += ", " + t.spent + " spent"
 	}
 	return text
 }
