@@ -58,6 +58,7 @@ func TestErrorsOfProviders(t *testing.T) {
 		{"details that are no objects", 400, `{"error":{"details":[1,[2]],"message":"too long"}}`, llm.BadRequest, false, "too long"},
 		{"Groq: request too large", 413, `{"error":{"message":"Request too large: Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, llm.PromptTooLong, false, "Request too large: Limit 6000, Requested 9000"},
 		{"nginx: request too large", 413, `<html>413 Request Entity Too Large</html>`, llm.PromptTooLong, false, "HTML instead of JSON"},
+		{"Groq: the model wrote no JSON", 400, `{"error":{"message":"Failed to generate JSON. Please adjust your prompt.","code":"json_validate_failed","failed_generation":"hi"}}`, llm.BadResponse, true, "Failed to generate JSON. Please adjust your prompt."},
 		{"Groq: flex tier is full", 498, `{"error":{"message":"capacity exceeded","code":"capacity_exceeded"}}`, llm.ServerError, true, "capacity exceeded"},
 		{"Anthropic: overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.ServerError, true, "Overloaded"},
 		{"Anthropic: unknown model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: ` + model35 + `"}}`, llm.UnknownModel, false, "model: " + model35},

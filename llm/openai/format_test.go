@@ -342,6 +342,33 @@ func TestFormatsAreLearnedByConcurrentCalls(t *testing.T) {
 	require.Equal(t, []string{"object"}, forms(t, got.taken()))
 }
 
+// TestRefusedSchemasAreBounded checks that a model forgets refused schemas when there
+// are very many, and then finds out again.
+func TestRefusedSchemasAreBounded(t *testing.T) {
+	t.Parallel()
+	var got bodies
+	refused := `{"error":{"message":"invalid schema for response_format"}}`
+	m := modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		status, body := 200, whole
+		if strings.Contains(got.record(r), `"strict":true`) {
+			status, body = 400, refused
+		}
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	})}})
+	sent := func(i int) []string {
+		_, err := m.Call(t.Context(), asking(strings.Replace(strictSchema, `"a"`, fmt.Sprintf(`"a%d"`, i), 2)), nil)
+		require.NoError(t, err)
+		return forms(t, got.taken())
+	}
+	for i := range 1000 {
+		require.Len(t, sent(i), 2)
+	}
+	require.Equal(t, []string{"schema"}, sent(0))
+	require.Len(t, sent(1000), 2)
+	require.Equal(t, []string{"schema"}, sent(1000))
+	require.Equal(t, []string{"strict", "schema"}, sent(0), "it was forgotten")
+}
+
 // TestStrictMode checks which schemas are sent in strict mode: those within what
 // OpenAI documents for it.
 func TestStrictMode(t *testing.T) {
