@@ -179,3 +179,48 @@ func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	scoped := &handoff.Policy{Rules: []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Scoped, Allow: []task.Path{"/n"}}}}
 	require.Equal(t, "[withheld: rule]", keep(team.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
 }
+
+// TestG47CachedAsidesPassTheGateAgain has a run whose caller may see less take a cached
+// answer with its reasoning and the answer that was corrected.
+func TestG47CachedAsidesPassTheGateAgain(t *testing.T) {
+	t.Parallel()
+	m := &reasoner{answer: func(text string) string {
+		if strings.Contains(text, "## Your previous answer") {
+			return right
+		}
+		return `{"n": "` + thought + `"}`
+	}}
+	secret := counting()[0]
+	secret.Classification = label.Secret
+	ask := func(o team.RunOptions) (*team.Result, *memory) {
+		journal := &memory{}
+		if o.Journal == nil {
+			o.Journal = journal
+		}
+		res := run(t, newTeam(t, team.Member{Name: "count", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret, Version: "1"}, member("read", says("fine"))), &o, secret, spec("read"))
+		require.NoError(t, res.Err())
+		return res, journal
+	}
+	first, journal := ask(team.RunOptions{RunID: "r", UserAccepts: new(label.Secret)})
+	require.Contains(t, of(t, first, "count").Rejected[0].Text, thought)
+	calls := len(m.prompts)
+	past := journal.history(journal.len())
+	reusing := &memory{others: journal.exchanges()}
+	for name, o := range map[string]team.RunOptions{
+		"reuse":  {Journal: reusing, Reuse: true},
+		"resume": {RunID: "r", Past: past},
+		"replay": {RunID: "r", Replay: &team.Replay{Past: past}},
+	} {
+		res, _ := ask(o)
+		require.NotContains(t, document(t, res), thought, name)
+		require.Equal(t, [][2]string{{"[withheld: secret]", "[withheld: secret]"}}, refused(of(t, res, "count").Rejected), name)
+	}
+	require.Len(t, m.prompts, calls, "no model was called")
+	for _, x := range reusing.exchanges() {
+		if x.Title == "count" {
+			require.Equal(t, []string{"[withheld: secret]", "[withheld: secret]"}, []string{x.Reasoning.Text, x.Refused.Text})
+		}
+	}
+	same, _ := ask(team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true, UserAccepts: new(label.Secret)})
+	require.Equal(t, of(t, first, "count").Rejected, of(t, same, "count").Rejected)
+}
