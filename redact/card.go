@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: promisesCard, leaf: cardLeaf}
 
@@ -56,7 +59,8 @@ var issuers = []issuer{
 type lengthSet struct{ usual, spare uint32 }
 
 // cardLengths is by the first four digits, which tell all issuers apart.
-var cardLengths = func() (t [10000]lengthSet) {
+var cardLengths = sync.OnceValue(func() *[10000]lengthSet {
+	t := new([10000]lengthSet)
 	for _, of := range issuers {
 		for four := of.first / 100; four <= of.last/100; four++ {
 			for _, n := range of.usual {
@@ -68,14 +72,14 @@ var cardLengths = func() (t [10000]lengthSet) {
 		}
 	}
 	return t
-}()
+})
 
 // findCard finds a number that begins at i: in one run, or in groups with one sort of separator.
 func findCard(s *scan, i int) int {
 	if at(s.text, i-1, digitChar) || !at(s.text, i+3, digitChar) {
 		return i
 	}
-	lengths := cardLengths[number(s.text[i:i+4])]
+	lengths := cardLengths()[number(s.text[i:i+4])]
 	if lengths == (lengthSet{}) || !startsNumber(s.text, i) {
 		return i
 	}

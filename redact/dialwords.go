@@ -2,6 +2,7 @@ package redact
 
 import (
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // sayings has words of the usual languages, in lower case; sayingOf takes any case of ASCII, and others as they begin
 // a sentence.
-var sayings = func() map[string]saying {
+var sayings = sync.OnceValue(func() map[string]saying {
 	t := map[string]saying{}
 	for what, words := range map[saying]string{
 		saysPhone: "tel tél tlf tfn mobile mobil mob cell cellular celular celulare cep gsm handy fax telefax landline hotline portable móvil movil cellulare " +
@@ -39,7 +40,7 @@ var sayings = func() map[string]saying {
 		}
 	}
 	return t
-}()
+})
 
 // sayingOf returns what a word says.
 func sayingOf(word string) saying {
@@ -50,7 +51,7 @@ func sayingOf(word string) saying {
 	for i := range len(word) {
 		lower[i] = toLower(word[i])
 	}
-	says := sayings[string(lower[:len(word)])]
+	says := sayings()[string(lower[:len(word)])]
 	if says == saysNothing && word[0] >= utf8.RuneSelf {
 		for _, stem := range denseStems {
 			if strings.Contains(word, stem) {

@@ -1,5 +1,7 @@
 package redact
 
+import "sync"
+
 var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: promisesIBAN, leaf: ibanLeaf}
 
 // ibans has the structure of each country's account number behind the check digits, in the notation of the registry
@@ -25,7 +27,7 @@ var ibans = map[string]string{
 const maxIBAN = 34
 
 // ibanShapes has the classes of the characters behind the check digits, by country.
-var ibanShapes = func() map[[2]byte][]class {
+var ibanShapes = sync.OnceValue(func() map[[2]byte][]class {
 	of := map[byte]class{'n': digitChar, 'a': letterChar, 'c': alnumChar}
 	shapes := make(map[[2]byte][]class, len(ibans))
 	for country, notation := range ibans {
@@ -43,7 +45,7 @@ var ibanShapes = func() map[[2]byte][]class {
 		shapes[[2]byte{country[0], country[1]}] = shape
 	}
 	return shapes
-}()
+})
 
 // findIBAN finds a number that begins at i, in one run or in groups with one sort of gap, in letters of one case.
 func findIBAN(s *scan, i int) int {
@@ -51,7 +53,7 @@ func findIBAN(s *scan, i int) int {
 		return i
 	}
 	country := [2]byte{toUpper(s.text[i]), toUpper(s.text[i+1])}
-	shape := ibanShapes[country]
+	shape := ibanShapes()[country]
 	if shape == nil {
 		return i
 	}

@@ -84,6 +84,7 @@ func (r *Redactor) inside(s *scan, text string, layer int, f form) *scan {
 func (s *scan) fold(tagged *bool) bool {
 	t, v := s.text, &s.view
 	v.reset()
+	folds := folds()
 	bare := false // the character before is a digit or punctuation of ASCII, with or without marks
 	for i := 0; i < len(t); {
 		b := t[i]
@@ -146,7 +147,8 @@ func (s *scan) plain(text string) string {
 }
 
 // folds tells by the first two bytes of a character whether folding may change it.
-var folds = func() (t [64][64]bool) {
+var folds = sync.OnceValue(func() *[64][64]bool {
+	t := new([64][64]bool)
 	add := func(c rune) {
 		if _, ok := folding(c); ok || unicode.In(c, unicode.Mn, unicode.Me) {
 			var b [utf8.UTFMax]byte
@@ -161,7 +163,7 @@ var folds = func() (t [64][64]bool) {
 		add(c)
 	}
 	return t
-}()
+})
 
 // folding returns the byte of ASCII that takes the place of c, 0 for none, and whether there is a change at all.
 func folding(c rune) (to byte, ok bool) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Options say what a redactor finds beside the secrets, which are always on. The zero value adds nothing.
@@ -48,20 +49,20 @@ func New(o Options) (*Redactor, error) {
 }
 
 // Secrets returns the redactor of the kinds that are always on. All calls return the same one.
-func Secrets() *Redactor { return secrets }
+func Secrets() *Redactor { return secrets() }
 
 // Default returns the redactor of the secrets and of [DefaultKinds]: what stands between agents. All calls return the
 // same one.
-func Default() *Redactor { return standard }
+func Default() *Redactor { return standard() }
 
 // All returns the redactor of every built-in kind: what stands before logs and events. All calls return the same one.
-func All() *Redactor { return all }
+func All() *Redactor { return all() }
 
-// The shared redactors. Their detectors only read after this.
+// The shared redactors, built at the first use since a program may start without one. Their detectors only read after that.
 var (
-	secrets  = build(secretDetectors()...)
-	standard = built(DefaultKinds())
-	all      = built(PersonalKinds())
+	secrets  = sync.OnceValue(func() *Redactor { return build(secretDetectors()...) })
+	standard = sync.OnceValue(func() *Redactor { return built(DefaultKinds()) })
+	all      = sync.OnceValue(func() *Redactor { return built(PersonalKinds()) })
 )
 
 func built(kinds []Kind) *Redactor {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -21,9 +22,9 @@ const (
 )
 
 // promised has the words that name what a value is, in lower case, two words of a name as one.
-var promised = func() map[string]promise {
+var promised = sync.OnceValue(func() map[string]promise {
 	t := map[string]promise{}
-	for word, says := range sayings {
+	for word, says := range sayings() {
 		if says == saysPhone && word != "cep" && word != "sms" { // postal codes of Brazil, counts of messages
 			t[word] = promisesPhone
 		}
@@ -42,7 +43,7 @@ var promised = func() map[string]promise {
 		}
 	}
 	return t
-}()
+})
 
 // promiseOf returns what a key promises: the last word that is no addition decides, with the word before it or alone.
 // Without one the key is only an addition (number, value, work), and what stands around the object counts.
@@ -60,9 +61,9 @@ func promiseOf(key string) (says promise, addition bool) {
 		if k > 1 {
 			before = ends[k-2]
 		}
-		says = promised[string(flat[from:ends[k]])]
+		says = promised()[string(flat[from:ends[k]])]
 		if k > 0 && says == 0 {
-			says = promised[string(flat[before:ends[k]])]
+			says = promised()[string(flat[before:ends[k]])]
 		}
 		if says != 0 {
 			if counted(flat, ends[:k]) {
@@ -70,7 +71,7 @@ func promiseOf(key string) (says promise, addition bool) {
 			}
 			return says, false
 		}
-		if !additions[string(flat[from:ends[k]])] {
+		if !additions()[string(flat[from:ends[k]])] {
 			return foreignPromise(key), false
 		}
 	}
@@ -105,7 +106,7 @@ func counted(flat []byte, ends []int) bool {
 }
 
 // additions are the words that may stand behind a word that promises, or alone in an object below it.
-var additions = func() map[string]bool {
+var additions = sync.OnceValue(func() map[string]bool {
 	t := map[string]bool{}
 	for word := range strings.FieldsSeq("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e national international " +
 		"primary secondary main alternate alternative alt other old new current previous default first second home work office private personal business " +
@@ -113,7 +114,7 @@ var additions = func() map[string]bool {
 		t[word] = true
 	}
 	return t
-}()
+})
 
 // says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
 func (s *scan) says(kinds promise) bool {

@@ -49,9 +49,9 @@ func cleanProse(text string) cleaned {
 	}
 	isJSON := json.Valid([]byte(text))
 	if isJSON {
-		take(secrets.JSON(text))
+		take(redact.Secrets().JSON(text))
 	}
-	if take(secrets.Text(c.text)); isJSON && !json.Valid([]byte(c.text)) {
+	if take(redact.Secrets().Text(c.text)); isJSON && !json.Valid([]byte(c.text)) {
 		return cleaned{}
 	}
 	slices.Sort(c.without)
@@ -62,7 +62,7 @@ func cleanProse(text string) cleaned {
 // out of the text, the rest stays as it was written, comments and lines too;
 // else the same is written anew.
 func (k *kept) cleanTree() cleaned {
-	w := &cleaner{src: k.src, found: secrets.Find(k.text, nil), keys: make(map[*node]string)}
+	w := &cleaner{src: k.src, found: redact.Secrets().Find(k.text, nil), keys: make(map[*node]string)}
 	if k.keyed {
 		credentials(k.src.tree, "", w.credential)
 		w.comments()
@@ -72,11 +72,11 @@ func (k *kept) cleanTree() cleaned {
 		return cleaned{text: k.text, ok: true}
 	}
 	slices.Sort(w.without)
-	if text := w.cut(); len(secrets.Find(text, nil)) == 0 && says(text, k.found, want) {
+	if text := w.cut(); len(redact.Secrets().Find(text, nil)) == 0 && says(text, k.found, want) {
 		return cleaned{text, w.without, true}
 	}
 	text, err := anew(want, k.src)
-	if err != nil || len(secrets.Find(text, nil)) > 0 || !says(text, k.found, want) {
+	if err != nil || len(redact.Secrets().Find(text, nil)) > 0 || !says(text, k.found, want) {
 		return cleaned{}
 	}
 	return cleaned{text, w.without, true}
@@ -182,10 +182,10 @@ func (w *cleaner) seen(n *node) bool {
 // scalar returns a text with placeholders for secrets: for those that are known
 // by themselves, else for those that are known by the key before them.
 func (w *cleaner) scalar(text, key string) string {
-	clean, counts, err := secrets.Text(text)
+	clean, counts, err := redact.Secrets().Text(text)
 	if err == nil && counts == nil && key != "" {
 		var with string
-		if with, counts, err = secrets.Text(key + ": " + text); err == nil && counts != nil {
+		if with, counts, err = redact.Secrets().Text(key + ": " + text); err == nil && counts != nil {
 			var named bool
 			if clean, named = strings.CutPrefix(with, key+": "); !named {
 				clean, counts = text, nil // it is the key that is one

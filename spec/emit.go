@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -97,7 +98,7 @@ func (w *emitter) scalar(n *node) string {
 	case isBool, isNumber:
 		return n.text
 	case isText:
-		if !w.cautious && plainText.MatchString(n.text) && !slices.Contains(otherwise, strings.ToLower(n.text)) {
+		if !w.cautious && plainText().MatchString(n.text) && !slices.Contains(otherwise, strings.ToLower(n.text)) {
 			return n.text
 		}
 		return inYAMLQuotes(n.text)
@@ -115,7 +116,9 @@ func (w *emitter) scalar(n *node) string {
 }
 
 // plainText matches what needs no quotes, also between brackets.
-var plainText = regexp.MustCompile(`^\pL[\pL\pN._/-]*( [\pL\pN._/()-]+)*\.?$`)
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\pL[\pL\pN._/-]*( [\pL\pN._/()-]+)*\.?$`)
+})
 
 // otherwise are the words that some reader of YAML takes for something else than a text.
 var otherwise = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}

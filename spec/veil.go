@@ -11,11 +11,9 @@ import (
 // What no problem may show: the secrets that a run takes out of the same text,
 // and the values of keys that sound like credentials.
 
-var secrets = redact.Secrets()
-
 // veiled returns a text without secrets; one that cannot be judged is not shown.
 func veiled(text string) string {
-	clean, _, err := secrets.Text(strings.ToValidUTF8(text, "\uFFFD"))
+	clean, _, err := redact.Secrets().Text(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
 		return hidden
 	}
@@ -26,7 +24,7 @@ func veiled(text string) string {
 // end mean: where they stand there letter by letter, else, behind escapes and
 // line breaks, all of these bytes.
 func (s *source) veil(text string, start, end int) {
-	for _, found := range secrets.Find(text, nil) {
+	for _, found := range redact.Secrets().Find(text, nil) {
 		at := strings.Index(s.text[start:end], text[found.Start:found.End])
 		if at < 0 {
 			s.secrets = append(s.secrets, span{start, end})
@@ -38,7 +36,7 @@ func (s *source) veil(text string, start, end int) {
 
 // secretsIn returns the secrets among the bytes from start to end.
 func (s *source) secretsIn(start, end int) (spans []span) {
-	for _, found := range secrets.Find(s.text[start:end], nil) {
+	for _, found := range redact.Secrets().Find(s.text[start:end], nil) {
 		spans = append(spans, span{start + found.Start, start + found.End})
 	}
 	return spans

@@ -97,7 +97,7 @@ func refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:
 		text := strings.Join(append([]string{said.message, said.param}, said.codes...), "\n")
 		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
-		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason.MatchString(lower(said.message))}
+		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -367,7 +368,7 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 		return llm.RateLimited
 	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == statusFlexFull:
 		return llm.ServerError
-	case aboutModel.MatchString(said.message), status == http.StatusNotFound && names(said.message, c.model.name):
+	case aboutModel().MatchString(said.message), status == http.StatusNotFound && names(said.message, c.model.name):
 		return llm.UnknownModel
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return llm.NotFound
@@ -378,7 +379,7 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 // tooLong reports whether an endpoint says that the prompt exceeds the context
 // window of the model. A passage of the prompt that it repeats does not count.
 func (c *call) tooLong(message string) bool {
-	return overContext.MatchString(message) && overContext.MatchString(c.sanitize(message))
+	return overContext().MatchString(message) && overContext().MatchString(c.sanitize(message))
 }
 
 // overContext matches the words of OpenAI, Azure, DeepSeek, OpenRouter, vLLM and
@@ -389,13 +390,15 @@ func (c *call) tooLong(message string) bool {
 // (max_new_tokens), Cohere (too many tokens), Amazon Bedrock (Input is too long),
 // Moonshot (model token limit), Zhipu (Prompt exceeds max length) and Qwen (Range of
 // input length).
-var overContext = regexp.MustCompile(`(?i)\b(max|maximum|available|model'?s) (context|prompt|model) (length|size|window)\b|` +
-	`\b(exceed|exceeds|exceeded|exceeding|longer than|larger than|too long for|overflows?)\b.{0,60}\bcontext( (length|size|window|limit))?\b|` +
-	`\bcontext (length|size|window|limit)\b.{0,40}\b(exceed|exceeds|exceeded|overflow|too small|not enough)\b|` +
-	`\bwhen context the overflows\b|\bcontext length of only\b|` +
-	`\b(prompt|input|request) (is )?too (long|large)\b|\bprompt exceeds\b|` +
-	`\bexceeds the maximum number of tokens\b|\btoo large for model with\b|\bmodel token limit\b|\btoo many tokens: total\b|` +
-	`\breduce (the length of the|your) (messages?|prompt|input)\b|\bmax_new_tokens. must be <=|\binputs. must have less than\b|\brange of input length\b`)
+var overContext = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(max|maximum|available|model'?s) (context|prompt|model) (length|size|window)\b|` +
+		`\b(exceed|exceeds|exceeded|exceeding|longer than|larger than|too long for|overflows?)\b.{0,60}\bcontext( (length|size|window|limit))?\b|` +
+		`\bcontext (length|size|window|limit)\b.{0,40}\b(exceed|exceeds|exceeded|overflow|too small|not enough)\b|` +
+		`\bwhen context the overflows\b|\bcontext length of only\b|` +
+		`\b(prompt|input|request) (is )?too (long|large)\b|\bprompt exceeds\b|` +
+		`\bexceeds the maximum number of tokens\b|\btoo large for model with\b|\bmodel token limit\b|\btoo many tokens: total\b|` +
+		`\breduce (the length of the|your) (messages?|prompt|input)\b|\bmax_new_tokens. must be <=|\binputs. must have less than\b|\brange of input length\b`)
+})
 
 // overLimit matches how OpenAI and Groq say, with the status of a rate limit, that one
 // request alone exceeds the tokens for a minute: it never succeeds.
@@ -423,7 +426,9 @@ func names(text, model string) bool {
 }
 
 // aboutModel matches how servers without codes say that they do not know a model.
-var aboutModel = regexp.MustCompile(`(?i)\bmodel\b.{0,200}(does not exist|not found|is not a valid|not available)|(not a valid|invalid|unknown|no such) model\b`)
+var aboutModel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bmodel\b.{0,200}(does not exist|not found|is not a valid|not available)|(not a valid|invalid|unknown|no such) model\b`)
+})
 
 // unreachable is an error of the connection. Servers, proxies and name servers
 // write parts of it.

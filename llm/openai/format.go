@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/runteam/runteam/llm"
 )
@@ -157,15 +158,21 @@ func (c *call) responseFormat() *responseFormat {
 // and SGLang (guided decoding, structured outputs, grammar), llama.cpp (json schema,
 // grammar), Ollama (format) and LM Studio (response_format.type).
 var (
-	aboutFormat = regexp.MustCompile(`response[_ ]?format|response_?(json_?)?schema|json[_ ](schema|object|mode|output)|structured[_ -]?outputs?\b|output_(config|format)|` +
-		`guided[_ ](json|decoding|grammar)|\bgrammar\b|\binvalid schema|\bschema (is|contains|produces|conversion)|\binvalid format|requested parameters|` + invalidJSON)
+	aboutFormat = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`response[_ ]?format|response_?(json_?)?schema|json[_ ](schema|object|mode|output)|structured[_ -]?outputs?\b|output_(config|format)|` +
+			`guided[_ ](json|decoding|grammar)|\bgrammar\b|\binvalid schema|\bschema (is|contains|produces|conversion)|\binvalid format|requested parameters|` + invalidJSON)
+	})
 
 	// aboutSchema matches the refusal of a schema: another schema may be accepted.
-	aboutSchema = regexp.MustCompile(`\b(invalid|specified) (json )?schema|\bschema (is|contains|produces|must|conversion|has|uses)|grammar|response_?(json_?)?schema|json_schema[./][a-z]|output_config|\binvalid format`)
+	aboutSchema = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(invalid|specified) (json )?schema|\bschema (is|contains|produces|must|conversion|has|uses)|grammar|response_?(json_?)?schema|json_schema[./][a-z]|output_config|\binvalid format`)
+	})
 
 	// noReason matches the whole message of a refusal without a reason. Gemini says
 	// "Request contains an invalid argument" of a schema that it cannot use.
-	noReason = regexp.MustCompile(`^((request contains an )?invalid (argument|request)|bad request|provider returned error)?\.?$`)
+	noReason = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((request contains an )?invalid (argument|request)|bad request|provider returned error)?\.?$`)
+	})
 )
 
 // invalidJSON is the code with which Groq says that the model did not write what
@@ -178,7 +185,7 @@ func (c *call) refusedFormat() bool { return c.format.form < c.format.last && c.
 
 // isFormatRefusal reports whether the endpoint refused the response_format that was sent.
 func (c *call) isFormatRefusal() bool {
-	return c.refusal != nil && c.format.form < noForm && (c.refusal.noReason || aboutFormat.MatchString(c.refusal.text))
+	return c.refusal != nil && c.format.form < noForm && (c.refusal.noReason || aboutFormat().MatchString(c.refusal.text))
 }
 
 // weaken leaves out the form that was refused: for all schemas, or only for the one
@@ -188,7 +195,7 @@ func (c *call) weaken(next *changes) {
 	switch f := c.format.form; {
 	case strings.Contains(c.refusal.text, invalidJSON):
 		next.forms.thisCall = f + 1
-	case c.refusal.noReason, aboutSchema.MatchString(c.refusal.text):
+	case c.refusal.noReason, aboutSchema().MatchString(c.refusal.text):
 		next.forms.schemas = next.forms.add(c.format.schema, f)
 	default:
 		next.forms.always[f] = true

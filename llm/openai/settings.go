@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -64,8 +65,10 @@ func leftOut() []adaptation {
 
 // notTaken matches the words with which endpoints say that they do not take a
 // setting, in lower case. Words about a value out of range are not among them.
-var notTaken = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|unexpected|not permitted|not allowed|not available|not enabled|` +
-	`deprecated|only the default|only .{0,20}\b(is|are) (allowed|supported)|may only be set|cannot both|incompatible|not compatible`)
+var notTaken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`unsupported|not support|unknown|unrecognized|unexpected|not permitted|not allowed|not available|not enabled|` +
+		`deprecated|only the default|only .{0,20}\b(is|are) (allowed|supported)|may only be set|cannot both|incompatible|not compatible`)
+})
 
 // notTaken reports whether the endpoint does not take a setting, by the names under
 // which errors mention it. A value of which the endpoint lists the alternatives is
@@ -78,7 +81,7 @@ func (r *refusal) notTaken(names *regexp.Regexp) bool {
 		slices.ContainsFunc(settings[:], func(s setting) bool { return s.means.MatchString(param) }) {
 		return false
 	}
-	return names.MatchString(r.text) && notTaken.MatchString(r.text)
+	return names.MatchString(r.text) && notTaken().MatchString(r.text)
 }
 
 // refusedTokensKey reports whether the endpoint knows the limit on the reply under
@@ -115,7 +118,7 @@ func (c *call) refusedDeveloper() bool {
 // refusedSystem reports whether the model, or the template that makes one text of
 // the messages, takes no system prompt.
 func (c *call) refusedSystem() bool {
-	return c.req.System != "" && c.role() == systemRole && noSystem.MatchString(c.refusal.text)
+	return c.req.System != "" && c.role() == systemRole && noSystem().MatchString(c.refusal.text)
 }
 
 // noSystem matches the words of templates of Gemma ("System role not supported") and
@@ -123,9 +126,11 @@ func (c *call) refusedSystem() bool {
 // alternate user/assistant/user/assistant/..."), of OpenAI ("'messages[0].role' does
 // not support 'system' with this model") and of Gemini ("Developer instruction is not
 // enabled for models/gemma-3-27b-it"), in lower case.
-var noSystem = regexp.MustCompile(`\bsystem['"` + "`" + `]? (role|message|prompt|instruction)s?\b.{0,40}\b(not|unsupported)\b|` +
-	`\b(not support|unsupported|unknown|unexpected|invalid)\b.{0,40}\bsystem\b|role['"` + "`" + `]?:? ?['"` + "`" + `]?system\b.{0,40}\b(not|unsupported)\b|` +
-	`\bdeveloper instruction is not enabled\b|\bonly user and assistant\b|\broles must alternate\b`)
+var noSystem = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bsystem['"` + "`" + `]? (role|message|prompt|instruction)s?\b.{0,40}\b(not|unsupported)\b|` +
+		`\b(not support|unsupported|unknown|unexpected|invalid)\b.{0,40}\bsystem\b|role['"` + "`" + `]?:? ?['"` + "`" + `]?system\b.{0,40}\b(not|unsupported)\b|` +
+		`\bdeveloper instruction is not enabled\b|\bonly user and assistant\b|\broles must alternate\b`)
+})
 
 // messages returns the messages of the request.
 func (c *call) messages() []message {
