@@ -283,7 +283,7 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 		},
 		{
 			"nothing fails", "failure",
-			[]edit{{"script.yaml", "    status: 400\n", "    status: 503\n    times: 1\n"}},
+			[]edit{{"script.yaml", "    status: 400\n", "    status: 503\n    times: 1\n"}, {"script.yaml", `"code": "content_filter"`, `"code": "unavailable"`}},
 			[]string{"# Report to the board", "Returns: 48 articles, together EUR 1,902.75."},
 			[]string{"not known yet"},
 		},
