@@ -1,0 +1,113 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/llm"
+)
+
+// A placed model names itself and its endpoint.
+type placed struct{ llm.ModelFunc }
+
+func (placed) Name() string     { return "m" }
+func (placed) Endpoint() string { return "http://m.example/v1" }
+
+var each = llm.Usage{InputTokens: 12, OutputTokens: 3, CachedTokens: 10, ReasoningTokens: 2}
+
+func answering() placed {
+	return placed{func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "fine", Usage: each}, nil
+	}}
+}
+
+func TestMeteredModelPaysEachCall(t *testing.T) {
+	t.Parallel()
+	b := &till{}
+	ctx := agent.WithBudget(t.Context(), b)
+	m := agent.Metered(ctx, answering())
+	for _, under := range []context.Context{ctx, context.Background()} { // whatever context a call gets
+		_, err := m.Call(under, llm.Request{System: "four", Messages: []llm.Message{{Text: "four"}}, MaxTokens: 50, Format: &llm.Format{Name: "four", Schema: []byte("four")}}, nil)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []llm.Usage{{InputTokens: 4, OutputTokens: 50}, {InputTokens: 4, OutputTokens: 50}}, b.estimates, "the schema is sent too")
+	require.Equal(t, []llm.Usage{each, each}, b.took, "with what was cached and of the reasoning")
+	require.Equal(t, []bool{true, true}, b.answered)
+	require.Equal(t, []string{"m", "m"}, b.models)
+	require.Equal(t, "http://m.example/v1", llm.Endpoint(m))
+	require.Equal(t, []string{"http://m.example/v1"}, llm.Endpoints(m))
+}
+
+func TestMeteredModelOfALLMIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	outer, inner := &till{}, &till{}
+	ctx := agent.WithBudget(t.Context(), outer)
+	m := agent.Metered(ctx, answering())
+	_, err := agent.New(m, agent.Options{}).Run(ctx, promptOf(t, "", ""))
+	require.NoError(t, err)
+	require.Len(t, outer.took, 1)
+
+	_, err = agent.New(m, agent.Options{}).Run(agent.WithBudget(ctx, inner), promptOf(t, "", ""))
+	require.NoError(t, err)
+	require.Len(t, outer.took, 2, "it is paid from both")
+	require.Len(t, inner.took, 1)
+}
+
+// All budgets of a context must admit a call. What one had reserved when another
+// refused is given back.
+func TestEveryBudgetOfAContextAdmitsACall(t *testing.T) {
+	t.Parallel()
+	broke := errors.New("no money")
+	for _, tt := range []struct {
+		name         string
+		outer, inner *till
+	}{
+		{"the outer one refuses", &till{refuses: broke}, &till{}},
+		{"the inner one refuses", &till{}, &till{refuses: broke}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := agent.WithBudget(agent.WithBudget(t.Context(), tt.outer), tt.inner)
+			m := agent.Metered(ctx, llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+				t.Error("it was called")
+				return llm.Response{}, nil
+			}))
+			_, err := m.Call(ctx, llm.Request{}, nil)
+			require.ErrorIs(t, err, broke)
+			for _, b := range []*till{tt.outer, tt.inner} {
+				for _, took := range b.took {
+					require.Zero(t, took)
+				}
+			}
+			if tt.inner.refuses == nil {
+				require.Len(t, tt.inner.took, 1, "the reservation ended")
+			}
+		})
+	}
+}
+
+func TestMeteredWithoutABudgetIsTheModel(t *testing.T) {
+	t.Parallel()
+	m := answering()
+	require.IsType(t, m, agent.Metered(t.Context(), m))
+	_, err := agent.Metered(t.Context(), nil).Call(t.Context(), llm.Request{}, nil)
+	require.ErrorIs(t, err, llm.ErrNoModel)
+	_, err = agent.Metered(agent.WithBudget(t.Context(), &till{}), nil).Call(t.Context(), llm.Request{}, nil)
+	require.ErrorIs(t, err, llm.ErrNoModel)
+	_, err = agent.Metered(agent.WithBudget(t.Context(), &till{}), llm.ModelFunc(nil)).Call(nil, llm.Request{}, nil) //nolint:staticcheck // on purpose
+	require.Error(t, err)
+}
+
+// A metered call that panics is charged what was reserved.
+func TestMeteredCallThatPanicsIsPaid(t *testing.T) {
+	t.Parallel()
+	b := &till{}
+	ctx := agent.WithBudget(t.Context(), b)
+	m := agent.Metered(ctx, llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { panic("no") }))
+	require.Panics(t, func() { _, _ = m.Call(ctx, llm.Request{MaxTokens: 7}, nil) })
+	require.Equal(t, []llm.Usage{{OutputTokens: 7}}, b.took)
+}
