@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -210,4 +211,43 @@ func ExampleTeam_RunTeam() {
 	}
 	fmt.Println(res.Output)
 	// Output: The pump stopped at 09:12.
+}
+
+// An agent written in Go calls a model through [agent.Metered]: each call is paid
+// from the budgets of the run, and the last one is not made.
+func Example_meteredAgent() {
+	model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: "a draft", FinishReason: "stop", Usage: llm.Usage{InputTokens: 400, OutputTokens: 100}}, nil
+	})
+	writer := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		metered := agent.Metered(ctx, model)
+		var text string
+		for range 3 {
+			res, err := metered.Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 200}, nil)
+			if err != nil {
+				return agent.Reply{}, err
+			}
+			text = res.Text
+		}
+		return agent.Reply{Text: text}, nil
+	}
+	t, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "writer", Agent: team.AgentFunc(writer), Model: "small"}},
+		Prices: map[string]llm.Price{"small": {Input: 5, Output: 20}}, // US dollars for a million tokens
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	specs := []task.Spec{{Title: "Write", Description: "Write a poem.", Assignee: "writer"}}
+	res, err := t.RunTasks(context.Background(), specs, &team.RunOptions{MaxCostBudget: llm.Dollars(0.01)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Status, res.Errors[0].Code)
+	fmt.Println(res.Usage.InputTokens, "tokens in,", res.Usage.OutputTokens, "out")
+	// Output:
+	// budget_exhausted COST_BUDGET_EXCEEDED
+	// 800 tokens in, 200 out
 }
