@@ -41,34 +41,51 @@ func (s *Schema) missedGuards(value any) (missed []miss) {
 	return missed
 }
 
-// fulfilled returns the value as it would be if it passed the guards.
+// fulfilled returns a copy of the value, for the validator, as it would be if it passed
+// the guards. A guard within what another one replaces does not count.
 func fulfilled(value any, missed []miss) any {
-	for _, m := range missed {
-		value = replaced(value, m.path, m.want)
+	value = native(value)
+	var last *miss
+	for i := range missed {
+		m := &missed[i]
+		if last != nil && len(m.path) > len(last.path) && slices.Equal(m.path[:len(last.path)], last.path) {
+			continue
+		}
+		if last = m; len(m.path) == 0 {
+			value = native(m.want)
+			continue
+		}
+		end := len(m.path) - 1
+		switch in := valueAt(value, m.path[:end]).(type) {
+		case map[string]any:
+			in[m.path[end]] = native(m.want)
+		case []any:
+			if at, err := strconv.Atoi(m.path[end]); err == nil && at < len(in) {
+				in[at] = native(m.want)
+			}
+		}
 	}
 	return value
 }
 
-// replaced returns a copy of a value with another one at a path.
+// replaced returns a copy of a schema with another one at a path.
 func replaced(v any, path []string, with any) any {
 	if len(path) == 0 {
 		return with
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		if member, ok := v[path[0]]; ok {
-			out := maps.Clone(v)
-			out[path[0]] = replaced(member, path[1:], with)
-			return out
-		}
+		out := maps.Clone(v)
+		out[path[0]] = replaced(v[path[0]], path[1:], with)
+		return out
 	case []any:
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(v) {
-			out := slices.Clone(v)
-			out[i] = replaced(v[i], path[1:], with)
-			return out
+		out, at := slices.Clone(v), 0
+		if at, _ = strconv.Atoi(path[0]); at < len(out) {
+			out[at] = replaced(v[at], path[1:], with)
 		}
+		return out
 	}
-	return v // within what another guard replaced
+	return v
 }
 
 // valueAt returns what stands at a path that visit reported.
@@ -78,8 +95,9 @@ func valueAt(v any, path []string) any {
 		case map[string]any:
 			v = in[token]
 		case []any:
-			i, _ := strconv.Atoi(token)
-			v = in[i]
+			if at, err := strconv.Atoi(token); err == nil && at < len(in) {
+				v = in[at]
+			}
 		}
 	}
 	return v

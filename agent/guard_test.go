@@ -27,6 +27,10 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 		{"no verdict", judge, `{"note":"no"}`, false, `the whole value: found {"note":"no"}; expected required ["verdict","note"] (missing properties: ["verdict"])`},
 		{"another verdict and no note", judge, `{"verdict":"reject"}`, false, `the whole value: found {"verdict":"reject"}; expected required ["verdict","note"] (missing properties: ["note"])`},
 		{"another verdict and a wrong note", judge, `{"verdict":"reject","note":7}`, false, `/note: found 7; expected type "string"`},
+		{"an enum beside a const", `{"properties":{"v":{"enum":["approve","reject"],"const":"approve"}}}`, `{"v":"maybe"}`, false, `/v: found "maybe"; expected enum ["approve","reject"]`},
+		{"one of an enum beside a const", `{"properties":{"v":{"enum":["approve","reject"],"const":"approve"}}}`, `{"v":"reject"}`, true, `/v: found "reject"; expected const "approve"`},
+		{"another type, without a type", `{"properties":{"v":{"const":"approve"}}}`, `{"v":7}`, false, `/v: found 7; expected type "string"`},
+		{"a definition that is a choice, too", `{"$defs":{"v":{"const":"yes"}},"properties":{"v":{"$ref":"#/$defs/v"},"w":{"anyOf":[{"$ref":"#/$defs/v"}]}}}`, `{"v":"yes","w":"no"}`, false, ``},
 		{"an enum", `{"properties":{"verdict":{"enum":["approve","revise"]}}}`, `{"verdict":"reject"}`, false, `/verdict: found "reject"; expected enum ["approve","revise"]`},
 		{"a const without a type", `{"properties":{"ok":{"const":true}}}`, `{"ok":false}`, true, `/ok: found false; expected const true`},
 		{"a number", `{"properties":{"n":{"const":1}}}`, `{"n":2}`, true, `/n: found 2; expected const 1`},
@@ -60,7 +64,7 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 			got := agent.Problem(err)
 			require.True(t, strings.HasPrefix(got, tt.want), got)
 			require.Less(t, len(got), 1200)
-			if !tt.guard && strings.Contains(tt.schema, `"const":"approve"`) {
+			if !tt.guard && strings.Contains(tt.schema, `"const":"approve"`) && !strings.Contains(tt.schema, "enum") {
 				require.NotContains(t, got, "approve", "the const is not pressed")
 			}
 		})
@@ -121,5 +125,23 @@ func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 		_, _ = agent.New(model, agent.Options{}).Run(agent.WithTurn(t.Context(), 1), promptOf(t, "", give))
 		require.JSONEq(t, want, string(model.asked[0].Format.Schema))
 		require.Contains(t, model.asked[0].System, `"const"`)
+	}
+}
+
+// TestManyMissesTakeLinearTime holds that neither many guards nor a deep value of a
+// recursive schema make a mismatch slow to explain.
+func TestManyMissesTakeLinearTime(t *testing.T) {
+	t.Parallel()
+	for schema, give := range map[string]string{
+		`{"items":{"const":"yes"}}`: "[" + strings.Repeat(`"no",`, 100_000) + `"no"]`,
+		`{"$defs":{"l":{"type":["array","string"],"items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`: strings.Repeat("[", 90) + strings.Repeat(`"x",`, 100_000) + "7" + strings.Repeat("]", 90),
+	} {
+		s, err := agent.ParseSchema(schema)
+		require.NoError(t, err)
+		v, err := envelope.ParseJSON(give)
+		require.NoError(t, err)
+		err = s.Validate(v)
+		require.Error(t, err)
+		require.Contains(t, agent.Problem(err), "found ")
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // A mismatch is a value that does not match a schema. If guards has entries, it
-// would match with the values that they name, and [ErrGuard] matches the error.
+// matches the schema without its guards, and would match the whole schema with the
+// values that they name; then [ErrGuard] matches the error.
 type mismatch struct {
 	schema *Schema
 	value  any
@@ -23,16 +24,24 @@ type mismatch struct {
 	guards []miss
 }
 
-// mismatch explains why the validator refused a value. A const is left out of the
+// mismatch explains why the validator refused a value. A guard is left out of the
 // explanation unless nothing else is wrong.
 func (s *Schema) mismatch(value any, refusal error) error {
 	m := &mismatch{schema: s, value: value, text: refusal.Error()}
+	relaxed := s.relaxed()
+	if relaxed == nil {
+		return m
+	}
+	if err := relaxed.resolved.Validate(native(value)); err != nil {
+		m.schema, m.text = relaxed, err.Error()
+		return m
+	}
 	missed := s.missedGuards(value)
 	if len(missed) == 0 {
 		return m
 	}
 	as := fulfilled(value, missed)
-	if err := s.resolved.Validate(native(as)); err != nil {
+	if err := s.resolved.Validate(as); err != nil {
 		m.text = err.Error()
 		return m
 	}
@@ -121,7 +130,8 @@ func (s *Schema) locate(value any, at, said string) (path []string, part any, fo
 		if n.at != at || quoted {
 			return
 		}
-		if quotes := strings.HasPrefix(said, fmt.Sprintf("%v ", native(v))) || strings.HasPrefix(said, fmt.Sprintf("%q ", v)); !found || quotes {
+		scalar := kindOf(v) < anObject // a larger value would be written out at each of its levels
+		if quotes := scalar && (strings.HasPrefix(said, fmt.Sprintf("%v ", native(v))) || strings.HasPrefix(said, fmt.Sprintf("%q ", v))); !found || quotes {
 			path, part, found, quoted = slices.Clone(p), v, true, quotes
 		}
 	})
@@ -129,13 +139,12 @@ func (s *Schema) locate(value any, at, said string) (path []string, part any, fo
 }
 
 // visit calls f for each part of a value and each schema that applies to it in any
-// case: not for those in anyOf, oneOf, if, not and their like.
+// case: not for those in anyOf, oneOf, if, not and their like. f must not keep path.
 func (n *node) visit(v any, path []string, f func(n *node, v any, path []string)) {
 	f(n, v, path)
 	for _, e := range n.every {
 		e.visit(v, path, f)
 	}
-	path = path[:len(path):len(path)]
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -24,6 +25,8 @@ type Schema struct {
 	source    any // the schema as a decoded value
 	root      *node
 	nodes     []*node // all that root can reach
+
+	relaxed func() *Schema // the schema without its guards; nil if it has none
 }
 
 // ParseSchema reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
@@ -52,7 +55,19 @@ func ParseSchema(raw string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
 	}
-	return &Schema{resolved: resolved, canonical: v.Canonical(), source: v.Value(), root: root, nodes: nodes}, nil
+	made := &Schema{resolved: resolved, canonical: v.Canonical(), source: v.Value(), root: root, nodes: nodes}
+	made.relaxed = sync.OnceValue(func() *Schema {
+		text := made.unguarded()
+		if text == made.canonical {
+			return nil
+		}
+		r, err := ParseSchema(text)
+		if err != nil {
+			return nil
+		}
+		return r
+	})
+	return made, nil
 }
 
 // String returns the schema as canonical JSON.

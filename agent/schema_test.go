@@ -37,7 +37,7 @@ func TestG42SchemaErrorsQuoteNoValue(t *testing.T) {
 		{`{"type":"integer"}`, `"CANARY"`, "it does not match the schema at root: type"},
 		{`{"properties":{"a":{"properties":{"b":{"type":"integer"}}}}}`, `{"a":{"b":"CANARY"}}`, "it does not match the schema at /properties/a/properties/b: type"},
 		{`{"properties":{"a":{"enum":[1]}}}`, `{"a":"CANARY: type: x"}`, "it does not match the schema at /properties/a: enum"},
-		{`{"const":1}`, `"CANARY"`, "it does not match the schema at root: const"},
+		{`{"const":1}`, `"CANARY"`, "it does not match the schema at root: type"},
 		{`{"items":{"maxLength":3}}`, `["CANARY"]`, "it does not match the schema at /items: maxLength"},
 		{`{"additionalProperties":false}`, `{"CANARY":1}`, ""},
 		{`{"additionalProperties":false}`, `{"CANARY: x":1}`, ""},

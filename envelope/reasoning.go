@@ -20,6 +20,9 @@ var reasoningTags = [...][2]string{
 func CutReasoning(text string) (reasoning, answer string, whole bool) {
 	answer = text
 	var blocks []string
+	if before, rest, found := unopened(text); found {
+		blocks, answer = append(blocks, strings.TrimSpace(before)), rest
+	}
 	for {
 		block, rest, closed, found := leadingBlock(answer)
 		if !found {
@@ -48,13 +51,20 @@ func leadingBlock(text string) (block, rest string, closed, found bool) {
 			return block, strings.TrimLeft(rest, space), closed, true
 		}
 	}
+	return "", text, false, false
+}
+
+// unopened returns what stands before and behind a closing tag, alone on its line,
+// of a text that does not have the opening one before it. It looks once at the text,
+// so that a text of many such lines takes no longer.
+func unopened(text string) (before, rest string, found bool) {
 	for _, tag := range reasoningTags {
 		before, after, ok := strings.Cut(text, tag[1])
 		line, _, _ := strings.Cut(after, "\n")
 		if !ok || strings.Contains(before, tag[0]) || strings.TrimSpace(line) != "" || strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) != "" {
 			continue
 		}
-		return before, strings.TrimLeft(after, space), true, true
+		return before, strings.TrimLeft(after, space), true
 	}
-	return "", text, false, false
+	return "", text, false
 }
