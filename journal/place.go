@@ -14,6 +14,16 @@ var ErrForeign = errors.New("it may be the work of another user")
 // fileSuffixes are the endings of the names of a journal's files.
 var fileSuffixes = [...]string{"", "-wal", "-shm", "-journal", ".key", ".reserve"}
 
+// Files returns the paths of the files that belong to the journal at a path, whether
+// they exist or not. Nothing else may be written there.
+func Files(path string) []string {
+	all := make([]string, len(fileSuffixes))
+	for i, suffix := range fileSuffixes {
+		all[i] = path + suffix
+	}
+	return all
+}
+
 // checkFiles refuses a journal of which a file is a symbolic link, is no regular
 // file, or belongs to another user. A file that does not exist is no error.
 func checkFiles(path string) error {

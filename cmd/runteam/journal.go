@@ -176,6 +176,44 @@ func (a *app) findJournal(g *journaling, why purpose) (string, error) {
 	return path, nil
 }
 
+// spareJournal refuses outputs that would be written to a file of a journal: of the one
+// that flags name, of the one that is found without them, and of one in another folder
+// for journals.
+func (a *app) spareJournal(g *journaling, outputs ...*newFile) error {
+	var files []string
+	if g.path != "" {
+		files = journal.Files(g.path)
+	}
+	if folder, _, err := a.journalFolder(); err == nil {
+		files = append(files, journal.Files(filepath.Join(folder, journalFile))...)
+	}
+	for _, out := range outputs {
+		files := files
+		if folder := filepath.Dir(out.path); filepath.Base(folder) == journalFolder {
+			files = append(files[:len(files):len(files)], journal.Files(filepath.Join(folder, journalFile))...)
+		}
+		for _, file := range files {
+			if out.path != "" && samePlace(out.path, file) {
+				return usageError("--%s %s: it is a file of the journal: name another one", out.flag, out.path)
+			}
+		}
+	}
+	return nil
+}
+
+// samePlace reports whether two paths name one file, which need not exist.
+func samePlace(a, b string) bool {
+	if filepath.Base(a) != filepath.Base(b) {
+		return false
+	}
+	one, err := os.Stat(filepath.Dir(a))
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(filepath.Dir(b))
+	return err == nil && os.SameFile(one, other)
+}
+
 // namedJournal refuses a path at which no journal can be.
 func namedJournal(path string, why purpose) error {
 	bad := func(text string) error {

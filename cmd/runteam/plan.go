@@ -103,6 +103,9 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 	if err != nil {
 		return err
 	}
+	if err := a.spareJournal(&journaling{}, &j.save); err != nil {
+		return err
+	}
 	if err := j.check(cmd, file); err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type replaying struct {
 	unkept        bool // the run that is made is not kept
 	reveal        bool
 	progress      string
+	events        eventing
+	force         bool // replace a file of events that exists
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -73,6 +75,9 @@ func (r *replaying) flags(cmd *cobra.Command, a *app) {
 	f.BoolVar(&r.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
 	complete(cmd, "progress", progressModes)
+	r.events.flags(cmd)
+	f.Lookup("events").Usage = "with --without: " + f.Lookup("events").Usage
+	f.BoolVar(&r.force, "force", false, "with --events: replace a file that exists")
 	r.stage.flags(cmd)
 	r.journaling.flags(cmd)
 	f.BoolVar(&r.unkept, "no-journal", false, "with --without: keep no journal of the new run")
@@ -103,7 +108,7 @@ func (a *app) runReplay(cmd *cobra.Command, r *replaying, args []string) error {
 }
 
 // asks are the flags that say how agents are asked, which only --without does.
-var asks = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal"}
+var asks = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal", "events", "force"}
 
 func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 	changed := cmd.Flags().Changed
@@ -119,6 +124,10 @@ func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 		return usageError("--diff shows runs as they were: leave --reveal out")
 	case r.reveal && !a.isTerminal(a.stdout):
 		return usageError("--reveal shows what is secret on a terminal only, and standard output is none")
+	case r.force && !changed("events"):
+		return usageError("--force needs --events")
+	case r.events.toStdout() && a.settings.json():
+		return usageError("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", r.events.file.path)
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
 		return usageError("--without is empty: name a task, or with --without-input an input")
 	}
@@ -126,6 +135,9 @@ func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 		if changed(flag) && !leaves {
 			return usageError("--%s is for --without: a run is replayed, and runs are compared, without asking anybody", flag)
 		}
+	}
+	if r.events.toStdout() && r.progress == "auto" && a.isTerminal(a.stdout) {
+		r.progress = "plain" // a table would be drawn over the events
 	}
 	if err := r.stage.check(cmd); err != nil {
 		return err

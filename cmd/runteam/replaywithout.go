@@ -26,6 +26,8 @@ type trial struct {
 	file  *spec.File
 	team  *team.Team
 	told  *chronicle
+
+	events *eventWriter // nil if no flag asks for events
 }
 
 // replayWithout makes a run again without some of its context.
@@ -42,6 +44,12 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 		return err
 	}
 	t := &trial{asked: r, past: k, how: m, job: r.job(m), file: file}
+	if err := a.spareJournal(&r.journaling, &r.events.file); err != nil {
+		return err
+	}
+	if t.events, err = r.events.begin(cmd, a, r.force, append(t.job.reads(file), t.job.scriptOf(file), r.journaling.path, r.journaling.keyFile)...); err != nil {
+		return err
+	}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
 	c, err := a.connector(cmd.Context(), &t.job.stage, file, nil)
 	if err != nil {
@@ -60,11 +68,18 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 		return err
 	}
 	res, err := a.try(cmd.Context(), t)
+	unwritten := t.events.end()
 	if err != nil {
 		return file.Locate(err)
 	}
 	t.told.end(res)
-	return a.reportWithout(t, res)
+	if err := a.reportWithout(t, res); err != nil || unwritten == nil {
+		if unwritten != nil {
+			a.complain(unwritten, nil)
+		}
+		return err
+	}
+	return unwritten
 }
 
 // lookUp reads the run and closes the journal, in which a run is kept afterwards.
@@ -183,7 +198,7 @@ func (a *app) try(ctx context.Context, t *trial) (*team.Result, error) {
 		return nil, err
 	}
 	res, err := a.follow(ctx, t.job, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = t.told.watched(watch)
+		o.Subscribers = t.told.watched(append(watch, t.events.watch()...))
 		if t.file.Goal != nil {
 			return t.team.RunTeam(ctx, *t.file.Goal, &o)
 		}

@@ -188,6 +188,9 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if file.Run.RunID = uuid.NewString(); j.again != nil {
 		file.Run.RunID = j.again.stored.Info.Run
 	}
+	if err := a.spareJournal(&j.journal, &j.record, &j.trace.file, &j.trace.anchor, &j.events.file); err != nil {
+		return err
+	}
 	rec, err := j.recording(cmd, file)
 	if err != nil {
 		return err

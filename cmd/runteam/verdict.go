@@ -41,7 +41,11 @@ func (a *app) reportWithout(t *trial, res *team.Result) error {
 	} else {
 		var b strings.Builder
 		d.write(&b, r.verbose)
-		err = a.apart(func() error { return a.printText(b.String()) })
+		if r.events.toStdout() {
+			a.say("\n%s\n", strings.TrimRight(clean(b.String()), "\n"))
+		} else {
+			err = a.apart(func() error { return a.printText(b.String()) })
+		}
 	}
 	a.summarize(res, a.mode(t.job.progress))
 	if res.Unkept != nil {
