@@ -113,8 +113,8 @@ func TestAFallbackAnswersInPlaceOfABusyEndpoint(t *testing.T) {
 		reply, err := a.Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err)
 		require.Equal(t, "free", reply.Text)
-		require.EqualValues(t, 3, busy.Load())
+		require.EqualValues(t, 2, busy.Load())
 		require.EqualValues(t, 6, free.Load())
-		require.Less(t, time.Since(begun), 75*time.Second)
+		require.Less(t, time.Since(begun), 120*time.Second)
 	})
 }

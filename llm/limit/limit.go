@@ -9,7 +9,7 @@
 //
 // Calls to one endpoint begin in the order in which they come, as soon as the limits
 // that are set allow it. If the endpoint answers that its rate limit is exceeded, no
-// call begins there until the time that it names, or for 2 seconds, and then twice
+// call begins there until the time that it names, or for 4 seconds, and then twice
 // as long each time. After that one call at a time tries. Once one succeeds, calls
 // begin at the rate that the endpoint accepted so far. The rate grows with each
 // success and falls by a third when a call is refused. A refused call waits like the

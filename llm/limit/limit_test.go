@@ -580,8 +580,8 @@ func TestNoticesSayUntilWhen(t *testing.T) {
 	const s = time.Second
 	require.Equal(t, []limit.Notice{{Until: at(61 * s)}, {Until: at(122 * s)}},
 		notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2}, 6), "limits that are set")
-	require.Equal(t, []limit.Notice{{Until: at(2 * s), Refused: true, Endpoint: "http://a/v1"}, {Until: at(6 * s), Refused: true, Endpoint: "http://a/v1"}},
-		notices(t, &server{url: "http://a/v1", most: 2, period: 5 * s, fixed: true}, limit.Limits{}, 3), "refusals")
+	require.Equal(t, []limit.Notice{{Until: at(4 * s), Refused: true, Endpoint: "http://a/v1"}, {Until: at(12 * s), Refused: true, Endpoint: "http://a/v1"}},
+		notices(t, &server{url: "http://a/v1", most: 2, period: 9 * s, fixed: true}, limit.Limits{}, 3), "refusals")
 	require.Equal(t, []limit.Notice{{Until: at(9 * s), Refused: true, Endpoint: "http://a/v1"}},
 		notices(t, &server{url: "http://a/v1", most: 2, period: 5 * s, fixed: true, after: 9 * s}, limit.Limits{}, 3), "a time is named")
 	require.Empty(t, notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2, MaxConcurrency: 1}, 2))

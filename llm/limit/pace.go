@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	firstPause = 2 * time.Second        // the longest first pause that the endpoint does not name
-	leastPause = 100 * time.Millisecond // the shortest one
-	mostPause  = 30 * time.Second       // bound on a pause that the endpoint does not name
+	firstPause = 4 * time.Second        // the first pause, if the endpoint names no time and its rate is unknown
+	leastPause = 100 * time.Millisecond // bounds on a pause of which the endpoint names no time
+	mostPause  = 30 * time.Second
 	leastTrust = 100 * time.Millisecond // how long a call runs at least before it counts as accepted
 	forget     = 5 * time.Minute        // without a refusal; then an endpoint is no longer slowed down
 
 	decrease = 2.0 / 3 // factor of the rate when a call is refused
-	gentle   = 20      // as many successes raise a measured rate by as much as it was
+	gentle   = 40      // as many successes raise a measured rate by as much as it was
 	measured = 5       // as many successes measure a rate; one success doubles a rate that is a guess
 )
 
@@ -95,8 +95,8 @@ func (p *pace) refuse(now time.Time, a *admission, after time.Duration) {
 	}
 }
 
-// pause returns how long the next pause is if the endpoint does not say: as long as
-// two calls take at the present rate, and twice as long after each further refusal.
+// pause returns how long the next pause is if the endpoint names no time: until the
+// next call is due at the present rate, and twice as long after each further refusal.
 func (p *pace) pause() time.Duration {
 	d := firstPause
 	if p.limiter != nil {
