@@ -1,0 +1,126 @@
+package openai
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object calls member with the name of each member, which must read the value.
+// null is an object without members.
+func (d *decoder) object(member func(name []byte) error) error {
+	if open, err := d.enter('{'); !open || err != nil {
+		return err
+	}
+	for d.tokens.PeekKind() == '"' {
+		raw, err := d.tokens.ReadValue()
+		if err != nil {
+			return err
+		}
+		name := []byte(raw[1 : len(raw)-1])
+		if bytes.IndexByte(name, '\\') >= 0 {
+			name, _ = jsontext.AppendUnquote(nil, raw)
+		}
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.tokens.ReadToken() // the end, or the error
+	return err
+}
+
+// array calls item for each item, which must read it. null is an array without items.
+func (d *decoder) array(item func() error) error {
+	if open, err := d.enter('['); !open || err != nil {
+		return err
+	}
+	for {
+		switch d.tokens.PeekKind() {
+		case ']', 0:
+			_, err := d.tokens.ReadToken() // the end, or the error
+			return err
+		}
+		if err := item(); err != nil {
+			return err
+		}
+	}
+}
+
+// enter reads the opening token of a container. null opens nothing.
+func (d *decoder) enter(kind jsontext.Kind) (open bool, err error) {
+	switch d.tokens.PeekKind() {
+	case kind:
+		_, err := d.tokens.ReadToken()
+		return true, err
+	case 'n', 0:
+		return false, d.tokens.SkipValue()
+	}
+	return false, errForm
+}
+
+// string appends a string to a text. null is empty.
+func (d *decoder) string(text []byte) ([]byte, error) {
+	switch d.tokens.PeekKind() {
+	case '"':
+		raw, err := d.tokens.ReadValue()
+		if err != nil {
+			return text, err
+		}
+		text, _ = jsontext.AppendUnquote(text, raw) // invalid UTF-8 is replaced
+		return text, nil
+	case 'n', 0:
+		return text, d.tokens.SkipValue()
+	}
+	return text, errForm
+}
+
+// optional appends a value to a text if it is a string. Other values are skipped.
+func (d *decoder) optional(text []byte) ([]byte, error) {
+	if d.tokens.PeekKind() == '"' {
+		return d.string(text)
+	}
+	return text, d.tokens.SkipValue()
+}
+
+// verbatim reads a string, or any other value as its JSON text. null is empty.
+func (d *decoder) verbatim() ([]byte, error) {
+	switch d.tokens.PeekKind() {
+	case '"', 'n', 0:
+		return d.string(nil)
+	}
+	raw, err := d.tokens.ReadValue()
+	return bytes.Clone(raw), err
+}
+
+// integer reads an integer: a number without a fraction, or a string that holds
+// one. known is false for every other value. A negative number that is no integer
+// is read as -1, so that its sign is known.
+func (d *decoder) integer() (n int, known bool, err error) {
+	var raw []byte
+	switch d.tokens.PeekKind() {
+	case '0':
+		raw, err = d.tokens.ReadValue()
+	case '"':
+		raw, err = d.string(nil)
+	default:
+		return 0, false, d.tokens.SkipValue()
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	raw = bytes.TrimSpace(raw)
+	text := string(raw[:min(len(raw), 64)]) // a longer number exceeds every integer or has a fraction
+	if n, err := strconv.Atoi(text); err == nil {
+		return n, true, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case f < 0:
+		return -1, true, nil
+	case err == nil && len(raw) <= 64 && f == math.Trunc(f) && f <= 1<<53:
+		return int(f), true, nil
+	}
+	return 0, false, nil
+}
