@@ -113,9 +113,9 @@ func (a *account) amount(u llm.Usage, cost llm.Money) int64 {
 // add adds an amount, up to the largest there is.
 func add(sum *int64, amount int64) { *sum += min(amount, math.MaxInt64-*sum) }
 
-// A book keeps the accounts of a run. One lock covers them all, so that a call is
+// budgets are the accounts of a run. One lock covers them all, so that a call is
 // admitted by all budgets that it concerns, or by none.
-type book struct {
+type budgets struct {
 	team *Team
 	bus  *bus
 
@@ -124,16 +124,16 @@ type book struct {
 	freed    chan struct{} // closed and made anew whenever a reservation ends
 }
 
-// newBook returns the accounts of a run. Those of the run are first: if several
+// newBudgets returns the accounts of a run. Those of the run are first: if several
 // refuse a call, the error is that of the run.
-func newBook(t *Team, o *RunOptions, b *bus) *book {
-	k := &book{team: t, bus: b, freed: make(chan struct{})}
+func newBudgets(t *Team, o *RunOptions, bus *bus) *budgets {
+	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
 	open := func(agent string, tokens int, cost llm.Money) {
 		if tokens > 0 {
-			k.accounts = append(k.accounts, &account{agent: agent, limit: int64(tokens)})
+			b.accounts = append(b.accounts, &account{agent: agent, limit: int64(tokens)})
 		}
 		if cost > 0 {
-			k.accounts = append(k.accounts, &account{agent: agent, cost: true, limit: int64(cost)})
+			b.accounts = append(b.accounts, &account{agent: agent, cost: true, limit: int64(cost)})
 		}
 	}
 	open("", o.MaxTokenBudget, o.MaxCostBudget)
@@ -144,12 +144,12 @@ func newBook(t *Team, o *RunOptions, b *bus) *book {
 	if c := t.config.Coordinator; c != nil {
 		open(handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
 	}
-	return k
+	return b
 }
 
 // of returns the accounts that the calls of an agent are paid from.
-func (k *book) of(agent string) (list []*account) {
-	for _, a := range k.accounts {
+func (b *budgets) of(agent string) (list []*account) {
+	for _, a := range b.accounts {
 		if a.agent == "" || a.agent == agent {
 			list = append(list, a)
 		}
@@ -159,16 +159,16 @@ func (k *book) of(agent string) (list []*account) {
 
 // price returns the price of a call: that of the model, or if it does not name
 // itself, that of the model of its agent.
-func (k *book) price(agent, model string) (llm.Price, bool) {
-	p, ok := k.team.config.Prices[cmp.Or(model, k.team.modelOf(agent))]
+func (b *budgets) price(agent, model string) (llm.Price, bool) {
+	p, ok := b.team.config.Prices[cmp.Or(model, b.team.modelOf(agent))]
 	return p, ok
 }
 
 // resume counts what earlier processes of the run spent.
-func (k *book) resume(p *past) {
+func (b *budgets) resume(p *past) {
 	for _, s := range p.spending() {
-		cost := k.costOf(&s)
-		for _, a := range k.of(s.agent) {
+		cost := b.costOf(&s)
+		for _, a := range b.of(s.agent) {
 			add(&a.spent, a.amount(s.usage, cost))
 			add(&a.shown, int64(cost))
 		}
@@ -176,24 +176,24 @@ func (k *book) resume(p *past) {
 }
 
 // costOf returns what earlier calls cost.
-func (k *book) costOf(s *spending) llm.Money {
+func (b *budgets) costOf(s *spending) llm.Money {
 	if s.cost > 0 {
 		return s.cost
 	}
-	p := k.team.config.Prices[s.model]
+	p := b.team.config.Prices[s.model]
 	return p.Cost(s.usage)
 }
 
 // take reserves what a call may take in all accounts. While one has not enough
 // left only because of calls under way, it waits for those: they mostly take less
 // than is reserved for them.
-func (k *book) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price) error {
+func (b *budgets) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price) error {
 	if len(from) == 0 {
 		return nil
 	}
 	most := price.Bound(estimate)
 	for {
-		k.mu.Lock()
+		b.mu.Lock()
 		wait := false
 		for _, a := range from {
 			n := a.amount(estimate, most)
@@ -202,7 +202,7 @@ func (k *book) take(ctx context.Context, who string, from []*account, estimate l
 			}
 			if n > a.limit-a.spent { // also when nothing is under way: then all that is left is free
 				err := a.short(who, estimate, price)
-				k.mu.Unlock()
+				b.mu.Unlock()
 				return err
 			}
 			wait = wait || n > a.limit-a.spent-a.reserved
@@ -211,11 +211,11 @@ func (k *book) take(ctx context.Context, who string, from []*account, estimate l
 			for _, a := range from {
 				a.reserved += a.amount(estimate, most)
 			}
-			k.mu.Unlock()
+			b.mu.Unlock()
 			return nil
 		}
-		freed := k.freed
-		k.mu.Unlock()
+		freed := b.freed
+		b.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -235,28 +235,28 @@ func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
 }
 
 // settle ends the reservation of an estimate with what the call took.
-func (k *book) settle(from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
+func (b *budgets) settle(from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
 	if len(from) == 0 {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, a := range from {
 		a.reserved -= a.amount(estimate, most)
 		add(&a.spent, a.amount(took, cost))
 	}
-	close(k.freed)
-	k.freed = make(chan struct{})
+	close(b.freed)
+	b.freed = make(chan struct{})
 }
 
 // show counts a cost that errors may tell the caller.
-func (k *book) show(agent string, cost llm.Money) {
-	if len(k.accounts) == 0 {
+func (b *budgets) show(agent string, cost llm.Money) {
+	if len(b.accounts) == 0 {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, a := range k.of(agent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.of(agent) {
 		add(&a.shown, int64(cost))
 	}
 }
@@ -269,9 +269,9 @@ type payer struct {
 	number int
 }
 
-// A purse pays the model calls of one exchange, and counts them.
-type purse struct {
-	book     *book
+// A meter pays the model calls of one exchange from its budgets, and counts them.
+type meter struct {
+	budgets  *budgets
 	who      payer
 	accounts []*account
 
@@ -286,35 +286,35 @@ type purse struct {
 	ended   bool       // the exchange has ended; what an agent left behind tells nothing
 }
 
-// purse returns what pays for an exchange, and a context in which it does.
-func (k *book) purse(ctx context.Context, who payer) (*purse, context.Context) {
-	p := &purse{book: k, who: who, accounts: k.of(who.agent)}
-	return p, agent.WithBudget(ctx, p)
+// meter returns what pays for an exchange, and a context in which it does.
+func (b *budgets) meter(ctx context.Context, who payer) (*meter, context.Context) {
+	m := &meter{budgets: b, who: who, accounts: b.of(who.agent)}
+	return m, agent.WithBudget(ctx, m)
 }
 
-// open refuses to begin when nothing is left, since an agent written in Go may say
+// checkLeft refuses to begin when nothing is left, since an agent written in Go may say
 // only afterwards what it took.
-func (p *purse) open() error {
-	price, known := p.book.price(p.who.agent, "")
+func (m *meter) checkLeft() error {
+	price, known := m.budgets.price(m.who.agent, "")
 	least := llm.Usage{InputTokens: 1}
-	p.book.mu.Lock()
+	m.budgets.mu.Lock()
 	var err error
-	for _, a := range p.accounts {
+	for _, a := range m.accounts {
 		free := a.cost && known && price.Bound(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
 		if a.limit <= a.spent && !free && err == nil {
-			err = a.short(p.who.agent, least, price)
+			err = a.short(m.who.agent, least, price)
 		}
 	}
-	p.book.mu.Unlock()
+	m.budgets.mu.Unlock()
 	if err != nil {
-		p.refuse(err)
+		m.refuse(err)
 	}
 	return err
 }
 
 // paysCost reports whether a cost budget counts the calls.
-func (p *purse) paysCost() bool {
-	for _, a := range p.accounts {
+func (m *meter) paysCost() bool {
+	for _, a := range m.accounts {
 		if a.cost {
 			return true
 		}
@@ -324,9 +324,9 @@ func (p *purse) paysCost() bool {
 
 // priceOf returns the price of a model, if it has one. Under a cost budget a model
 // without one is an error.
-func (p *purse) priceOf(model string) (price llm.Price, priced bool, err error) {
-	if price, priced = p.book.price(p.who.agent, model); !priced && p.paysCost() {
-		err = noPrice(p.who.agent, cmp.Or(model, p.book.team.modelOf(p.who.agent)))
+func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) {
+	if price, priced = m.budgets.price(m.who.agent, model); !priced && m.paysCost() {
+		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.modelOf(m.who.agent)))
 	}
 	return price, priced, err
 }
@@ -340,13 +340,13 @@ func noPrice(agent, model string) error {
 }
 
 // Reserve admits a model call.
-func (p *purse) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(agent.Spent), err error) {
-	price, priced, err := p.priceOf(model)
+func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(agent.Spent), err error) {
+	price, priced, err := m.priceOf(model)
 	if err == nil {
-		err = p.book.take(ctx, p.who.agent, p.accounts, estimate, price)
+		err = m.budgets.take(ctx, m.who.agent, m.accounts, estimate, price)
 	}
 	if err != nil {
-		p.refuse(err)
+		m.refuse(err)
 		return nil, err
 	}
 	return func(s agent.Spent) {
@@ -354,84 +354,84 @@ func (p *purse) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 		if s.Counted == (llm.Usage{}) { // nobody knows how many of the tokens are the expensive ones
 			cost = price.Bound(s.Charged)
 		}
-		p.mu.Lock()
-		p.charged, p.counted = p.charged.Add(s.Charged), p.counted.Add(s.Counted)
-		p.paid, p.cost = p.paid.Add(cost), p.cost.Add(price.Cost(s.Counted))
-		p.partly = p.partly || !priced && s.Counted != (llm.Usage{})
+		m.mu.Lock()
+		m.charged, m.counted = m.charged.Add(s.Charged), m.counted.Add(s.Counted)
+		m.paid, m.cost = m.paid.Add(cost), m.cost.Add(price.Cost(s.Counted))
+		m.partly = m.partly || !priced && s.Counted != (llm.Usage{})
 		if s.Answered {
-			p.turns++
+			m.turns++
 		}
-		p.mu.Unlock()
-		p.book.settle(p.accounts, estimate, price.Bound(estimate), s.Charged, cost)
+		m.mu.Unlock()
+		m.budgets.settle(m.accounts, estimate, price.Bound(estimate), s.Charged, cost)
 	}, nil
 }
 
-// close pays for what an agent reports beyond the calls that were charged. What it
+// settleReported pays for what an agent reports beyond the calls that were charged. What it
 // reports counts as the usage of all its calls, those too that were charged.
-func (p *purse) close(reported llm.Usage) error {
-	p.mu.Lock()
+func (m *meter) settleReported(reported llm.Usage) error {
+	m.mu.Lock()
 	extra := llm.Usage{
-		InputTokens: max(reported.InputTokens-p.charged.InputTokens, 0), OutputTokens: max(reported.OutputTokens-p.charged.OutputTokens, 0),
-		CachedTokens: max(reported.CachedTokens-p.charged.CachedTokens, 0), ReasoningTokens: max(reported.ReasoningTokens-p.charged.ReasoningTokens, 0),
+		InputTokens: max(reported.InputTokens-m.charged.InputTokens, 0), OutputTokens: max(reported.OutputTokens-m.charged.OutputTokens, 0),
+		CachedTokens: max(reported.CachedTokens-m.charged.CachedTokens, 0), ReasoningTokens: max(reported.ReasoningTokens-m.charged.ReasoningTokens, 0),
 	}
 	if total(extra) == 0 {
-		p.mu.Unlock()
+		m.mu.Unlock()
 		return nil
 	}
-	price, priced, err := p.priceOf("")
+	price, priced, err := m.priceOf("")
 	cost := price.Cost(extra)
-	p.partly = p.partly || !priced
-	p.charged, p.paid, p.cost = p.charged.Add(extra), p.paid.Add(cost), p.cost.Add(cost)
-	p.mu.Unlock()
-	p.book.settle(p.accounts, llm.Usage{}, 0, extra, cost)
+	m.partly = m.partly || !priced
+	m.charged, m.paid, m.cost = m.charged.Add(extra), m.paid.Add(cost), m.cost.Add(cost)
+	m.mu.Unlock()
+	m.budgets.settle(m.accounts, llm.Usage{}, 0, extra, cost)
 	return err
 }
 
-// count adds to a reply the model calls that the agent does not report. It returns
+// addUsage adds to a reply the model calls that the agent does not report. It returns
 // what the calls were charged, and what they cost by the counted tokens: zero if
 // not all prices are known.
-func (p *purse) count(r *agent.Reply) (paid, cost llm.Money) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	u, v := r.Usage, p.counted
+func (m *meter) addUsage(r *agent.Reply) (paid, cost llm.Money) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u, v := r.Usage, m.counted
 	r.Usage = llm.Usage{
 		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
 		CachedTokens: max(u.CachedTokens, v.CachedTokens), ReasoningTokens: max(u.ReasoningTokens, v.ReasoningTokens),
 	}
-	r.Turns = max(r.Turns, p.turns)
-	if p.partly {
-		return p.paid, 0
+	r.Turns = max(r.Turns, m.turns)
+	if m.partly {
+		return m.paid, 0
 	}
-	return p.paid, p.cost
+	return m.paid, m.cost
 }
 
-// end ends the exchange, and returns which budget of the run refused a call of it.
-func (p *purse) end() exhausted {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	return p.refused
+// end ends the meter, and returns which budget of the run refused a call of it.
+func (m *meter) end() exhausted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	return m.refused
 }
 
 // refuse notes a call that was not made, and tells subscribers.
-func (p *purse) refuse(err error) {
-	ev := event.Event{Type: event.Budget, Task: p.who.task, Title: p.who.title, Agent: p.who.agent, Attempt: p.who.number, Message: err.Error()}
+func (m *meter) refuse(err error) {
+	ev := event.Event{Type: event.Budget, Task: m.who.task, Title: m.who.title, Agent: m.who.agent, Attempt: m.who.number, Message: err.Error()}
 	which := notExhausted
-	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // of this purse, and of no other
+	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // of this meter, and of no other
 		which, ev.Code, ev.OwnBudget = tokensExhausted, CodeBudget, short.Own
 	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // likewise
 		which, ev.Code, ev.OwnBudget = costExhausted, CodeCostBudget, short.Own
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if which == notExhausted {
 		return
 	}
 	if !ev.OwnBudget {
-		p.refused = cmp.Or(p.refused, which)
+		m.refused = cmp.Or(m.refused, which)
 	}
-	if !p.ended {
-		p.book.bus.emit(ev)
+	if !m.ended {
+		m.budgets.bus.emit(ev)
 	}
 }
 

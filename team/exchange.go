@@ -171,12 +171,12 @@ func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt)
 // corrected once.
 func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
-	purse, ctx := x.run.book.purse(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	meter, ctx := x.run.budgets.meter(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
 	defer func() {
-		x.paid, x.cost = purse.count(&x.reply) // also of an agent that panics
-		x.broke = cmp.Or(x.broke, purse.end())
+		x.paid, x.cost = meter.addUsage(&x.reply) // also of an agent that panics
+		x.broke = cmp.Or(x.broke, meter.end())
 	}()
-	if err := purse.open(); err != nil {
+	if err := meter.checkLeft(); err != nil {
 		return err
 	}
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
@@ -213,10 +213,10 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 			err = errUsage
 		}
 	}
-	if unpriced := purse.close(x.reply.Usage); err == nil {
+	if unpriced := meter.settleReported(x.reply.Usage); err == nil {
 		err = unpriced
 	}
-	x.paid, x.cost = purse.count(&x.reply)
+	x.paid, x.cost = meter.addUsage(&x.reply)
 	if spend(); x.reply.Truncated {
 		err = x.acceptTruncated(err)
 	}

@@ -103,7 +103,7 @@ type run struct {
 	schedule *schedule        // in which order tasks are repeated; nil for the usual one
 	ahead    map[int]*attempt // those that are prepared, by task
 	bus      *bus
-	book     *book // what it may spend
+	budgets  *budgets
 	limitLog limitLog
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	mail     *mail                // nil without messages
@@ -238,8 +238,8 @@ func (r *run) open() {
 	r.bus.ledger = r.ledger
 	r.begin()
 	_, r.context = r.past.spent()
-	r.book = newBook(r.team, &r.options, r.bus)
-	r.book.resume(r.past)
+	r.budgets = newBudgets(r.team, &r.options, r.bus)
+	r.budgets.resume(r.past)
 }
 
 // close sums the run up, and waits until all of it is durable and told.

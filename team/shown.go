@@ -94,7 +94,7 @@ func (x *exchange) ownCost() llm.Money {
 	if !x.coarse() {
 		return x.paid
 	}
-	price, _ := x.run.book.price(x.caps.Agent, "")
+	price, _ := x.run.budgets.price(x.caps.Agent, "")
 	return price.Cost(x.usageOf(x.reply.Usage, x.reply.Turns))
 }
 
@@ -104,7 +104,7 @@ func (x *exchange) showCost() {
 	for _, s := range x.spent {
 		cost = cost.Add(s.cost)
 	}
-	x.run.book.show(x.caps.Agent, max(cost-x.told, 0))
+	x.run.budgets.show(x.caps.Agent, max(cost-x.told, 0))
 	x.told = max(x.told, cost)
 }
 
