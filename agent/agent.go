@@ -227,7 +227,11 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), format: formatOf(p, schema)}
 	if err := c.turn(ctx); err != nil || schema == nil {
 		if schema != nil && c.reply.Truncated {
-			_ = c.read(ctx, schema) // the answer may be whole; without JSON it is not accepted
+			// The answer may be whole; without JSON it is not accepted. A guard that it
+			// fails decides, or another attempt would ask until the answer pleases.
+			if problem := c.read(ctx, schema); errors.Is(problem, ErrGuard) {
+				return c.reply, reject(problem)
+			}
 		}
 		return c.reply, err
 	}

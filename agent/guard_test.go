@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/llm"
 )
 
 // TestProblemsOfAnAnswer holds that a mismatch is explained with the path, the value
@@ -143,5 +144,30 @@ func TestManyMissesTakeLinearTime(t *testing.T) {
 		err = s.Validate(v)
 		require.Error(t, err)
 		require.Contains(t, agent.Problem(err), "found ")
+	}
+}
+
+// TestAnswerOfTooMuchWorkIsNotSearched holds that an answer that would need too many
+// checks is refused without a search for the place that is wrong. The search would take years.
+func TestAnswerOfTooMuchWorkIsNotSearched(t *testing.T) {
+	t.Parallel()
+	s, err := agent.ParseSchema(`{"properties":{"child":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)
+	require.NoError(t, err)
+	v, err := envelope.ParseJSON(strings.Repeat(`{"child":`, 60) + `{}` + strings.Repeat(`}`, 60))
+	require.NoError(t, err)
+	require.Contains(t, agent.Problem(s.Validate(v)), "nest less deeply")
+}
+
+// TestTruncatedAnswerFailsItsGuard holds that an answer that says all that its schema
+// demands, and something else than a guard does, is not asked for again because a limit cut the words behind it.
+func TestTruncatedAnswerFailsItsGuard(t *testing.T) {
+	t.Parallel()
+	const judge = `{"properties":{"verdict":{"const":"approve"}},"required":["verdict"]}`
+	for text, guard := range map[string]bool{`{"verdict":"reject"} because`: true, `{"verdict":"approve"} because`: false, `{"verdict":"rej`: false, `{"verdict":7} because`: false} {
+		m := &fake{answers: []answer{{res: llm.Response{Text: text, FinishReason: "length"}}}}
+		reply, err := agent.New(m, agent.Options{}).Run(t.Context(), promptOf(t, "", judge))
+		require.Equal(t, guard, errors.Is(err, agent.ErrGuard), "%s: %v", text, err)
+		require.Equal(t, !guard, errors.Is(err, agent.ErrTruncated), "%s: %v", text, err)
+		require.Equal(t, text == `{"verdict":"approve"} because`, reply.JSON.Canonical() != "", text)
 	}
 }

@@ -101,11 +101,14 @@ func (m *mismatch) explain() string {
 	at, keyword := m.failed()
 	at = strings.TrimPrefix(at, "root")
 	_, said, _ := strings.Cut(m.text, at+": "+keyword+": ")
-	path, value, found := m.schema.locate(m.value, at, said)
 	in, _ := find(m.schema.source, at)
 	rule, _ := in.(map[string]any)
 	want, known := rule[keyword]
-	if !found || keyword == "" || !known {
+	if keyword == "" || !known { // also a value that is too much work to look through
+		return llm.OneLine(m.text)
+	}
+	path, value, found := m.schema.locate(m.value, at, said)
+	if !found {
 		return llm.OneLine(m.text)
 	}
 	detail := ""
