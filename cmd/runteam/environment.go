@@ -168,10 +168,10 @@ func (s *source) consentHint(use spec.EnvUse) string {
 var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$`)
 
 // sent lists which variables go where if the spec is run: those that it names,
-// and OPENAI_API_KEY where an agent has no key of its own.
+// and OPENAI_API_KEY where an agent, or an entry of its fallback, has no key of its own.
 func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
 	all := slices.Clone(file.Env)
-	add := func(c spec.Connection) {
+	addOne := func(c *spec.Connection) {
 		base, key, err := openai.Resolve(c.BaseURL, openai.NewKey(c.APIKey.Reveal()), lookup)
 		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
 			return
@@ -185,11 +185,17 @@ func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
 			all = append(all, use)
 		}
 	}
+	add := func(c *spec.Connection) {
+		addOne(c)
+		for i := range c.Fallback {
+			addOne(&c.Fallback[i])
+		}
+	}
 	for i := range file.Agents {
-		add(file.Agents[i].Connection)
+		add(&file.Agents[i].Connection)
 	}
 	if file.Coordinator != nil && (file.Goal != nil || file.Run.Answer != nil) {
-		add(file.Coordinator.Connection)
+		add(&file.Coordinator.Connection)
 	}
 	return all
 }

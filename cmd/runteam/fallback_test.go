@@ -173,3 +173,19 @@ func TestFallbackWithoutAKey(t *testing.T) {
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "fine")
 }
+
+// TestFallbackKeyIsListed holds that plan and check list the key of the environment
+// that an entry of a fallback gets.
+func TestFallbackKeyIsListed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": `model: first
+baseURL: http://localhost:1/v1
+fallback: [{model: second, baseURL: "https://api.openai.com/v1"}]
+agents: [{name: solo}]
+` + threeTasks})
+	for _, command := range []string{"check", "plan"} {
+		got := call{bare: true, dir: dir, env: map[string]string{"OPENAI_API_KEY": "fake-key-one"}, args: []string{command, "-o", "json"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, []any{map[string]any{"name": "OPENAI_API_KEY", "to": "https://api.openai.com", "known": true}}, object(t, got.stdout)["environment"], command)
+	}
+}
