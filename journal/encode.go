@@ -120,15 +120,17 @@ func (e *encoder) key(k event.Key) *envelope.Digest {
 }
 
 // event returns an event without a message that is above the ceiling, whose
-// words stand with the exchange, and without exact sizes of what is above it.
+// words stand with the exchange or, for a warning of the run, with its end, and
+// without exact sizes of what is above it.
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.CachedTokens, ev.ReasoningTokens = 0, 0
 		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
-	ev.Call = nil // the line of the exchange has it
-	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root)) {
+	ev.Call = nil                                      // the line of the exchange has it
+	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote what any of the tasks was given
+	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root) || ofRun && e.above.any()) {
 		ev.Message = withheld
 	}
 	return ev

@@ -51,6 +51,8 @@ func Secrets(run string) []event.Entry {
 	answer.Reasoning = &event.Aside{Text: "first " + Canary, Label: label.Secret}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
+	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Message: "answered by " + Canary}
+	told = append(told, event.Entry{Event: &warned})
 	step := *done
 	step.ID, step.Title, step.Assignee = "coordinator/synthesis", "synthesis", "coordinator"
 	end := &event.End{
