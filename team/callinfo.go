@@ -43,7 +43,8 @@ func (x *exchange) answeredBy() *llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return nil
 	}
-	return &of
+	found := of // a variable of its own, so that a task without a call allocates nothing
+	return &found
 }
 
 // orZero returns what p points to, or the zero value.
