@@ -587,6 +587,30 @@ func TestNoticesSayUntilWhen(t *testing.T) {
 	require.Empty(t, notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2, MaxConcurrency: 1}, 2))
 }
 
+// TestACallThatIsWokenReportsNothingNew checks that a call reports what it waits for once,
+// even if it looks again before the time has come.
+func TestACallThatIsWokenReportsNothingNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g limit.Group
+		srv, notices := &server{url: "http://a/v1"}, 0
+		g.Set(srv.url, limit.Limits{RequestsPerMinute: 1})
+		m := g.Model(srv, limit.Options{})
+		require.Empty(t, callAll(t, m, 1, 1))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := m.Call(limit.WithNotice(t.Context(), func(limit.Notice) { notices++ }), llm.Request{}, nil)
+			require.NoError(t, err)
+		})
+		for range 5 {
+			time.Sleep(time.Second)
+			g.Set(srv.url, limit.Limits{RequestsPerMinute: 1})
+		}
+		wg.Wait()
+		require.Equal(t, 1, notices)
+	})
+}
+
 // BenchmarkCall measures what limits add to a call that does not wait.
 func BenchmarkCall(b *testing.B) {
 	var g limit.Group
