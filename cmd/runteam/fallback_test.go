@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -188,4 +189,43 @@ agents: [{name: solo}]
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Equal(t, []any{map[string]any{"name": "OPENAI_API_KEY", "to": "https://api.openai.com", "known": true}}, object(t, got.stdout)["environment"], command)
 	}
+}
+
+// TestFallbackAnswersForAServerThatLimitsTheRate for longer than a call waits. Later
+// calls do not try it again.
+func TestFallbackAnswersForAServerThatLimitsTheRate(t *testing.T) {
+	t.Parallel()
+	up := provide(t, "up", 0)
+	var refused atomic.Int32
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refused.Add(1)
+		w.Header().Set("Retry-After", "600")
+		refuseWith(w, 429, "", "slow down")
+	}))
+	t.Cleanup(busy.Close)
+	dir := folder(t, map[string]string{"team.yaml": fmt.Sprintf("model: first\nbaseURL: %s/v1\nfallback: [{baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n", busy.URL, up.URL) + threeTasks})
+	got := call{bare: true, dir: dir, args: []string{"run"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Len(t, up.calls(), 3)
+	require.EqualValues(t, 1, refused.Load())
+}
+
+// TestFallbackUnderACostBudget needs a price for each model of the chain, and is
+// charged for the one that answers.
+func TestFallbackUnderACostBudget(t *testing.T) {
+	t.Parallel()
+	down, up := provide(t, "down", 402), provide(t, "up", 0)
+	const text = "maxCostBudget: 1\nprices: {%s}\nmodel: first\nbaseURL: %s/v1\nfallback: [{model: second, baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n" + threeTasks
+	dir := folder(t, map[string]string{
+		"half.yaml":  fmt.Sprintf(text, "first: {input: 1, output: 1}", down.URL, up.URL),
+		"whole.yaml": fmt.Sprintf(text, "first: {input: 1, output: 1}, second: {input: 1000000, output: 1000000}", down.URL, up.URL),
+	})
+	run := func(args ...string) outcome { return call{bare: true, dir: dir, args: args}.run(t) }
+	half := run("check", "half.yaml")
+	require.NotEqual(t, statusOK, half.status)
+	require.Contains(t, half.stderr, `half.yaml:6:10: agent "solo": the model "second" has no price`)
+	whole := run("run", "whole.yaml")
+	require.Equal(t, statusFailed, whole.status, "%+v", whole)
+	require.Empty(t, up.calls(), "a call of the second model does not fit into the budget, one of the first does")
+	require.Len(t, down.calls(), 1)
 }
