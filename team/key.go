@@ -8,7 +8,6 @@ import (
 	"net/url"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -35,13 +34,33 @@ func keyOf(agent, version string, p prompt.Prompt) event.Key {
 // key of the prompt, and where it was sent. The operator of an endpoint decides
 // what it answers, so answers are not reused across origins. A resumed run and
 // a replay use the key alone, since they continue one run.
-func reuseKeyOf(key event.Key, endpoints []handoff.Endpoint) event.Key {
+func reuseKeyOf(key event.Key, origins []string) event.Key {
 	h := sha256.New()
 	fmt.Fprintf(h, "runteam/reuse/1 %x", key)
-	for _, e := range endpoints {
-		fmt.Fprintf(h, " %q", originOf(e.URL))
+	for _, origin := range origins {
+		fmt.Fprintf(h, " %q", origin)
 	}
 	return event.Key(h.Sum(nil))
+}
+
+// reuseKey returns the key by which another run finds the answer of the exchange.
+func (x *exchange) reuseKey() event.Key {
+	return reuseKeyOf(x.key, x.run.team.origins(x.caps.Agent))
+}
+
+// origins returns where the prompts of an agent, or of the coordinator, go. The names
+// of its endpoints do not count: one with a variable has the same name for any origin.
+func (t *Team) origins(name string) (list []string) {
+	m := new(Member)
+	if i, ok := t.member(name); ok {
+		m = &t.config.Agents[i]
+	} else if c := t.config.Coordinator; c != nil {
+		m = c.member()
+	}
+	for _, e := range m.endpoints() {
+		list = append(list, originOf(e.base))
+	}
+	return list
 }
 
 // originOf returns the scheme, host and port of a base URL. The port of an endpoint

@@ -60,7 +60,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	if !r.options.Reuse || r.options.Journal == nil || fresh || !x.reusable() {
 		return false, nil
 	}
-	list, err := r.options.Journal.Recall(ctx, reuseKeyOf(x.key, x.caps.Endpoints))
+	list, err := r.options.Journal.Recall(ctx, x.reuseKey())
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
@@ -183,7 +183,7 @@ func (x *exchange) entry() event.Entry {
 	}
 	e.Result = handoff.Keep(x.envelope)
 	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = reuseKeyOf(x.key, x.caps.Endpoints)
+		e.Reuse = x.reuseKey()
 	}
 	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
 		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}

@@ -72,6 +72,26 @@ func TestReuseStaysWithTheOrigin(t *testing.T) {
 	}
 }
 
+// TestReuseDoesNotGoByTheNamesOfEndpoints checks that an answer is not taken for
+// another origin whose endpoint has the same name, as those of one variable have.
+func TestReuseDoesNotGoByTheNamesOfEndpoints(t *testing.T) {
+	t.Parallel()
+	const a, b, evil = "https://a.example/v1", "https://b.example/v1", "https://evil.example/v1"
+	for name, other := range map[string][2]string{"its own": {evil, b}, "of the fallback": {a, evil}, "the same": {a, b}} {
+		run1 := func(o *team.RunOptions, first, next string) *placed {
+			own := &placed{base: first}
+			it := agent.New(own, agent.Options{Fallback: []llm.Model{&placed{base: next}}})
+			tm := newTeam(t, team.Member{Name: "a", Agent: it, Version: "as written", EndpointName: "${A}/v1", FallbackNames: []string{"${B}/v1"}})
+			require.NoError(t, run(t, tm, o, spec("a")).Err())
+			return own
+		}
+		journal := &memory{}
+		run1(&team.RunOptions{Journal: journal}, a, b)
+		again := run1(&team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, other[0], other[1])
+		require.Equal(t, name == "the same", again.calls == 0, name)
+	}
+}
+
 // Every endpoint of a fallback may have answered, so an answer is taken only for
 // the same chain.
 func TestReuseStaysWithTheOriginsOfAFallback(t *testing.T) {

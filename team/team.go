@@ -329,9 +329,12 @@ func (m *Member) baseURLs() []string {
 	return all
 }
 
-// endpoints returns where the prompts of a member go, with their clearances. An
-// endpoint that is called for several models is one.
-func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
+// A memberEndpoint is one endpoint of a member.
+type memberEndpoint struct{ base, name string } // name is what messages call it
+
+// endpoints returns the endpoints of a member, in order. One that is called for
+// several models is one.
+func (m *Member) endpoints() (list []memberEndpoint) {
 	known := map[string]bool{}
 	for i, where := range m.baseURLs() {
 		if known[llm.NormalizeEndpoint(where)] {
@@ -345,7 +348,15 @@ func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
 				name = m.FallbackNames[i-1]
 			}
 		}
-		list = append(list, handoff.Endpoint{URL: cmp.Or(name, where), Accepts: t.acceptedBy(where)})
+		list = append(list, memberEndpoint{where, cmp.Or(name, where)})
+	}
+	return list
+}
+
+// endpoints returns where the prompts of a member go, with their clearances.
+func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
+	for _, e := range m.endpoints() {
+		list = append(list, handoff.Endpoint{URL: e.name, Accepts: t.acceptedBy(e.base)})
 	}
 	return list
 }
