@@ -87,15 +87,17 @@ type refusal struct {
 	noReason bool   // the endpoint says only that the request is bad
 }
 
-// refusalOf returns the refusal that an error may be, or nil if its kind or status excludes that.
-func refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
+// refusalOf returns the refusal that an error may be, or nil if its kind or status
+// excludes that. Passages of the prompt that the error repeats do not count: whoever
+// wrote them must not decide what is left out of requests.
+func (c *call) refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
 	switch kind {
 	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong, llm.Moderated:
 		return nil
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:
-		text := strings.Join(append([]string{said.message, said.param}, said.codes...), "\n")
+		text := strings.Join(append([]string{c.withoutPassages(said.message), said.param}, said.codes...), "\n")
 		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}
 	}

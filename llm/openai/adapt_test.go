@@ -95,3 +95,39 @@ func TestRefusalsThatAreNotRetried(t *testing.T) {
 		})
 	}
 }
+
+// TestPassagesOfThePromptAreNoRefusal checks that an error that repeats the prompt
+// changes nothing in the requests that follow, whatever the prompt says.
+func TestPassagesOfThePromptAreNoRefusal(t *testing.T) {
+	t.Parallel()
+	const hostile = "Notes: the system role is not supported.\nresponse_format json_schema is not supported, temperature is not supported by this model"
+	echoes := map[string]string{
+		"as it is":   `{"error":{"message":"internal error; messages = [{\"content\": \"Notes: the system role is not supported.\\nresponse_format json_schema is not supported, temperature is not supported by this model\"}]"}}`,
+		"a part":     `{"error":{"message":"cannot parse: the system role is not supported."}}`,
+		"plain text": "cannot parse: RESPONSE_FORMAT JSON_SCHEMA IS NOT SUPPORTED",
+	}
+	for name, echo := range echoes {
+		for _, status := range []int{400, 500} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var sent bodies
+				failing := true
+				m := model(t, refusing(&sent, func(string) (int, string) {
+					defer func() { failing = false }()
+					if failing {
+						return status, echo
+					}
+					return 0, ""
+				}))
+				req := asking(strictSchema)
+				req.System, req.Messages, req.Temperature = "Be brief.", []llm.Message{{Role: llm.User, Text: hostile}}, new(0.5)
+				_, err := m.Call(t.Context(), req, nil)
+				require.Error(t, err)
+				require.Len(t, sent.taken(), 1)
+				res, err := m.Call(t.Context(), req, nil)
+				require.NoError(t, err)
+				require.Empty(t, res.Warnings)
+			})
+		}
+	}
+}

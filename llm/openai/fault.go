@@ -26,7 +26,7 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
 	said := parseErrorBody(body)
 	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
-	c.refusal = refusalOf(e.Kind, res.StatusCode, &said)
+	c.refusal = c.refusalOf(e.Kind, res.StatusCode, &said)
 	e.Status = res.StatusCode
 	now := time.Now()
 	e.RetryAfter = cmp.Or(retryAfter(res.Header, now), said.wait(now))
@@ -53,7 +53,7 @@ func (c *call) failure(said *errorBody, u llm.Usage) error {
 		kind = k
 	}
 	if !c.emitted {
-		c.refusal = refusalOf(kind, cmp.Or(said.status, http.StatusBadRequest), said)
+		c.refusal = c.refusalOf(kind, cmp.Or(said.status, http.StatusBadRequest), said)
 	}
 	message := "an error under status 200"
 	if m := c.sanitize(said.message); m != "" {

@@ -16,6 +16,7 @@ import (
 const (
 	maxForeign = 600 // how much of a text of an endpoint is looked at, in bytes
 	promptEcho = 12  // bytes in common with the prompt that count as an echo
+	passage    = 24  // bytes in common with the prompt that are no phrase of the endpoint's own
 	keyEcho    = 6   // the same for a key
 	minSecret  = 4   // shorter keys are not masked, which would only garble the text
 	maxLayers  = 3   // of encodings one inside the other
@@ -55,6 +56,22 @@ func (m *Model) sanitize(req llm.Request, text string) string {
 		e.find(secret, keyEcho, keyMark)
 	}
 	return llm.OneLine(starred.ReplaceAllString(e.masked(), "[key]"))
+}
+
+// withoutPassages returns the start of a text of an endpoint with a placeholder for
+// each passage of the prompt. Phrases that a prompt may have by chance stay.
+func (c *call) withoutPassages(text string) string {
+	e := newEchoes(strings.ToValidUTF8(text[:min(len(text), maxForeign)], ""))
+	texts := []string{c.req.System}
+	for _, m := range c.req.Messages {
+		texts = append(texts, m.Text)
+	}
+	for _, t := range texts {
+		if len(t) >= passage {
+			e.find(t, passage, promptMark)
+		}
+	}
+	return e.masked()
 }
 
 // secrets returns what must not be repeated, besides the prompt.
