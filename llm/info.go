@@ -1,5 +1,7 @@
 package llm
 
+import "strings"
+
 // A CallInfo says which call gave an answer, and how the reply ended. Each word is
 // the endpoint's own, as one line of at most 300 bytes; it is empty if the endpoint
 // did not report it.
@@ -22,11 +24,11 @@ func (c CallInfo) Clean() CallInfo {
 
 // Outline returns c for a reader who may not see the answer: the endpoint chose
 // the model's name, the request ID and an unknown finish reason after it had read
-// the prompt, so these are left out.
+// the prompt, so these are left out. So is the case of a known finish reason.
 func (c CallInfo) Outline() CallInfo {
 	out := CallInfo{Endpoint: c.Endpoint}
 	if r := (Response{FinishReason: c.FinishReason}); r.Finish() != Unknown {
-		out.FinishReason = c.FinishReason
+		out.FinishReason = strings.ToLower(c.FinishReason)
 	}
 	return out
 }
