@@ -65,19 +65,23 @@ func newCast(f *Flow, base string) (*cast, error) {
 
 // member is one agent of a cast.
 type member struct {
-	cast     *cast
-	name     string
-	endpoint string
-	own      team.Agent // the one that the test brought, or nil
+	cast      *cast
+	name      string
+	endpoints []string   // its own, then those of its fallback
+	own       team.Agent // the one that the test brought, or nil
 }
 
 func (c *cast) connect(a spec.Agent) (team.Agent, error) {
 	name := a.Member.Name
-	return &member{cast: c, name: name, endpoint: cmp.Or(a.BaseURL, c.base, openAI), own: c.f.agents[name]}, nil
+	m := &member{cast: c, name: name, own: c.f.agents[name]}
+	for _, one := range append([]spec.Connection{a.Connection}, a.Fallback...) {
+		m.endpoints = append(m.endpoints, cmp.Or(one.BaseURL, c.base, openAI))
+	}
+	return m, nil
 }
 
-// Endpoint returns where the agent's prompts would go.
-func (m *member) Endpoint() string { return m.endpoint }
+// Endpoints returns where the agent's prompts may go.
+func (m *member) Endpoints() []string { return m.endpoints }
 
 // Run notes the prompt and answers it.
 func (m *member) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {

@@ -44,6 +44,18 @@ func TestAFlowThatIsKept(t *testing.T) {
 	require.Empty(t, got)
 }
 
+// TestAFallbackIsAReader of what its agent is given.
+func TestAFallbackIsAReader(t *testing.T) {
+	t.Parallel()
+	const spare = "https://spare.example/v1"
+	text := strings.Replace(chains, "{name: writer,", "{name: writer, fallback: [{baseURL: '"+spare+"'}],", 1)
+	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+		f.Never(f.PlantInput("claim"), spare)
+		f.Reaches(f.PlantInput("rules"), spare)
+	}))
+	requireTold(t, told(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), spare) }), "never reaches "+spare)
+}
+
 // inTurn is the same, one task after the other: the claim is read before the rules.
 var inTurn = strings.Replace(chains, "uses: [rules]", "uses: [rules], priority: low", 1) +
 	"  - {title: Sum up, assignee: clerk, dependsOn: [Read the claim], description: Sum up.}\nmaxConcurrency: 1\n"
