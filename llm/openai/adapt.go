@@ -49,10 +49,16 @@ func (m *Model) adapted(ctx context.Context, req llm.Request, emit func(llm.Delt
 	if known != nil {
 		changes = *known
 	}
+	var refused llm.Usage // what refused requests took, of which endpoints rarely report any
 	for n := 1; ; n++ {
 		c := &call{model: m, req: req, changes: changes}
 		res, err := c.attempt(ctx, emit)
+		if e, ok := err.(*llm.Error); ok { // not errors.AsType: the cause of a context belongs to the caller
+			refused = refused.Add(e.Usage)
+			e.Usage = refused
+		}
 		if c.refusal == nil {
+			res.Usage = res.Usage.Add(refused)
 			if n > 1 && c.reply != nil {
 				changes.forms.thisCall = strictForm
 				m.changes.CompareAndSwap(known, &changes) // if another call was first, a later call learns the rest

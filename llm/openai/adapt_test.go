@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -129,5 +130,36 @@ func TestPassagesOfThePromptAreNoRefusal(t *testing.T) {
 				require.Empty(t, res.Warnings)
 			})
 		}
+	}
+}
+
+// TestRefusedRequestsAreCounted checks that the tokens of requests that an endpoint
+// refused after it had counted them are part of the usage.
+func TestRefusedRequestsAreCounted(t *testing.T) {
+	t.Parallel()
+	refused := func(message string) string {
+		return `{"error":{"message":` + quoted(message) + `},"usage":{"prompt_tokens":100,"completion_tokens":50}}`
+	}
+	for last, want := range map[string]llm.Usage{
+		"":                    {InputTokens: 207, OutputTokens: 102},
+		"the model is broken": {InputTokens: 300, OutputTokens: 150},
+	} {
+		var sent bodies
+		n := 0
+		m := model(t, refusing(&sent, func(string) (int, string) {
+			switch n++; {
+			case n <= 2:
+				return 200, refused("response_format is not supported")
+			case last != "":
+				return 200, refused(last)
+			}
+			return 0, ""
+		}))
+		res, err := m.Call(t.Context(), asking(strictSchema), nil)
+		got := res.Usage
+		if e, ok := errors.AsType[*llm.Error](err); ok {
+			got = e.Usage
+		}
+		require.Equal(t, want, got, last)
 	}
 }
