@@ -12,6 +12,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/limit"
+	"github.com/runteam/runteam/llm/scripted"
 )
 
 // A server is a model with a name and an address.
@@ -116,6 +118,14 @@ func TestWhatAFallbackIsPartOf(t *testing.T) {
 	require.Equal(t, a.at, with().Endpoint())
 	require.Equal(t, []string{a.at, b.at, c.at}, with(b, c).Endpoints())
 	require.Empty(t, with(b, c).Endpoint(), "there is more than one")
+	both := llm.Fallback(a, b)
+	wrapped := []llm.Model{
+		llm.Retry(both, llm.RetryOptions{}), new(limit.Group).Model(both, limit.Options{}), new(scripted.Recorder).Model(both),
+		agent.Metered(agent.WithBudget(t.Context(), &tally{}), both),
+	}
+	for _, m := range wrapped {
+		require.Equal(t, []string{a.at, b.at}, agent.New(m, agent.Options{}).Endpoints(), "%T", m)
+	}
 	require.Equal(t, []string{a.at, ""}, with(llm.ModelFunc(c.Call)).Endpoints())
 
 	versions := map[string]bool{}

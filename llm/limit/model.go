@@ -64,6 +64,9 @@ type limited struct {
 // Endpoint returns the base URL of the model that is called.
 func (l *limited) Endpoint() string { return llm.Endpoint(l.model) }
 
+// Endpoints returns the base URLs that the model calls.
+func (l *limited) Endpoints() []string { return llm.Endpoints(l.model) }
+
 // Call makes a call when its endpoint may be called. A nil ctx is an error.
 func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if ctx == nil {
