@@ -14,8 +14,9 @@ import (
 // keep. That is the whole text if it is the value, or one code fence around it.
 // Otherwise it is the text of the only object or array, without the reasoning
 // that it begins with (see [CutReasoning]) and without the words around it, since nothing validates these. If code
-// fences are marked json, it looks only at these. It ignores a value inside of
-// another one, and one for which accepts, if not nil, returns false.
+// fences are marked json, it looks only at these, and another value behind the last
+// of them counts too. It ignores a value inside of another one, and one for which
+// accepts, if not nil, returns false.
 //
 // The error wraps [ErrJSON] if there is no value, if there are two different ones,
 // or if a value is broken off or not strict, even if it contains smaller values.
@@ -26,14 +27,20 @@ func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, 
 		return v, answer, nil
 	}
 	within := []string{body}
+	behind := ""
 	if named, _ := Fences(body); len(named) > 0 {
-		within = named
+		last := named[len(named)-1]
+		within, behind = named, body[strings.LastIndex(body, last)+len(last):]
 	}
 	s := search{accepts: accepts}
 	for _, part := range within {
 		if broken := s.look(part); broken != nil {
 			return JSON{}, "", broken
 		}
+	}
+	// A model may quote a fence of what it read, and answer without one.
+	if rest := (search{accepts: accepts}); s.found != "" && (errors.Is(rest.look(behind), errTwo) || rest.found != "" && rest.value.canonical != s.value.canonical) {
+		return JSON{}, "", errTwo
 	}
 	if s.found == "" {
 		if strings.IndexAny(body, "{[") != 0 {
@@ -43,6 +50,9 @@ func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, 
 	}
 	return s.value, s.found, nil
 }
+
+// errTwo reports that a text has two different values.
+var errTwo = fmt.Errorf("%w: the text holds two, and which one is the answer would be a guess", ErrJSON)
 
 // A search looks for values in texts.
 type search struct {
@@ -98,7 +108,7 @@ func (s *search) take(text string) error {
 	case s.found == "":
 		s.value, s.found = v, text
 	case s.value.canonical != v.canonical:
-		return fmt.Errorf("%w: the text holds two, and which one is the answer would be a guess", ErrJSON)
+		return errTwo
 	}
 	return nil
 }

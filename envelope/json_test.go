@@ -174,6 +174,7 @@ func TestFindJSON(t *testing.T) {
 		"{\"a\":1}\n```", "```json\n{\"a\":1}", "As [the file] says {sic}, it is\n{\"a\":1}\n(see {x}).",
 		"<think>Is it {\"a\":2} or {\"a\":3}?</think>\nIt is {\"a\":1}.", "{\"a\":1}\n\nAgain: {\"a\":1}",
 		"First {\"a\":0}. No:\n```json\n{\"a\":1}\n```", "See [1] and [2, 3]: {\"a\":1}",
+		"```json\n{\"a\":1}\n```\nThat is {\"a\": 1}, see [1] and {x}.", "```json\n{\"a\":1}\n```\n{\"a\":",
 	} {
 		v, kept, err := envelope.FindJSON(text, func(v any) bool { _, ok := v.(map[string]any); return ok })
 		require.NoError(t, err, "%q", text)
@@ -189,6 +190,7 @@ func TestFindJSON(t *testing.T) {
 		"```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":1} or {\"a\":2}", "{\"a\":1}{\"a\":2}", "```json\n{\"a\":1,\"a\":2}\n```",
 		`{"b":{"a":1},}`, `{"b":{"a":1}`, `[{"a":1},]`, `So: {"b":{"a":1}, and so on`, "{\"b\":\"\xff\",\"c\":{\"a\":1}}", "It is 1.", "It is \"a\".",
 		"[1] {\"a\":1}",
+		"They wrote:\n```json\n{\"a\":1}\n```\nMy answer is {\"a\":2}", "```json\n{\"a\":1}\n```\n```\n{\"a\":2}\n```", "```json\n{\"a\":1}\n```\n{\"a\":2} or {\"a\":3}",
 	} {
 		_, kept, err := envelope.FindJSON(text, nil)
 		require.ErrorIs(t, err, envelope.ErrJSON, "%q", text)
