@@ -124,18 +124,18 @@ func New(m llm.Model, o Options) *LLM {
 	return a
 }
 
-// fallbackPatience is how long a call waits for an endpoint that refuses all calls if
-// another model can answer.
-const fallbackPatience = 10 * time.Second
+// fallbackMaxWait bounds the wait for an endpoint that refuses all calls if another
+// model can answer.
+const fallbackMaxWait = 10 * time.Second
 
 // limited returns a model whose calls wait for the limits of an endpoint.
 func (o *Options) limited(m llm.Model, endpoint string, last bool) llm.Model {
 	group := cmp.Or(o.Limits, &limit.Shared)
-	patience := cmp.Or(max(o.Retry.MaxRetryAfter, 0), limit.DefaultPatience)
+	maxWait := cmp.Or(max(o.Retry.MaxRetryAfter, 0), limit.DefaultMaxWait)
 	if !last {
-		patience = min(patience, fallbackPatience)
+		maxWait = min(maxWait, fallbackMaxWait)
 	}
-	return group.Model(m, limit.Options{Endpoint: endpoint, Patience: patience, Estimate: func(req llm.Request) int {
+	return group.Model(m, limit.Options{Endpoint: endpoint, MaxWait: maxWait, Estimate: func(req llm.Request) int {
 		expected := estimate(req)
 		return expected.InputTokens + expected.OutputTokens
 	}})

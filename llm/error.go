@@ -16,7 +16,7 @@ const (
 	Unauthorized  Kind = "unauthorized"    // 401, 403, or a key is required and missing
 	RateLimited   Kind = "rate limited"    // 429
 	NoCredit      Kind = "no credit"       // 402, or a 429 that says that the quota is spent
-	ServerError   Kind = "server error"    // 5xx, 408, 425, 498, and a 404 of an endpoint that answered before: the same call may succeed later
+	ServerError   Kind = "server error"    // 5xx, 408, 425, 498, or a 404 of an endpoint that answered before: the same call may succeed later
 	Unreachable   Kind = "unreachable"     // refused, reset, no such host, connecting timed out
 	UnknownModel  Kind = "unknown model"   // the endpoint does not offer the model
 	NotFound      Kind = "not found"       // no such endpoint: a wrong base URL, or /v1 is missing in it
@@ -49,13 +49,16 @@ type Error struct {
 	Kind       Kind
 	Status     int           // the HTTP status; 0 if none was received
 	RetryAfter time.Duration // how long to wait, as the endpoint said in its headers or its error; 0 if it did not say
-	Refusing   time.Duration // for RateLimited, if the call waited for the limit to end: for how long the endpoint has refused all calls; [Retry] does not make such a call again
 	Endpoint   string        // the base URL, without credentials
 	Model      string        // the model that was asked for
 	Models     []string      // for UnknownModel: what the endpoint offers, if it says so
 	Message    string        // what the server said, or what is wrong with what it said
 	Usage      Usage         // tokens that the endpoint counted although the call failed
 	Err        error         // the cause, if there is one; never one that holds a body or a header
+
+	// RefusedFor is how long the endpoint had refused all calls when a call that waited
+	// for a rate limit gave up; otherwise 0. [Retry] does not repeat such a call.
+	RefusedFor time.Duration
 }
 
 // Unwrap returns e.Err.

@@ -115,7 +115,7 @@ func (c *retries) try(ctx context.Context) (Response, error) {
 		c.spent = c.spent.Add(e.Usage)
 	}
 	switch {
-	case !ok || !e.Retryable() || c.refused != nil || e.Refusing > 0 || e.RetryAfter > c.options.MaxRetryAfter:
+	case !ok || !e.Retryable() || c.refused != nil || e.RefusedFor > 0 || e.RetryAfter > c.options.MaxRetryAfter:
 		return Response{}, backoff.Permanent(err)
 	case e.RetryAfter > 0:
 		return Response{}, &backoff.RetryAfterError{Duration: e.RetryAfter}

@@ -83,8 +83,8 @@ func (e *Error) what() string {
 	if e.Status != 0 && e.Status != 200 {
 		what += fmt.Sprintf(" (%d)", e.Status)
 	}
-	if e.Refusing >= time.Second {
-		what += fmt.Sprintf(" for %s", e.Refusing.Round(time.Second))
+	if e.RefusedFor >= time.Second {
+		what += fmt.Sprintf(" for %s", e.RefusedFor.Round(time.Second))
 	}
 	if e.RetryAfter > 0 {
 		what += fmt.Sprintf(" (retry after %s)", e.RetryAfter)

@@ -9,41 +9,41 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// An endpoint is what the calls to one endpoint share.
+// An endpoint is the state that the calls to one endpoint share.
 type endpoint struct {
-	users int       // calls that wait or are made; guarded by the Group
-	used  time.Time // when one of them ended; guarded by the Group
+	users int       // waiting and running calls; guarded by Group.mu
+	used  time.Time // when the last of them ended; guarded by Group.mu
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	limits   Limits
-	queue    []*waiter // calls that wait, in the order in which they came
-	running  int       // calls that are made
+	queue    []*waiter // waiting calls in the order of their arrival
+	running  int       // calls that have begun and not ended
 	requests window
 	tokens   window
 	pace     pace
-	refusal  llm.Error // the last one
+	refusal  llm.Error // the last refusal
 }
 
-// A waiter is a call that waits. A value in wake says that it may wait for something
-// else now.
+// A waiter is a waiting call. A value in wake makes it check again whether it may begin.
 type waiter struct{ wake chan struct{} }
 
-// An admission is a call that began.
+// An admission is a call that was allowed to begin.
 type admission struct {
 	begun    time.Time
-	number   int // in the order in which calls began
-	estimate int
-	tokens   *entry // which holds the estimate; nil if tokens are not counted
+	number   int    // of the call, in the order in which calls begin
+	estimate int    // tokens
+	tokens   *entry // the entry that holds the estimate; nil if tokens are not limited
 	ended    bool
 }
 
-// isOld reports whether an endpoint that is not in use holds nothing that matters
-// now. The clock of a test may be behind that of another one.
-func (e *endpoint) isOld(now time.Time) bool {
+// isExpired reports whether the state of an endpoint may be dropped: no call uses it, and
+// none did for a while. A time of use after now is one of another test's fake clock.
+func (e *endpoint) isExpired(now time.Time) bool {
 	idle := now.Sub(e.used)
-	return e.users == 0 && (idle > forget || idle < 0)
+	return e.users == 0 && (idle > forgetAfter || idle < 0)
 }
 
+// set replaces the limits, and makes all waiting calls check again.
 func (e *endpoint) set(l Limits) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *endpoint) set(l Limits) {
 	e.wake(len(e.queue))
 }
 
-// wake lets the first n calls that wait look again.
+// wake makes the first n waiting calls check again whether they may begin.
 func (e *endpoint) wake(n int) {
 	for _, w := range e.queue[:min(n, len(e.queue))] {
 		select {
@@ -62,7 +62,7 @@ func (e *endpoint) wake(n int) {
 }
 
 // enter waits until a call may begin. It returns an error if the context ends, or if
-// the endpoint refuses calls for longer than c waits.
+// the endpoint refuses calls for longer than the call may wait.
 func (e *endpoint) enter(ctx context.Context, c *call) (*admission, error) {
 	a := &admission{estimate: c.estimate}
 	e.mu.Lock()
@@ -85,9 +85,9 @@ func (e *endpoint) enter(ctx context.Context, c *call) (*admission, error) {
 			return nil, err
 		}
 		n := Notice{Until: e.pace.until, Refused: true, Endpoint: e.refusal.Endpoint}
-		var wait time.Duration // zero: until it is woken
+		var wait time.Duration // zero means until it is woken
 		if e.queue[0] == w {
-			if wait = e.setLimits(now, a); wait > 0 {
+			if wait = e.limitWait(now, a); wait > 0 {
 				n = Notice{Until: now.Add(wait)}
 			} else if wait == 0 {
 				if wait = e.pace.admit(now, a); wait == 0 {
@@ -103,7 +103,7 @@ func (e *endpoint) enter(ctx context.Context, c *call) (*admission, error) {
 	}
 }
 
-// sleep waits for a time, or without one until the waiter is woken.
+// sleep waits until d has passed, the waiter is woken or ctx ends. A d of zero never passes.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	var due <-chan time.Time
 	if d > 0 {
@@ -118,9 +118,9 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// setLimits returns how long a call has to wait at least for the limits that are set;
-// below zero means until another call ends.
-func (e *endpoint) setLimits(now time.Time, a *admission) (wait time.Duration) {
+// limitWait returns the least time that a call has to wait for the limits that the
+// caller set. A negative time means until another call ends.
+func (e *endpoint) limitWait(now time.Time, a *admission) (wait time.Duration) {
 	l := &e.limits
 	if l.MaxConcurrency > 0 && e.running >= l.MaxConcurrency {
 		return -1
@@ -134,7 +134,7 @@ func (e *endpoint) setLimits(now time.Time, a *admission) (wait time.Duration) {
 	return wait
 }
 
-// begin counts a call that begins.
+// begin counts a call against the limits.
 func (e *endpoint) begin(now time.Time, a *admission) {
 	a.begun = now
 	e.running++
@@ -146,16 +146,17 @@ func (e *endpoint) begin(now time.Time, a *admission) {
 	}
 }
 
-// An outcome says how a call ended.
+// An outcome is how a call ended, as far as it concerns the rate limit.
 type outcome int
 
 const (
-	failed   outcome = iota // says nothing of limits
+	failed   outcome = iota // without evidence about the rate limit
 	accepted                // the endpoint answered
-	refused                 // the rate limit of the endpoint is exceeded
+	refused                 // the endpoint's rate limit is exceeded
 )
 
-// end ends a call that took so many tokens. Only the first end of a call counts.
+// end records that a call ended with outcome o and took so many tokens. Only the first
+// end of a call counts.
 func (e *endpoint) end(a *admission, c *call, o outcome, tokens int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,13 +179,13 @@ func (e *endpoint) end(a *admission, c *call, o outcome, tokens int) {
 	}
 	e.pace.end(a)
 	if o == refused {
-		e.wake(len(e.queue)) // some may give up
+		e.wake(len(e.queue)) // calls may now exceed their longest wait
 	} else {
 		e.wake(1)
 	}
 }
 
-// giveUp returns the error of a call that waits no longer, or nil.
+// giveUp returns the error of a call that may not wait any longer, or nil.
 func (e *endpoint) giveUp(now time.Time, c *call) error {
 	p := &e.pace
 	left := max(p.until.Sub(now), 0)
@@ -192,13 +193,13 @@ func (e *endpoint) giveUp(now time.Time, c *call) error {
 	if !p.refusing.IsZero() {
 		refusing = now.Sub(p.refusing)
 	}
-	if c.unlucky < mostUnlucky && (left == 0 || refusing+left <= c.options.Patience) {
+	if c.refusedAlone < maxRefusedAlone && (left == 0 || refusing+left <= c.options.MaxWait) {
 		return nil
 	}
 	err := &llm.Error{Kind: llm.RateLimited, Status: e.refusal.Status, Endpoint: e.refusal.Endpoint}
 	if c.last != nil {
-		err = new(*c.last) // what the endpoint said of other calls is not for this one
+		err = new(*c.last) // the endpoint's words about other calls may quote their prompts
 	}
-	err.RetryAfter, err.Refusing = left.Round(time.Second), max(refusing, time.Nanosecond)
+	err.RetryAfter, err.RefusedFor = left.Round(time.Second), max(refusing, time.Nanosecond)
 	return err
 }

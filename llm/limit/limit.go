@@ -1,4 +1,4 @@
-// Package limit answers one question: when may an endpoint be called?
+// Package limit limits the rate and the concurrency of calls to a model endpoint.
 //
 // A [Group] holds the limits of endpoints. The models that it wraps share them by
 // base URL, whichever agent calls them:
@@ -7,16 +7,16 @@
 //	limits.Set("https://api.example.com/v1", limit.Limits{RequestsPerMinute: 60})
 //	model = limits.Model(model, limit.Options{})
 //
-// Calls to one endpoint begin in the order in which they come, as soon as the limits
-// that are set allow it. If the endpoint answers that its rate limit is exceeded, no
-// call begins there until the time that it names, or for 4 seconds, and then twice
-// as long each time. After that one call at a time tries. Once one succeeds, calls
-// begin at the rate that the endpoint accepted so far. The rate grows with each
-// success and falls by a third when a call is refused. A refused call waits like the
-// others and is made again.
+// Calls to one endpoint begin in the order of their arrival, as soon as [Limits] allow
+// it. If the endpoint reports that its rate limit is exceeded, no call begins until the
+// time that it names. If it names none, the pause is 4 seconds, doubled by each further
+// refusal up to 30 seconds. Then one call at a time tests the endpoint. Once a call
+// succeeds, calls begin at the rate that the endpoint accepted so far. Each success
+// raises the rate and each refusal lowers it by a third. A refused call waits at the end
+// of the queue and is made again.
 //
-// Waiting ends at once when the context ends. It is no part of a call: a time limit
-// for each call belongs into the model that is wrapped. A Group starts no goroutine.
+// A wait ends at once when the context ends. To bound the time of a call without its
+// wait, set the time limit in the model that is wrapped. A Group starts no goroutine.
 package limit
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// Limits bound the calls to one endpoint. A field that is zero sets no bound.
+// Limits bound the calls to one endpoint. A zero field sets no bound.
 type Limits struct {
 	// RequestsPerMinute bounds how many calls begin in any 60 seconds. All of them may
 	// begin at once.
@@ -34,15 +34,15 @@ type Limits struct {
 
 	// TokensPerMinute bounds the tokens of the calls that begin in any 60 seconds. A
 	// call counts with its estimate until it ends, and then with the tokens that the
-	// endpoint counted. A call with an estimate above the bound begins when no other
-	// one began for a minute.
+	// endpoint counted. A call with an estimate above the bound begins once no other
+	// call began for a minute.
 	TokensPerMinute int
 
-	// MaxConcurrency bounds how many calls are made at the same time.
+	// MaxConcurrency bounds how many calls run at the same time.
 	MaxConcurrency int
 }
 
-// A Group holds the limits that the calls of its models share. The zero value sets no
+// A Group holds the limits that the calls of its models share. The zero value has no
 // limits and is ready for use. A Group is safe for concurrent use, and must not be
 // copied after its first use.
 type Group struct {
@@ -51,12 +51,12 @@ type Group struct {
 	endpoints map[string]*endpoint
 }
 
-// Shared is the Group of all agents that are not given another one. A test with a fake
-// clock needs a Group of its own.
+// Shared is the Group of all agents without a Group of their own. A test with a fake
+// clock must not use it.
 var Shared Group
 
-// Set bounds the calls to the endpoint with a base URL, in place of the limits that
-// it had. Calls that wait follow the new ones. A value below zero counts as zero.
+// Set replaces the limits of the endpoint with this base URL. They apply to waiting
+// calls too. Negative values count as zero.
 func (g *Group) Set(baseURL string, l Limits) {
 	l = Limits{max(l.RequestsPerMinute, 0), max(l.TokensPerMinute, 0), max(l.MaxConcurrency, 0)}
 	key := llm.NormalizeEndpoint(baseURL)
@@ -71,14 +71,14 @@ func (g *Group) Set(baseURL string, l Limits) {
 	}
 }
 
-// join returns the endpoint with a key for one more call.
+// join returns the state of an endpoint for one call, which must end with leave.
 func (g *Group) join(key string) *endpoint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := g.endpoints[key]
-	if e == nil || e.isOld(time.Now()) {
+	if e == nil || e.isExpired(time.Now()) {
 		for key, e := range g.endpoints {
-			if e.isOld(time.Now()) {
+			if e.isExpired(time.Now()) {
 				delete(g.endpoints, key)
 			}
 		}
@@ -92,7 +92,7 @@ func (g *Group) join(key string) *endpoint {
 	return e
 }
 
-// leave ends what join began.
+// leave ends the use of an endpoint.
 func (g *Group) leave(e *endpoint) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -439,7 +439,7 @@ func TestEndlessRefusalsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var g limit.Group
 				var calls atomic.Int64
-				m := llm.Retry(g.Model(refusing(&calls, tt.after), limit.Options{Endpoint: "http://a/v1", Patience: tt.patience}), llm.RetryOptions{Extra: 5})
+				m := llm.Retry(g.Model(refusing(&calls, tt.after), limit.Options{Endpoint: "http://a/v1", MaxWait: tt.patience}), llm.RetryOptions{Extra: 5})
 				begun := time.Now()
 				failed := callAll(t, m, 200, 40)
 				require.Len(t, failed, 200)
@@ -449,7 +449,7 @@ func TestEndlessRefusalsEnd(t *testing.T) {
 					var e *llm.Error
 					require.ErrorAs(t, err, &e)
 					require.Equal(t, llm.RateLimited, e.Kind)
-					require.NotZero(t, e.Refusing)
+					require.NotZero(t, e.RefusedFor)
 					require.Contains(t, err.Error(), "rate limited (429)")
 				}
 				if tt.after == time.Hour {

@@ -10,41 +10,40 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// DefaultPatience is how long calls wait for an endpoint that refuses all of them,
-// unless told otherwise.
-const DefaultPatience = 2 * time.Minute
+// DefaultMaxWait is the default of [Options].MaxWait.
+const DefaultMaxWait = 2 * time.Minute
 
-// mostUnlucky is how often one call is refused while others succeed. The endpoint may
-// never accept it, such as one with more tokens than its limit.
-const mostUnlucky = 8
+// maxRefusedAlone is how often one call may be refused while others succeed. The endpoint
+// may never accept it, for instance if it has more tokens than the limit.
+const maxRefusedAlone = 8
 
 // Options tune [Group.Model]. The zero value is a good default.
 type Options struct {
-	// Endpoint is the base URL whose limits count. Empty means the one that
-	// [llm.Endpoint] names.
+	// Endpoint is the base URL whose limits apply. Empty means the [llm.Endpoint] of
+	// the model.
 	Endpoint string
 
-	// Patience bounds how long calls wait for an endpoint that refuses all of them,
-	// counted from the first refusal. If the next one may begin only later, all calls
-	// that wait end with an error of kind [llm.RateLimited]. Zero means
-	// [DefaultPatience].
-	Patience time.Duration
+	// MaxWait bounds how long calls wait for an endpoint that refuses all of them,
+	// counted from the first refusal. If no call may begin before that time, all
+	// waiting calls end with an error of kind [llm.RateLimited]. Zero means
+	// [DefaultMaxWait].
+	MaxWait time.Duration
 
 	// Estimate returns how many tokens a call is expected to take, for
-	// [Limits].TokensPerMinute. With nil, a call counts from its end.
+	// [Limits].TokensPerMinute. If it is nil, a call counts only once it has ended.
 	Estimate func(llm.Request) int
 }
 
 // Model returns a model that calls m when the limits of its endpoint allow it, and
 // calls it again when the endpoint refuses a call because of its rate limit. Models
-// with the same base URL share limits. A model without one shares them with no other
-// model. A call that streamed a part of its reply is not made again. The returned
-// model answers Endpoint as m does. A nil m makes every call fail with [llm.ErrNoModel].
+// with the same base URL share limits. A model without a base URL has limits of its
+// own. A call that streamed a part of its reply is not made again. The returned model
+// has the Endpoint of m. A nil m makes every call fail with [llm.ErrNoModel].
 func (g *Group) Model(m llm.Model, o Options) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
 	}
-	o.Patience = cmp.Or(max(o.Patience, 0), DefaultPatience)
+	o.MaxWait = cmp.Or(max(o.MaxWait, 0), DefaultMaxWait)
 	l := &limited{group: g, model: m, options: o, key: cmp.Or(o.Endpoint, llm.Endpoint(m))}
 	if l.key = llm.NormalizeEndpoint(l.key); l.key == "" {
 		l.own = &endpoint{}
@@ -57,8 +56,8 @@ type limited struct {
 	group   *Group
 	model   llm.Model
 	options Options
-	key     string    // of the endpoint in the group
-	own     *endpoint // in its place, if the endpoint has no name
+	key     string    // normalized base URL
+	own     *endpoint // used if the model has no base URL
 }
 
 // Endpoint returns the base URL of the model that is called.
@@ -67,7 +66,7 @@ func (l *limited) Endpoint() string { return llm.Endpoint(l.model) }
 // Endpoints returns the base URLs that the model calls.
 func (l *limited) Endpoints() []string { return llm.Endpoints(l.model) }
 
-// Call makes a call when its endpoint may be called. A nil ctx is an error.
+// Call waits until the endpoint may be called, and calls it. A nil ctx is an error.
 func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if ctx == nil {
 		return llm.Response{}, errors.New("limit: the context is nil; use context.Background")
@@ -88,14 +87,14 @@ func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 			return llm.Response{}, err
 		}
 		res, err := l.try(ctx, e, a, c, req, emit)
-		if !c.again {
+		if !c.retry {
 			return res, err
 		}
 	}
 }
 
-// try makes one call. Its place is free when it returns, or when ctx ends, so that a
-// model that does not heed ctx holds nobody up.
+// try makes one call. The call counts as ended when it returns or when ctx ends, so
+// that a model that ignores ctx does not block other calls.
 func (l *limited) try(ctx context.Context, e *endpoint, a *admission, c *call, req llm.Request, emit func(llm.Delta) error) (res llm.Response, err error) {
 	o, tokens := failed, a.estimate // if the model panics
 	stop := context.AfterFunc(ctx, func() { e.end(a, c, failed, a.estimate) })
@@ -103,7 +102,7 @@ func (l *limited) try(ctx context.Context, e *endpoint, a *admission, c *call, r
 		stop()
 		e.end(a, c, o, tokens)
 	}()
-	c.again = false
+	c.retry = false
 	emitted, given := false, emit
 	if emit != nil {
 		emit = func(d llm.Delta) error {
@@ -120,7 +119,7 @@ func (l *limited) try(ctx context.Context, e *endpoint, a *admission, c *call, r
 	case !ok:
 	case refusal.Kind == llm.RateLimited:
 		o, tokens, c.last = refused, 0, refusal
-		c.again = !emitted && refusal.Usage == (llm.Usage{})
+		c.retry = !emitted && refusal.Usage == (llm.Usage{})
 	default:
 		used = refusal.Usage
 	}
@@ -130,29 +129,29 @@ func (l *limited) try(ctx context.Context, e *endpoint, a *admission, c *call, r
 	return res, err
 }
 
-// A call is one call of a model with its waiting.
+// A call is one call of a model, with all its attempts.
 type call struct {
-	options  *Options
-	estimate int
-	notice   func(Notice) // may be nil
-	notified time.Time    // Until of the last notice
-	last     *llm.Error   // the last refusal; nil if there is none
-	again    bool         // the call is made again
-	unlucky  int          // how often it was refused although others succeeded
-	seen     int          // how many had succeeded at its last refusal
+	options      *Options
+	estimate     int
+	notice       func(Notice) // may be nil
+	notified     time.Time    // Until of the last notice
+	last         *llm.Error   // the last refusal; nil if there is none
+	retry        bool         // the call is to be made again
+	refusedAlone int          // how often it was refused although other calls succeeded
+	seen         int          // successes of the endpoint at its last refusal
 }
 
-// count takes in a refusal at which so many calls had succeeded.
+// count counts a refusal. successes are those of the endpoint so far.
 func (c *call) count(successes int) {
 	if successes > c.seen {
-		c.unlucky++
+		c.refusedAlone++
 	}
 	c.seen = successes
 }
 
-// notify reports that the call waits, unless it is for a moment or was reported.
+// notify reports that the call waits, unless the wait is short or was reported before.
 func (c *call) notify(now time.Time, n Notice) {
-	if c.notice != nil && n.Until.Sub(now) >= leastNotice && n.Until.Sub(c.notified) >= leastNotice {
+	if c.notice != nil && n.Until.Sub(now) >= minNotice && n.Until.Sub(c.notified) >= minNotice {
 		c.notified = n.Until
 		c.notice(n)
 	}

@@ -3,21 +3,21 @@ package limit
 import "time"
 
 const (
-	// period is how long a window counts a call: a minute, and a second more because
-	// calls take different times to reach the endpoint.
+	// period is how long a window counts a call: a minute, plus a second because calls
+	// take different times to reach the endpoint.
 	period = 61 * time.Second
 
-	// grain is the time within which entries are one. The latest time counts.
-	grain = 50 * time.Millisecond
+	// resolution is the time within which calls share an entry.
+	resolution = 50 * time.Millisecond
 )
 
-// A window counts what began in the last period.
+// A window is a sliding sum over the last period.
 type window struct {
 	entries []*entry // oldest first
 	sum     int
 }
 
-// An entry is what a window counted within one grain.
+// An entry counts the calls within one resolution. It expires a period after last.
 type entry struct {
 	first, last time.Time
 	n           int
@@ -39,7 +39,7 @@ func (w *window) expire(now time.Time) {
 func (w *window) add(now time.Time, n int) *entry {
 	w.expire(now)
 	w.sum += n
-	if i := len(w.entries) - 1; i >= 0 && now.Sub(w.entries[i].first) < grain {
+	if i := len(w.entries) - 1; i >= 0 && now.Sub(w.entries[i].first) < resolution {
 		e := w.entries[i]
 		e.last, e.n = now, e.n+n
 		return e
@@ -49,7 +49,7 @@ func (w *window) add(now time.Time, n int) *entry {
 	return e
 }
 
-// correct adds n, which may be below zero, to what e holds.
+// correct adds n, which may be negative, to e.
 func (w *window) correct(e *entry, n int) {
 	if !e.expired {
 		e.n += n
@@ -57,8 +57,8 @@ func (w *window) correct(e *entry, n int) {
 	}
 }
 
-// wait returns how long it takes until the window has room for n more under a
-// limit. More than the limit have room in an empty window.
+// wait returns how long it takes until n more fit into the window under a limit. An n
+// above the limit fits into an empty window.
 func (w *window) wait(now time.Time, n, limit int) time.Duration {
 	w.expire(now)
 	excess := w.sum + min(n, limit) - limit
