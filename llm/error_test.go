@@ -61,7 +61,7 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"Azure without its path",
 			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "https://acme.openai.azure.com"},
-			"https://acme.openai.azure.com: no chat completions at this address (404); of Azure, write https://NAME.openai.azure.com/openai/v1, or " +
+			"https://acme.openai.azure.com: no chat completions at this address (404); for Azure, write https://NAME.openai.azure.com/openai/v1, or " +
 				"https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION",
 		},
 		{

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Fallback returns a model that calls the first of models, and the next one when
-// that call fails because of the endpoint: with an [*Error] that is retryable,
-// that is a [Timeout], or that is [NoCredit]. Other errors end the call, since the
-// request or a setting is wrong and another model would hide that.
+// Fallback returns a model that calls the first of models, and the next one when the
+// call fails because of the endpoint: with an [*Error] that is retryable, or one of kind
+// [Timeout] or [NoCredit]. Any other error ends the call, because it means that the
+// request or a setting is wrong, which the answer of another model would hide.
 //
-// To retry at one endpoint before the next one is called, wrap each model in
-// [Retry]. The usage of failed calls is part of the usage of the response, or of
-// the error. A response of a model other than the first has a warning that says
-// which calls failed. When all fail, the error lists all failures.
+// To retry at one endpoint before the next one is called, wrap each model in [Retry].
+// The usage of failed calls is added to that of the response or the error. A response
+// of a model other than the first has a warning that lists the failed calls. If all
+// calls fail, the error lists all failures.
 //
 // [Endpoints] returns the endpoints of all models. Without a model, every call
 // fails with [ErrNoModel].
@@ -83,7 +83,7 @@ func (c *chain) Call(ctx context.Context, req Request, emit func(Delta) error) (
 			break
 		}
 	}
-	return Response{}, failed.with(spent)
+	return Response{}, failed.result(spent)
 }
 
 // fallsBack reports whether another endpoint may answer the same request.
@@ -91,14 +91,14 @@ func (e *Error) fallsBack() bool {
 	return e.Retryable() || e.Kind == Timeout || e.Kind == NoCredit
 }
 
-// restarts numbers the attempts of several models as those of one call.
+// restarts numbers the attempts at several models in one sequence.
 type restarts struct {
 	emit    func(Delta) error
 	last    int // the highest number so far
 	refused error
 }
 
-// begin returns emit for the next model, or nil.
+// begin returns the emit function for the next model; nil if the call has none.
 func (s *restarts) begin() func(Delta) error {
 	if s.emit == nil {
 		return nil
@@ -115,24 +115,25 @@ func (s *restarts) begin() func(Delta) error {
 // A chainError lists the failures of models that were called in order.
 type chainError struct {
 	errs    []error
-	decides error // the one that errors.Is and errors.As find
+	decides error // the failure that errors.Is and errors.As find
 }
 
+// add appends a failure.
 func (c *chainError) add(err error) { c.errs = append(c.errs, err) }
 
-// with returns the error of a call whose attempts took spent: the only failure,
-// or all of them.
-func (c *chainError) with(spent Usage) error {
+// result returns the error of the call, whose attempts took spent: the only failure, or
+// c if there are several.
+func (c *chainError) result(spent Usage) error {
 	last := c.errs[len(c.errs)-1]
 	if len(c.errs) == 1 {
 		return last
 	}
 	c.decides = last
 	if _, ok := errors.AsType[*Error](last); !ok {
-		return c // not of an endpoint, such as the end of the context
+		return c // not an error of an endpoint, for instance a canceled context
 	}
-	// The same call may succeed later if any of the models may answer it then, so of
-	// the failures the last one that is not terminal decides.
+	// The same call may succeed later if any of the models may answer it then, so the
+	// last failure that is not terminal decides.
 	var decides *Error
 	for _, err := range c.errs {
 		if e, _ := errors.AsType[*Error](err); decides == nil || decides.Terminal() || !e.Terminal() {
@@ -154,11 +155,11 @@ func (c *chainError) Error() string {
 	return strings.Join(words, "; fallback: ")
 }
 
-// Unwrap returns the failure that stands for all.
+// Unwrap returns the failure that decides how callers treat c.
 func (c *chainError) Unwrap() error { return c.decides }
 
-// answeredBy says which calls failed and which model answered. It does not repeat
-// what a server said.
+// answeredBy returns the warning that says which calls failed and which model answered.
+// It does not quote any server.
 func (c *chainError) answeredBy(res *Response) string {
 	var b strings.Builder
 	for _, err := range c.errs {

@@ -2,9 +2,9 @@
 //
 // A [Model] takes a [Request] of texts and gives back a [Response], or an
 // [*Error] that says what went wrong and what to set. [Retry] calls a model
-// again where that can help, and [Fallback] calls other models when one fails. The
-// packages below it implement Model: llm/openai over any OpenAI-compatible endpoint;
-// llm/scripted is such an endpoint, for work without a network.
+// again where that can help, and [Fallback] calls other models when one fails. Package
+// llm/openai implements Model for any OpenAI-compatible endpoint, and package
+// llm/scripted is such an endpoint for work without a network.
 package llm
 
 import (
@@ -55,7 +55,7 @@ func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error
 
 // Endpoint returns the base URL that the calls of a model go to, if it has a
 // method Endpoint() string that says so, as those of llm/openai have; otherwise
-// "". It is also "" for a model of several endpoints, such as one of [Fallback]: see
+// "". A model with several endpoints, such as that of [Fallback], returns "" too; see
 // [Endpoints]. A model that does not name its endpoint counts as one of unknown
 // clearance.
 func Endpoint(m Model) string {
@@ -65,10 +65,10 @@ func Endpoint(m Model) string {
 	return ""
 }
 
-// Endpoints returns every base URL that calls of a model may go to, in the order
-// in which they are called: what its method Endpoints() []string says, else the
-// [Endpoint] alone. It returns at least one; "" stands for an endpoint that is
-// not named. Each of them may read what is sent to the model.
+// Endpoints returns every base URL that calls of a model may go to, in the order in
+// which they are called: the result of its method Endpoints() []string if it has one,
+// else its [Endpoint]. The list has at least one entry, and "" is an unnamed endpoint.
+// Each endpoint may read what is sent to the model.
 func Endpoints(m Model) []string {
 	if named, ok := m.(interface{ Endpoints() []string }); ok {
 		if all := named.Endpoints(); len(all) > 0 {
@@ -78,10 +78,9 @@ func Endpoints(m Model) []string {
 	return []string{Endpoint(m)}
 }
 
-// NormalizeEndpoint returns the spelling of a base URL by which endpoints are
-// compared: scheme and host in lower case, no final dot of the host, no default port,
-// no final slash, and without the path of the chat completions. What is no URL stays
-// as it is.
+// NormalizeEndpoint returns the form of a base URL by which endpoints are compared:
+// scheme and host in lower case, and no final dot of the host, default port, final
+// slash or path of the chat completions. A text that is not a URL is returned as it is.
 func NormalizeEndpoint(baseURL string) string {
 	u, err := url.Parse(strings.TrimSpace(baseURL))
 	if err != nil || u.Host == "" {
@@ -166,9 +165,9 @@ type Response struct {
 	Usage        Usage  // zero if the endpoint did not count
 	ToolCalls    []ToolCall
 
-	// Warnings say what was left out of the request so that the endpoint accepted it,
-	// that it may have cut the prompt, and which part of the reply was not used. They
-	// quote neither prompt nor reply.
+	// Warnings say what was left out of the request because the endpoint refused it,
+	// whether the endpoint may have cut the prompt, and which part of the reply was not
+	// used. They quote neither prompt nor reply.
 	Warnings []string
 }
 

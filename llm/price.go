@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// A Price is what the tokens of a model cost, in US dollars for a million
-// tokens. A price counts in steps of a millionth of a dollar.
+// A Price is what the tokens of a model cost, in US dollars per million tokens. Amounts
+// are rounded to a millionth of a dollar.
 type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 
-	CachedInput *float64 `json:"cachedInput,omitempty"` // of input tokens that the endpoint read from its cache; nil means Input
-	Reasoning   *float64 `json:"reasoning,omitempty"`   // of output tokens of the reasoning; nil means Output
+	CachedInput *float64 `json:"cachedInput,omitempty"` // for input tokens that the endpoint read from its cache; nil means Input
+	Reasoning   *float64 `json:"reasoning,omitempty"`   // for the reasoning among the output tokens; nil means Output
 }
 
-// MaxPrice is the highest price that [Price.Valid] accepts, far above what any
+// MaxPrice is the highest amount that [Price.Valid] accepts. It is far above what any
 // model costs.
 const MaxPrice = 1_000_000
 
 // Valid reports whether all amounts are numbers from zero to [MaxPrice].
 func (p Price) Valid() bool {
 	for _, amount := range [...]float64{p.Input, p.Output, p.cachedInput(), p.reasoning()} {
-		if !(amount >= 0 && amount <= MaxPrice) { // also of what is no number
+		if !(amount >= 0 && amount <= MaxPrice) { // also true of NaN
 			return false
 		}
 	}
@@ -33,6 +33,7 @@ func (p Price) Valid() bool {
 func (p Price) cachedInput() float64 { return orElse(p.CachedInput, p.Input) }
 func (p Price) reasoning() float64   { return orElse(p.Reasoning, p.Output) }
 
+// orElse returns *amount, or other if amount is nil.
 func orElse(amount *float64, other float64) float64 {
 	if amount == nil {
 		return other
@@ -40,23 +41,24 @@ func orElse(amount *float64, other float64) float64 {
 	return *amount
 }
 
-// Cost returns what u costs. Counts below zero are zero, and of cached and
-// reasoning tokens there are at most as many as the tokens that they are among.
+// Cost returns what u costs. Negative counts are zero. CachedTokens are at most
+// InputTokens, and ReasoningTokens at most OutputTokens.
 func (p Price) Cost(u Usage) Money {
 	in, out := max(u.InputTokens, 0), max(u.OutputTokens, 0)
 	cached, reasoning := min(max(u.CachedTokens, 0), in), min(max(u.ReasoningTokens, 0), out)
-	return times(p.Input, in-cached).Add(times(p.cachedInput(), cached)).
-		Add(times(p.Output, out-reasoning)).Add(times(p.reasoning(), reasoning))
+	return tokenCost(p.Input, in-cached).Add(tokenCost(p.cachedInput(), cached)).
+		Add(tokenCost(p.Output, out-reasoning)).Add(tokenCost(p.reasoning(), reasoning))
 }
 
-// Bound returns the most that u costs, however many of its tokens are cached or
-// of the reasoning.
-func (p Price) Bound(u Usage) Money {
-	return times(max(p.Input, p.cachedInput()), max(u.InputTokens, 0)).Add(times(max(p.Output, p.reasoning()), max(u.OutputTokens, 0)))
+// MaxCost returns the most that u can cost, however many of its input tokens are cached
+// and of its output tokens are reasoning.
+func (p Price) MaxCost(u Usage) Money {
+	in := tokenCost(max(p.Input, p.cachedInput()), max(u.InputTokens, 0))
+	return in.Add(tokenCost(max(p.Output, p.reasoning()), max(u.OutputTokens, 0)))
 }
 
-// times returns what so many tokens cost at a price for a million.
-func times(price float64, tokens int) Money {
+// tokenCost returns what so many tokens cost at a price per million.
+func tokenCost(price float64, tokens int) Money {
 	each := Money(math.Round(price * float64(Dollar/1_000_000)))
 	if price > 0 {
 		each = max(each, 1)
@@ -70,17 +72,16 @@ func times(price float64, tokens int) Money {
 	return each * Money(tokens)
 }
 
-// Money is an amount of US dollars: a whole number of millionths of a millionth
-// of a dollar, so that sums are exact. Sums and products that would overflow are
-// the largest amount, which is more than nine million dollars.
+// Money is an amount of US dollars in millionths of a millionth of a dollar, so that
+// sums are exact. A sum or product that would overflow is the largest amount, which is
+// more than nine million dollars.
 type Money int64
 
 // Dollar is one US dollar.
 const Dollar Money = 1_000_000_000_000
 
-// Dollars returns an amount of dollars, rounded to the nearest Money. An amount
-// above zero is never rounded to zero. What is no number is the lowest Money,
-// which no budget accepts.
+// Dollars returns an amount of dollars, rounded to the nearest Money. A positive amount
+// is never rounded to zero. NaN is the lowest Money, which no budget accepts.
 func Dollars(amount float64) Money {
 	switch exact := math.Round(amount * float64(Dollar)); {
 	case math.IsNaN(amount):
@@ -96,10 +97,10 @@ func Dollars(amount float64) Money {
 	}
 }
 
-// Dollars returns m in dollars, as near as a float64 is.
+// Dollars returns the float64 nearest to m in dollars.
 func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
 
-// Add returns the sum of m and n. An amount below zero counts as zero.
+// Add returns the sum of m and n. Negative amounts count as zero.
 func (m Money) Add(n Money) Money {
 	m, n = max(m, 0), max(n, 0)
 	if n > math.MaxInt64-m {

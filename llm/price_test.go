@@ -39,10 +39,10 @@ func TestCostOfUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.want, tt.price.Cost(tt.usage).String())
-			require.GreaterOrEqual(t, tt.price.Bound(tt.usage), tt.price.Cost(tt.usage))
+			require.GreaterOrEqual(t, tt.price.MaxCost(tt.usage), tt.price.Cost(tt.usage))
 		})
 	}
-	require.Equal(t, "$0.0032", apart.Bound(llm.Usage{InputTokens: 1000, OutputTokens: 100}).String(), "input is not taken for cached, output is taken for reasoning")
+	require.Equal(t, "$0.0032", apart.MaxCost(llm.Usage{InputTokens: 1000, OutputTokens: 100}).String(), "input is not taken for cached, output is taken for reasoning")
 }
 
 // Costs are exact: the sum of the costs of many calls is the cost of their sum,
@@ -66,7 +66,7 @@ func TestCostsAreExact(t *testing.T) {
 			for _, part := range [][2]int64{{in, int64(u.InputTokens - u.CachedTokens)}, {cached, int64(u.CachedTokens)}, {out, int64(u.OutputTokens - u.ReasoningTokens)}, {reasoning, int64(u.ReasoningTokens)}} {
 				want.Add(want, new(big.Int).Mul(big.NewInt(part[0]), big.NewInt(part[1])))
 			}
-			require.LessOrEqual(t, p.Cost(u), p.Bound(u))
+			require.LessOrEqual(t, p.Cost(u), p.MaxCost(u))
 		}
 		require.Equal(t, want.Int64(), int64(sum))
 	})

@@ -25,11 +25,12 @@ type RetryOptions struct {
 
 // Retry returns a model that calls m again where that can help: when the error
 // is an [*Error] that is retryable. It waits as long as the endpoint asked, or
-// longer each time. A call that waited for a rate limit already, as those of package
+// longer each time. A call that already waited for a rate limit, as those of package
 // limit do, is not made again. The end of the context ends every wait. The usage of
 // failed attempts is part of the usage of the response, or of the last error.
 //
-// The model answers Endpoint and Endpoints as m does. A nil m makes every call fail with [ErrNoModel].
+// The returned model has the Endpoint and Endpoints of m. A nil m makes every call fail
+// with [ErrNoModel].
 func Retry(m Model, o RetryOptions) Model {
 	if m == nil {
 		m = ModelFunc(nil)

@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// place names the model and the endpoint that were called, as the start of a message.
+// place returns the start of a message: the model and the endpoint that were called.
 func (e *Error) place() string {
 	var b strings.Builder
 	if e.Model != "" {
@@ -129,7 +129,7 @@ func (e *Error) addressHint() string {
 	azure := err == nil && strings.HasSuffix(u.Hostname(), ".azure.com")
 	switch {
 	case e.Kind == NotFound && azure:
-		return "of Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
+		return "for Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
 	case e.Kind == NotFound && !versioned:
 		return "/v1 is missing in the base URL: set OPENAI_BASE_URL to " + with
 	case e.Kind == NotFound:

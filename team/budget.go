@@ -191,7 +191,7 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 	if len(from) == 0 {
 		return nil
 	}
-	most := price.Bound(estimate)
+	most := price.MaxCost(estimate)
 	for {
 		b.mu.Lock()
 		wait := false
@@ -229,7 +229,7 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
 	rounded := llm.Usage{InputTokens: handoff.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
 	if a.cost {
-		return &CostBudgetError{Agent: who, Own: a.agent != "", Needed: price.Bound(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit)}
+		return &CostBudgetError{Agent: who, Own: a.agent != "", Needed: price.MaxCost(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit)}
 	}
 	return &BudgetError{Agent: who, Own: a.agent != "", Needed: handoff.TokenClass(total(estimate)), Limit: int(a.limit)}
 }
@@ -300,7 +300,7 @@ func (m *meter) checkLeft() error {
 	m.budgets.mu.Lock()
 	var err error
 	for _, a := range m.accounts {
-		free := a.cost && known && price.Bound(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
+		free := a.cost && known && price.MaxCost(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
 		if a.limit <= a.spent && !free && err == nil {
 			err = a.short(m.who.agent, least, price)
 		}
@@ -352,7 +352,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 	return func(s agent.Spent) {
 		cost := price.Cost(s.Charged)
 		if s.Counted == (llm.Usage{}) { // nobody knows how many of the tokens are the expensive ones
-			cost = price.Bound(s.Charged)
+			cost = price.MaxCost(s.Charged)
 		}
 		m.mu.Lock()
 		m.charged, m.counted = m.charged.Add(s.Charged), m.counted.Add(s.Counted)
@@ -362,7 +362,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 			m.turns++
 		}
 		m.mu.Unlock()
-		m.budgets.settle(m.accounts, estimate, price.Bound(estimate), s.Charged, cost)
+		m.budgets.settle(m.accounts, estimate, price.MaxCost(estimate), s.Charged, cost)
 	}, nil
 }
 

@@ -580,7 +580,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 				in := (len(r.System) + len(r.Messages[0].Text) + 3) / 4
 				u := llm.Usage{InputTokens: in, OutputTokens: n + 1, CachedTokens: in * (n % 3) / 2, ReasoningTokens: n / 2}
 				tokens, cost, ofAgent[name] = tokens+in+n+1, cost.Add(price.Cost(u)), ofAgent[name]+in+n+1
-				over = max(over, price.Cost(u)-price.Bound(llm.Usage{InputTokens: in, OutputTokens: most}))
+				over = max(over, price.Cost(u)-price.MaxCost(llm.Usage{InputTokens: in, OutputTokens: most}))
 				return llm.Response{Text: "ok", FinishReason: "stop", Usage: u}, nil
 			})
 			does := team.Agent(agent.New(m, agent.Options{MaxTokens: most}))

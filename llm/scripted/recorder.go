@@ -47,8 +47,8 @@ type subject struct {
 func (s subject) none() bool { return s == subject{} }
 
 // Model returns m, with its calls noted. It belongs closest to the endpoint,
-// inside [llm.Retry]: then the attempts that failed are noted too. It answers
-// Endpoint and Endpoints as m does. A nil m makes every call fail with [llm.ErrNoModel].
+// inside [llm.Retry]: then the attempts that failed are noted too. It has the
+// Endpoint and Endpoints of m. A nil m makes every call fail with [llm.ErrNoModel].
 func (r *Recorder) Model(m llm.Model) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
