@@ -118,7 +118,7 @@ func (r *reader) baseURL(n *node, x expansion) string {
 	case u.User != nil:
 		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
 	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
-		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure may stand there", "baseURL: it has a query or a fragment")
+		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
 	default:
 		if _, err := originOf(value); err != nil {
 			r.bad(n, ErrInvalid, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")

@@ -9,15 +9,14 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// changes say how the requests to one endpoint and model differ from the usual
-// form, because the endpoint refused that. The zero value changes nothing. A change
-// is never taken back.
+// changes say how the requests for one model differ from the usual form, because its
+// endpoint refused that. The zero value changes nothing. A change is never undone.
 type changes struct {
 	noUsage     bool                // stream_options is left out
-	forms       refusedForms        // which forms of response_format are not sent
+	forms       refusedForms        // the forms of response_format that are not sent
 	otherTokens bool                // the limit on the reply is sent under its other name
 	role        string              // how the system prompt is sent; empty means as configured
-	leftOut     [len(settings)]bool // which of the settings are
+	leftOut     [len(settings)]bool // the settings that are not sent
 }
 
 // An adaptation recognizes that an endpoint refused one part of a request, and
@@ -27,23 +26,22 @@ type adaptation struct {
 	change  func(c *call, next *changes) // leaves the part out, or writes it in the next form
 }
 
-// adaptations are tried in order; the first that applies counts.
+// adaptations are tried in order; the first that applies is made.
 var adaptations = append([]adaptation{
 	{refused: (*call).refusedUsage, change: func(_ *call, next *changes) { next.noUsage = true }},
 	{refused: (*call).refusedFormat, change: (*call).weaken},
 	{refused: (*call).refusedTokensKey, change: func(_ *call, next *changes) { next.otherTokens = true }},
 	{refused: (*call).refusedDeveloper, change: func(_ *call, next *changes) { next.role = systemRole }},
 	{refused: (*call).refusedSystem, change: func(_ *call, next *changes) { next.role = mergedRole }},
-}, leftOut()...)
+}, settingAdaptations()...)
 
-// maxAdaptations bounds the requests of one call. It exceeds the number of changes
-// that can be made.
+// maxAdaptations bounds the requests of one call. There are fewer changes than that.
 const maxAdaptations = 16
 
-// adapted makes one request. If the endpoint refuses a part that it can do without,
-// it sends the request again without that part or with another form of it, and
-// remembers the change for later calls as soon as the endpoint accepts a request with it.
-func (m *Model) adapted(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+// callAdapted makes one request. If the endpoint refuses a part of it that is optional,
+// callAdapted sends the request again without that part or with another form of it. Once
+// the endpoint accepts the changed request, later calls begin with that change.
+func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	known := m.changes.Load()
 	var changes changes
 	if known != nil {
@@ -61,7 +59,7 @@ func (m *Model) adapted(ctx context.Context, req llm.Request, emit func(llm.Delt
 			res.Usage = res.Usage.Add(refused)
 			if n > 1 && c.reply != nil {
 				changes.forms.thisCall = strictForm
-				m.changes.CompareAndSwap(known, &changes) // if another call was first, a later call learns the rest
+				m.changes.CompareAndSwap(known, &changes) // if another call stored changes first, a later call adds these
 			}
 			return res, err
 		}
@@ -81,8 +79,8 @@ func (c *call) adaptation() int {
 	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.refused(c) })
 }
 
-// warn adds a warning to the response: what was left out of the request or written
-// otherwise, and what that means. It is constant text.
+// warn adds a warning to the response: which part of the request was left out or
+// changed, and what that means. Warnings are constant texts, so they quote nothing.
 func (c *call) warn(warning string) { c.warnings = append(c.warnings, warning) }
 
 // A refusal is an error with which an endpoint may say that it does not accept a
@@ -90,7 +88,7 @@ func (c *call) warn(warning string) { c.warnings = append(c.warnings, warning) }
 type refusal struct {
 	text     string // the message, the setting in question and the codes, in lower case; bounded
 	param    string // the setting in question, if the endpoint names it
-	noReason bool   // the endpoint says only that the request is bad
+	noReason bool   // the endpoint says that the request is bad, without a reason
 }
 
 // refusalOf returns the refusal that an error may be, or nil if its kind or status
@@ -102,7 +100,8 @@ func (c *call) refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
 		return nil
 	}
 	switch status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError, http.StatusNotImplemented:
 		text := strings.Join(append([]string{c.withoutPassages(said.message), said.param}, said.codes...), "\n")
 		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}
@@ -110,8 +109,8 @@ func (c *call) refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
 	return nil
 }
 
-// refusedUsage reports whether the endpoint does not know the option that asks for
-// the token counts in a stream.
+// refusedUsage reports whether the endpoint refused the option that requests token
+// counts in a stream.
 func (c *call) refusedUsage() bool {
 	return c.streamed && !c.changes.noUsage && strings.Contains(c.refusal.text, "stream_options")
 }

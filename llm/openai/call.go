@@ -25,7 +25,7 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	}
 	within, cancel := context.WithTimeoutCause(ctx, m.timeout, m.slow())
 	defer cancel()
-	res, err := m.adapted(within, req, emit)
+	res, err := m.callAdapted(within, req, emit)
 	if err == nil {
 		m.answered.Store(true)
 		return res, nil
@@ -126,7 +126,8 @@ func (c *call) response(all *completion) llm.Response {
 		Text: string(all.text), FinishReason: all.finish, Reasoning: string(all.reasoning), Model: all.model,
 		Endpoint: c.model.base, RequestID: c.requestID(all.id), Usage: all.usage, Warnings: c.warnings,
 	}
-	if cached := max(all.usage.CachedTokens, all.cached); res.Usage.InputTokens > 0 && isCut(&c.req, res.Usage.InputTokens+cached) { // some leave cached tokens out of the others
+	cached := max(all.usage.CachedTokens, all.cached) // some endpoints leave these out of the input tokens
+	if res.Usage.InputTokens > 0 && isCut(&c.req, res.Usage.InputTokens+cached) {
 		c.warn(cutPrompt)
 		res.Warnings = c.warnings
 	}
@@ -148,13 +149,14 @@ func (c *call) response(all *completion) llm.Response {
 	return res
 }
 
-// requestHeaders hold what a provider calls a request: OpenAI and most others,
-// Anthropic, Azure, Amazon.
-var requestHeaders = [...]string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Amzn-Requestid"}
+// requestIDHeaders hold the provider's ID of a request: those of OpenAI and most others,
+// Anthropic, Azure and Amazon.
+var requestIDHeaders = [...]string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Amzn-Requestid"}
 
-// requestID returns what the provider calls the request: a header, else the ID in the reply.
+// requestID returns the provider's ID of the request: that of a header, else id, which
+// the body of the reply has.
 func (c *call) requestID(id string) string {
-	for _, name := range requestHeaders {
+	for _, name := range requestIDHeaders {
 		if value := strings.TrimSpace(c.reply.Header.Get(name)); value != "" {
 			id = value
 			break
@@ -187,7 +189,7 @@ func (c *call) empty(res llm.Response, what string) error {
 	if res.FinishReason != "" {
 		what += fmt.Sprintf(", finish reason %q", res.FinishReason)
 	}
-	if c.format.form < noForm { // some servers accept a response_format and answer with nothing
+	if c.format.form < noForm { // some servers accept a response_format and then answer with nothing
 		what += "; if all structured answers are empty, set structuredOutput to prompt"
 	}
 	e := c.model.fault(llm.Empty, what)

@@ -33,7 +33,7 @@ type completion struct {
 	reasoning []byte // what the model wrote before its answer
 	calls     []toolCall
 	usage     llm.Usage
-	cached    int        // tokens of the prompt that were read from a cache or written to it, where usage leaves them out
+	cached    int        // prompt tokens read from or written to a cache that usage leaves out
 	choices   bool       // a choice was seen
 	failure   *errorBody // the error in the reply; nil if there is none
 }
@@ -51,12 +51,13 @@ type decoder struct {
 	tokens  *jsontext.Decoder
 	in      bytes.Buffer
 	piece   completion          // of the choice that is being read
-	apart   [sourceCount][]byte // the reasoning of the message that is being read, by where it was
+	apart   [sourceCount][]byte // reasoning of the message that is being read, by source
 	kind    []byte              // of the part that is being read
 	thought []byte              // reasoning of the part that is being read
 }
 
-// The sources of reasoning in a message. Servers that use several of them repeat the text.
+// The sources of reasoning in a message. A server that uses several repeats the text in
+// each, so only the first that has a text counts.
 const (
 	inReasoningContent = iota // of DeepSeek, Qwen, xAI, llama.cpp and vLLM
 	inReasoning               // of OpenRouter, Groq, Ollama and later versions of vLLM
@@ -152,7 +153,7 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 			return err
 		case "message":
 			if pieces {
-				break // some servers send the text so far beside the piece
+				break // some servers send the text so far in addition to the piece
 			}
 			return d.message(p)
 		case "delta":
@@ -174,10 +175,9 @@ func (d *decoder) choice(c *completion, chunk bool) error {
 	return c.add(p, chunk)
 }
 
-// continueWith reduces a choice of a stream that has a message in place of a delta
-// to what it adds. A message that begins with the text so far is the whole answer
-// up to here. Any other one is the next piece. Tool calls without an index are all
-// of the message's.
+// continueWith reduces a choice of a stream with a message instead of a delta to what it
+// adds to c. A message that begins with the text so far repeats it; any other message is
+// the next piece. Tool calls without an index replace those so far.
 func (c *completion) continueWith(p *completion) {
 	p.text = bytes.TrimPrefix(p.text, c.text)
 	p.refusal = bytes.TrimPrefix(p.refusal, c.refusal)
@@ -281,8 +281,8 @@ func (d *decoder) reasoning(source int) (err error) {
 	return err
 }
 
-// texts appends the text of a value: a string, or an object or a list of them
-// with the text in the members that parts of reasoning have.
+// texts appends the text of a value of reasoning: a string, an object with the text in
+// one of the known members, or a list of these.
 func (d *decoder) texts(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '[':
@@ -326,8 +326,9 @@ func (d *decoder) content(text []byte) ([]byte, error) {
 }
 
 // part appends the text of a content part of the type "text" or "output_text", or
-// without a type. The text of a part of reasoning (docs.mistral.ai/capabilities/reasoning) is kept apart. Other parts,
-// such as the "reference" parts of Mistral (docs.mistral.ai/api/#tag/chat), are skipped.
+// without a type. The text of a reasoning part (docs.mistral.ai/capabilities/reasoning)
+// goes into d.apart. Other parts, such as the "reference" parts of Mistral
+// (docs.mistral.ai/api/#tag/chat), are skipped.
 func (d *decoder) part(text []byte) ([]byte, error) {
 	isText, isReasoning, start := true, false, len(text)
 	d.thought = d.thought[:0]
@@ -335,7 +336,7 @@ func (d *decoder) part(text []byte) ([]byte, error) {
 		switch string(name) {
 		case "type":
 			d.kind, err = d.optional(d.kind[:0])
-			isText = string(d.kind) == "text" || string(d.kind) == "output_text" // the second is of OpenAI's Responses API
+			isText = string(d.kind) == "text" || string(d.kind) == "output_text" // the second is OpenAI's Responses API
 			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning"
 		case "text":
 			text, err = d.optional(text[:start])

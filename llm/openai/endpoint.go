@@ -59,8 +59,8 @@ func noKey(at base) error {
 	return &llm.Error{Kind: llm.Unauthorized, Endpoint: at.String(), Err: llm.ErrNoKey}
 }
 
-// base is a base URL that was checked: scheme, host, path, and perhaps a version of
-// Azure's API.
+// base is a base URL that was checked: scheme, host and path, and for Azure possibly the
+// version of its API.
 type base struct {
 	u     *url.URL // scheme, host and path
 	query string   // api-version=…, or empty
@@ -85,7 +85,7 @@ func parseBase(s string) (base, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return base{}, fmt.Errorf("base URL %q: write scheme and host, such as http://localhost:11434/v1", llm.OneLine(redactURL(s)))
 	case u.ForceQuery || u.Fragment != "" || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
-		return base{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure may stand there", llm.OneLine(redactURL(s)))
+		return base{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure is accepted", llm.OneLine(redactURL(s)))
 	}
 	clean := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimRight(u.Path, "/")}
 	clean.Path = strings.TrimSuffix(clean.Path, "/chat/completions") // a common way to write it
@@ -109,8 +109,8 @@ func (b base) withQuery() string {
 	return b.String() + "?" + b.query
 }
 
-// azure reports whether the endpoint is one of Azure, or a gateway in front of one:
-// the key goes into the header api-key.
+// azure reports whether the endpoint is one of Azure or a gateway in front of one, which
+// take the key in the header api-key.
 func (b base) azure() bool {
 	return b.query != "" || slices.ContainsFunc(azureHosts[:], func(host string) bool { return strings.HasSuffix(b.host(), host) })
 }

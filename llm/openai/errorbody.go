@@ -11,16 +11,16 @@ import (
 // An errorBody is the content of an error reply.
 type errorBody struct {
 	message    string        // at most maxForeign bytes
-	provider   string        // what the provider behind a router said, likewise
+	provider   string        // the message of the provider behind a router, at most maxForeign bytes
 	codes      []string      // its code and type
-	flagged    bool          // it describes what a moderation found in the prompt
-	param      string        // the setting of the request that it is about
-	status     int           // a code that is a number, else 0
-	retryAfter time.Duration // as a google.rpc.RetryInfo says, else 0
-	headers    http.Header   // of the reply of the provider behind a router, as far as they are about rate limits
+	flagged    bool          // a moderation found something in the prompt
+	param      string        // the setting of the request that the error is about
+	status     int           // a numeric code; 0 if there is none
+	retryAfter time.Duration // from a google.rpc.RetryInfo; 0 if there is none
+	headers    http.Header   // of the reply of the provider behind a router; at most 32, of at most 64 bytes
 }
 
-// wait returns how long the error asks to wait, or 0.
+// wait returns the wait that the error asks for, or 0.
 func (b *errorBody) wait(now time.Time) time.Duration {
 	return cmp.Or(b.retryAfter, retryAfter(b.headers, now))
 }
@@ -45,8 +45,10 @@ func parseErrorBody(body []byte) errorBody {
 //   - {"error": "text"}: Ollama, docs/api.md of github.com/ollama/ollama
 //   - [{"error": {message, code, status, details}}]: Gemini, ai.google.dev/gemini-api/docs/openai
 //   - {"message": {"detail": [{loc, msg, type}]}}: Mistral, docs.mistral.ai/api
-//   - {"detail": "text"} and {"detail": [{loc, msg, type}]}: FastAPI, fastapi.tiangolo.com/tutorial/handling-errors
-//   - {"error": {message, code, metadata: {provider_name, raw, headers}}}: OpenRouter, openrouter.ai/docs/api-reference/errors
+//   - {"detail": "text"} and {"detail": [{loc, msg, type}]}: FastAPI,
+//     fastapi.tiangolo.com/tutorial/handling-errors
+//   - {"error": {message, code, metadata: {provider_name, raw, headers}}}: OpenRouter,
+//     openrouter.ai/docs/api-reference/errors
 //   - {"errors": [{message, code}]}: Cloudflare, developers.cloudflare.com/api
 //
 // It reads at most maxFault bytes, and returns what came before a syntax error.

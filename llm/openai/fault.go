@@ -140,8 +140,8 @@ var overContext = sync.OnceValue(func() *regexp.Regexp {
 		`\breduce (the length of the|your) (messages?|prompt|input)\b|\bmax_new_tokens. must be <=|\binputs. must have less than\b|\brange of input length\b`)
 })
 
-// overLimit matches how OpenAI and Groq say, with the status of a rate limit, that one
-// request alone exceeds the tokens for a minute: it never succeeds.
+// overLimit matches the messages with which OpenAI and Groq say, under the status of a
+// rate limit, that one request alone exceeds the tokens of a minute. It never succeeds.
 var overLimit = regexp.MustCompile(`(?i)\brequest too large for\b|\btokens must be reduced in order to run successfully\b`)
 
 // statusFlexFull is the status with which Groq says that its flex tier has no

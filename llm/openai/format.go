@@ -13,24 +13,22 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// StructuredOutput says how a model is asked for a reply in JSON if a request has a
-// [llm.Format]. The prompt has to ask for JSON in any case, and the caller validates
-// the reply.
+// StructuredOutput is the form in which a request with an [llm.Format] asks for JSON. In
+// every form the prompt must ask for JSON too, and the caller must validate the reply.
 type StructuredOutput string
 
-// The ways to ask. The zero value counts as AutoOutput.
+// The forms of a request for JSON. The zero value means AutoOutput.
 const (
 	// AutoOutput sends the schema as a response_format of the type json_schema, in
-	// strict mode if the schema is within what that allows. Where the endpoint refuses
-	// a form, the next weaker one is sent: json_schema without strict mode,
-	// json_object, none.
+	// strict mode if that allows the schema. If the endpoint refuses a form, the next
+	// weaker one is sent: json_schema without strict mode, json_object, none.
 	AutoOutput   StructuredOutput = "auto"
 	SchemaOutput StructuredOutput = "schema" // json_schema, with or without strict mode; a refusal is an error
 	ObjectOutput StructuredOutput = "object" // json_object if the schema requires an object; a refusal is an error
 	PromptOutput StructuredOutput = "prompt" // no response_format
 )
 
-// check returns an error for a word that is none of the ways.
+// check returns an error if s is not one of the forms.
 func (s StructuredOutput) check() error {
 	switch s {
 	case "", AutoOutput, SchemaOutput, ObjectOutput, PromptOutput:
@@ -55,12 +53,13 @@ type digest [sha256.Size]byte
 // A format is how one request asks for JSON.
 type format struct {
 	form   form
-	best   form // the form that is sent as long as the endpoint refuses none
+	best   form // the form that is sent if the endpoint refuses none
 	last   form // the weakest form that may be sent
 	schema digest
 }
 
-// formatOf decides how the request asks for JSON.
+// formatOf returns the format of the request, by its schema, the configuration and what
+// the endpoint refused before.
 func (c *call) formatOf() format {
 	if c.req.Format == nil || c.model.output == PromptOutput {
 		return format{form: noForm, best: noForm, last: noForm}
@@ -89,21 +88,21 @@ func (c *call) formatOf() format {
 	return f
 }
 
-// refusedForms say which forms an endpoint refused.
+// refusedForms are the forms that an endpoint refused.
 type refusedForms struct {
-	always   [noForm]bool    // of every schema
-	schemas  map[digest]form // of one schema: this form and the stronger ones; never changed in place
-	thisCall form            // of this call: the forms before this one
+	always   [noForm]bool    // for every schema
+	schemas  map[digest]form // for one schema: this form and the stronger ones; never changed in place
+	thisCall form            // for this call: the forms before this one
 }
 
-// refuses reports whether a form of a schema need not be sent.
+// refuses reports whether the endpoint refused a form for a schema.
 func (r *refusedForms) refuses(f form, schema digest) bool {
 	last, ofSchema := r.schemas[schema]
 	return f < noForm && (r.always[f] || f < r.thisCall || ofSchema && f <= last)
 }
 
-// add returns a copy of the refusals of schemas with one more. It forgets all
-// others if there are too many.
+// add returns a copy of r.schemas with one more. If there are too many, it drops the
+// others.
 func (r *refusedForms) add(schema digest, f form) map[digest]form {
 	schemas := map[digest]form{}
 	if len(r.schemas) < maxRefusedSchemas {
@@ -130,7 +129,8 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// responseFormat returns what is sent, or nil, and warns if it is weaker than usual.
+// responseFormat returns the response_format of the request, or nil. It adds a warning if
+// the endpoint refused a stronger form.
 func (c *call) responseFormat() *responseFormat {
 	c.format = c.formatOf()
 	weaker := c.format.form > c.format.best
@@ -139,7 +139,8 @@ func (c *call) responseFormat() *responseFormat {
 		if weaker {
 			c.warn("response_format: the endpoint refused the strict mode of json_schema, which was sent without it")
 		}
-		return &responseFormat{"json_schema", &jsonSchema{cmp.Or(c.req.Format.Name, "answer"), f == strictForm, c.req.Format.Schema}}
+		schema := &jsonSchema{cmp.Or(c.req.Format.Name, "answer"), f == strictForm, c.req.Format.Schema}
+		return &responseFormat{"json_schema", schema}
 	case objectForm:
 		if weaker {
 			c.warn("response_format: the endpoint refused json_schema; json_object was sent, which does not hold the answer to the schema")
@@ -175,8 +176,8 @@ var (
 	})
 )
 
-// invalidJSON is the code with which Groq says that the model did not write what
-// the response_format demands (console.groq.com/docs/structured-outputs).
+// invalidJSON is Groq's code for a model that did not write JSON of the response_format
+// (console.groq.com/docs/structured-outputs).
 const invalidJSON = "json_validate_failed"
 
 // refusedFormat reports whether the endpoint refused the response_format and a
@@ -188,9 +189,8 @@ func (c *call) isFormatRefusal() bool {
 	return c.refusal != nil && c.format.form < noForm && (c.refusal.noReason || aboutFormat().MatchString(c.refusal.text))
 }
 
-// weaken leaves out the form that was refused: for all schemas, or only for the one
-// that the endpoint names as the reason. A model that failed to write JSON of that
-// form is not held to it in this call.
+// weaken records the refused form: for this call if the model failed to write JSON of
+// that form, for this schema if the endpoint gives it as the reason, else for all.
 func (c *call) weaken(next *changes) {
 	switch f := c.format.form; {
 	case strings.Contains(c.refusal.text, invalidJSON):
@@ -202,7 +202,7 @@ func (c *call) weaken(next *changes) {
 	}
 }
 
-// withHint adds to the error of a refused response_format what to set.
+// withHint adds to the error of a refused response_format which setting to change.
 func (c *call) withHint(err error) error {
 	e, ok := err.(*llm.Error)
 	if !ok || !c.isFormatRefusal() || c.format.last == noForm {

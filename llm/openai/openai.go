@@ -3,11 +3,10 @@
 // A [Model] speaks the chat completions API through go-openai and guards
 // against what servers and that client do: streams that end early, errors
 // inside a stream or under status 200, HTML in the place of JSON, replies
-// without end, settings that the client drops or refuses. A request of which the
-// endpoint refuses a part, such as the temperature, is sent again without that part,
-// and a warning of the response says so. Every failure is an [*llm.Error]. A model
-// does not repeat calls that failed: agent.New does, and [llm.Retry] does it for a
-// model that is called directly.
+// without end, settings that the client drops or refuses. If the endpoint refuses an
+// optional part of a request, such as the temperature, the request is sent again without
+// it, and the response has a warning. Every failure is an [*llm.Error]. A model does not
+// repeat failed calls: wrap it in [llm.Retry], as agent.New does.
 package openai
 
 import (
@@ -31,13 +30,17 @@ import (
 // Config says which model to call, and how. Its Headers may hold
 // credentials, so printing and logging a Config shows their names only.
 type Config struct {
-	Model      string            // as the endpoint names it; required
-	BaseURL    string            // with its version, such as http://localhost:11434/v1 or, of Azure, ?api-version=… behind it; empty means https://api.openai.com/v1
+	Model string // as the endpoint names it; required
+
+	// BaseURL includes the version, such as http://localhost:11434/v1. A base URL of Azure
+	// may end with ?api-version=…. Empty means https://api.openai.com/v1.
+	BaseURL string
+
 	APIKey     Key               // required for api.openai.com only; see [Resolve] for the key of the environment
 	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
 	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
 	Timeout    time.Duration     // bound on one call; zero means llm.DefaultTimeout
-	MaxReply   int               // bound on text and reasoning of a reply, in bytes, and on the body of one that is not streamed; zero means llm.DefaultMaxReply
+	MaxReply   int               // bound on text and reasoning, and on an unstreamed body, in bytes; zero means llm.DefaultMaxReply
 
 	// MaxTokensKey is the name under which Request.MaxTokens is sent:
 	// max_tokens or max_completion_tokens. Empty means the second for
@@ -50,14 +53,13 @@ type Config struct {
 	// StructuredOutput says how a request with a Format asks for JSON; empty means AutoOutput.
 	StructuredOutput StructuredOutput
 
-	// SystemRole is the role in which the system prompt is sent: system or developer;
-	// or merge, which sends it at the start of the first message of the user, for
-	// models that take no system prompt. Empty means system, and after the endpoint
-	// refused that, merge.
+	// SystemRole is the role of the system prompt: system, developer or merge. merge puts
+	// it at the start of the first user message, for models without a system prompt.
+	// Empty means system, and merge once the endpoint refused system.
 	SystemRole string
 
-	// ExtraBody is a JSON object whose members are added to each request. Members
-	// that this package writes itself are an error.
+	// ExtraBody is a JSON object of at most 64 KiB whose members are added to each
+	// request. A member that this package writes itself is an error.
 	ExtraBody json.RawMessage
 }
 
@@ -66,8 +68,8 @@ type Config struct {
 type Model struct {
 	name      string
 	base      string
-	query     string // behind the path, without a question mark
-	azure     bool   // the key is sent as Azure wants it
+	query     string // of the URL, without the question mark
+	azure     bool   // the key is sent in the header api-key
 	key       Key
 	headers   http.Header
 	client    *http.Client
@@ -76,11 +78,11 @@ type Model struct {
 	maxReply  int
 	maxTokens string
 	output    StructuredOutput
-	lists     bool                       // the endpoint may take schemas of other values than objects
+	lists     bool                       // the endpoint may accept schemas of values other than objects
 	role      string                     // how the system prompt is sent
 	extra     map[string]json.RawMessage // members that are added to each request
 	version   string
-	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil as long as they do not
+	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil means not at all
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
 
@@ -161,7 +163,7 @@ func (m *Model) connect(c *http.Client) {
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
 			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   math.MaxInt, // as many as were in use at once
+			MaxIdleConnsPerHost:   math.MaxInt, // keep as many as were in use at once
 			IdleConnTimeout:       90 * time.Second,
 
 			MaxResponseHeaderBytes: 256 << 10,

@@ -2,16 +2,17 @@ package openai
 
 import "github.com/runteam/runteam/llm"
 
-// maxCharsPerToken is more characters than a token has on average in any text of some
-// length. English has 4 to 5.
+// maxCharsPerToken exceeds the average number of characters per token of any long text.
+// English has 4 to 5.
 const maxCharsPerToken = 8
 
-// minCountedPrompt is the length from which a prompt is compared with its tokens, in
-// characters. Shorter ones fit into every context window.
+// minCountedPrompt is the length in characters from which a prompt is compared with its
+// token count. Shorter prompts fit into every context window.
 const minCountedPrompt = 4096
 
 // cutPrompt is the warning about an endpoint that counts too few tokens.
-const cutPrompt = "prompt: the endpoint counted far fewer tokens than the prompt can have, so it may have cut the prompt without an error; use a larger context window, of Ollama num_ctx or OLLAMA_CONTEXT_LENGTH"
+const cutPrompt = "prompt: the endpoint counted far fewer tokens than the prompt can have, " +
+	"so it may have cut the prompt without an error; use a larger context window, for Ollama num_ctx or OLLAMA_CONTEXT_LENGTH"
 
 // isCut reports whether an endpoint counted far fewer tokens than the texts of a
 // request can have. Ollama cuts a prompt that exceeds its context window and answers
@@ -31,9 +32,9 @@ func isCut(req *llm.Request, counted int) bool {
 	return chars >= minCountedPrompt && counted < chars/maxCharsPerToken
 }
 
-// textLength counts the characters of a text. A run of one character or of white space
-// counts as one, since a single token may stand for it. A character of Chinese,
-// Japanese and Korean counts twice: a token has at most two of them on average.
+// textLength counts the characters of a text. A run of one character or of whitespace
+// counts as one, since it may be a single token. A Chinese, Japanese or Korean character
+// counts as two, since a token has fewer of them.
 func textLength(text string) (n int) {
 	before := rune(-1)
 	for _, r := range text {

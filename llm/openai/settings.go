@@ -30,15 +30,15 @@ const (
 	mergedRole    = "merge" // at the start of the first message of the user
 )
 
-// A setting is one that a request can do without.
+// A setting is an optional setting of a request.
 type setting struct {
 	key   string
-	means *regexp.Regexp // matches the names under which errors mention it, in lower case
+	names *regexp.Regexp // matches the names of the setting in errors, in lower case
 	value func(*llm.Request) (value any, set bool)
 }
 
-// settings are those that are left out after an endpoint refused them. top_p stands
-// before temperature, since some endpoints take one of the two.
+// settings are left out once an endpoint refused them. top_p precedes temperature because
+// some endpoints accept only one of the two.
 var settings = [...]setting{
 	{"top_p", regexp.MustCompile(`\btop_?p\b`), func(r *llm.Request) (any, bool) { return r.TopP, r.TopP != nil }},
 	{"temperature", regexp.MustCompile(`\btemperature\b`), func(r *llm.Request) (any, bool) { return r.Temperature, r.Temperature != nil }},
@@ -48,14 +48,14 @@ var settings = [...]setting{
 	{"reasoning_effort", regexp.MustCompile(`\breasoning[_.]?effort\b|does not support thinking`), func(r *llm.Request) (any, bool) { return r.ReasoningEffort, r.ReasoningEffort != "" }},
 }
 
-// leftOut returns the adaptations that leave out the settings.
-func leftOut() []adaptation {
+// settingAdaptations returns the adaptations that leave out one of the settings each.
+func settingAdaptations() []adaptation {
 	var all []adaptation
 	for i, s := range settings {
 		all = append(all, adaptation{
 			refused: func(c *call) bool {
 				_, set := s.value(&c.req)
-				return set && !c.changes.leftOut[i] && c.refusal.notTaken(s.means)
+				return set && !c.changes.leftOut[i] && c.refusal.rejects(s.names)
 			},
 			change: func(_ *call, next *changes) { next.leftOut[i] = true },
 		})
@@ -63,31 +63,30 @@ func leftOut() []adaptation {
 	return all
 }
 
-// notTaken matches the words with which endpoints say that they do not take a
+// unsupported matches the words with which endpoints say that they do not support a
 // setting, in lower case. Words about a value out of range are not among them.
-var notTaken = sync.OnceValue(func() *regexp.Regexp {
+var unsupported = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`unsupported|not support|unknown|unrecognized|unexpected|not permitted|not allowed|not available|not enabled|` +
 		`deprecated|only the default|only .{0,20}\b(is|are) (allowed|supported)|may only be set|cannot both|incompatible|not compatible`)
 })
 
-// notTaken reports whether the endpoint does not take a setting, by the names under
-// which errors mention it. A value of which the endpoint lists the alternatives is
-// for the user to correct.
-func (r *refusal) notTaken(names *regexp.Regexp) bool {
+// rejects reports whether the endpoint does not support a setting with these names. An
+// error that lists the supported values is about the value, which the user must correct.
+func (r *refusal) rejects(names *regexp.Regexp) bool {
 	if strings.Contains(r.text, "supported values are") {
 		return false
 	}
 	if param := lower(r.param); param != "" && !names.MatchString(param) &&
-		slices.ContainsFunc(settings[:], func(s setting) bool { return s.means.MatchString(param) }) {
+		slices.ContainsFunc(settings[:], func(s setting) bool { return s.names.MatchString(param) }) {
 		return false
 	}
-	return names.MatchString(r.text) && notTaken().MatchString(r.text)
+	return names.MatchString(r.text) && unsupported().MatchString(r.text)
 }
 
-// refusedTokensKey reports whether the endpoint knows the limit on the reply under
-// its other name only.
+// refusedTokensKey reports whether the endpoint knows the limit on the reply only under
+// its other name.
 func (c *call) refusedTokensKey() bool {
-	return c.req.MaxTokens > 0 && !c.changes.otherTokens && c.refusal.notTaken(tokensKeys[c.model.maxTokens])
+	return c.req.MaxTokens > 0 && !c.changes.otherTokens && c.refusal.rejects(tokensKeys[c.model.maxTokens])
 }
 
 // tokensKeys matches the names of the limit on a reply in errors.
@@ -115,8 +114,8 @@ func (c *call) refusedDeveloper() bool {
 	return c.req.System != "" && c.role() == developerRole && strings.Contains(c.refusal.text, developerRole)
 }
 
-// refusedSystem reports whether the model, or the template that makes one text of
-// the messages, takes no system prompt.
+// refusedSystem reports whether the model, or the chat template of the server, has no
+// system prompt.
 func (c *call) refusedSystem() bool {
 	return c.req.System != "" && c.role() == systemRole && noSystem().MatchString(c.refusal.text)
 }
@@ -155,7 +154,8 @@ func (c *call) messages() []message {
 	return all
 }
 
-// writeSettings adds the settings of the request, and what the configuration adds to each.
+// writeSettings writes the settings of the request and the members of Config.ExtraBody.
+// It adds a warning for each setting that the endpoint refused.
 func (c *call) writeSettings(set func(key string, value any)) {
 	if c.req.MaxTokens > 0 {
 		set(c.tokensKey(), c.req.MaxTokens)
@@ -171,9 +171,7 @@ func (c *call) writeSettings(set func(key string, value any)) {
 	if len(c.req.Stop) > 0 {
 		set("stop", c.req.Stop)
 	}
-	switch {
-	case c.req.System == "" || c.changes.role == "":
-	case c.changes.role == mergedRole:
+	if c.req.System != "" && c.changes.role == mergedRole {
 		c.warn("system prompt: the endpoint takes none for this model; it is sent at the start of the first message")
 	}
 	for name, value := range c.model.extra {
@@ -187,18 +185,20 @@ const maxExtraBody = 64 << 10
 // extraName matches the names of members of Config.ExtraBody.
 var extraName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// ownMembers are the members of a request that this package writes, or that would
-// change what is asked of which model, or what the reply is.
+// ownMembers are the members of a request that Config.ExtraBody must not have: this
+// package writes them, or they would change the model, the messages or the form of the
+// reply.
 var ownMembers = []string{
 	"model", "models", "messages", "prompt", "stream", "stream_options", maxTokens, maxCompletionTokens, "stop",
 	"response_format", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
 }
 
-// isOwnMember reports whether Config.ExtraBody cannot have a member. Letter case does
-// not count, since some servers ignore it.
+// isOwnMember reports whether Config.ExtraBody must not have a member. It ignores letter
+// case, as some servers do.
 func isOwnMember(name string) bool {
 	same := func(own string) bool { return strings.EqualFold(own, name) }
-	return slices.ContainsFunc(ownMembers, same) || slices.ContainsFunc(settings[:], func(s setting) bool { return same(s.key) })
+	return slices.ContainsFunc(ownMembers, same) ||
+		slices.ContainsFunc(settings[:], func(s setting) bool { return same(s.key) })
 }
 
 // parseExtraBody returns the members that a configuration adds to each request.
@@ -208,7 +208,7 @@ func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		return nil, nil
 	}
 	if len(raw) > maxExtraBody {
-		return nil, fmt.Errorf("ExtraBody: larger than %d KiB", maxExtraBody>>10)
+		return nil, fmt.Errorf("ExtraBody: it has %d bytes; write at most %d KiB", len(raw), maxExtraBody>>10)
 	}
 	members := make(map[string]json.RawMessage)
 	if !jsontext.Value(raw).IsValid() || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
@@ -217,7 +217,7 @@ func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	for name := range members {
 		switch {
 		case !extraName.MatchString(name):
-			return nil, fmt.Errorf("ExtraBody: %q: a name has letters, digits, '_', '-' and '.', at most 64", llm.OneLine(name))
+			return nil, fmt.Errorf("ExtraBody: invalid name %q; write at most 64 letters, digits, '_', '-' and '.'", llm.OneLine(name))
 		case isOwnMember(name):
 			return nil, fmt.Errorf("ExtraBody: %q cannot be set here; use the field of Config or of llm.Request", name)
 		}
@@ -225,8 +225,8 @@ func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// Version describes the settings of the model that its answers depend on beside
-// its name, its endpoint and the request. It is empty without such settings.
+// Version describes the configuration that the model's answers depend on in addition to
+// its name, its endpoint and the request. It is empty for the default configuration.
 func (m *Model) Version() string { return m.version }
 
 // versionOf returns the version of a model.

@@ -332,7 +332,7 @@ func TestAzure(t *testing.T) {
 	}
 	for _, bad := range []string{deployment + "?api-version=", deployment + "?api-version=1&api-key=hunter2", deployment + "?x=1", deployment + "?api-version=1%20", deployment + "?API-VERSION=1"} {
 		_, err := openai.New(openai.Config{Model: "m", BaseURL: bad})
-		require.ErrorContains(t, err, "only ?api-version=… of Azure may stand there", bad)
+		require.ErrorContains(t, err, "only ?api-version=… of Azure is accepted", bad)
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 }

@@ -7,13 +7,13 @@ import (
 
 // Limits of a schema in strict mode (platform.openai.com/docs/guides/structured-outputs).
 const (
-	maxStrictDepth      = 5      // objects and arrays, one in the other
+	maxStrictDepth      = 5      // levels of nested objects and arrays
 	maxStrictProperties = 100    // of all objects
 	maxStrictEnum       = 500    // values of all enums
 	maxStrictNames      = 15_000 // bytes of names and of values of enums
 )
 
-// strictSchema reports whether a schema is within strict mode, and whether it
+// strictSchema reports whether strict mode accepts a schema, and whether the schema
 // requires an object.
 //
 // OpenAI documents the rules: each object lists all its properties as required and
@@ -30,14 +30,14 @@ func strictSchema(raw json.RawMessage) (strict, isObject bool) {
 	return isObject && s.within(root, 1) && s.properties <= maxStrictProperties && s.enum <= maxStrictEnum && s.names <= maxStrictNames, isObject
 }
 
-// A strictSize is the size of a schema in what strict mode limits.
+// A strictSize counts what strict mode limits in a schema.
 type strictSize struct{ properties, enum, names int }
 
 // strictFormats are the values of format in strict mode.
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// within adds what a schema holds, and reports whether its keywords and their
-// values are those of strict mode.
+// within adds the size of a schema to s, and reports whether strict mode accepts its
+// keywords and their values.
 func (s *strictSize) within(v any, depth int) bool {
 	node, ok := v.(map[string]any)
 	if !ok || depth > maxStrictDepth {
@@ -85,13 +85,13 @@ func (s *strictSize) within(v any, depth int) bool {
 	if !ok {
 		return false
 	}
-	if has(node["type"], "array") && node["items"] == nil {
+	if hasType(node["type"], "array") && node["items"] == nil {
 		return false
 	}
-	return !has(node["type"], "object") || s.closed(node)
+	return !hasType(node["type"], "object") || s.closed(node)
 }
 
-// add adds a value of an enum or const, and reports whether it is no list and no object.
+// add adds the size of a value of an enum or const, and reports whether it is a scalar.
 func (s *strictSize) add(value any) bool {
 	switch value := value.(type) {
 	case string:
@@ -102,13 +102,14 @@ func (s *strictSize) add(value any) bool {
 	return true
 }
 
-// has reports whether the value of a type keyword names a type.
-func has(types any, name string) bool {
+// hasType reports whether the value of a type keyword names a type.
+func hasType(types any, name string) bool {
 	list, _ := types.([]any)
 	return types == name || slices.Contains(list, any(name))
 }
 
-// closed reports whether an object has the properties that it requires and no others.
+// closed adds the properties of an object schema, and reports whether it requires all of
+// them and allows no others.
 func (s *strictSize) closed(node map[string]any) bool {
 	properties, _ := node["properties"].(map[string]any)
 	required, _ := node["required"].([]any)

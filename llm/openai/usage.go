@@ -19,9 +19,9 @@ func (d *decoder) usage(c *completion) error {
 			return d.count(&u.InputTokens)
 		case "completion_tokens":
 			return d.count(&u.OutputTokens)
-		case "prompt_cache_hit_tokens": // of DeepSeek, api-docs.deepseek.com/guides/kv_cache
+		case "prompt_cache_hit_tokens": // DeepSeek, api-docs.deepseek.com/guides/kv_cache
 			return d.partOfCount(&u.CachedTokens)
-		case "cache_read_input_tokens", "cache_creation_input_tokens": // of Anthropic, in the replies of gateways
+		case "cache_read_input_tokens", "cache_creation_input_tokens": // Anthropic, in the replies of gateways
 			n := 0
 			err := d.partOfCount(&n)
 			c.cached += min(n, math.MaxInt32)
@@ -33,14 +33,16 @@ func (d *decoder) usage(c *completion) error {
 		}
 		return d.tokens.SkipValue()
 	})
-	if u.InputTokens > 0 { // xAI, Gemini and gateways to it leave reasoning out of completion_tokens (docs.x.ai/docs/key-information/consumption-and-rate-limits)
+	if u.InputTokens > 0 {
+		// xAI, Gemini and gateways to it leave reasoning out of completion_tokens
+		// (docs.x.ai/docs/key-information/consumption-and-rate-limits).
 		u.OutputTokens = max(u.OutputTokens, total-u.InputTokens-c.cached)
 	}
 	return err
 }
 
-// countIn reads a part of a count from a member of an object. What cannot be such a
-// part is skipped.
+// countIn reads a part of a count, such as cached_tokens, from a member of an object. Any
+// other value is skipped.
 func (d *decoder) countIn(member string, count *int) error {
 	if d.tokens.PeekKind() != '{' {
 		return d.tokens.SkipValue()
@@ -53,7 +55,7 @@ func (d *decoder) countIn(member string, count *int) error {
 	})
 }
 
-// partOfCount reads a part of a count. A negative one is skipped.
+// partOfCount reads a part of a count. A negative number is skipped.
 func (d *decoder) partOfCount(count *int) error {
 	n, known, err := d.integer()
 	if known && n >= 0 {
@@ -62,7 +64,7 @@ func (d *decoder) partOfCount(count *int) error {
 	return err
 }
 
-// count reads a count.
+// count reads a count. A negative number is an error.
 func (d *decoder) count(count *int) error {
 	n, known, err := d.integer()
 	switch {

@@ -35,17 +35,17 @@ func serverTime(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// maxReset bounds what the reset of a rate limit is waited for. The headers say
-// when the whole window is free again, and a limit for each minute frees a part of it sooner.
+// maxReset bounds the wait for the reset of a rate limit. The headers say when the whole
+// window is free again; part of a limit per minute is free sooner.
 const maxReset = time.Minute
 
-// A rateLimit is a pair of headers that describe one rate limit: when it is reset, and
-// how much of it remains.
+// A rateLimit names the headers of one rate limit: when it resets and what remains.
 type rateLimit struct{ reset, remaining string }
 
-// The rate limits on requests and on tokens, as their headers are called by
+// The headers of the rate limits on requests and on tokens, of these providers:
 //
-//   - OpenAI, platform.openai.com/docs/guides/rate-limits, and Groq, console.groq.com/docs/rate-limits
+//   - OpenAI, platform.openai.com/docs/guides/rate-limits
+//   - Groq, console.groq.com/docs/rate-limits
 //   - Anthropic, docs.anthropic.com/en/api/rate-limits
 //   - Cerebras, inference-docs.cerebras.ai/support/rate-limits
 //   - OpenRouter, openrouter.ai/docs/api-reference/limits
@@ -69,9 +69,9 @@ var (
 	}
 )
 
-// untilReset returns how long the rate limit that was hit lasts, at most maxReset.
-// A limit of which something remains was not the one, unless every limit says that:
-// then it is one on tokens, of which too few remain.
+// untilReset returns the time until the exceeded rate limit resets, at most maxReset.
+// Limits with a remainder were not exceeded. If all have one, a limit on tokens was: too
+// few remain for the request.
 func untilReset(h http.Header, now time.Time) time.Duration {
 	now = serverTime(h, now)
 	requests, _ := longestReset(h, requestLimits, now)
@@ -82,8 +82,8 @@ func untilReset(h http.Header, now time.Time) time.Duration {
 	return min(max(requests, tokens), maxReset)
 }
 
-// longestReset returns the longest wait for the limits of which nothing is known to
-// remain, and the longest for the others.
+// longestReset returns the longest wait for the limits without a known remainder, and the
+// longest for those with one.
 func longestReset(h http.Header, limits []rateLimit, now time.Time) (spent, left time.Duration) {
 	for _, l := range limits {
 		wait := parseReset(h.Get(l.reset), now)
@@ -96,9 +96,9 @@ func longestReset(h http.Header, limits []rateLimit, now time.Time) (spent, left
 	return spent, left
 }
 
-// parseReset reads when a limit is reset: as a duration such as 20ms, 7.66s or 6m0s,
-// in seconds, as a time of RFC 3339, or as a Unix time in seconds or, as OpenRouter
-// writes it, milliseconds. Anything else, and a time gone by, is 0.
+// parseReset reads when a limit resets: a duration such as 20ms, 7.66s or 6m0s, a number
+// of seconds, an RFC 3339 time, or a Unix time in seconds or, from OpenRouter, in
+// milliseconds. Anything else, and a time in the past, is 0.
 func parseReset(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if at, err := time.Parse(time.RFC3339, value); err == nil {
@@ -115,7 +115,8 @@ func parseReset(value string, now time.Time) time.Duration {
 	return parseDelay(value)
 }
 
-// parseDelay reads a duration as Go writes it, or seconds with or without a unit. Anything else is 0.
+// parseDelay reads a duration as Go writes it, or seconds with or without a unit. Anything
+// else is 0.
 func parseDelay(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	if d, err := time.ParseDuration(value); err == nil {
@@ -128,10 +129,10 @@ func parseDelay(value string) time.Duration {
 	return duration(s, time.Second)
 }
 
-// duration returns n units, and a very long time for what is longer than any.
+// duration returns n units, or the longest duration if that is longer.
 func duration(n float64, unit time.Duration) time.Duration {
 	switch {
-	case !(n > 0): // also not a number
+	case !(n > 0): // also true of NaN
 		return 0
 	case n > float64(math.MaxInt64/unit):
 		return math.MaxInt64

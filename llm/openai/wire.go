@@ -28,11 +28,11 @@ var errTaken = errors.New("the reply is read elsewhere")
 type call struct {
 	model    *Model
 	req      llm.Request
-	streamed bool     // a stream was asked for
+	streamed bool     // the request asks for a stream
 	changes  changes  // how the request differs from the usual form
-	warnings []string // what was left out of the request or written otherwise
-	format   format   // how the request asks for JSON
-	refusal  *refusal // why the endpoint may not accept the request; nil if it does
+	warnings []string // what was left out of the request or changed
+	format   format   // the JSON that the request asks for
+	refusal  *refusal // the error, if it may refuse a part of the request; else nil
 	emitted  bool     // a part of the reply was emitted
 	reply    *http.Response
 	decode   decoder
@@ -56,9 +56,8 @@ func (c *call) Do(r *http.Request) (*http.Response, error) {
 	return nil, errTaken
 }
 
-// patch writes into the body what go-openai does not get: the messages, which it
-// would encode twice, what it does not send (a temperature of zero), and what it
-// refuses to (settings that it thinks a model of that name has not).
+// patch adds to the body what go-openai cannot send: the messages, which it would encode
+// twice, a temperature of zero, and settings that it refuses by the name of the model.
 func (c *call) patch(r *http.Request) error {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -89,8 +88,8 @@ func (c *call) patch(r *http.Request) error {
 	return nil
 }
 
-// join returns the JSON object with these members, which are valid JSON and whose
-// names need no escapes. json.Marshal would check and copy each of them once more.
+// join returns the JSON object with these members, whose names need no escapes.
+// json.Marshal would check and copy each value once more.
 func join(members map[string]json.RawMessage) []byte {
 	size := len("{}")
 	for name, value := range members {
