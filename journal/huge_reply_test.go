@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -98,4 +100,53 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.History.End.Tasks, 50)
 	require.Contains(t, s.History.End.Tasks[49].Reason, "out of order")
+}
+
+// What an agent writes beside its result is cut, so that the result, the reasoning and
+// an answer that was rejected fit into one line.
+func TestAHugeReasoningIsCut(t *testing.T) {
+	t.Parallel()
+	for level, of := range map[label.Classification]string{label.Internal: "password: Xk9#mP2q ", label.Secret: "é\u2028<&>\"\x01"} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{Key: oneKey})
+			require.NoError(t, err)
+			defer j.Close()
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			produces := label.Secret
+			huge := strings.Repeat(of, (1<<20)/len(of))
+			tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if !strings.Contains(p.Text(), "## Your previous answer") {
+					return agent.Reply{Text: huge, Reasoning: huge}, &agent.RejectedError{Problem: "no text", Err: errors.New("no text")}
+				}
+				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil
+			})}}})
+			require.NoError(t, err)
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Reveal: true})
+			require.NoError(t, err)
+			require.NoError(t, res.Unkept)
+			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			s, err := j.Load(t.Context(), "r1")
+			require.NoError(t, err)
+			asides := 0
+			for _, e := range s.History.Log {
+				if e.Exchange == nil {
+					continue
+				}
+				for _, a := range []*event.Aside{e.Exchange.Reasoning, e.Exchange.Refused} {
+					if a == nil {
+						continue
+					}
+					asides++
+					text, err := json.Marshal(a.Text)
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(text), 256<<10)
+				}
+			}
+			require.Equal(t, 3, asides)
+		})
+	}
 }

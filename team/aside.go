@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
@@ -15,8 +17,8 @@ import (
 
 // aside returns a text that the agent wrote beside its result, as the caller may see
 // it; nil if there is none. It is as sensitive as the result would be, and expires
-// with what the agent was given. Nobody else gets it. Its Problem, which may quote the
-// text, takes the same way. An aside of a cached answer is at least as sensitive as
+// with what the agent was given. Nobody else gets it. It is redacted, then cut to
+// maxAside. Its Problem, which may quote the text, takes the same way. An aside of a cached answer is at least as sensitive as
 // it was, and lives no longer.
 func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.Aside {
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
@@ -43,7 +45,7 @@ func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.As
 			continue
 		}
 		if seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
-			*part.of = seen.text
+			*part.of = cutAside(seen.text)
 		}
 	}
 	return &out
@@ -51,6 +53,31 @@ func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.As
 
 // unkept stands in the place of a text that could not be checked for the caller.
 const unkept = "[withheld: it is too large, or could not be checked]"
+
+// maxAside is how many bytes an aside may have, as JSON writes it. A line of a journal
+// has room for an encrypted result in both of its forms, and for little beside it.
+const maxAside = 256 << 10
+
+// cutAside returns a text in the form for the caller, cut to maxAside with a mark.
+func cutAside(text string) string {
+	const mark = len(`… [cut: 256 of 99999 KiB]`)
+	left, end := maxAside-mark-len(`""`), -1 // end is where the mark begins if the text is too long
+	for i, r := range text {
+		switch {
+		case r < ' ', r == '"', r == '\\', r == '<', r == '>', r == '&', r == 0x7f, r == 0x2028, r == 0x2029, r == utf8.RuneError:
+			left -= len(`\u0000`)
+		default:
+			left -= utf8.RuneLen(r)
+		}
+		if left < 0 && end < 0 {
+			end = i
+		}
+		if left < -mark {
+			return fmt.Sprintf("%s… [cut: %d of %d KiB]", text[:end], end>>10, len(text)>>10)
+		}
+	}
+	return text
+}
 
 // reject keeps an answer that is not accepted, for the caller.
 func (x *exchange) reject(text, problem string, attempt int) {
