@@ -30,8 +30,14 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"wrong key",
 			llm.Error{Kind: llm.Unauthorized, Status: 401, Endpoint: "https://h/v1", Model: "m", Message: "no such user"},
-			`model "m" at https://h/v1: the endpoint refused the key (401): no such user; check OPENAI_API_KEY; it is sent only to ` +
-				"api.openai.com and the host of OPENAI_BASE_URL, any other host needs its own apiKey",
+			`model "m" at https://h/v1: the endpoint refused the key (401): no such user; check the apiKey beside its baseURL, or OPENAI_API_KEY, ` +
+				"which is sent only to api.openai.com and the host of OPENAI_BASE_URL",
+		},
+		{
+			"a key that was not sent",
+			llm.Error{Kind: llm.Unauthorized, Status: 401, Endpoint: "https://h/v1", Err: llm.ErrNoKey, Message: "Say who you are."},
+			"https://h/v1: the endpoint requires a key, and none was sent (401): Say who you are; set the apiKey beside its baseURL, or OPENAI_API_KEY, " +
+				"which is sent only to api.openai.com and the host of OPENAI_BASE_URL",
 		},
 		{
 			"rate limit",
@@ -41,7 +47,7 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"down",
 			llm.Error{Kind: llm.Unreachable, Endpoint: "http://localhost:1/v1", Message: "connection refused"},
-			"http://localhost:1/v1: cannot be reached: connection refused; is it running? set OPENAI_BASE_URL to an endpoint that is",
+			"http://localhost:1/v1: cannot be reached: connection refused; check that it is running, and its base URL (baseURL or OPENAI_BASE_URL)",
 		},
 		{
 			"unknown model",
@@ -56,7 +62,7 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"no version in the base URL",
 			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost:11434/"},
-			"http://localhost:11434/: no chat completions at this address (404); /v1 is missing in the base URL: set OPENAI_BASE_URL to http://localhost:11434/v1",
+			"http://localhost:11434/: no chat completions at this address (404); /v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to http://localhost:11434/v1",
 		},
 		{
 			"Azure without its path",
@@ -67,12 +73,12 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"another address",
 			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost/api/v3"},
-			"http://localhost/api/v3: no chat completions at this address (404); check OPENAI_BASE_URL",
+			"http://localhost/api/v3: no chat completions at this address (404); check its base URL (baseURL or OPENAI_BASE_URL)",
 		},
 		{
 			"a page instead of an answer",
 			llm.Error{Kind: llm.BadResponse, Status: 200, Endpoint: "http://h", Message: "HTML instead of JSON"},
-			"http://h: bad response: HTML instead of JSON; /v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=http://h/v1",
+			"http://h: bad response: HTML instead of JSON; /v1 may be missing in the base URL: try http://h/v1 as baseURL or OPENAI_BASE_URL",
 		},
 		{
 			"a prompt that is too long",

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -15,10 +16,14 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.place())
 	b.WriteString(e.what())
-	if said := OneLine(e.Message); said != "" {
+	said, hint := OneLine(e.Message), e.hint()
+	if hint != "" {
+		said = strings.TrimRight(said, ".")
+	}
+	if said != "" {
 		b.WriteString(": " + said)
 	}
-	if hint := e.hint(); hint != "" {
+	if hint != "" {
 		b.WriteString("; " + hint)
 	}
 	return b.String()
@@ -47,9 +52,12 @@ func (e *Error) what() string {
 	what := string(e.Kind)
 	switch e.Kind {
 	case Unauthorized:
-		if e.Status == 0 {
+		switch {
+		case e.Status == 0:
 			what = "no API key"
-		} else {
+		case errors.Is(e.Err, ErrNoKey):
+			what = "the endpoint requires a key, and none was sent"
+		default:
 			what = "the endpoint refused the key"
 		}
 	case NoCredit:
@@ -99,9 +107,13 @@ func (e *Error) hint() string {
 		if e.Status == 0 {
 			return "set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs none"
 		}
-		return "check OPENAI_API_KEY; it is sent only to api.openai.com and the host of OPENAI_BASE_URL, any other host needs its own apiKey"
+		verb := "check"
+		if errors.Is(e.Err, ErrNoKey) {
+			verb = "set"
+		}
+		return verb + " the apiKey beside its baseURL, or OPENAI_API_KEY, which is sent only to api.openai.com and the host of OPENAI_BASE_URL"
 	case Unreachable:
-		return "is it running? set OPENAI_BASE_URL to an endpoint that is"
+		return "check that it is running, and its base URL (baseURL or OPENAI_BASE_URL)"
 	case UnknownModel:
 		if e.Model == "" {
 			return "set one with --model"
@@ -131,11 +143,11 @@ func (e *Error) addressHint() string {
 	case e.Kind == NotFound && azure:
 		return "for Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
 	case e.Kind == NotFound && !versioned:
-		return "/v1 is missing in the base URL: set OPENAI_BASE_URL to " + with
+		return "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to " + with
 	case e.Kind == NotFound:
-		return "check OPENAI_BASE_URL"
+		return "check its base URL (baseURL or OPENAI_BASE_URL)"
 	case !versioned:
-		return "/v1 is missing in the base URL, perhaps: try OPENAI_BASE_URL=" + with
+		return "/v1 may be missing in the base URL: try " + with + " as baseURL or OPENAI_BASE_URL"
 	}
 	return ""
 }

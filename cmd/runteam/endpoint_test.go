@@ -63,7 +63,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "401",
-			status: statusFailed, calls: 1, want: []string{"Answer (solo)", "refused the key (401)", "OPENAI_API_KEY"},
+			status: statusFailed, calls: 1, want: []string{"Answer (solo)", "requires a key, and none was sent (401)", "OPENAI_API_KEY"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") },
 		},
 		{
@@ -149,7 +149,7 @@ func TestVersionOfTheAPIIsMissing(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "404 page not found", 404) })
 	got := call{args: []string{"run", "-"}, stdin: one, env: map[string]string{"OPENAI_BASE_URL": server.URL}}.run(t)
 	require.Equal(t, statusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "/v1 is missing in the base URL: set OPENAI_BASE_URL to "+server.URL+"/v1")
+	require.Contains(t, got.stderr, "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to "+server.URL+"/v1")
 }
 
 func TestEndpointIsDown(t *testing.T) {

@@ -217,7 +217,7 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, statusFailed, []string{"refused the key (401)", "OPENAI_API_KEY", "no plan came, so nothing was run"}},
+		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, statusFailed, []string{"requires a key, and none was sent (401)", "OPENAI_API_KEY", "no plan came, so nothing was run"}},
 		{"an unknown model", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			refuseWith(w, 404, "model_not_found", "no such model")
 		}, statusNoRun, []string{`model "test-model"`, "--model"}},

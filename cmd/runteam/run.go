@@ -369,7 +369,11 @@ func statusOf(res *team.Result) int {
 	return statusFailed
 }
 
-// keyless reports whether somebody could not be asked for want of a key.
+// keyless reports whether a model was not called because its key is missing. An
+// endpoint that answers that it requires one has been called.
 func keyless(res *team.Result) bool {
-	return slices.ContainsFunc(res.Errors, func(e team.TaskError) bool { return errors.Is(&e, llm.ErrNoKey) })
+	return slices.ContainsFunc(res.Errors, func(e team.TaskError) bool {
+		failed, ok := errors.AsType[*llm.Error](&e)
+		return ok && failed.Status == 0 && errors.Is(failed, llm.ErrNoKey)
+	})
 }

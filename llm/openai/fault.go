@@ -37,7 +37,7 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	case res.StatusCode < 400:
 		e.Message = "it redirects to " + c.sanitize(redactURL(res.Header.Get("Location")))
 	case e.Kind == llm.Unauthorized && c.model.key.IsZero() && c.model.headers.Get("Authorization") == "" && c.model.headers.Get("Api-Key") == "":
-		e.Message = strings.TrimSuffix("no key was sent: "+e.Message, ": ")
+		e.Err = llm.ErrNoKey
 	case (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && c.adaptation() < 0:
 		c.lookInto(ctx, e)
 	}

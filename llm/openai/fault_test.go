@@ -30,7 +30,7 @@ func TestStatuses(t *testing.T) {
 		kind   llm.Kind
 		want   string
 	}{
-		{"401", 401, `{"error":{"message":"bad key","type":"invalid_request_error"}}`, llm.Unauthorized, "no key was sent: bad key; check OPENAI_API_KEY"},
+		{"401", 401, `{"error":{"message":"bad key","type":"invalid_request_error"}}`, llm.Unauthorized, "none was sent (401): bad key; set the apiKey"},
 		{"403", 403, `{"error":"forbidden"}`, llm.Unauthorized, "forbidden"},
 		{"402", 402, `{"error":{"message":"Insufficient Balance"}}`, llm.NoCredit, "no credit left (402): Insufficient Balance"},
 		{"quota", 429, `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`, llm.NoCredit, "no credit left"},
@@ -152,7 +152,7 @@ func TestMissingVersionInTheBaseURL(t *testing.T) {
 		defer s.Close()
 		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: s.URL}), stream)
 		require.Equal(t, llm.NotFound, e.Kind)
-		require.ErrorContains(t, e, "/v1 is missing in the base URL: set OPENAI_BASE_URL to "+s.URL+"/v1")
+		require.ErrorContains(t, e, "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to "+s.URL+"/v1")
 		require.False(t, e.Answered())
 	})
 }
