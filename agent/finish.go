@@ -18,7 +18,7 @@ func (c *conversation) finished(res *llm.Response) error {
 		return nil
 	case llm.Truncated:
 		c.reply.Truncated = strings.TrimSpace(res.Text) != ""
-		return fmt.Errorf("%w: %s", ErrTruncated, c.agent.limitReached(res, reason))
+		return fmt.Errorf("%w: %s", ErrTruncated, c.limitReached(res, reason))
 	case llm.Filtered:
 		return wrapReason(ErrFiltered, reason, res.Refusal, "change the prompt, or the filter settings at the provider")
 	case llm.Refused:
@@ -32,10 +32,11 @@ func (c *conversation) finished(res *llm.Response) error {
 	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", ErrUnknownFinish, reason)
 }
 
-// limitReached says which limit truncated a reply and what to set.
-func (a *LLM) limitReached(res *llm.Response, reason string) string {
+// limitReached says which limit truncated a reply and what to set. No task accepts an
+// empty answer, or the start of a JSON value.
+func (c *conversation) limitReached(res *llm.Response, reason string) string {
 	limit, raise := "the model's own limit", "set maxTokens on the agent"
-	switch own := a.options.MaxTokens; {
+	switch own := c.agent.options.MaxTokens; {
 	case strings.Contains(strings.ToLower(reason), "context"):
 		limit, raise = "the context window of the model", "shorten the prompt"
 	case own > 0 && (res.Usage.OutputTokens == 0 || res.Usage.OutputTokens >= own):
@@ -44,12 +45,18 @@ func (a *LLM) limitReached(res *llm.Response, reason string) string {
 		limit = fmt.Sprintf("the model's own limit, at %d tokens, before maxTokens %d of the agent", res.Usage.OutputTokens, own)
 		raise = "use a model with a larger limit"
 	}
+	switch {
+	case strings.TrimSpace(res.Text) == "" && res.Reasoning != "":
+		return fmt.Sprintf("it reached %s in the reasoning, before the answer began (finish reason %q); %s, or lower reasoningEffort", limit, reason, raise)
+	case strings.TrimSpace(res.Text) == "" || c.format != nil:
+		return fmt.Sprintf("it reached %s (finish reason %q); %s, or ask for a shorter answer", limit, reason, raise)
+	}
 	return fmt.Sprintf("it reached %s (finish reason %q); %s, ask for a shorter answer, or set acceptTruncated on the task", limit, reason, raise)
 }
 
 // wrapReason words a condition with the finish reason and the provider's words, if any.
 func wrapReason(condition error, reason, words, hint string) error {
-	if words = llm.OneLine(words); words != "" {
+	if words = strings.TrimRight(llm.OneLine(words), "."); words != "" {
 		words = ": " + words
 	}
 	return fmt.Errorf("%w (finish reason %q)%s; %s", condition, reason, words, hint)

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -75,7 +76,7 @@ func TestFinishReasonsOfAnEndpoint(t *testing.T) {
 		{"truncated before the text", `{"content":""}`, "length", "ANSWER_TRUNCATED", "set maxTokens"},
 		{"filtered", `{"content":"half"}`, "content_filter", "ANSWER_FILTERED", "filter"},
 		{"filtered before the text", `{"content":null}`, "content_filter", "ANSWER_FILTERED", "filter"},
-		{"refused", `{"content":null,"refusal":"I will not do that."}`, "stop", "ANSWER_REFUSED", "I will not do that."},
+		{"refused", `{"content":null,"refusal":"I will not do that."}`, "stop", "ANSWER_REFUSED", "I will not do that; change the prompt"},
 		{"failed", `{"content":"half"}`, "error", "MODEL_SERVER_ERROR", `finish reason "error"`},
 	}
 	for _, tt := range tests {
@@ -107,6 +108,45 @@ func cut(texts ...string) llm.Model {
 		calls++
 		return llm.Response{Text: texts[min(calls, len(texts))-1], FinishReason: "length"}, nil
 	})
+}
+
+// TestATruncatedAnswerSaysWhatHelps holds that no error suggests acceptTruncated for an
+// answer that it would not take, and that the provider's words keep no period of their own.
+func TestATruncatedAnswerSaysWhatHelps(t *testing.T) {
+	t.Parallel()
+	demands := accepting("a")
+	demands.OutputSchema = json.RawMessage(`{"type":"object"}`)
+	for name, tt := range map[string]struct {
+		give llm.Response
+		spec task.Spec
+		want string
+	}{
+		"in the reasoning": {
+			llm.Response{Text: "<think>step after step", FinishReason: "length"}, accepting("a"),
+			`it reached the model's own limit in the reasoning, before the answer began (finish reason "length"); set maxTokens on the agent, or lower reasoningEffort`,
+		},
+		"empty": {
+			llm.Response{FinishReason: "length"}, accepting("a"),
+			`it reached the model's own limit (finish reason "length"); set maxTokens on the agent, or ask for a shorter answer`,
+		},
+		"half a value": {
+			llm.Response{Text: `{"a": 1, "b`, FinishReason: "length"}, demands,
+			`it reached the model's own limit (finish reason "length"); set maxTokens on the agent, or ask for a shorter answer`,
+		},
+		"a refusal": {
+			llm.Response{Refusal: "I cannot help.", FinishReason: "stop"}, spec("a"),
+			`the model refused to answer (finish reason "stop"): I cannot help; change the prompt, or use another model`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { return tt.give, nil })
+			res := run(t, newTeam(t, team.Member{Name: "a", Agent: agent.New(model, agent.Options{})}), nil, tt.spec)
+			message := of(t, res, "a").Error.Message
+			require.Contains(t, message, tt.want)
+			require.NotContains(t, message, "acceptTruncated")
+		})
+	}
 }
 
 // accepting returns a task that takes a truncated answer.
