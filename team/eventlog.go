@@ -37,6 +37,9 @@ func (t *Team) logEvent(e event.Event) {
 			slog.Bool("rounded", e.Rounded), slog.Int("bytes", e.Bytes), slog.String("status", string(e.Status)), slog.String("code", e.Code))
 	case event.Warning:
 		if e.Task != "" {
+			if t.hasFallback(e.Agent) {
+				model = slog.Attr{} // the event does not say which model of the chain failed
+			}
 			log("model call retried", model, slog.String("code", e.Code), slog.Duration("wait", e.Wait))
 		} else {
 			t.log.LogAttrs(context.Background(), slog.LevelDebug, "warning", slog.String("message", e.Message))

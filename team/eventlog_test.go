@@ -84,6 +84,30 @@ func TestDebugLogOfCallsAndRetries(t *testing.T) {
 	require.Empty(t, records, "nothing at the level info")
 }
 
+// TestDebugLogOfAFallback holds that a retry is logged without a model if it may be any
+// of the chain.
+func TestDebugLogOfAFallback(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		down := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503}
+		})
+		failing := agent.New(down, agent.Options{Fallback: []llm.Model{down}})
+		_, records := logged(t, slog.LevelDebug, nil, []task.Spec{spec("a")}, team.Member{Name: "a", Model: "m-1", Agent: failing})
+		retries := 0
+		for _, r := range records {
+			switch r["msg"] {
+			case "model call retried":
+				retries++
+				require.NotContains(t, r, "model")
+			case "agent called":
+				require.Equal(t, "m-1", r["model"])
+			}
+		}
+		require.Equal(t, 4, retries)
+	})
+}
+
 // TestG42DebugLogHasSizeClasses holds that the log has the caller's form of what
 // is above the caller's clearance.
 func TestG42DebugLogHasSizeClasses(t *testing.T) {

@@ -113,6 +113,15 @@ func (t *Team) versionOf(name string) string {
 	return version
 }
 
+// hasFallback reports whether an agent, the coordinator too, has several models.
+func (t *Team) hasFallback(name string) bool {
+	if i, ok := t.member(name); ok {
+		return len(modelsOf(t.config.Agents[i].Agent)) > 1
+	}
+	c := t.config.Coordinator
+	return c != nil && len(modelsOf(c.Agent)) > 1
+}
+
 // modelOf returns the model of an agent, as its settings name it.
 func (t *Team) modelOf(name string) string {
 	model, does := "", Agent(nil)
