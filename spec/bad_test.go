@@ -188,6 +188,7 @@ func TestMisspeltCountsAreShown(t *testing.T) {
 		{"maxTokenBudgts: 500000", "maxTokenBudgts: 500000"},
 		{"tokenBudget: 5", "tokenBudget: 5"},
 		{"maxToken: 5", "maxToken: 5"},
+		{"maxTokensKey: tokens", "maxTokensKey: tokens"},
 		{"maxTokenBudgts: fake", "maxTokenBudgts: [hidden]"},
 		{"apiKy: 5", "apiKy: [hidden]"},
 		{"token: 5", "token: [hidden]"},

@@ -46,7 +46,7 @@ func (s *source) secretsIn(start, end int) (spans []span) {
 func soundsSecret(key string) bool {
 	folded := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
 	switch folded {
-	case "maxtokens", "maxtokenbudget", "tokensperminute", "key":
+	case "maxtokens", "maxtokenbudget", "tokensperminute", "maxtokenskey", "key":
 		return false
 	}
 	for _, word := range [...]string{"key", "header", "auth", "token", "secret", "password", "credential", "cookie"} {
