@@ -23,6 +23,7 @@ func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 	run := func(args ...string) outcome { return call{bare: true, dir: dir, args: args}.run(t) }
 	got := run("run", "team.yaml", "--offline", "-o", "json")
 	require.Equal(t, 1, got.status, "%+v", got)
+	require.Contains(t, got.stderr, `"runteam show RUN TASK" prints the answer`)
 	judged := object(t, got.stdout)["tasks"].([]any)[0].(map[string]any)
 	require.Equal(t, "GUARD_FAILED", judged["error"].(map[string]any)["code"])
 	rejected := judged["rejected"].([]any)
@@ -53,4 +54,5 @@ func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 	for _, args := range []string{"show --reasoning", "show --usage --reasoning"} {
 		require.Equal(t, statusUsage, run(strings.Fields(args)...).status, args)
 	}
+	require.Contains(t, run("show", "--reasoning").stderr, "--reasoning needs a task: write runteam show RUN TASK --reasoning")
 }

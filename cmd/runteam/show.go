@@ -106,7 +106,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		document = t
 		t.write(&b)
 	case s.reasoning:
-		return usageError("--reasoning is of one task: name the TASK")
+		return usageError("--reasoning needs a task: write runteam show RUN TASK --reasoning")
 	default:
 		r := k.show()
 		r.nameInputs(cmd.Context(), j)
