@@ -44,7 +44,8 @@ type Agent interface {
 	Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 }
 
-// AgentFunc lets a function be an [Agent].
+// AgentFunc lets a function be an [Agent]. A function that calls a model calls it as
+// agent.Metered(ctx, model), see [agent.Metered], so that budgets hold for the call.
 type AgentFunc func(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 
 // Run calls f.
