@@ -39,6 +39,7 @@ type billRow struct {
 	Failed      int       `json:"failed,omitempty"`
 	Interrupted int       `json:"interrupted,omitempty"` // of which the tokens are estimated
 	Rounded     int       `json:"rounded,omitempty"`     // of which the tokens are rounded, since the viewer may not see prompt or reply
+	Uncounted   int       `json:"uncounted,omitempty"`   // of which the endpoint did not count the tokens
 	Reused      int       `json:"reused,omitempty"`      // that were not sent
 	Usage       llm.Usage `json:"tokenUsage"`
 	Saved       llm.Usage `json:"saved,omitzero"`
@@ -84,6 +85,8 @@ func (b *bill) exchange(t *storedTask, x *event.Exchange) {
 		r = billRow{Failed: 1} // perhaps nobody was asked
 	case !x.Completed():
 		r.Failed = 1
+	case x.Turns > 0 && x.Input+x.Output == 0:
+		r.Uncounted = 1
 	}
 	if x.Rounded && x.From == "" {
 		r.Rounded = 1
@@ -120,7 +123,7 @@ func rowOf(list *[]*billRow, id task.ID, title, agent, model string) *billRow {
 // take adds another row to this one.
 func (r *billRow) take(o *billRow) {
 	r.Calls, r.Failed, r.Interrupted, r.Reused = r.Calls+o.Calls, r.Failed+o.Failed, r.Interrupted+o.Interrupted, r.Reused+o.Reused
-	r.Rounded += o.Rounded
+	r.Rounded, r.Uncounted = r.Rounded+o.Rounded, r.Uncounted+o.Uncounted
 	r.Usage, r.Saved = r.Usage.Add(o.Usage), r.Saved.Add(o.Saved)
 	r.cost, r.saved, r.unpriced = r.cost.Add(o.cost), r.saved.Add(o.saved), r.unpriced || o.unpriced
 }
@@ -167,6 +170,9 @@ func (b *bill) sum() string {
 	}
 	if t.Interrupted > 0 {
 		text += fmt.Sprintf("; the tokens of %s are an estimate", plural(t.Interrupted, "interrupted call"))
+	}
+	if t.Uncounted > 0 {
+		text += fmt.Sprintf("; without the tokens of %s, which the endpoint did not count", plural(t.Uncounted, "call"))
 	}
 	if t.Rounded > 0 {
 		text += fmt.Sprintf("; the tokens of %s are rounded, since you may not see all of their prompts or replies", plural(t.Rounded, "call"))
@@ -215,6 +221,9 @@ func (r *billRow) remarks() string {
 	}
 	if r.Interrupted > 0 {
 		all = append(all, number(r.Interrupted)+" interrupted, estimated")
+	}
+	if r.Uncounted > 0 {
+		all = append(all, number(r.Uncounted)+" not counted")
 	}
 	if r.Reused > 0 {
 		all = append(all, number(r.Reused)+" reused"+r.savings())

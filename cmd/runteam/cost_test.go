@@ -156,3 +156,26 @@ agents: [{name: solo, maxTokens: 20}]
 	require.Equal(t, statusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "cost budget exceeded")
 }
+
+// TestTheBillNamesCallsThatWereNotCounted has an endpoint that reports no usage for one
+// of two calls: the bill says that it is without them.
+func TestTheBillNamesCallsThatWereNotCounted(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+		usage := "null"
+		if n > 1 {
+			usage = `{"prompt_tokens": 10, "completion_tokens": 10}`
+		}
+		fmt.Fprintf(w, `{"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}], "usage": %s}`, usage)
+	})
+	spec := strings.NewReplacer("    model: big\n", "    maxTokens: 20\n", "maxCostBudget: 0.05\n", "").Replace(chargedTeam)
+	dir := folder(t, map[string]string{"team.yaml": spec})
+	got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"show", "--usage"}}.run(t)
+	require.Regexp(t, `\nOne +ada +small +1 +0 +0 +\$0 +1 not counted\n`, got.stdout)
+	require.Regexp(t, `\nTwo +bob +small +1 +10 +10 +\$0\.0110\n`, got.stdout)
+	require.Regexp(t, `\nsum: 2 calls, 10 tokens in, 10 out, \$0\.0110; without the tokens of 1 call, which the endpoint did not count\n$`, got.stdout)
+	got = call{dir: dir, args: []string{"show", "--usage", "-o", "json"}}.run(t)
+	require.EqualValues(t, 1, object(t, got.stdout)["total"].(map[string]any)["uncounted"])
+}
