@@ -53,10 +53,10 @@ type Reply struct {
 	Usage llm.Usage             // tokens of all its calls; also set beside an error
 	Turns int                   // model calls that answered
 
-	Reasoning string // what the model wrote before its answer; no part of Text, and never shown to an agent
+	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
 
-	Call     llm.CallInfo // which call gave the answer; of several the last
-	Warnings []string     // of its calls, as in an [llm.Response]
+	Call     llm.CallInfo // the last call that was answered
+	Warnings []string     // of all its calls; see [llm.Response]
 
 	// Truncated says that a limit on tokens ended the answer. An [LLM] sets it beside
 	// an error that wraps [ErrTruncated]; a team accepts the answer nevertheless if
@@ -75,7 +75,7 @@ type Options struct {
 	FrequencyPenalty *float64 // nil leaves it to the endpoint
 	PresencePenalty  *float64 // nil leaves it to the endpoint
 	Seed             *int64   // nil sends none
-	ReasoningEffort  string   // in the words of the model, such as "low"; empty sends none
+	ReasoningEffort  string   // a value that the model knows, such as "low"; empty sends none
 
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
@@ -85,18 +85,17 @@ type Options struct {
 	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
 	Retry llm.RetryOptions
 
-	// Limits decides when the endpoint of each model may be called; nil means
-	// [limit.Shared], so all agents of a process share the limits of an endpoint. A
-	// call that the endpoint refuses because of its rate limit waits there and is made
-	// again. That spends no retry, and ends with the agent's work or when the endpoint
-	// refuses all calls for as long as Retry.MaxRetryAfter. The waiting counts for
-	// Timeout, and not for CallTimeout.
+	// Limits holds the rate limits of the models' endpoints; nil means [limit.Shared],
+	// so that all agents of a process share the limits of an endpoint. A call that the
+	// endpoint refuses because of its rate limit waits and is made again, which is not
+	// counted as a retry. The wait ends when the endpoint refuses all calls for longer
+	// than Retry.MaxRetryAfter. It counts towards Timeout, but not towards CallTimeout.
 	Limits *limit.Group
 
-	// Fallback are models that are called in this order when the calls to the
-	// agent's model, with all retries, fail because of its endpoint; see
-	// [llm.Fallback]. Each may read the agent's prompts. A model that does not
-	// answer is given up after CallTimeout, so that has to be shorter than Timeout.
+	// Fallback are the models that are called in this order when the agent's model
+	// fails, after all retries, because of its endpoint; see [llm.Fallback]. Each of them
+	// may read the agent's prompts. A call without an answer fails after CallTimeout,
+	// which must be shorter than Timeout for the next model to be called.
 	Fallback []llm.Model
 }
 
@@ -104,7 +103,7 @@ type Options struct {
 // is safe for concurrent use.
 type LLM struct {
 	models  []llm.Model // the model and its fallback
-	asking  []llm.Model // the same, each with a time limit and a check of each reply
+	wrapped []llm.Model // models, wrapped with limits and a check of each reply
 	options Options
 }
 
@@ -119,7 +118,7 @@ func New(m llm.Model, o Options) *LLM {
 		return a
 	}
 	for i, m := range a.models {
-		a.asking = append(a.asking, o.limited(bounded(m, o.CallTimeout), llm.Endpoint(m), i == len(o.Fallback)))
+		a.wrapped = append(a.wrapped, o.limited(bounded(m, o.CallTimeout), llm.Endpoint(m), i == len(o.Fallback)))
 	}
 	return a
 }
@@ -128,7 +127,8 @@ func New(m llm.Model, o Options) *LLM {
 // model can answer.
 const fallbackMaxWait = 10 * time.Second
 
-// limited returns a model whose calls wait for the limits of an endpoint.
+// limited returns a model whose calls wait for the rate limits of an endpoint. last says
+// that no other model can answer, so that a call waits longer.
 func (o *Options) limited(m llm.Model, endpoint string, last bool) llm.Model {
 	group := cmp.Or(o.Limits, &limit.Shared)
 	maxWait := cmp.Or(max(o.Retry.MaxRetryAfter, 0), limit.DefaultMaxWait)
@@ -142,14 +142,13 @@ func (o *Options) limited(m llm.Model, endpoint string, last bool) llm.Model {
 }
 
 // Check returns an error that wraps [llm.ErrNoModel] if the agent cannot work: it is
-// nil or the zero value, or its model or one of its fallback is nil. A team checks
-// its agents with it.
+// nil or the zero value, or one of its models is nil. A team checks its agents with it.
 func (a *LLM) Check() error {
 	if a == nil || len(a.models) == 0 || isNil(a.models[0]) {
 		return fmt.Errorf("%w: make the agent with agent.New and a model", llm.ErrNoModel)
 	}
 	if i := slices.IndexFunc(a.models, isNil); i > 0 {
-		return fmt.Errorf("%w: model %d of Fallback is nil", llm.ErrNoModel, i)
+		return fmt.Errorf("%w: Fallback[%d] is nil; give it a model or remove it", llm.ErrNoModel, i-1)
 	}
 	return nil
 }
@@ -175,8 +174,8 @@ func (a *LLM) Endpoint() string {
 	return llm.Endpoint(llm.Fallback(a.models...))
 }
 
-// Endpoints returns every base URL that the agent's prompts may be sent to: those
-// of its model, then those of its fallback. "" stands for one that is not named.
+// Endpoints returns every base URL that the agent's prompts may be sent to: those of its
+// model, then those of its fallback. "" is an unnamed endpoint.
 func (a *LLM) Endpoints() []string {
 	if a.Check() != nil {
 		return []string{""}
@@ -184,10 +183,9 @@ func (a *LLM) Endpoints() []string {
 	return llm.Endpoints(llm.Fallback(a.models...))
 }
 
-// Models returns the names of the models that the agent may call, as their endpoints
-// know them, so that a team finds their prices: that of its model, then those of
-// its fallback. "" stands for a model that does not name itself, as those of
-// llm/openai do with a method Name() string.
+// Models returns the names of the models that the agent may call, by which a team finds
+// their prices: that of its model, then those of its fallback. The name of a model is
+// the result of its method Name() string, which models of llm/openai have, or "".
 func (a *LLM) Models() []string {
 	if a.Check() != nil {
 		return []string{""}
@@ -275,7 +273,7 @@ type conversation struct {
 	agent    *LLM
 	system   string
 	messages []llm.Message
-	format   *llm.Format // nil asks for text
+	format   *llm.Format // nil means text
 	reply    Reply
 }
 
@@ -314,10 +312,10 @@ func (c *conversation) turn(ctx context.Context) error {
 	return c.finished(&res)
 }
 
-// chain returns the models of the agent, each paid and retried by itself.
+// chain returns the models of the agent as one, each metered and retried separately.
 func (a *LLM) chain(ctx context.Context) llm.Model {
-	models := make([]llm.Model, len(a.asking))
-	for i, m := range a.asking {
+	models := make([]llm.Model, len(a.wrapped))
+	for i, m := range a.wrapped {
 		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), noticing(ctx, a.options.Retry))
 	}
 	return llm.Fallback(models...)

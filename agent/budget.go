@@ -11,7 +11,7 @@ import (
 // take, when a budget is asked for them.
 const ReplyEstimate = 1000
 
-// bytesPerToken is how long a token is taken to be where nobody has counted.
+// bytesPerToken is the length of a token in estimates.
 const bytesPerToken = 4
 
 // A Budget admits the model calls of agents and counts what they take.
@@ -25,29 +25,31 @@ type Budget interface {
 
 // Spent is what one model call took.
 type Spent struct {
-	Charged  llm.Usage // what a budget counts; what the endpoint did not count is estimated
-	Counted  llm.Usage // what the endpoint counted; the zero value if it did not
-	Answered bool      // the call brought a reply
+	Charged  llm.Usage // what a budget charges: estimated where the endpoint counted nothing
+	Counted  llm.Usage // what the endpoint counted; zero if it counted nothing
+	Answered bool      // the call returned a reply
 }
 
 type (
-	budgetKey struct{} // of a context: the *paying for its calls
-	paidKey   struct{} // of a context: the *paid by the calls around it
+	budgetKey struct{} // the context value is a *budgetChain
+	paidKey   struct{} // the context value is a *paidChain
 )
 
-// A paying is a budget of a context and those of the contexts around it.
-type paying struct {
+// A budgetChain is a budget of a context, followed by those of its parent contexts.
+type budgetChain struct {
 	budget Budget
-	outer  *paying
+	outer  *budgetChain
 }
 
-// A paid lists the budgets that the model calls around a context are paid from.
-type paid struct {
-	from   *paying
-	before *paid
+// A paidChain lists the budgets that already pay for the model calls that enclose a
+// context. A call inside them is not paid again.
+type paidChain struct {
+	from   *budgetChain
+	before *paidChain
 }
 
-func (p *paid) has(b *paying) bool {
+// has reports whether b is one of the budgets.
+func (p *paidChain) has(b *budgetChain) bool {
 	for ; p != nil; p = p.before {
 		for from := p.from; from != nil; from = from.outer {
 			if from == b {
@@ -59,28 +61,25 @@ func (p *paid) has(b *paying) bool {
 }
 
 // WithBudget returns a context under which every [LLM], and every model that
-// [Metered] returns, asks b before each model call, also before one that is
-// retried. A budget that ctx has already is asked too: both must admit the call.
-// It panics if ctx is nil.
+// [Metered] returns, reserves from b before each model call, including retries. If
+// ctx already has a budget, both must admit the call. WithBudget panics if ctx is nil.
 func WithBudget(ctx context.Context, b Budget) context.Context {
-	outer, _ := ctx.Value(budgetKey{}).(*paying)
-	return context.WithValue(ctx, budgetKey{}, &paying{b, outer})
+	outer, _ := ctx.Value(budgetKey{}).(*budgetChain)
+	return context.WithValue(ctx, budgetKey{}, &budgetChain{b, outer})
 }
 
-// Metered returns a model whose calls are paid from the budget of ctx. It is for
-// an agent written in Go that calls a model itself. A team gives each agent a
-// context with a budget: under it, each call first reserves what it may take, is
-// refused if a budget of the run or of the agent has not enough left, and is then
-// counted in the usage of the task. Calls that do not go through a metered model
-// are invisible to a team.
+// Metered returns a model whose calls are paid from the budget of ctx. An agent written
+// in Go that calls a model itself uses it, because a team gives each agent a context with
+// a budget. Each call first reserves what it may take, and fails if a budget of the run
+// or the agent has too little left. What it took is added to the usage of the task. A
+// team does not see calls of other models.
 //
 //	res, err := agent.Metered(ctx, model).Call(ctx, req, nil)
 //
-// The calls are paid from the budget of ctx whatever context they get. So that
-// each attempt is paid, meter the model that [llm.Retry] or [llm.Fallback] wraps,
-// and not the result of these. A call
-// that already is paid from it, since an [LLM] makes it, is not paid twice. A
-// context without a budget gives m as it is. Metered panics if ctx is nil.
+// The calls are paid from the budget of ctx, whatever context they are made with. Meter
+// the model that [llm.Retry] or [llm.Fallback] wraps, not their result, so that each
+// attempt is paid. A call of an [LLM], which is paid already, is not paid twice. Without
+// a budget in ctx, Metered returns m. It panics if ctx is nil.
 func Metered(ctx context.Context, m llm.Model) llm.Model {
 	if isNil(m) {
 		m = llm.ModelFunc(nil)
@@ -88,10 +87,9 @@ func Metered(ctx context.Context, m llm.Model) llm.Model {
 	return meteredAs(ctx, m, nameOf(m))
 }
 
-// meteredAs returns a model with its calls paid from the budget of ctx, if there is
-// one, under the price of the named model.
+// meteredAs is Metered for a model whose price is found by this name.
 func meteredAs(ctx context.Context, m llm.Model, name string) llm.Model {
-	from, ok := ctx.Value(budgetKey{}).(*paying)
+	from, ok := ctx.Value(budgetKey{}).(*budgetChain)
 	if !ok || from == nil {
 		return m
 	}
@@ -102,7 +100,7 @@ func meteredAs(ctx context.Context, m llm.Model, name string) llm.Model {
 type metered struct {
 	model llm.Model
 	name  string
-	from  *paying
+	from  *budgetChain
 }
 
 // Call makes one call within the budget. A nil ctx is an error.
@@ -110,7 +108,7 @@ func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 	if ctx == nil {
 		return m.model.Call(ctx, req, emit)
 	}
-	before, _ := ctx.Value(paidKey{}).(*paid)
+	before, _ := ctx.Value(paidKey{}).(*paidChain)
 	expected := estimate(req)
 	spent := Spent{} // if another budget refuses the call
 	for b := m.from; b != nil; b = b.outer {
@@ -124,8 +122,8 @@ func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 		defer func() { settle(spent) }()
 	}
 	spent = Spent{Charged: expected} // if the model panics
-	inner := context.WithValue(ctx, paidKey{}, &paid{m.from, before})
-	inner = context.WithValue(inner, budgetKey{}, (*paying)(nil)) // what the model does inside is paid with this call
+	inner := context.WithValue(ctx, paidKey{}, &paidChain{m.from, before})
+	inner = context.WithValue(inner, budgetKey{}, (*budgetChain)(nil)) // what the model does inside is paid with this call
 	res, err := m.model.Call(inner, req, emit)
 	spent = spentBy(expected, res, err)
 	return res, err
@@ -137,7 +135,7 @@ func (m *metered) Endpoint() string { return llm.Endpoint(m.model) }
 // Endpoints returns the base URLs of the model.
 func (m *metered) Endpoints() []string { return llm.Endpoints(m.model) }
 
-// Name returns the name of the model, or nothing if it does not name itself.
+// Name returns the name of the model, or "" if it does not name itself.
 func (m *metered) Name() string { return m.name }
 
 // nameOf returns the name of a model that has a method Name() string, as those
@@ -178,8 +176,8 @@ func written(res llm.Response) int {
 	return n
 }
 
-// spentBy returns what a call took. What the endpoint did not count is estimated
-// from the bytes, also where it reports zero tokens for a text. A failed call takes
+// spentBy returns what a call took. What the endpoint did not count, or counted as zero,
+// is estimated from the bytes. A failed call takes
 // at least what is certain, so that a faulty endpoint does not bypass the budget: a
 // reply that cannot be used takes what was reserved, and a call that broke off or
 // came back empty takes the prompt. A call that the endpoint refused, or that did

@@ -70,8 +70,8 @@ func failedReply(m llm.Model, res *llm.Response) error {
 	}
 }
 
-// cutReasoning takes the reasoning that a reply begins with out of its text. A reply
-// that ended with a normal stop and has nothing else is an error, as an empty one is.
+// cutReasoning moves the reasoning that a reply begins with out of its text. A reply that
+// ended with a normal stop and has nothing else is an error, as an empty reply is.
 func cutReasoning(m llm.Model, res *llm.Response) error {
 	reasoning, answer, whole := envelope.CutReasoning(res.Text)
 	if reasoning == "" && answer == res.Text {

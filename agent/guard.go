@@ -11,43 +11,44 @@ import (
 	"github.com/runteam/runteam/envelope"
 )
 
-// A miss is a guard that an answer does not pass: a const, outside of anyOf, oneOf,
-// if and not, and a value of its type that is another one.
-type miss struct {
-	at   string   // the pointer of the const's schema
-	path []string // in the answer
-	want any
+// A failedGuard is a guard that an answer does not pass. A guard is a const outside of
+// anyOf, oneOf, if and not; an answer fails it with another value of the same type.
+type failedGuard struct {
+	at   string   // JSON pointer of the schema with the const
+	path []string // of the value in the answer
+	want any      // the const
 }
 
-// name is where the guard stands in the answer.
-func (m *miss) name() string { return pathText(m.path) }
+// name returns the place of the guard in the answer.
+func (g *failedGuard) name() string { return pathText(g.path) }
 
-// rule says what the guard demands, in words of the schema alone.
-func (m *miss) rule() string {
-	at := m.at
+// rule says what the guard demands. It quotes the schema and not the answer.
+func (g *failedGuard) rule() string {
+	at := g.at
 	if at == "" {
 		at = "its root"
 	}
-	return fmt.Sprintf("the schema at %s demands const %s", at, excerpt(m.want))
+	return fmt.Sprintf("the schema at %s demands const %s", at, excerpt(g.want))
 }
 
-// missedGuards returns the guards of the schema that a value does not pass.
-func (s *Schema) missedGuards(value any) (missed []miss) {
+// failedGuards returns the guards of the schema that a value does not pass.
+func (s *Schema) failedGuards(value any) (failed []failedGuard) {
 	s.root.visit(value, nil, func(n *node, v any, path []string) {
 		if n.guard && kindOf(v) == kindOf(n.fixed[0]) && !equal(v, n.fixed[0]) {
-			missed = append(missed, miss{n.at, slices.Clone(path), n.fixed[0]})
+			failed = append(failed, failedGuard{n.at, slices.Clone(path), n.fixed[0]})
 		}
 	})
-	return missed
+	return failed
 }
 
-// fulfilled returns a copy of the value, for the validator, as it would be if it passed
-// the guards. A guard within what another one replaces does not count.
-func fulfilled(value any, missed []miss) any {
+// fulfilled returns a copy of the value, for the validator, in which the failed guards
+// have the values that they demand. A guard inside a value that another guard replaces is
+// ignored.
+func fulfilled(value any, failed []failedGuard) any {
 	value = native(value)
-	var last *miss
-	for i := range missed {
-		m := &missed[i]
+	var last *failedGuard
+	for i := range failed {
+		m := &failed[i]
 		if last != nil && len(m.path) > len(last.path) && slices.Equal(m.path[:len(last.path)], last.path) {
 			continue
 		}
@@ -68,7 +69,7 @@ func fulfilled(value any, missed []miss) any {
 	return value
 }
 
-// replaced returns a copy of a schema with another one at a path.
+// replaced returns a copy of a schema with the value at a path replaced.
 func replaced(v any, path []string, with any) any {
 	if len(path) == 0 {
 		return with
@@ -88,7 +89,7 @@ func replaced(v any, path []string, with any) any {
 	return v
 }
 
-// valueAt returns what stands at a path that visit reported.
+// valueAt returns the part of v at a path that visit reported.
 func valueAt(v any, path []string) any {
 	for _, token := range path {
 		switch in := v.(type) {
@@ -103,8 +104,8 @@ func valueAt(v any, path []string) any {
 	return v
 }
 
-// equal reports whether two decoded values are the same JSON value. Numbers are the
-// same if they are as float64.
+// equal reports whether two decoded values are the same JSON value. Numbers are compared
+// as float64.
 func equal(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)
@@ -124,7 +125,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// number returns a decoded number.
+// number returns a decoded number, and whether v is one.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -138,8 +139,9 @@ func number(v any) (float64, bool) {
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// unguarded returns the schema with types in place of its guards, for an endpoint that
-// holds a model to a schema: with a const there, the model could give no other verdict.
+// unguarded returns the schema as JSON, with a type in place of each guard. An endpoint
+// that enforces a schema gets this form: with the const, the model could give no other
+// verdict.
 func (s *Schema) unguarded() string {
 	seen, source := map[*node]bool{}, s.source
 	var walk func(n *node)
@@ -149,7 +151,7 @@ func (s *Schema) unguarded() string {
 		}
 		seen[n] = true
 		if n.guard && n.fixed[0] != nil {
-			source = relaxed(source, n)
+			source = withoutConst(source, n)
 		}
 		for _, list := range [][]*node{n.every, n.prefix, slices.Collect(maps.Values(n.props)), {n.items, n.rest}} {
 			for _, below := range list {
@@ -169,8 +171,8 @@ func (s *Schema) unguarded() string {
 	return s.canonical
 }
 
-// relaxed returns a schema in which the type stands for the const of a node.
-func relaxed(source any, n *node) any {
+// withoutConst returns a schema in which the const of a node is replaced by its type.
+func withoutConst(source any, n *node) any {
 	in, _ := find(source, n.at)
 	rule, _ := in.(map[string]any)
 	rule = maps.Clone(rule)
@@ -188,4 +190,7 @@ func relaxed(source any, n *node) any {
 	return replaced(source, tokens, rule)
 }
 
-var typeOfKind = [kindCount]string{aNull: "null", aBoolean: "boolean", aNumeric: "number", aString: "string", anObject: "object", anArray: "array"}
+// typeOfKind are the names of the kinds in a schema.
+var typeOfKind = [kindCount]string{
+	aNull: "null", aBoolean: "boolean", aNumeric: "number", aString: "string", anObject: "object", anArray: "array",
+}

@@ -14,18 +14,18 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A mismatch is a value that does not match a schema. If guards has entries, it
-// matches the schema without its guards, and would match the whole schema with the
-// values that they name; then [ErrGuard] matches the error.
+// A mismatch is the error for a value that does not match a schema. If only guards
+// failed, it lists them and [ErrGuard] matches it: the value matches the schema without
+// its guards, and would match the whole schema with the values that they demand.
 type mismatch struct {
 	schema *Schema
 	value  any
-	text   string // as the validator wrote it: with pieces of the value
-	guards []miss
+	text   string        // the validator's text, which may quote the value
+	guards []failedGuard // empty if something else is wrong
 }
 
-// mismatch explains why the validator refused a value. A guard is left out of the
-// explanation unless nothing else is wrong.
+// mismatch returns the error for a value that the validator refused. It mentions a guard
+// only if nothing else is wrong.
 func (s *Schema) mismatch(value any, refusal error) error {
 	m := &mismatch{schema: s, value: value, text: refusal.Error()}
 	relaxed := s.relaxed()
@@ -36,23 +36,22 @@ func (s *Schema) mismatch(value any, refusal error) error {
 		m.schema, m.text = relaxed, err.Error()
 		return m
 	}
-	missed := s.missedGuards(value)
-	if len(missed) == 0 {
+	failed := s.failedGuards(value)
+	if len(failed) == 0 {
 		return m
 	}
-	as := fulfilled(value, missed)
-	if err := s.resolved.Validate(as); err != nil {
+	if err := s.resolved.Validate(fulfilled(value, failed)); err != nil {
 		m.text = err.Error()
 		return m
 	}
-	m.guards = missed
+	m.guards = failed
 	return m
 }
 
 // Is reports whether target is [ErrGuard] and nothing but a guard failed.
 func (m *mismatch) Is(target error) bool { return target == ErrGuard && len(m.guards) > 0 }
 
-// Error says where and by which keyword, in words of the schema alone.
+// Error names the place in the schema and the keyword. It does not quote the value.
 func (m *mismatch) Error() string {
 	if len(m.guards) > 0 {
 		return m.guards[0].rule()
@@ -79,9 +78,8 @@ func (m *mismatch) failed() (at, keyword string) {
 	return found[1], found[2]
 }
 
-// Problem returns what is wrong with an answer, in words for the model that wrote
-// it: the path in the answer, the value found there and what is expected. It may
-// quote the answer.
+// Problem describes the error of an answer for the model that wrote it: the path in the
+// answer, the value found there and the value expected. It may quote the answer.
 func Problem(err error) string {
 	if r, ok := errors.AsType[*RejectedError](err); ok {
 		return r.Problem
@@ -118,31 +116,31 @@ func (m *mismatch) explain() string {
 	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(path), excerpt(value), keyword, excerpt(want), detail)
 }
 
-// saysMore are the keywords of which the validator names the members or items that
-// are wrong.
+// saysMore are the keywords for which the validator names the wrong members or items.
 var saysMore = map[string]bool{
 	"required": true, "dependentRequired": true, "additionalProperties": true, "unevaluatedProperties": true, "unevaluatedItems": true,
 	"uniqueItems": true, "minProperties": true, "maxProperties": true, "propertyNames": true,
 }
 
-// locate returns the place in a value to which the schema at a pointer applies. Of
-// several it is the first that the validator quotes, or the first of all.
+// locate returns the place in a value to which the schema at a pointer applies. If there
+// are several, it returns the first that the validator quotes, else the first.
 func (s *Schema) locate(value any, at, said string) (path []string, part any, found bool) {
 	quoted := false
 	s.root.visit(value, nil, func(n *node, v any, p []string) {
 		if n.at != at || quoted {
 			return
 		}
-		scalar := kindOf(v) < anObject // a larger value would be written out at each of its levels
-		if quotes := scalar && (strings.HasPrefix(said, fmt.Sprintf("%v ", native(v))) || strings.HasPrefix(said, fmt.Sprintf("%q ", v))); !found || quotes {
+		quotes := kindOf(v) < anObject && // formatting larger values at each level would take long
+			(strings.HasPrefix(said, fmt.Sprintf("%v ", native(v))) || strings.HasPrefix(said, fmt.Sprintf("%q ", v)))
+		if !found || quotes {
 			path, part, found, quoted = slices.Clone(p), v, true, quotes
 		}
 	})
 	return path, part, found
 }
 
-// visit calls f for each part of a value and each schema that applies to it in any
-// case: not for those in anyOf, oneOf, if, not and their like. f must not keep path.
+// visit calls f for each part of a value and each schema that always applies to it, which
+// excludes those in anyOf, oneOf, if, not and the like. f must not keep path.
 func (n *node) visit(v any, path []string, f func(n *node, v any, path []string)) {
 	f(n, v, path)
 	for _, e := range n.every {

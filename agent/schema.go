@@ -131,8 +131,8 @@ func schemaOf(p prompt.Prompt) (*Schema, error) {
 	return ParseSchema(p.Schema())
 }
 
-// formatOf returns the JSON that the prompt asks for, or nil: the schema of the
-// reply without its guards, or one that the endpoint alone is to hold the reply to.
+// formatOf returns the format of the reply, or nil for text: the output schema without
+// its guards, or the prompt's own format schema, which only the endpoint checks.
 func formatOf(p prompt.Prompt, s *Schema) *llm.Format {
 	schema := p.FormatSchema()
 	switch {

@@ -19,10 +19,9 @@ func WithTurn(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, turnKey{}, n)
 }
 
-// A RejectedError reports an answer that does not match the output schema. A caller
-// can have it corrected, unless the error matches [ErrGuard]: then the answer has the
-// right form and says something else than the schema demands by a const. It wraps
-// [ErrSchema] and Err.
+// A RejectedError reports an answer that does not match the output schema. It wraps
+// [ErrSchema] and Err. A caller can have the answer corrected, unless the error matches
+// [ErrGuard]: then it has the right form and another value than a const demands.
 type RejectedError struct {
 	Problem string // what is wrong, in one line, for the model: it may quote the answer
 	Err     error  // what is wrong, for people: it does not quote the answer

@@ -9,11 +9,10 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// Version names what the answers of the agent depend on beside its prompts: the
-// models that may answer, where they are, and the settings of its calls. What a
-// method Version() string of a model returns is a part of it. It is empty if a model
-// does not name itself, as those of llm/openai do, with a method Name() string: then
-// the version is unknown.
+// Version names what the answers of the agent depend on in addition to its prompts: the
+// models that may answer, their endpoints and the settings of its calls. It includes the
+// result of a model's method Version() string. It is empty, which means unknown, if a
+// model has no method Name() string, which those of llm/openai have.
 func (a *LLM) Version() string {
 	if a.Check() != nil {
 		return ""
@@ -39,9 +38,9 @@ func (a *LLM) Version() string {
 	return b.String()
 }
 
-// describe writes the settings that change what a model is asked. Those that earlier
-// versions did not have are left out where they are not set, so that the answers of
-// those versions stay usable.
+// describe writes the settings that change a request. Settings that earlier releases did
+// not have are left out if they are not set, so that answers of those releases stay
+// usable.
 func (o *Options) describe(b *strings.Builder) {
 	fmt.Fprintf(b, ", maxTokens %d, maxTurns %d, temperature %s, topP %s", o.MaxTokens, o.MaxTurns, decimal(o.Temperature), decimal(o.TopP))
 	if o.FrequencyPenalty != nil {
