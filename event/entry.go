@@ -114,7 +114,7 @@ type Exchange struct {
 	Output          int       `json:"outputTokens,omitempty"`
 	CachedTokens    int       `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
 	ReasoningTokens int       `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
-	Cost            llm.Money `json:"cost,omitempty"`            // what its calls cost; zero if that is not known, or the tokens are rounded
+	Cost            llm.Money `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
 	Rounded         bool      `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
 	Turns           int       `json:"turns,omitempty"`           // model calls that answered
 	Context         Context   `json:"context,omitzero"`
@@ -136,8 +136,8 @@ type Exchange struct {
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed
 
-	Refused   *Aside `json:"refused,omitempty"`   // an answer that was not accepted, were it corrected later; nil if there is none
-	Reasoning *Aside `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
+	Refused   *SideText `json:"refused,omitempty"`   // an answer that was not accepted, even if it was corrected later; nil if there is none
+	Reasoning *SideText `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
 
 	Error string `json:"error,omitempty"` // as the caller may see it
 
@@ -159,15 +159,16 @@ func (x *Exchange) Saved() llm.Usage {
 // Completed reports whether the agent's answer was taken.
 func (x *Exchange) Completed() bool { return x.Code == "" }
 
-// An Aside is a text that an agent wrote beside its result, as the caller may see it.
-type Aside struct {
+// A SideText is a text that an agent wrote in addition to its result, as the caller may
+// see it: the reasoning of its model, or an answer that was not accepted.
+type SideText struct {
 	Text      string               `json:"text"`
 	Label     label.Classification `json:"label"`              // of the text as the agent wrote it
-	ExpiresAt time.Time            `json:"expiresAt,omitzero"` // from when on it may not be read; zero means never
+	ExpiresAt time.Time            `json:"expiresAt,omitzero"` // the text must not be read from then on; zero means it does not expire
 
-	// Of an answer that was not accepted, otherwise zero:
+	// Set only for an answer that was not accepted:
 	Attempt int          `json:"attempt,omitempty"`
-	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, as the corrective call says it
 	Call    llm.CallInfo `json:"call,omitzero"`     // the model call that gave it
 }
 

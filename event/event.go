@@ -31,14 +31,14 @@ const (
 	AgentComplete Type = "agent_complete"  // an attempt ended
 	AllComplete   Type = "all_complete"    // every task has ended; what follows is the synthesis, if there is one
 	Message       Type = "message"         // a message of From is delivered to Agent with this attempt
-	Budget        Type = "budget_exceeded" // a model call was not made, since a budget of the run or of the agent has not enough left
+	Budget        Type = "budget_exceeded" // a model call was not made, because a budget of the run or of the agent has too little left
 	Handed        Type = "context_handoff" // the gate ruled on a piece of context; Handoff says how
 	Lowered       Type = "label_lowered"   // a declassifier of the policy, named by Code, let context cross below its label
 	Endorsed      Type = "endorsed"        // an endorser of the policy, named by Code, vouched for context
 	Renewed       Type = "renewed"         // a renewal of the policy, named by Code, let expired context be read
 	Reveal        Type = "reveal"          // the user asked to see above the user's clearance
 	Warning       Type = "warning"         // with a Task: a model call failed and is made again after Wait
-	Limited       Type = "rate_limited"    // no call to the endpoint that Message names begins before Wait is over; Task is one that waits
+	Limited       Type = "rate_limited"    // no call to the endpoint that Message names begins before Wait has passed; Task is one that waits
 	Error         Type = "error"           // a task failed, by itself or because of Root
 )
 
@@ -98,10 +98,10 @@ type Event struct {
 	CachedTokens    int `json:"cached_tokens,omitempty"`    // of Input, those that the endpoint read from its cache
 	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of Output, those of the reasoning
 
-	OwnBudget bool `json:"ownBudget,omitempty"` // Budget: the budget is that of the agent, and the run goes on
+	OwnBudget bool `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
 	Truncated bool `json:"truncated,omitempty"` // AgentComplete, TaskComplete: a limit on tokens ended the answer, and the task accepted it
 
-	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if no model reports one
+	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if the model does not report its calls
 }
 
 // Usage returns the token counts.

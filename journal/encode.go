@@ -211,8 +211,8 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 }
 
 // aboveCeiling reports whether one of these is above the ceiling.
-func aboveCeiling(list ...*event.Aside) bool {
-	return slices.ContainsFunc(list, func(a *event.Aside) bool { return a != nil && a.Label > ceiling })
+func aboveCeiling(list ...*event.SideText) bool {
+	return slices.ContainsFunc(list, func(a *event.SideText) bool { return a != nil && a.Label > ceiling })
 }
 
 // message returns a message as it is kept. Above the ceiling its words are hidden.

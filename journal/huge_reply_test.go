@@ -131,22 +131,22 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 			require.NoError(t, err)
 			s, err := j.Load(t.Context(), "r1")
 			require.NoError(t, err)
-			asides := 0
+			sideTexts := 0
 			for _, e := range s.History.Log {
 				if e.Exchange == nil {
 					continue
 				}
-				for _, a := range []*event.Aside{e.Exchange.Reasoning, e.Exchange.Refused} {
+				for _, a := range []*event.SideText{e.Exchange.Reasoning, e.Exchange.Refused} {
 					if a == nil {
 						continue
 					}
-					asides++
+					sideTexts++
 					text, err := json.Marshal(a.Text)
 					require.NoError(t, err)
 					require.LessOrEqual(t, len(text), 256<<10)
 				}
 			}
-			require.Equal(t, 3, asides)
+			require.Equal(t, 3, sideTexts)
 		})
 	}
 }

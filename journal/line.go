@@ -97,11 +97,11 @@ type secrets struct {
 	Tags  []string           `json:"tags,omitempty"`
 	Sizes *sizes             `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 
-	Refused   *event.Aside  `json:"refused,omitempty"`
-	Reasoning *event.Aside  `json:"reasoning,omitempty"`
-	Call      llm.CallInfo  `json:"call,omitzero"`
-	Corrected *llm.CallInfo `json:"corrected,omitempty"`
-	Warnings  []string      `json:"warnings,omitempty"`
+	Refused   *event.SideText `json:"refused,omitempty"`
+	Reasoning *event.SideText `json:"reasoning,omitempty"`
+	Call      llm.CallInfo    `json:"call,omitzero"`
+	Corrected *llm.CallInfo   `json:"corrected,omitempty"`
+	Warnings  []string        `json:"warnings,omitempty"`
 }
 
 // sizes are the token counts and byte counts of an exchange.

@@ -25,38 +25,39 @@ var (
 	ErrNoPrice = errors.New("the model has no price")
 )
 
-// A BudgetError says for which agent a token budget was not enough. It says roughly
-// how much was needed and not how much was left, which would tell the exact size
-// of prompts and replies that the caller may not see.
+// A BudgetError reports a call that a token budget did not admit. It has a coarse class
+// of what was needed and omits what was left, which would reveal the exact size of
+// prompts and replies that the caller may not see.
 type BudgetError struct {
 	Agent  string
-	Own    bool // the budget is that of the agent, and not of the run
-	Needed int  // tokens that the call was estimated to take, rounded up to a [handoff.TokenClass]
-	Limit  int
+	Own    bool // it is the agent's own budget, not that of the run
+	Needed int  // estimated tokens of the call, rounded up to a [handoff.TokenClass]
+	Limit  int  // tokens
 }
 
-// Error says who needed how much of what.
+// Error names the agent, the budget and what the call needed.
 func (e *BudgetError) Error() string {
 	whose := ""
 	if e.Own {
 		whose = "its "
 	}
-	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d", ErrBudget, e.Agent, whose, e.Limit, e.Needed)
+	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d",
+		ErrBudget, e.Agent, whose, e.Limit, e.Needed)
 }
 
 // Unwrap returns [ErrBudget].
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
-// A CostBudgetError says for which agent a cost budget was not enough.
+// A CostBudgetError reports a call that a cost budget did not admit.
 type CostBudgetError struct {
 	Agent  string
-	Own    bool      // the budget is that of the agent, and not of the run
-	Needed llm.Money // what the call may cost, with its prompt rounded up to a [handoff.TokenClass]
-	Spent  llm.Money // what finished calls cost, in the form that the caller is cleared for
+	Own    bool      // it is the agent's own budget, not that of the run
+	Needed llm.Money // the most that the call may cost, its prompt rounded up to a [handoff.TokenClass]
+	Spent  llm.Money // the cost of finished calls; coarse if the caller may not see them
 	Limit  llm.Money
 }
 
-// Error says how much was spent of what, and what to do.
+// Error says how much of the budget is spent and which setting to change.
 func (e *CostBudgetError) Error() string {
 	whose, where := "", "of the run"
 	if e.Own {
@@ -69,12 +70,12 @@ func (e *CostBudgetError) Error() string {
 // Unwrap returns [ErrCostBudget].
 func (e *CostBudgetError) Unwrap() error { return ErrCostBudget }
 
-// refusedByBudget reports whether an error is that of a call that was not made.
+// refusedByBudget reports whether a budget did not admit the call, so that it was not made.
 func refusedByBudget(err error) bool {
 	return errors.Is(err, ErrBudget) || errors.Is(err, ErrCostBudget) || errors.Is(err, ErrNoPrice)
 }
 
-// exhausted says which budget of a run refused a model call.
+// exhausted is the kind of budget of the run that refused a model call.
 type exhausted uint8
 
 const (
@@ -83,7 +84,7 @@ const (
 	costExhausted
 )
 
-// skipReason says why what had not begun was skipped.
+// skipReason is the reason of the tasks that were skipped because of the budget.
 func (e exhausted) skipReason() string {
 	if e == costExhausted {
 		return "Skipped: cost budget spent."
@@ -94,15 +95,15 @@ func (e exhausted) skipReason() string {
 // An account is one budget: the tokens or the cost of a run or of one agent.
 // Amounts are tokens or [llm.Money].
 type account struct {
-	agent    string // whose calls it pays; empty for all calls of the run
-	cost     bool
+	agent    string // pays only calls of this agent; empty means all calls of the run
+	cost     bool   // amounts are money, else tokens
 	limit    int64
 	spent    int64
 	reserved int64
-	shown    int64 // of a cost account, what finished calls cost, in the form for the caller
+	shown    int64 // the cost of finished calls that errors show to the caller; only if cost is set
 }
 
-// amount is what a usage takes from the account, or at most takes.
+// amount returns the part of a usage and its cost that counts for the account.
 func (a *account) amount(u llm.Usage, cost llm.Money) int64 {
 	if a.cost {
 		return int64(cost)
@@ -110,22 +111,22 @@ func (a *account) amount(u llm.Usage, cost llm.Money) int64 {
 	return int64(total(u))
 }
 
-// add adds an amount, up to the largest there is.
+// add adds an amount, at most up to the largest int64.
 func add(sum *int64, amount int64) { *sum += min(amount, math.MaxInt64-*sum) }
 
-// budgets are the accounts of a run. One lock covers them all, so that a call is
-// admitted by all budgets that it concerns, or by none.
+// budgets are the accounts of a run. One lock covers them all, so that either all
+// accounts of a call admit it or none does.
 type budgets struct {
 	team *Team
 	bus  *bus
 
 	mu       sync.Mutex // guards the rest
 	accounts []*account
-	freed    chan struct{} // closed and made anew whenever a reservation ends
+	freed    chan struct{} // closed and replaced whenever a reservation ends
 }
 
-// newBudgets returns the accounts of a run. Those of the run are first: if several
-// refuse a call, the error is that of the run.
+// newBudgets returns the accounts of a run and its agents. Those of the run come first,
+// so that its error is reported if several refuse a call.
 func newBudgets(t *Team, o *RunOptions, bus *bus) *budgets {
 	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
 	open := func(agent string, tokens int, cost llm.Money) {
@@ -157,8 +158,8 @@ func (b *budgets) of(agent string) (list []*account) {
 	return list
 }
 
-// price returns the price of a call: that of the model, or if it does not name
-// itself, that of the model of its agent.
+// price returns the price of the named model, or of the agent's model if the name is
+// empty. It reports whether there is one.
 func (b *budgets) price(agent, model string) (llm.Price, bool) {
 	p, ok := b.team.config.Prices[cmp.Or(model, b.team.modelOf(agent))]
 	return p, ok
@@ -175,7 +176,7 @@ func (b *budgets) resume(p *past) {
 	}
 }
 
-// costOf returns what earlier calls cost.
+// costOf returns the recorded cost of earlier calls, else the cost by their price.
 func (b *budgets) costOf(s *spending) llm.Money {
 	if s.cost > 0 {
 		return s.cost
@@ -184,8 +185,8 @@ func (b *budgets) costOf(s *spending) llm.Money {
 	return p.Cost(s.usage)
 }
 
-// take reserves what a call may take in all accounts. While one has not enough
-// left only because of calls under way, it waits for those: they mostly take less
+// take reserves the most that a call may take in all its accounts. If too little is left
+// only because of other reservations, it waits for these calls to end: most take less
 // than is reserved for them.
 func (b *budgets) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price) error {
 	if len(from) == 0 {
@@ -200,7 +201,7 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 			if a.cost && n == 0 {
 				continue // a free model costs nothing, whatever is left
 			}
-			if n > a.limit-a.spent { // also when nothing is under way: then all that is left is free
+			if n > a.limit-a.spent { // waiting would not help
 				err := a.short(who, estimate, price)
 				b.mu.Unlock()
 				return err
@@ -224,12 +225,14 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 	}
 }
 
-// short is the error of a call that the account has not enough left for. The
-// caller holds the lock.
+// short returns the error of a call for which the account has too little left. The caller
+// holds the lock.
 func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
 	rounded := llm.Usage{InputTokens: handoff.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
 	if a.cost {
-		return &CostBudgetError{Agent: who, Own: a.agent != "", Needed: price.MaxCost(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit)}
+		return &CostBudgetError{
+			Agent: who, Own: a.agent != "", Needed: price.MaxCost(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit),
+		}
 	}
 	return &BudgetError{Agent: who, Own: a.agent != "", Needed: handoff.TokenClass(total(estimate)), Limit: int(a.limit)}
 }
@@ -249,7 +252,7 @@ func (b *budgets) settle(from []*account, estimate llm.Usage, most llm.Money, to
 	b.freed = make(chan struct{})
 }
 
-// show counts a cost that errors may tell the caller.
+// show adds a cost to what errors show to the caller.
 func (b *budgets) show(agent string, cost llm.Money) {
 	if len(b.accounts) == 0 {
 		return
@@ -261,7 +264,7 @@ func (b *budgets) show(agent string, cost llm.Money) {
 	}
 }
 
-// payer is for whom a call is made.
+// A payer is the agent and the attempt that a call is made for.
 type payer struct {
 	agent  string
 	task   task.ID
@@ -276,24 +279,24 @@ type meter struct {
 	accounts []*account
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
-	charged llm.Usage  // what calls were charged
-	counted llm.Usage  // what endpoints counted of them
-	paid    llm.Money  // the price of charged, as far as it is known
-	cost    llm.Money  // the price of counted and of what the agent reports, likewise
-	partly  bool       // cost is without the price of a model
+	charged llm.Usage  // charged for all calls
+	counted llm.Usage  // counted by the endpoints
+	paid    llm.Money  // cost of charged, without models that have no price
+	cost    llm.Money  // cost of counted and of what the agent reports, likewise
+	partly  bool       // cost lacks that of a model without a price
 	turns   int        // calls that were answered
-	refused exhausted  // which budget of the run refused a call
-	ended   bool       // the exchange has ended; what an agent left behind tells nothing
+	refused exhausted  // the budget of the run that refused a call
+	ended   bool       // the exchange has ended; calls of goroutines it left behind emit no events
 }
 
-// meter returns what pays for an exchange, and a context in which it does.
+// meter returns a meter for an exchange, and a context in which it pays the model calls.
 func (b *budgets) meter(ctx context.Context, who payer) (*meter, context.Context) {
 	m := &meter{budgets: b, who: who, accounts: b.of(who.agent)}
 	return m, agent.WithBudget(ctx, m)
 }
 
-// checkLeft refuses to begin when nothing is left, since an agent written in Go may say
-// only afterwards what it took.
+// checkLeft returns an error if an account has nothing left. An agent written in Go may
+// report what it took only afterwards.
 func (m *meter) checkLeft() error {
 	price, known := m.budgets.price(m.who.agent, "")
 	least := llm.Usage{InputTokens: 1}
@@ -312,7 +315,7 @@ func (m *meter) checkLeft() error {
 	return err
 }
 
-// paysCost reports whether a cost budget counts the calls.
+// paysCost reports whether one of the accounts is a cost budget.
 func (m *meter) paysCost() bool {
 	for _, a := range m.accounts {
 		if a.cost {
@@ -322,8 +325,8 @@ func (m *meter) paysCost() bool {
 	return false
 }
 
-// priceOf returns the price of a model, if it has one. Under a cost budget a model
-// without one is an error.
+// priceOf returns the price of a model, and whether it has one. If it has none, a cost
+// budget makes that an error.
 func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) {
 	if price, priced = m.budgets.price(m.who.agent, model); !priced && m.paysCost() {
 		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.modelOf(m.who.agent)))
@@ -351,7 +354,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 	}
 	return func(s agent.Spent) {
 		cost := price.Cost(s.Charged)
-		if s.Counted == (llm.Usage{}) { // nobody knows how many of the tokens are the expensive ones
+		if s.Counted == (llm.Usage{}) { // how many tokens are cached or reasoning is unknown
 			cost = price.MaxCost(s.Charged)
 		}
 		m.mu.Lock()
@@ -366,14 +369,11 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 	}, nil
 }
 
-// settleReported pays for what an agent reports beyond the calls that were charged. What it
-// reports counts as the usage of all its calls, those too that were charged.
+// settleReported pays for what an agent reports beyond what its calls were charged. The
+// reported usage covers all calls of the agent, including those that were charged.
 func (m *meter) settleReported(reported llm.Usage) error {
 	m.mu.Lock()
-	extra := llm.Usage{
-		InputTokens: max(reported.InputTokens-m.charged.InputTokens, 0), OutputTokens: max(reported.OutputTokens-m.charged.OutputTokens, 0),
-		CachedTokens: max(reported.CachedTokens-m.charged.CachedTokens, 0), ReasoningTokens: max(reported.ReasoningTokens-m.charged.ReasoningTokens, 0),
-	}
+	extra := llm.Usage{}.Add(less(reported, m.charged)) // Add counts what is below zero as zero
 	if total(extra) == 0 {
 		m.mu.Unlock()
 		return nil
@@ -387,9 +387,9 @@ func (m *meter) settleReported(reported llm.Usage) error {
 	return err
 }
 
-// addUsage adds to a reply the model calls that the agent does not report. It returns
-// what the calls were charged, and what they cost by the counted tokens: zero if
-// not all prices are known.
+// addUsage adds the model calls that the agent did not report to a reply. It returns what
+// the calls were charged and what they cost by the counted tokens, which is zero if a
+// price is unknown.
 func (m *meter) addUsage(r *agent.Reply) (paid, cost llm.Money) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -405,7 +405,7 @@ func (m *meter) addUsage(r *agent.Reply) (paid, cost llm.Money) {
 	return m.paid, m.cost
 }
 
-// end ends the meter, and returns which budget of the run refused a call of it.
+// end ends the meter, and returns the kind of budget of the run that refused a call.
 func (m *meter) end() exhausted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -413,13 +413,15 @@ func (m *meter) end() exhausted {
 	return m.refused
 }
 
-// refuse notes a call that was not made, and tells subscribers.
+// refuse records a call that was not made because of err, and emits an event.
 func (m *meter) refuse(err error) {
-	ev := event.Event{Type: event.Budget, Task: m.who.task, Title: m.who.title, Agent: m.who.agent, Attempt: m.who.number, Message: err.Error()}
+	ev := event.Event{
+		Type: event.Budget, Task: m.who.task, Title: m.who.title, Agent: m.who.agent, Attempt: m.who.number, Message: err.Error(),
+	}
 	which := notExhausted
-	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // of this meter, and of no other
+	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // only an error of this meter counts
 		which, ev.Code, ev.OwnBudget = tokensExhausted, CodeBudget, short.Own
-	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // likewise
+	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // as above
 		which, ev.Code, ev.OwnBudget = costExhausted, CodeCostBudget, short.Own
 	}
 	m.mu.Lock()
@@ -435,8 +437,8 @@ func (m *meter) refuse(err error) {
 	}
 }
 
-// total is how many tokens a usage counts. Whoever counts may be mistaken: below
-// zero is nothing, and more than there can be is as many as there can be.
+// total returns the tokens of a usage. Negative counts are zero, and a sum that would
+// overflow is the largest int.
 func total(u llm.Usage) int {
 	in, out := max(u.InputTokens, 0), max(u.OutputTokens, 0)
 	if in > math.MaxInt-out {

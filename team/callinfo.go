@@ -8,7 +8,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// callInfo returns which model call gave the reply, as the caller may see it.
+// callInfo returns a call info as the caller may see it.
 func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return of
@@ -22,8 +22,8 @@ func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
 	return of
 }
 
-// masked returns a word of an endpoint without the secrets in it. A word that cannot
-// be checked is left out.
+// masked returns a text of an endpoint with secrets masked, or "" if it cannot be
+// checked.
 func masked(word string) string {
 	clean, _, err := redact.Secrets().Text(word)
 	if err != nil {
@@ -32,9 +32,9 @@ func masked(word string) string {
 	return clean
 }
 
-// answeredBy returns which model call gave the answer of the exchange, as the caller
-// may see it: the one that corrected it, if one did. It is nil if no model reports
-// its calls.
+// answeredBy returns the model call that gave the answer of the exchange, as the caller may
+// see it. If the answer was corrected, it is the corrective call. It is nil if the model
+// does not report its calls.
 func (x *exchange) answeredBy() *llm.CallInfo {
 	of := x.callInfo(x.correctedBy)
 	if of == (llm.CallInfo{}) {
@@ -55,12 +55,12 @@ func orZero[T any](p *T) (v T) {
 	return v
 }
 
-// maxWarnings is how many different warnings of its model calls a run lists.
+// maxWarnings bounds the different warnings of model calls that a run lists.
 const maxWarnings = 20
 
 // modelWarnings returns the warnings of the exchange's own model calls, as the
-// caller may see them. A model's warnings quote neither prompt nor reply, but it
-// could have chosen them after reading both.
+// caller may see them. Warnings quote neither prompt nor reply, but a model that read both
+// could choose which ones to give.
 func (x *exchange) modelWarnings() []string {
 	if len(x.reply.Warnings) == 0 {
 		return nil
@@ -77,9 +77,9 @@ func (x *exchange) modelWarnings() []string {
 	return out
 }
 
-// warnOfModels adds the warnings of the model calls of an exchange to those of the
-// run, each once for an agent.
-func (r *run) warnOfModels(x *exchange) {
+// addModelWarnings adds the warnings of the model calls of an exchange to those of the
+// run, each once per agent.
+func (r *run) addModelWarnings(x *exchange) {
 	all := x.modelWarnings()
 	for i := range x.spent {
 		all = append(all, x.spent[i].warnings...)

@@ -264,7 +264,7 @@ func (r *run) record(s *step) {
 		r.context = r.context.Add(s.measured())
 	}
 	r.count(&s.exchange)
-	r.warnOfModels(&s.exchange)
+	r.addModelWarnings(&s.exchange)
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.

@@ -67,7 +67,8 @@ func (a *attempt) correctAgain(ctx context.Context, e *event.Exchange) (taken bo
 	return true, a.corrected(ctx, draft, e.Error, e.Attempt)
 }
 
-// corrected makes the call that corrects a rejected answer, and takes its answer as that of the attempt.
+// corrected makes the call that corrects a rejected answer, and takes its answer as that
+// of the attempt.
 func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, problem string, attempt int) error {
 	a.reject(a.reply.Text, problem, attempt)
 	now, h := time.Now(), draft.Header()

@@ -148,7 +148,7 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 		{"a coordinator", team.Config{Agents: []team.Member{named("a", "m")}, Coordinator: lead}, true, 1,
 			[]fault{{"/coordinator/model", `the model "planner" has no price`, team.ErrNoPrice}}},
 		{"a price that is none", team.Config{Agents: []team.Member{named("a", "m")}, Prices: map[string]llm.Price{"m": {Input: -1}}}, false, 0,
-			[]fault{{"/prices/m", "a price is no number", task.ErrInvalid}}},
+			[]fault{{"/prices/m", "a price is not between 0 and 1000000", task.ErrInvalid}}},
 		{"a budget below zero", team.Config{Agents: []team.Member{named("a", "m")}}, false, -1,
 			[]fault{{"/maxCostBudget", "negative", task.ErrInvalid}}},
 		{"budgets of agents below zero", team.Config{Agents: []team.Member{{Name: "a", Agent: agent.New(takes(1, 1), agent.Options{}), MaxTokenBudget: -1, MaxCostBudget: -1}}}, false, 0,
@@ -496,7 +496,7 @@ func TestCostBudgetGoesOn(t *testing.T) {
 		x.Model, x.Cost = "old", 0
 		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], event.Entry{Exchange: &x})
 		_, err := worker("m").RunTasks(t.Context(), []task.Spec{first, second, third}, &team.RunOptions{RunID: "r", Past: &before, MaxCostBudget: llm.Dollar})
-		requireFaults(t, err, fault{"/prices", `the run called the model "old" before, which has no price`, team.ErrNoPrice})
+		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, team.ErrNoPrice})
 	})
 	t.Run("a replay costs nothing", func(t *testing.T) {
 		t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// planRules are what a plan of this run is held to.
+// planRules returns the rules for a plan of this run.
 func (r *run) planRules() synth.Rules {
 	inputs := make([]string, len(r.options.Inputs))
 	for i, in := range r.options.Inputs {
@@ -25,8 +25,8 @@ func (r *run) planRules() synth.Rules {
 	return synth.Rules{Agents: r.team.names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
 }
 
-// planFormat is the JSON that an endpoint may hold a plan to. It names nothing that
-// the prompt does not name.
+// planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
+// the prompt does not contain.
 func (r *run) planFormat() string { return synth.PlanSchema(r.planRules()) }
 
 // planning is the first step of a goal.

@@ -45,25 +45,25 @@ type exchange struct {
 	start        time.Time // what was sent or stored by then is part of it
 	offers       []handoff.Offer
 
-	grants   []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross
-	parts    []handoff.Part
-	sealed   []handoff.Sealed   // parallel to offers, once all were sealed
-	rulings  []handoff.Decision // about them, also if something was held
-	contract handoff.Contract
-	cost     llm.Money     // of its model calls, by the tokens that were counted and as far as prices are known
-	paid     llm.Money     // what they were charged, which includes estimates
-	told     llm.Money     // of what it cost, what errors may tell already
-	spent    []retelling   // prompts that retold context before this one, and those that corrected its answer
-	later    int           // how many of spent came after it
-	worked   time.Duration // how long its agent worked so far, also on these
-	unretold *translator   // the retelling that the exchange fails with; nil if it does not
-	sent     int           // bytes of the prompt that the agent was given, as the caller may see it
-	existed  int           // bytes of all inputs and results that there were when it was dispatched, likewise
-	reply    agent.Reply
+	grants    []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross
+	parts     []handoff.Part
+	sealed    []handoff.Sealed   // parallel to offers, once all were sealed
+	rulings   []handoff.Decision // about them, also if something was held
+	contract  handoff.Contract
+	cost      llm.Money     // of its model calls, by counted tokens and known prices
+	paid      llm.Money     // what its model calls were charged, including estimates
+	costShown llm.Money     // the part of the cost that showCost added already
+	spent     []retelling   // prompts that retold context before this one, and those that corrected its answer
+	later     int           // how many of spent came after it
+	worked    time.Duration // how long its agent worked so far, also on these
+	unretold  *translator   // the retelling that the exchange fails with; nil if it does not
+	sent      int           // bytes of the prompt that the agent was given, as the caller may see it
+	existed   int           // bytes of all inputs and results that there were when it was dispatched, likewise
+	reply     agent.Reply
 
-	rejected      *event.Aside // an answer that was not accepted; nil if there is none
-	rejectedAgain *event.Aside // the corrected answer, if that was not accepted either
-	reasoning     *event.Aside // what the model wrote before its answer; nil if nothing
+	rejected      *event.SideText // an answer that was not accepted; nil if there is none
+	rejectedAgain *event.SideText // the corrected answer, if that was not accepted either
+	reasoning     *event.SideText // what the model wrote before its answer; nil if nothing
 
 	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
 
@@ -131,7 +131,7 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 		o.over(ctx)
 	}()
 	err := x.try(ctx, o)
-	x.keepAsides(err)
+	x.keepSideTexts(err)
 	x.judge(ctx, err)
 	returned = true
 }
@@ -207,16 +207,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		defer cancel()
 	}
 	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text)
-	if counted := (llm.Usage{}).Add(x.reply.Usage); counted != x.reply.Usage || x.reply.Turns < 0 { // below zero
-		x.reply.Usage, x.reply.Turns = counted, max(x.reply.Turns, 0)
-		if err == nil {
-			err = errUsage
-		}
-	}
-	if unpriced := meter.settleReported(x.reply.Usage); err == nil {
-		err = unpriced
-	}
-	x.paid, x.cost = meter.addUsage(&x.reply)
+	err = x.settleUsage(meter, err)
 	if spend(); x.reply.Truncated {
 		err = x.acceptTruncated(err)
 	}
@@ -230,6 +221,22 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	}
 	x.inAgent = false
 	return x.close(ctx, time.Now())
+}
+
+// settleUsage pays for the usage that a reply reports and completes it by the calls that
+// were metered. It returns err or, if that is nil, what is wrong with the usage.
+func (x *exchange) settleUsage(m *meter, err error) error {
+	if counted := (llm.Usage{}).Add(x.reply.Usage); counted != x.reply.Usage || x.reply.Turns < 0 { // below zero
+		x.reply.Usage, x.reply.Turns = counted, max(x.reply.Turns, 0)
+		if err == nil {
+			err = errUsage
+		}
+	}
+	if unpriced := m.settleReported(x.reply.Usage); err == nil {
+		err = unpriced
+	}
+	x.paid, x.cost = m.addUsage(&x.reply)
+	return err
 }
 
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts
@@ -275,10 +282,10 @@ func (x *exchange) letGo() {
 	x.batch = nil
 }
 
-// ask lets the agent work. Its model calls are paid from the run's budget, and
-// subscribers know of those that are made again or wait for the limits of an endpoint. What the agent leaves running
-// behind it tells nothing any more: its exchange is over, and x may serve
-// another task by then.
+// ask runs the agent. Its model calls are paid from the run's budget. Subscribers get an
+// event for each call that is retried or waits for the limits of an endpoint. Goroutines
+// that the agent leaves running emit no events: its exchange has ended, and x may serve
+// another task.
 func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	bus := x.run.bus
 	if !bus.live() {
@@ -296,7 +303,7 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 		mu.Lock()
 		defer mu.Unlock()
 		if !over {
-			about.run.limited(&about, n)
+			about.run.reportLimit(&about, n)
 		}
 	})
 	return x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
@@ -360,7 +367,7 @@ func (x *exchange) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
 	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
-		return x.checkedAgain(ctx, err)
+		return x.explainRefusal(ctx, err)
 	}
 	return x.accept(ctx, e, now)
 }

@@ -27,18 +27,7 @@ var (
 // code names an error for results and events.
 func code(err error) string {
 	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
-		switch held.Decision.Rule {
-		case handoff.RuleSchema:
-			if errors.Is(err, agent.ErrGuard) {
-				return CodeGuard
-			}
-			return CodeSchema
-		case handoff.RuleClaim, handoff.RuleTags, handoff.RuleReplySize:
-			return CodeReply
-		case handoff.RuleContract: // the reply came too late
-			return CodeTimeout
-		}
-		return held.Code()
+		return heldCode(held, err)
 	}
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
 		return handoff.CodeHeld
@@ -97,6 +86,22 @@ func code(err error) string {
 		return "MODEL_" + upperSnake(string(failed.Kind))
 	}
 	return CodeAgent
+}
+
+// heldCode returns the code of an error of the gate, which err wraps.
+func heldCode(held *handoff.HeldError, err error) string {
+	switch held.Decision.Rule {
+	case handoff.RuleSchema:
+		if errors.Is(err, agent.ErrGuard) {
+			return CodeGuard
+		}
+		return CodeSchema
+	case handoff.RuleClaim, handoff.RuleTags, handoff.RuleReplySize:
+		return CodeReply
+	case handoff.RuleContract: // the reply came too late
+		return CodeTimeout
+	}
+	return held.Code()
 }
 
 // terminal reports whether another attempt at the same task would end the same way.

@@ -56,14 +56,13 @@ type Coordinator struct {
 	MaxContextBytes int
 	MaxPromptBytes  int
 
-	// MaxTokenBudget and MaxCostBudget bound what its own calls take in a run, as of
-	// a [Member].
+	// MaxTokenBudget and MaxCostBudget bound its own calls in a run; see [Member].
 	MaxTokenBudget int
 	MaxCostBudget  llm.Money
 
 	Endpoint string // as of a [Member]
 
-	// EndpointName and FallbackNames are as of a [Member].
+	// EndpointName and FallbackNames are as for a [Member].
 	EndpointName  string
 	FallbackNames []string
 

@@ -8,37 +8,37 @@ import (
 	"github.com/runteam/runteam/llm/limit"
 )
 
-// calmTime is how often at most subscribers learn that calls wait for limits that
-// were set, which can hold for every call of a run.
-const calmTime = 30 * time.Second
+// limitEventInterval is the shortest time between events about the limits that were set
+// for an endpoint. Every call of a run may wait for these.
+const limitEventInterval = 30 * time.Second
 
-// A limitLog remembers what subscribers know of endpoints that may not be called now.
-// All calls that wait report that.
+// A limitLog suppresses repeated events about limited endpoints, since all waiting calls
+// report the same wait.
 type limitLog struct {
-	mu    sync.Mutex
-	known map[string]limitNews // by the name of the endpoint
+	mu   sync.Mutex             // guards last
+	last map[string]limitReport // by the name of the endpoint
 }
 
-// limitNews is what subscribers learned last of an endpoint.
-type limitNews struct{ at, until time.Time }
+// A limitReport is the last event about an endpoint: when it was, and its wait's end.
+type limitReport struct{ at, until time.Time }
 
-// isNews reports whether subscribers learn of n, which is about an endpoint.
+// isNews reports whether n is worth an event, and records it if so.
 func (l *limitLog) isNews(endpoint string, n limit.Notice, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.known[endpoint]
-	if n.Until.Sub(last.until) < time.Second || !n.Refused && now.Sub(last.at) < calmTime {
+	last := l.last[endpoint]
+	if n.Until.Sub(last.until) < time.Second || !n.Refused && now.Sub(last.at) < limitEventInterval {
 		return false
 	}
-	if l.known == nil {
-		l.known = make(map[string]limitNews)
+	if l.last == nil {
+		l.last = make(map[string]limitReport)
 	}
-	l.known[endpoint] = limitNews{now, n.Until}
+	l.last[endpoint] = limitReport{now, n.Until}
 	return true
 }
 
-// limited tells subscribers that the endpoint of an exchange may not be called now.
-func (r *run) limited(x *exchange, n limit.Notice) {
+// reportLimit emits an event about a call of an exchange that waits for its endpoint.
+func (r *run) reportLimit(x *exchange, n limit.Notice) {
 	name, why := n.Endpoint, "its rate limit is reached"
 	if !n.Refused {
 		why = "the limits that are set for it are reached"

@@ -79,11 +79,10 @@ type RunOptions struct {
 	// excess, once for each call under way.
 	MaxTokenBudget int
 
-	// MaxCostBudget bounds what all model calls of the run cost by the prices of
-	// [Config]; zero means no bound. It is reserved and settled as tokens are: the
-	// reservation is the price of the tokens that are reserved, none of them
-	// cached, and all of the reply of the dearer kind. Its code is
-	// COST_BUDGET_EXCEEDED. A model without a price is an error before the run.
+	// MaxCostBudget bounds the cost of all model calls of the run by [Config].Prices; zero
+	// means no bound. Reservations are made as for tokens, at the price of uncached input
+	// and of the more expensive kind of output. A call that does not fit fails with the
+	// code COST_BUDGET_EXCEEDED. A model without a price is an error before the run.
 	MaxCostBudget llm.Money
 
 	// Answer, if not nil, is the goal that the coordinator answers from the

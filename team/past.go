@@ -26,7 +26,7 @@ type past struct {
 	sent      []*event.Sent
 	delivered map[string]bool // ids of messages that stand in a prompt
 	usage     llm.Usage       // of all of it
-	payments  []spending      // what it is the sum of
+	payments  []spending      // the items that usage is the sum of
 	context   Context
 }
 
@@ -219,16 +219,16 @@ type spending struct {
 	agent string
 	model string
 	usage llm.Usage
-	cost  llm.Money // zero if only the price of the model says it
+	cost  llm.Money // zero if it was not recorded
 }
 
-// spend counts what was taken for a task.
+// spend adds what a call for a task took.
 func (p *past) spend(b *before, s spending) {
 	b.usage, p.usage = b.usage.Add(s.usage), p.usage.Add(s.usage)
 	p.payments = append(p.payments, s)
 }
 
-// spending returns what the run spent before.
+// spending returns what earlier processes of this run spent.
 func (p *past) spending() []spending {
 	if p == nil || !p.own {
 		return nil

@@ -71,7 +71,7 @@ type PlannedAgent struct {
 	Produces     label.Classification `json:"produces"`
 	Clearance    label.Classification `json:"clearance"`          // the lowest of its own and its endpoints'
 	LeavesTo     string               `json:"leavesTo,omitempty"` // the endpoint that reads its prompts; empty for an agent in this process
-	Fallback     []string             `json:"fallback,omitempty"` // other endpoints that may read them, if those before fail
+	Fallback     []string             `json:"fallback,omitempty"` // other endpoints that read its prompts if the first one fails
 	OutputTags   []string             `json:"outputTags,omitempty"`
 	Tasks        int                  `json:"tasks"`
 }
@@ -268,7 +268,7 @@ func leavesTo(c *handoff.Capabilities) string {
 	return c.Endpoints[0].URL
 }
 
-// fallback returns the endpoints of an agent beside the first one.
+// fallback returns the endpoints of an agent without the first one.
 func fallback(c *handoff.Capabilities) (urls []string) {
 	for i := 1; i < len(c.Endpoints); i++ {
 		urls = append(urls, c.Endpoints[i].URL)

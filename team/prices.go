@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// modelsOf returns the names of the models that an agent calls, if it says so with
-// a method Models() []string, as an [agent.LLM] does.
+// modelsOf returns the names of the models that an agent calls: the result of its method
+// Models() []string, which an [agent.LLM] has, or nil.
 func modelsOf(a Agent) []string {
 	if named, ok := a.(interface{ Models() []string }); ok {
 		return named.Models()
@@ -26,8 +26,8 @@ func (t *Team) checkPrices() (found task.Problems) {
 	for _, model := range slices.Sorted(maps.Keys(t.config.Prices)) {
 		if !t.config.Prices[model].Valid() {
 			found = append(found, task.Problem{
-				Pointer: task.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is no number of US dollars from 0 to 1000000",
-				Hint: "write dollars for a million tokens", Err: task.ErrInvalid,
+				Pointer: task.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
+				Hint: "write US dollars per million tokens", Err: task.ErrInvalid,
 			})
 		}
 	}
@@ -55,9 +55,9 @@ func (t *Team) checkPrices() (found task.Problems) {
 	return found
 }
 
-// unpriced returns the models of a member, or of the coordinator, which is member
-// -1, that have no price. An agent without an endpoint and a model calls none, as
-// far as anyone knows.
+// unpriced returns a problem for each model without a price that a member may call. Member
+// -1 is the coordinator. An agent without an endpoint and without a model counts as one
+// that calls none.
 func (t *Team) unpriced(member int) (found task.Problems) {
 	at, subject := "/coordinator", handoff.Coordinator
 	var m *Member
@@ -88,15 +88,15 @@ func (t *Team) unpriced(member int) (found task.Problems) {
 			p.Message, p.Hint = "its model has no name, and maxCostBudget needs the price of each model", "name the model, and add the name to prices"
 		} else {
 			p.Message = fmt.Sprintf("the model %q has no price, and maxCostBudget needs the price of each model", model)
-			p.Hint = fmt.Sprintf("add %s: {input: …, output: …} to prices, in US dollars for a million tokens; 0 for a free model", model)
+			p.Hint = fmt.Sprintf("add %s: {input: …, output: …} to prices, in US dollars per million tokens; 0 for a free model", model)
 		}
 		found = append(found, p)
 	}
 	return found
 }
 
-// checkPriced reports the models without a price under a cost budget of the run,
-// each once, and what earlier processes of the run spent without a price.
+// checkPriced reports, once each, the models without a price under a cost budget of the
+// run, and those that earlier processes of the run called.
 func (c *checker) checkPriced() {
 	t, found := c.team, task.Problems(nil)
 	if c.options.MaxCostBudget > 0 {
@@ -114,7 +114,7 @@ func (c *checker) checkPriced() {
 				continue
 			}
 			found = append(found, task.Problem{
-				Pointer: "/prices", Message: fmt.Sprintf("the run called the model %q before, which has no price, and a cost budget counts those calls too", s.model),
+				Pointer: "/prices", Message: fmt.Sprintf("the run already called the model %q, which has no price; a cost budget counts those calls too", s.model),
 				Hint: "add the model to prices", Err: ErrNoPrice,
 			})
 		}

@@ -19,13 +19,13 @@ const maxParts = 4
 // A promptPart is what one source contributes to a prompt.
 type promptPart struct {
 	name   string
-	bytes  int  // as the caller may see it
-	coarse bool // a part of it is hidden from the caller, so that bytes is a bound
+	bytes  int  // as the caller may see them
+	coarse bool // bytes is an upper bound, because a part is hidden from the caller
 }
 
-// largestParts names the largest parts of the prompt that a model found too long, for
-// the end of a message; it is empty after any other error. Sizes are those of the
-// receipt as the caller may see it.
+// largestParts returns the end of an error message that names the largest parts of a
+// prompt that was too long. It is empty for any other error. Sizes are those of the
+// receipt that the caller may see.
 func (x *exchange) largestParts(err error) string {
 	failed, ok := errors.AsType[*llm.Error](err)
 	if !ok || failed.Kind != llm.PromptTooLong || x.receipt == nil {
@@ -40,7 +40,7 @@ func (x *exchange) largestParts(err error) string {
 	var words []string
 	for _, p := range parts[:min(len(parts), maxParts)] {
 		if p.bytes < total/20 {
-			break // a shorter one would not help
+			break // shortening it would not help
 		}
 		size := label.SizeText(p.bytes)
 		if p.coarse {
@@ -54,7 +54,7 @@ func (x *exchange) largestParts(err error) string {
 	return "; largest parts of the prompt: " + strings.Join(words, ", ")
 }
 
-// promptParts returns the parts of the prompt in the order in which they begin.
+// promptParts returns the parts of the prompt in order.
 func (x *exchange) promptParts() (parts []promptPart) {
 	for _, r := range slices.Concat(x.receipt.System, x.receipt.Text) {
 		name, coarse := x.partName(&r)
@@ -71,8 +71,8 @@ func (x *exchange) promptParts() (parts []promptPart) {
 	return parts
 }
 
-// partName names what a range of the prompt belongs to, and reports whether its size
-// is a class. Headings, fences and lines in place of context have no name.
+// partName names the part that a range of the prompt belongs to, and reports whether its
+// size is a class. Headings, fences and lines in place of context have no name.
 func (x *exchange) partName(r *prompt.Range) (name string, coarse bool) {
 	var source *prompt.Source
 	if r.Source >= 0 && int(r.Source) < len(x.receipt.Sources) {
@@ -97,7 +97,8 @@ func (x *exchange) partName(r *prompt.Range) (name string, coarse bool) {
 	return "", false
 }
 
-// contextName names a piece of context. Task titles are part of the events of a run.
+// contextName names a piece of context. It may contain task titles, since events have
+// them too.
 func (x *exchange) contextName(s handoff.Source) string {
 	title := s.Name
 	for i := range x.offers {

@@ -149,7 +149,7 @@ func TestG42ReasoningReachesOnlyTheJournal(t *testing.T) {
 // the result, gets none of it.
 func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	t.Parallel()
-	keep := func(o team.RunOptions, policy *handoff.Policy) *event.Aside {
+	keep := func(o team.RunOptions, policy *handoff.Policy) *event.SideText {
 		journal := &memory{}
 		o.Journal = journal
 		m := &reasoner{answer: func(string) string { return `{"n": 1, "m": "x"}` }}
@@ -167,7 +167,7 @@ func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 		return nil
 	}
 	full := keep(team.RunOptions{UserAccepts: new(label.Secret)}, nil)
-	require.Equal(t, &event.Aside{Text: "I know " + thought, Label: label.Secret}, full)
+	require.Equal(t, &event.SideText{Text: "I know " + thought, Label: label.Secret}, full)
 	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{}, nil).Text)
 	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
 	lower := &handoff.Policy{
@@ -180,9 +180,9 @@ func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	require.Equal(t, "[withheld: rule]", keep(team.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
 }
 
-// TestG47CachedAsidesPassTheGateAgain has a run whose caller may see less take a cached
+// TestG47CachedSideTextsPassTheGateAgain has a run whose caller may see less take a cached
 // answer with its reasoning and the answer that was corrected.
-func TestG47CachedAsidesPassTheGateAgain(t *testing.T) {
+func TestG47CachedSideTextsPassTheGateAgain(t *testing.T) {
 	t.Parallel()
 	m := &reasoner{answer: func(text string) string {
 		if strings.Contains(text, "## Your previous answer") {

@@ -94,7 +94,7 @@ type TaskResult struct {
 	Structured  string               // canonical JSON, gated for the caller; empty without a schema
 	Truncated   bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error       *TaskError           // nil unless the task failed
-	Call        llm.CallInfo         // the last model call that answered; zero if none reports itself
+	Call        llm.CallInfo         // the last model call that answered; zero if models do not report their calls
 	Rejected    []RejectedAnswer     // in order, also those that were corrected
 	Metrics     Metrics
 	Reused      string             // the run that the result was taken from; empty for one that this run made
@@ -108,13 +108,12 @@ type TaskResult struct {
 	Messages []llm.Message
 }
 
-// A RejectedAnswer is an answer that its task did not accept, in the form that the
-// caller is cleared for: truncated, filtered, or not of the form that the schema
-// demands.
+// A RejectedAnswer is an answer that its task did not accept because it was truncated,
+// filtered or did not match the schema. It is in the form that the caller may see.
 type RejectedAnswer struct {
 	Attempt int          `json:"attempt"`
 	Text    string       `json:"text"`
-	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given; empty if Error says all
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, as the corrective call says it; empty if there was none
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 

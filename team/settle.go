@@ -59,7 +59,7 @@ func (r *run) account(t *TaskResult, a *attempt) {
 	t.Reused, t.Saved = a.saved()
 	t.Repeated = a.repeated
 	r.count(&a.exchange)
-	r.warnOfModels(&a.exchange)
+	r.addModelWarnings(&a.exchange)
 	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.own || r.past.again() { // it was counted when it was made

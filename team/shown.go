@@ -85,11 +85,12 @@ func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
 	return u
 }
 
-// coarse reports whether the usage of the exchange's own calls is not told exactly.
+// coarse reports whether the caller sees the usage of the exchange's own calls only
+// rounded.
 func (x *exchange) coarse() bool { return x.hidden || x.hidesReply() }
 
-// ownCost returns what the exchange's own model calls were charged, as the caller
-// may see it: if their usage is rounded, the cost of that.
+// ownCost returns the cost of the exchange's own model calls as the caller may see it: the
+// cost of the rounded usage if the caller sees only that.
 func (x *exchange) ownCost() llm.Money {
 	if !x.coarse() {
 		return x.paid
@@ -98,14 +99,15 @@ func (x *exchange) ownCost() llm.Money {
 	return price.Cost(x.usageOf(x.reply.Usage, x.reply.Turns))
 }
 
-// showCost lets errors tell what the exchange, and the calls that served it, cost.
+// showCost adds the cost of the exchange, and of the calls that served it, to what errors
+// show to the caller.
 func (x *exchange) showCost() {
 	cost := x.ownCost()
 	for _, s := range x.spent {
 		cost = cost.Add(s.cost)
 	}
-	x.run.budgets.show(x.caps.Agent, max(cost-x.told, 0))
-	x.told = max(x.told, cost)
+	x.run.budgets.show(x.caps.Agent, max(cost-x.costShown, 0))
+	x.costShown = max(x.costShown, cost)
 }
 
 // rounds reports whether usageOf is not exact.

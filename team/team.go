@@ -35,11 +35,10 @@ import (
 // at once. For an agent written in Go it is a contract, not something the team
 // can enforce, that the reply depends on the prompt alone.
 //
-// An [agent.LLM] pays its model calls from the budgets of the run. An agent
-// written in Go that calls a model does so through [agent.Metered]. The usage of
-// its reply counts for all its calls, metered ones included: what it reports
-// beyond those is paid afterwards. Calls that are neither metered nor reported
-// are in no usage and in no budget.
+// An [agent.LLM] pays its model calls from the budgets of the run. An agent written in
+// Go should call models through [agent.Metered]. The usage in its reply covers all its
+// calls, including metered ones; usage beyond those is paid afterwards. Calls that are
+// neither metered nor reported are in no usage and no budget.
 type Agent interface {
 	Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 }
@@ -80,10 +79,9 @@ type Member struct {
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
-	// MaxTokenBudget and MaxCostBudget bound what all model calls of this agent take
-	// in a run, as those of [RunOptions] bound the run; zero means no bound. A call
-	// must be admitted by both. A task whose call does not fit into a budget of its
-	// agent fails, and the run goes on.
+	// MaxTokenBudget and MaxCostBudget bound the model calls of this agent in a run, in
+	// addition to the budgets of [RunOptions]; zero means no bound. A task whose call does
+	// not fit into a budget of its agent fails, and the run continues.
 	MaxTokenBudget int
 	MaxCostBudget  llm.Money
 
@@ -94,17 +92,17 @@ type Member struct {
 	// such a method, such as an [AgentFunc], counts as one that sends its
 	// prompts nowhere.
 	//
-	// An agent with several endpoints, such as an [agent.LLM] with a fallback, lists
-	// all of them with a method Endpoints() []string. Then each is a reader, the
-	// lowest of their clearances counts, and Endpoint stands for the first one.
+	// An agent with several endpoints, such as an [agent.LLM] with a fallback, has a
+	// method Endpoints() []string that lists them. Each of them is a reader, and the
+	// lowest of their clearances applies. Endpoint then replaces the first one.
 	Endpoint string
 
 	// EndpointName is what plans, decisions and records call that endpoint, for a
 	// base URL that should not be shown. Empty means the base URL itself.
 	EndpointName string
 
-	// FallbackNames are the same for the endpoints that follow the first one, in
-	// the order of the agent's method Endpoints.
+	// FallbackNames are the EndpointNames of the endpoints after the first, in the order
+	// of the agent's method Endpoints.
 	FallbackNames []string
 
 	// Version names everything beside the prompt that the answers depend on: the
@@ -139,9 +137,8 @@ type Config struct {
 	// grants nothing that tasks do not.
 	Policy *handoff.Policy
 
-	// Prices are what models cost, by the name of the model as its endpoint knows it.
-	// A model that does not name itself has the price of [Member].Model. Only cost
-	// budgets need them.
+	// Prices are the prices of models, by the name that their endpoints know. A model
+	// without a name has the price of [Member].Model. Only cost budgets need prices.
 	Prices map[string]llm.Price
 
 	// MaxContextBytes limits one piece of context in a prompt: the result of a
@@ -309,7 +306,7 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	return found
 }
 
-// baseURLs returns the base URLs that the prompts of a member are sent to: none
+// baseURLs returns the base URLs that the prompts of a member are sent to. It is empty
 // for an agent without an endpoint.
 func (m *Member) baseURLs() []string {
 	var all []string
@@ -333,8 +330,7 @@ func (m *Member) baseURLs() []string {
 // A memberEndpoint is one endpoint of a member.
 type memberEndpoint struct{ base, name string } // name is what messages call it
 
-// endpoints returns the endpoints of a member, in order. One that is called for
-// several models is one.
+// endpoints returns the endpoints of a member, in order and each once.
 func (m *Member) endpoints() (list []memberEndpoint) {
 	known := map[string]bool{}
 	for i, where := range m.baseURLs() {
@@ -354,7 +350,7 @@ func (m *Member) endpoints() (list []memberEndpoint) {
 	return list
 }
 
-// endpoints returns where the prompts of a member go, with their clearances.
+// endpoints returns the endpoints of a member with their clearances.
 func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
 	for _, e := range m.endpoints() {
 		list = append(list, handoff.Endpoint{URL: e.name, Accepts: t.acceptedBy(e.base)})

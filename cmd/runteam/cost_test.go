@@ -39,7 +39,7 @@ func TestCheckNamesModelsWithoutAPrice(t *testing.T) {
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
 		require.Equal(t, statusUsage, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stderr, want, args)
-		require.Contains(t, got.stderr, "hint: add big: {input: …, output: …} to prices, in US dollars for a million tokens; 0 for a free model", args)
+		require.Contains(t, got.stderr, "hint: add big: {input: …, output: …} to prices, in US dollars per million tokens; 0 for a free model", args)
 	}
 	for name, tt := range map[string]struct{ text, args, want string }{
 		"a budget of the flag":        {strings.Replace(chargedTeam, "maxCostBudget: 0.05\n", "", 1), "run --offline --script script.yaml --max-cost-budget 2", `team.yaml:8:12: agent "bob": the model "big" has no price`},

@@ -295,9 +295,9 @@ func calledLast(x *event.Exchange) llm.CallInfo {
 }
 
 // current returns an aside as it may be read now: without its words if it has expired.
-func (k *storedRun) current(a *event.Aside) *event.Aside {
+func (k *storedRun) current(a *event.SideText) *event.SideText {
 	if a == nil || a.ExpiresAt.IsZero() || k.now.Before(a.ExpiresAt) {
 		return a
 	}
-	return &event.Aside{Text: "[withheld: expired]", Call: a.Call}
+	return &event.SideText{Text: "[withheld: expired]", Call: a.Call}
 }

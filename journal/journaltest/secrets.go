@@ -47,8 +47,8 @@ func Secrets(run string) []event.Entry {
 	failure := t.Answer(failed, "", Key(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+Canary
 	failure.Call = llm.CallInfo{RequestID: Canary}
-	failure.Refused = &event.Aside{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
-	answer.Reasoning = &event.Aside{Text: "first " + Canary, Label: label.Secret}
+	failure.Refused = &event.SideText{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
+	answer.Reasoning = &event.SideText{Text: "first " + Canary, Label: label.Secret}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
 	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Message: "answered by " + Canary}

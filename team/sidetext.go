@@ -15,12 +15,12 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// aside returns a text that the agent wrote beside its result, as the caller may see
-// it; nil if there is none. It is as sensitive as the result would be, and expires
-// with what the agent was given. Nobody else gets it. It is redacted, then cut to
-// maxAside. Its Problem, which may quote the text, takes the same way. An aside of a cached answer is at least as sensitive as
-// it was, and lives no longer.
-func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.Aside {
+// sideText returns a text that the agent wrote in addition to its result, as the caller
+// may see it, or nil if there is none. Only the caller reads it. It has the label and the
+// expiry that the result would have, and for a cached answer at least those that it was
+// stored with. Its Problem may quote the text, so it passes the gate too. Both are
+// redacted first and then cut to maxSideText.
+func (x *exchange) sideText(source handoff.SourceKind, given event.SideText) *event.SideText {
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.As
 	defer cancel()
 	now := time.Now()
 	out := given
-	out.Text, out.Problem = unkept, ""
+	out.Text, out.Problem = uncheckable, ""
 	for _, part := range []struct {
 		of  *string
 		say string
@@ -45,23 +45,23 @@ func (x *exchange) aside(source handoff.SourceKind, given event.Aside) *event.As
 			continue
 		}
 		if seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
-			*part.of = cutAside(seen.text)
+			*part.of = cutSideText(seen.text)
 		}
 	}
 	return &out
 }
 
-// unkept stands in the place of a text that could not be checked for the caller.
-const unkept = "[withheld: it is too large, or could not be checked]"
+// uncheckable replaces a text that the gate could not check for the caller.
+const uncheckable = "[withheld: it is too large, or could not be checked]"
 
-// maxAside is how many bytes an aside may have, as JSON writes it. A line of a journal
-// has room for an encrypted result in both of its forms, and for little beside it.
-const maxAside = 256 << 10
+// maxSideText bounds a side text, in bytes of JSON. A line of a journal has room for an
+// encrypted result in both of its forms and for little else.
+const maxSideText = 256 << 10
 
-// cutAside returns a text in the form for the caller, cut to maxAside with a mark.
-func cutAside(text string) string {
+// cutSideText returns a text in the form for the caller, cut to maxSideText with a mark.
+func cutSideText(text string) string {
 	const mark = len(`… [cut: 256 of 99999 KiB]`)
-	left, end := maxAside-mark-len(`""`), -1 // end is where the mark begins if the text is too long
+	left, end := maxSideText-mark-len(`""`), -1 // end is where the text is cut if it is too long
 	for i, r := range text {
 		switch {
 		case r < ' ', r == '"', r == '\\', r == '<', r == '>', r == '&', r == 0x7f, r == 0x2028, r == 0x2029, r == utf8.RuneError:
@@ -79,27 +79,27 @@ func cutAside(text string) string {
 	return text
 }
 
-// reject keeps an answer that is not accepted, for the caller.
+// reject records an answer that was not accepted, for the caller.
 func (x *exchange) reject(text, problem string, attempt int) {
-	x.rejected = x.aside(handoff.Fault, event.Aside{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
+	x.rejected = x.sideText(handoff.Fault, event.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
 }
 
-// keepAsides keeps what the agent wrote beside a result: its reasoning and, if err
-// says so, an answer that was not accepted.
-func (x *exchange) keepAsides(err error) {
+// keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
+// if err is not nil, the answer that was not accepted.
+func (x *exchange) keepSideTexts(err error) {
 	if e := x.recalled; e != nil {
 		if e.Reasoning != nil {
-			x.reasoning = x.aside(handoff.Reasoning, *e.Reasoning)
+			x.reasoning = x.sideText(handoff.Reasoning, *e.Reasoning)
 		}
 		if e.Refused != nil {
-			x.rejected = x.aside(handoff.Fault, *e.Refused)
+			x.rejected = x.sideText(handoff.Fault, *e.Refused)
 		}
 		return
 	}
 	if !x.asked {
 		return
 	}
-	x.reasoning = x.aside(handoff.Reasoning, event.Aside{Text: x.reply.Reasoning})
+	x.reasoning = x.sideText(handoff.Reasoning, event.SideText{Text: x.reply.Reasoning})
 	if err == nil || x.rejected != nil {
 		return
 	}
@@ -110,9 +110,9 @@ func (x *exchange) keepAsides(err error) {
 	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
 }
 
-// rejectedAnswers are the answers of an attempt that were not accepted.
+// rejectedAnswers returns the answers of an attempt that were not accepted.
 func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
-	for _, a := range []*event.Aside{x.rejected, x.rejectedAgain} {
+	for _, a := range []*event.SideText{x.rejected, x.rejectedAgain} {
 		if a != nil {
 			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
 		}
@@ -120,7 +120,8 @@ func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
 	return list
 }
 
-// A mismatchError is a reply that the gate refused since it does not match the schema.
+// A mismatchError is the error of a reply that the gate refused because it does not match
+// the schema.
 type mismatchError struct {
 	held     *handoff.HeldError
 	rejected *agent.RejectedError
@@ -137,9 +138,9 @@ func (e *mismatchError) Error() string {
 // Unwrap returns both errors.
 func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
 
-// checkedAgain returns why the gate refused a reply: the error itself or, if the
-// answer does not match the schema, one that says what is wrong with it.
-func (x *exchange) checkedAgain(ctx context.Context, err error) error {
+// explainRefusal returns the error with which the gate refused a reply. If the answer does
+// not match the schema, the error is a [mismatchError], which says what is wrong.
+func (x *exchange) explainRefusal(ctx context.Context, err error) error {
 	held, ok := errors.AsType[*handoff.HeldError](err)
 	if !ok || held.Decision.Rule != handoff.RuleSchema || x.schema == nil {
 		return err
