@@ -158,7 +158,11 @@ func (l *loader) expand(key string, n *node) (x expansion, ok bool) {
 			case l.o.Offline:
 				both(opening + name + "}")
 			default:
-				l.bad(n, ErrInvalid, "set it, or write ${"+name+":-else}", "%s: the environment has no %s", key, name)
+				hint := "set it"
+				if key != "apiKey" { // a key does not belong in the file
+					hint += ", or write ${" + name + ":-else}"
+				}
+				l.bad(n, ErrInvalid, hint, "%s: the environment has no %s", key, name)
 				ok = false
 			}
 		}
