@@ -39,9 +39,9 @@ func (l *limitLog) isNews(endpoint string, n limit.Notice, now time.Time) bool {
 
 // reportLimit emits an event about a call of an exchange that waits for its endpoint.
 func (r *run) reportLimit(x *exchange, n limit.Notice) {
-	name, why := n.Endpoint, "its rate limit is reached"
-	if !n.Refused {
-		why = "the limits that are set for it are reached"
+	name, why := n.Endpoint, "its rate limit is reached; calls wait"
+	if !n.Refused { // a call that takes less than its estimate makes room earlier
+		why = "the limits that are set for it are reached; calls may wait"
 	}
 	switch urls := x.caps.Endpoints; {
 	case name != "":
@@ -55,5 +55,5 @@ func (r *run) reportLimit(x *exchange, n limit.Notice) {
 		return
 	}
 	r.bus.emit(event.Event{Type: event.Limited, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Message: name + ": " + why + "; calls wait", Wait: n.Until.Sub(now)})
+		Message: name + ": " + why, Wait: n.Until.Sub(now)})
 }

@@ -87,7 +87,7 @@ func TestCallsThatWaitForSetLimitsSaySo(t *testing.T) {
 		limited := heard.only(event.Limited)
 		require.Len(t, limited, 3)
 		for _, e := range limited {
-			require.Equal(t, "http://quota.example/v1: the limits that are set for it are reached; calls wait", e.Message)
+			require.Equal(t, "http://quota.example/v1: the limits that are set for it are reached; calls may wait", e.Message)
 			require.Equal(t, 61*time.Second, e.Wait.Round(time.Second))
 		}
 	})
