@@ -334,9 +334,9 @@ func TestMessagesOfAnAnswerThatIsNotTakenAreDropped(t *testing.T) {
 	for name, change := range map[string]func(*event.History, *team.RunOptions){
 		"asked anew": func(_ *event.History, o *team.RunOptions) { o.Fresh = []string{"plan"} },
 		"altered": func(h *event.History, _ *team.RunOptions) {
-			for _, e := range h.Log {
+			for i, e := range h.Log {
 				if e.Sent != nil && e.Sent.Session != "" {
-					*e.Sent = event.Sent{ID: e.Sent.ID, From: e.Sent.From, To: e.Sent.To, Session: e.Sent.Session, Message: new(envelope.Record)}
+					h.Log[i].Sent = &event.Sent{ID: e.Sent.ID, From: e.Sent.From, To: e.Sent.To, Session: e.Sent.Session, Message: new(envelope.Record)}
 					break
 				}
 			}
@@ -349,7 +349,7 @@ func TestMessagesOfAnAnswerThatIsNotTakenAreDropped(t *testing.T) {
 			j := &memory{}
 			o.Journal, o.Past = j, whole.history(whole.len())
 			change(o.Past, o)
-			for i, e := range o.Past.Log { // as if nobody had been told
+			for i, e := range o.Past.Log { // as if no message had been delivered
 				if e.Exchange != nil {
 					x := *e.Exchange
 					x.Messages = nil
