@@ -210,7 +210,7 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 	return out, err
 }
 
-// aboveCeiling reports whether one of these is above the ceiling.
+// aboveCeiling reports whether a side text is above the ceiling. Nil is not.
 func aboveCeiling(list ...*event.SideText) bool {
 	return slices.ContainsFunc(list, func(a *event.SideText) bool { return a != nil && a.Label > ceiling })
 }

@@ -129,9 +129,8 @@ func (s sizes) set(x *event.Exchange) {
 	x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost = s.CachedTokens, s.ReasoningTokens, s.SavedCached, s.SavedReasoning, s.Cost
 }
 
-// classes returns the sizes for a viewer who may not see what they are of. How
-// many tokens were cached or of the reasoning, and the cost, are left out: beside
-// a class they would tell more than it does.
+// classes returns the sizes for a viewer who may not see what they are of. It leaves out
+// cached tokens, reasoning tokens and the cost, which would reveal more than the classes.
 func (s sizes) classes() sizes {
 	token, bytes := handoff.TokenClass, label.SizeClass
 	return sizes{

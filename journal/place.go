@@ -14,8 +14,8 @@ var ErrForeign = errors.New("it may be the work of another user")
 // fileSuffixes are the endings of the names of a journal's files.
 var fileSuffixes = [...]string{"", "-wal", "-shm", "-journal", ".key", ".reserve"}
 
-// Files returns the paths of the files that belong to the journal at a path, whether
-// they exist or not. Nothing else may be written there.
+// Files returns the paths of all files that the journal at path may use, whether they exist
+// or not. Other programs must not write to them.
 func Files(path string) []string {
 	all := make([]string, len(fileSuffixes))
 	for i, suffix := range fileSuffixes {

@@ -2,30 +2,30 @@ package spec
 
 // The keys of who does the work.
 
-// structuredOutput is the kind of the words for how an endpoint is asked for JSON.
+// structuredOutput is the kind of the forms in which a request asks for JSON.
 var structuredOutput = words("auto", "schema", "object", "prompt")
 
-// requestKeys are the keys that say what a model call of an agent or of the
-// coordinator asks for.
+// requestKeys are the keys for the settings of the model calls of an agent or of the
+// coordinator.
 var requestKeys = []key{
 	{"maxTokens", count, Works, nil, "bound on one reply; else the endpoint's"},
-	{"maxTokensKey", words("max_tokens", "max_completion_tokens"), Works, nil, "name under which maxTokens is sent; `max_completion_tokens` for api.openai.com and `max_tokens` elsewhere unless set; if the endpoint refuses one, the other is sent"},
-	{"temperature", number(0, 100), Works, nil, "else the endpoint's; left out with a warning if the endpoint does not take it for the model"},
+	{"maxTokensKey", words("max_tokens", "max_completion_tokens"), Works, nil, "name under which maxTokens is sent; unless set, `max_completion_tokens` for api.openai.com and `max_tokens` elsewhere; if the endpoint refuses it, the other one is sent"},
+	{"temperature", number(0, 100), Works, nil, "else the endpoint's; left out with a warning if the endpoint does not accept it for the model"},
 	{"topP", number(0, 1), Works, nil, "as temperature"},
 	{"frequencyPenalty", number(-2, 2), Works, nil, "from -2 to 2; as temperature"},
 	{"presencePenalty", number(-2, 2), Works, nil, "from -2 to 2; as temperature"},
-	{"seed", seedNumber, Works, nil, "for replies that can be repeated, as far as the model can; left out as temperature"},
-	{"stop", stopTexts, Works, nil, "texts at which a reply ends, which does not contain them; most endpoints take up to 4"},
-	{"reasoningEffort", oneLine, Works, nil, "how much a reasoning model thinks, in its own words, such as `low`, `medium` or `high`; left out as temperature"},
-	{"systemRole", words("system", "developer", "merge"), Works, nil, "role in which the system prompt is sent; `merge` puts it at the start of the first message, for models that take none; `system` unless set, and `merge` with a warning after the endpoint refused that"},
-	{"structuredOutput", structuredOutput, Works, nil, "how its endpoint is asked for JSON; else the spec's; see Structured output"},
-	{"extraBody", extraBody, Works, nil, "members added to each request, for what no key says; members that runteam writes itself are an error; variables are not replaced; see Extra members"},
+	{"seed", seedNumber, Works, nil, "makes replies repeatable if the model supports that; left out as temperature"},
+	{"stop", stopTexts, Works, nil, "texts at which a reply ends; the reply does not contain them; most endpoints accept up to 4"},
+	{"reasoningEffort", oneLine, Works, nil, "how long a reasoning model thinks, with a value that it knows, such as `low`, `medium` or `high`; left out as temperature"},
+	{"systemRole", words("system", "developer", "merge"), Works, nil, "role of the system prompt; `merge` puts it at the start of the first message, for models without a system prompt; unless set, `system`, and `merge` with a warning once the endpoint refused that"},
+	{"structuredOutput", structuredOutput, Works, nil, "form in which its requests ask for JSON; else the spec's; see Structured output"},
+	{"extraBody", extraBody, Works, nil, "members added to each request, for settings without a key; a member that runteam writes itself is an error; variables are not replaced; see Extra members"},
 }
 
 var agentPlace = newPlace("agent", "an agent",
 	key{"name", oneLine, Works, nil, "required; letters, digits, `.`, `_`, `-` and blanks, at most 64"},
 	key{"model", envText, Works, nil, "else the spec's"},
-	key{"provider", provider, Works, nil, "`openai`, which also is the default; what `requiredProvider` of a task is compared with"},
+	key{"provider", provider, Works, nil, "`openai`, the default; what `requiredProvider` of a task is compared with"},
 	key{"baseURL", envText, Works, nil, "else the spec's"},
 	key{"apiKey", secret, Works, nil, "else the spec's, if that is for the same host"},
 	key{"headers", headers, Works, nil, "headers of its model calls"},
@@ -41,11 +41,11 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"maxPromptBytes", byteLimit, Works, nil, "limit on its prompts; else the spec's"},
 	key{"maxParallel", count, Works, nil, "attempts at the same time; as many as the run allows unless set"},
 	key{"maxTurns", count, Works, nil, "model calls for one prompt; 10 unless set"},
-	key{"maxTokenBudget", count, Works, nil, "bound on the tokens of all its model calls in a run, beside that of the run; see Budgets"},
-	key{"maxCostBudget", costBudget, Works, nil, "bound on what all its model calls in a run cost, beside that of the run; see Budgets"},
+	key{"maxTokenBudget", count, Works, nil, "bound on the tokens of all its model calls in a run, in addition to that of the run; see Budgets"},
+	key{"maxCostBudget", costBudget, Works, nil, "bound on the cost of all its model calls in a run, in addition to that of the run; see Budgets"},
 	key{"timeoutMs", millis, Works, nil, "bound on the work for one prompt; 0 means none"},
 	key{"callTimeoutMs", millis, Works, nil, "bound on one model call; 5 minutes unless set"},
-	key{"fallback", fallbackList, Works, nil, "connections that are used in this order when its own fails, each a reader of its prompts; else the spec's: see fallback"},
+	key{"fallback", fallbackList, Works, nil, "connections to use in this order if its own fails; each is a reader of its prompts; else the spec's: see fallback"},
 	key{"outputSchema", schema, Works, nil, "JSON Schema of its results, for tasks without one: inline, `{file: PATH}`, or a name of `schemas`"},
 	key{"reuse", never, Works, nil, "`never`: what it answers is always asked anew, also in a run that takes results of earlier ones"},
 	key{"disallowedTools", texts, Works, nil, "tools that it must not have; it has none"},
@@ -55,9 +55,9 @@ var agentPlace = newPlace("agent", "an agent",
 	key{"mcp", anything, NotBuilt, asksIfFilled, "servers of tools"},
 	key{"loopDetection", anything, NotBuilt, nil, "an end to repetition; maxTurns bounds the calls"},
 	key{"backend", anything, NotBuilt, nil, "an agent that is a process"},
-	key{"thinking", anything, Refused, nil, "reasoning settings of one provider; write reasoningEffort, or what the provider takes in extraBody"},
-	key{"topK", anything, Refused, nil, "no setting of the OpenAI API; write extraBody: {top_k: …} for an endpoint that takes it"},
-	key{"minP", anything, Refused, nil, "no setting of the OpenAI API; write extraBody: {min_p: …} for an endpoint that takes it"},
+	key{"thinking", anything, Refused, nil, "reasoning settings of one provider; write reasoningEffort, or the provider's settings in extraBody"},
+	key{"topK", anything, Refused, nil, "not a setting of the OpenAI API; write extraBody: {top_k: …} for an endpoint that accepts it"},
+	key{"minP", anything, Refused, nil, "not a setting of the OpenAI API; write extraBody: {min_p: …} for an endpoint that accepts it"},
 	key{"adapter", anything, Refused, nil, "a client that a program brings; use provider openai and a baseURL"},
 	key{"egressPolicy", anything, Refused, nil, "bounds on connections; name its baseURL, and what that may read under endpoints"},
 	key{"permissionBoundary", anything, Refused, asksIfFilled, "a limit on what an agent may do; write accepts, and what its endpoint may read under endpoints"},
@@ -82,7 +82,7 @@ var agentDefaultsPlace = agentPlace.without("agentDefaults", "agentDefaults", "n
 
 var coordinatorPlace = newPlace("coordinator", "the coordinator", append([]key{
 	{"model", envText, Works, nil, "else the spec's; `--model coordinator=M` overrides it"},
-	{"provider", provider, Works, nil, "`openai`, which also is the default"},
+	{"provider", provider, Works, nil, "`openai`, the default"},
 	{"baseURL", envText, Works, nil, "else the spec's"},
 	{"apiKey", secret, Works, nil, "else the spec's, if that is for the same host"},
 	{"headers", headers, Works, nil, "headers of its model calls"},
@@ -93,11 +93,11 @@ var coordinatorPlace = newPlace("coordinator", "the coordinator", append([]key{
 	{"maxContextBytes", byteLimit, Works, nil, "limit on one piece of context in its prompts; else the spec's"},
 	{"maxPromptBytes", byteLimit, Works, nil, "limit on its prompts; else the spec's; results that do not fit are answered in parts"},
 	{"maxTurns", count, Works, nil, "model calls for one prompt; 10 unless set"},
-	{"maxTokenBudget", count, Works, nil, "bound on the tokens of its own model calls in a run, beside that of the run; see Budgets"},
-	{"maxCostBudget", costBudget, Works, nil, "bound on what its own model calls in a run cost, beside that of the run; see Budgets"},
+	{"maxTokenBudget", count, Works, nil, "bound on the tokens of its own model calls in a run, in addition to that of the run; see Budgets"},
+	{"maxCostBudget", costBudget, Works, nil, "bound on the cost of its own model calls in a run, in addition to that of the run; see Budgets"},
 	{"timeoutMs", millis, Works, nil, "bound on the work for one prompt; 0 means none"},
 	{"callTimeoutMs", millis, Works, nil, "bound on one model call; 5 minutes unless set"},
-	{"fallback", fallbackList, Works, nil, "connections that are used in this order when its own fails, each a reader of its prompts; else the spec's: see fallback"},
+	{"fallback", fallbackList, Works, nil, "connections to use in this order if its own fails; each is a reader of its prompts; else the spec's: see fallback"},
 	{"reuse", never, Works, nil, "`never`: its plans and answers are always made anew, also in a run that takes results of earlier ones"},
 	{"disallowedTools", texts, Works, nil, "tools that it must not have; it has none"},
 }, agentPlace.idle()...)...).with(requestKeys, "timeoutMs").like("model", "instructions")

@@ -38,10 +38,10 @@ type Connection struct {
 	SystemRole   string          // system, developer or merge; empty means system
 	ExtraBody    json.RawMessage // members that are added to each request: a JSON object, or nil
 
-	StructuredOutput string // how the endpoint is asked for JSON: auto, schema, object or prompt; empty means auto
+	StructuredOutput string // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
 
-	// Fallback are the connections that are used in this order when this one fails.
-	// They have no fallback of their own.
+	// Fallback are the connections to use in this order if this one fails. They have no
+	// fallback of their own.
 	Fallback []Connection
 
 	written    string            // BaseURL before the environment came in
@@ -90,8 +90,8 @@ func (c Connection) Conceal(text string) string {
 // environment, for messages and records. It is BaseURL if there are none.
 func (c Connection) URLAsWritten() string { return cmp.Or(c.shownURL, c.BaseURL) }
 
-// fallbackNames returns what the endpoints of the fallback are called, if that is
-// not their base URL.
+// fallbackNames returns the names of the fallback's endpoints: their base URLs with
+// ${NAME} for values of the environment, or "" if there are none.
 func (c *Connection) fallbackNames() []string {
 	names := make([]string, len(c.Fallback))
 	for i := range names {

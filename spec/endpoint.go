@@ -17,7 +17,8 @@ func (r *reader) connection(f *fields) Connection {
 	return c
 }
 
-// connect reads one connection, notes where it is written in l, and says where it leads.
+// connect reads one connection and returns it with its destination. It records in l where
+// the settings are written.
 func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 	c := Connection{
 		MaxTurns:    integer(f.get("maxTurns")),
@@ -100,8 +101,8 @@ type link struct {
 	model, baseURL, apiKey *node // nil for what nothing says
 	headers                *kids // those that are sent, each once
 
-	owner *fields     // of an entry of a fallback: the agent's; else nil
-	first destination // of an entry of a fallback: where the agent's own connection leads
+	owner *fields     // of the agent, for an entry of a fallback; else nil
+	first destination // of the agent's own connection, for an entry of a fallback
 }
 
 // baseURL checks a base URL and returns it. What the environment put into it is
@@ -198,10 +199,10 @@ func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[
 	return all
 }
 
-// elsewhere reports, and warns, that a key or headers are not for an agent's
-// endpoint: what stands beside a base URL is for that host, and is not sent to
-// another one that is named elsewhere. What an entry of a fallback inherits from
-// where no base URL stands is for the host of the agent's own connection.
+// elsewhere reports whether a key or headers are for another host than the agent's
+// endpoint, and warns if so. Credentials written next to a base URL are for its host only.
+// If an entry of a fallback inherits credentials without a base URL next to them, they
+// are for the host of the agent's own connection.
 func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
 	base, beside := l.baseURL, r.beside(f, n)
 	switch {

@@ -15,6 +15,7 @@ var fallbackList = kind{
 	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: (*loader).fallbackParts,
 }
 
+// fallbackParts checks the length of a fallback.
 func (l *loader) fallbackParts(key string, n *node) bool {
 	switch {
 	case n.len() == 0:
@@ -27,26 +28,27 @@ func (l *loader) fallbackParts(key string, n *node) bool {
 	return false
 }
 
-// fallbackPlace has the keys of an agent's connection that belong to the endpoint.
+// fallbackPlace has the keys of one connection of a fallback.
 var fallbackPlace = newPlace("fallback", "an entry of fallback", append([]key{
 	{"model", envText, Works, nil, "else the agent's"},
-	{"provider", provider, Works, nil, "`openai`, which also is the default"},
+	{"provider", provider, Works, nil, "`openai`, the default"},
 	{"baseURL", envText, Works, nil, "else the agent's"},
-	{"apiKey", secret, Works, nil, "else the agent's, if that is for the same host"},
-	{"headers", headers, Works, nil, "headers of model calls there; the agent's are added if they are for the same host"},
+	{"apiKey", secret, Works, nil, "else the agent's if it is for the same host"},
+	{"headers", headers, Works, nil, "headers of its model calls; the agent's are added if they are for the same host"},
 }, endpointKeys...)...).like("model", "baseURL")
 
-// endpointKeys are those of the requestKeys that depend on the endpoint.
+// endpointKeys are the requestKeys that depend on the endpoint.
 var endpointKeys = []key{
 	requestKey("maxTokensKey"), requestKey("systemRole"), requestKey("extraBody"),
-	{"structuredOutput", structuredOutput, Works, nil, "how this endpoint is asked for JSON; else as the agent's; see Structured output"},
+	{"structuredOutput", structuredOutput, Works, nil, "form in which its requests ask for JSON; else the agent's; see Structured output"},
 }
 
+// requestKey returns the key of requestKeys with a name.
 func requestKey(name string) key {
 	return requestKeys[slices.IndexFunc(requestKeys, func(k key) bool { return k.name == name })]
 }
 
-// fallback reads the connections that follow the agent's own, which is c and leads to first.
+// fallback reads the fallback of an agent whose own connection is c and leads to first.
 func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Connection) {
 	shared := f.own("fallback") == nil
 	n := f.get("fallback")
@@ -61,12 +63,12 @@ func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Co
 			continue
 		}
 		r.mine = func() string { return fmt.Sprintf("%sfallback %d: ", mine(), i+1) }
-		if shared { // what is wrong with a default is not said of each agent
+		if shared { // an error in a default is reported once, not for each agent
 			r.mine = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
 		}
 		e := &fields{place: entry.place, node: entry.node, vals: entry.vals, defaults: f}
 		next, to := r.connect(e, &link{owner: f, first: first})
-		if to.origin != first.origin { // what depends on the endpoint is not inherited by another one
+		if to.origin != first.origin { // settings of an endpoint are not inherited at another one
 			next.MaxTokensKey, next.SystemRole, next.ExtraBody = text(e.own("maxTokensKey")), text(e.own("systemRole")), jsonOf(e.own("extraBody"))
 		}
 		r.subject = r.mine
@@ -116,7 +118,7 @@ func (r *reader) chainEntries(n *node) []*fields {
 	return all
 }
 
-// checkFallbacks checks the entries that agents may take over, whether one does or not.
+// checkFallbacks checks the entries that agents may inherit, even if no agent does.
 func (r *reader) checkFallbacks() {
 	for _, y := range r.layers {
 		lists := []*node{y.spec.own("fallback")}
@@ -138,16 +140,16 @@ func (r *reader) checkFallbacks() {
 	}
 }
 
-// A target is what makes one entry of a fallback different from another. An entry
-// with credentials of its own may repeat a target: it is another account.
+// A target identifies a connection, so that duplicates in a fallback are found. An entry
+// with its own credentials may repeat a target, since it may be another account.
 type target struct{ baseURL, model string }
 
 func (c *Connection) target() target { return target{strings.TrimRight(c.BaseURL, "/"), c.Model} }
 
-// hasCredentials reports whether an entry says with which key or headers it is called.
+// hasCredentials reports whether an entry has its own key or headers.
 func hasCredentials(e *fields) bool { return e.own("apiKey") != nil || e.own("headers") != nil }
 
-// repeated returns those of the entries that a flag made equal to what stands before them.
+// repeated reports the entries that a flag made equal to a connection before them.
 func repeated(c *Connection, entries []*fields) map[*fields]bool {
 	seen, out := map[target]bool{c.target(): true}, map[*fields]bool{}
 	for i, e := range entries {
@@ -158,7 +160,7 @@ func repeated(c *Connection, entries []*fields) map[*fields]bool {
 	return out
 }
 
-// setFallbackModel gives the entries of a fallback that name no model that of --model.
+// setFallbackModel sets the model of --model in the entries that name none.
 func (r *reader) setFallbackModel(f *fields, chain []Connection, model string) {
 	for i, e := range r.places.fallback[f] {
 		if e.own("model") == nil {

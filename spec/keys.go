@@ -102,7 +102,7 @@ func (p *place) without(name, a string, keys ...string) *place {
 	return newPlace(name, a, rest...)
 }
 
-// with returns the place with more keys, before another one.
+// with returns the place with more keys, inserted before the key with a name.
 func (p *place) with(keys []key, before string) *place {
 	return newPlace(p.name, p.a, slices.Insert(slices.Clone(p.keys), p.index[before], keys...)...)
 }

@@ -209,14 +209,14 @@ func (s *saver) agent(who string, f *fields) *node {
 	return n
 }
 
-// fallback writes the entries of a fallback, or nil without one. It leaves out an
-// entry whose key is written out, and one that --model made equal to another.
+// fallback returns the entries of a fallback, or nil if there are none. It leaves out an
+// entry whose key is a literal, and one that --model made equal to another.
 func (s *saver) fallback(who string, entries []*fields) *node {
 	n := listNode()
 	for i, e := range entries {
 		left := len(s.left)
 		entry := s.agent(fmt.Sprintf("%sfallback %d: ", who, i+1), e)
-		if len(s.left) == left && !s.repeated[e] { // without its key it would be of no use
+		if len(s.left) == left && !s.repeated[e] { // it would not work without its key
 			n.kids.nodes = append(n.kids.nodes, *entry)
 		}
 	}
@@ -226,7 +226,7 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 	return n
 }
 
-// fallbackFields returns the entries of a fallback as they are written.
+// fallbackFields returns the entries of a fallback as written, without defaults.
 func fallbackFields(list *node) (entries []*fields) {
 	for i := range list.len() {
 		item := &list.kids.nodes[i]

@@ -34,7 +34,7 @@ var translatePlace = newPlace("translate", "translate",
 
 var summarizePlace = newPlace("summarize", "summarize",
 	key{"maxTokens", count, Works, nil, "required; the bound, at an estimate of four bytes a token"},
-	key{"by", words("excerpt", "model"), Works, nil, "`excerpt`, which also is the default, delivers head and tail; `model` has the reader's own agent retell it, in a session of its own"},
+	key{"by", words("excerpt", "model"), Works, nil, "`excerpt`, the default, delivers head and tail; `model` has the reader's own agent retell it, in a session of its own"},
 ).needing("maxTokens")
 
 var redactPlace = newPlace("redact", "redact",

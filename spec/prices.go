@@ -50,14 +50,13 @@ var price = kind{
 	},
 }
 
-// The bounds of a cost budget, in US dollars. A larger one is probably written in
-// another unit.
+// The bounds of a cost budget, in US dollars. A larger budget is probably in another unit.
 const (
 	minBudget = 0.000001
 	maxBudget = 1_000_000
 )
 
-// costBudget is the kind of a bound on a cost.
+// costBudget is the kind of a cost budget.
 var costBudget = kind{
 	name: "US dollars, more than 0", want: "a number of US dollars from 0.000001 to 1000000", hint: "write a number such as 2.50, without quotes and currency, or leave the key out",
 	json: bounded("number", minBudget, maxBudget), fits: func(n *node) bool {

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
-// The settings of a model call that are more than a number or a word.
+// The settings of a model call that are not a plain number or word.
 
-// maxSeed bounds a seed: larger numbers are not exact in every reader of JSON.
+// maxSeed bounds a seed, because some JSON readers round larger numbers.
 const maxSeed = 1 << 53
 
 var seedNumber = kind{
@@ -26,7 +25,7 @@ func seedOf(n *node) *int64 {
 	return new(int64(integer(n)))
 }
 
-// Limits of the texts at which a reply ends. Endpoints have lower ones.
+// Limits of stop texts. Endpoints have lower ones.
 const (
 	maxStops = 32
 	maxStop  = 256 // characters
@@ -39,13 +38,13 @@ var stopTexts = kind{
 
 var stopText = object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxStop}}
 
-// stops checks the texts at which a reply ends.
+// stops checks a stop text or a list of them.
 func (l *loader) stops(key string, n *node) bool {
 	if n.is == isText {
 		return l.stop(key, n)
 	}
 	if n.len() == 0 || n.len() > maxStops {
-		l.bad(n, ErrInvalid, "write from 1 to "+strconv.Itoa(maxStops)+" texts, or leave the key out", "%s: %d texts", key, n.len())
+		l.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
 		return false
 	}
 	ok := l.onlyTexts(key, n)
@@ -57,15 +56,16 @@ func (l *loader) stops(key string, n *node) bool {
 	return ok
 }
 
+// stop checks one stop text.
 func (l *loader) stop(key string, n *node) bool {
 	if size := len([]rune(n.text)); size == 0 || size > maxStop {
-		l.bad(n, ErrInvalid, "write from 1 to "+strconv.Itoa(maxStop)+" characters", "%s: a text of %d characters", key, size)
+		l.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
 		return false
 	}
 	return true
 }
 
-// stopList returns the texts at which a reply ends.
+// stopList returns the stop texts.
 func stopList(n *node) []string {
 	if n != nil && n.is == isText {
 		return []string{n.text}
@@ -86,8 +86,9 @@ var extraBody = kind{
 	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", extraName}, {"not", oneOf(sortedKeys(ownMembers))}}}},
 }
 
-// ownMembers are the members of requests that runteam writes itself, or that would
-// change which model is asked for what, with what to write instead.
+// ownMembers maps each member that extraBody must not have to the hint for its error.
+// runteam writes these members itself, or they would change the model, the messages or
+// the form of the reply. [openai.Config] has the same list.
 var ownMembers = map[string]string{
 	"model": "write model", "models": "write model, with one name",
 	"messages": "write systemPrompt, and tasks with what they use", "prompt": "write systemPrompt, and tasks with what they use",
@@ -99,8 +100,7 @@ var ownMembers = map[string]string{
 	"functions": "remove it; agents have no tools yet", "function_call": "remove it; agents have no tools yet",
 }
 
-// extraParts checks the members of extraBody. Letter case does not count, since some
-// servers ignore it.
+// extraParts checks the members of extraBody.
 func (l *loader) extraParts(key string, n *node) bool {
 	ok := true
 	for i, name := range n.kids.keys {
@@ -108,7 +108,7 @@ func (l *loader) extraParts(key string, n *node) bool {
 		case own != "":
 			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, ownMembers[own], "%s: %s cannot be set here", key, quote(name))
 		case !isExtraName(name):
-			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is no name of a member", key, quote(name))
+			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
 		}
@@ -120,7 +120,7 @@ func (l *loader) extraParts(key string, n *node) bool {
 	text, err := n.appendJSON(nil)
 	switch {
 	case err != nil:
-		l.bad(n, ErrInvalid, "write numbers that JSON has", "%s: %v", key, err)
+		l.bad(n, ErrInvalid, "write finite numbers", "%s: %v", key, err)
 		return false
 	case len(text) > maxExtraBody:
 		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", maxExtraBody>>10), "%s: %d bytes", key, len(text))
@@ -129,7 +129,8 @@ func (l *loader) extraParts(key string, n *node) bool {
 	return ok
 }
 
-// ownMember returns the member of requests that a name means, or "".
+// ownMember returns the one of ownMembers that a name means, or "". It ignores letter
+// case, as some servers do.
 func ownMember(name string) string {
 	for own := range ownMembers {
 		if strings.EqualFold(own, name) {
@@ -139,11 +140,11 @@ func ownMember(name string) string {
 	return ""
 }
 
-// noVariables refuses what looks like a variable or a parameter, which would be sent
-// as it is written.
+// noVariables reports texts that look like a variable or a parameter as errors, since they
+// would be sent unchanged.
 func (l *loader) noVariables(key string, n *node) bool {
 	if n.is == isText && strings.Contains(n.text, opening) {
-		l.bad(n, ErrInvalid, "write the value itself; credentials belong into apiKey or headers", "%s: ${…} is not replaced here", key)
+		l.bad(n, ErrInvalid, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
 		return false
 	}
 	ok := true
@@ -153,7 +154,7 @@ func (l *loader) noVariables(key string, n *node) bool {
 	return ok
 }
 
-// jsonOf returns an object as JSON; nil and one without members are nil.
+// jsonOf returns an object as JSON; nil if it is nil or empty.
 func jsonOf(n *node) json.RawMessage {
 	if n == nil || n.len() == 0 {
 		return nil

@@ -62,8 +62,8 @@ func (r *reader) name() string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// readEndpoints reads what endpoints may read, and how often they may be called. Of
-// several files, the first that has a key counts.
+// readEndpoints reads the clearances and the limits of endpoints. If several files have a
+// key, the first counts.
 func (r *reader) readEndpoints() {
 	f := r.file
 	for _, y := range r.layers {

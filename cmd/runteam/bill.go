@@ -206,8 +206,8 @@ func (r *billRow) price() string {
 	return dollars(r.cost)
 }
 
-// remarks say how many tokens were cached or of the reasoning, what of the calls
-// came to nothing, and what was not called for.
+// remarks lists how many tokens were cached or reasoning, how many calls failed and what
+// was reused.
 func (r *billRow) remarks() string {
 	var all []string
 	if n := r.Usage.CachedTokens; n > 0 {

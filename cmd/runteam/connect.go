@@ -33,14 +33,14 @@ type connector struct {
 	open   []opened
 }
 
-// opened is a model and what it was made of.
+// opened is a model and its configuration.
 type opened struct {
 	config openai.Config
 	model  *openai.Model
 }
 
-// newModel returns the model with this configuration. Agents with the same settings
-// share one, so that all of them know what its endpoint refuses.
+// newModel returns the model with this configuration. Agents with the same configuration
+// share one, and with it what the model learned about its endpoint.
 func (c *connector) newModel(cfg openai.Config) (*openai.Model, error) {
 	for _, o := range c.open {
 		if reflect.DeepEqual(o.config, cfg) {
@@ -80,8 +80,8 @@ func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
 	return found
 }
 
-// connect is what [spec.File.Build] calls for each agent. For the gate the agent
-// keeps the endpoints of its settings, whose clearances count.
+// connect returns the agent for its settings; [spec.File.Build] calls it. For the gate, the
+// agent has the endpoints of its settings, even if a script answers.
 func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	var models []llm.Model
 	var bases []string
@@ -95,14 +95,16 @@ func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
 	return elsewhere{c.agent(ag, models), bases, modelNames(ag)}, nil
 }
 
-// pricedModel is a model under the name that the spec has for it, by which its price is
-// found.
+// pricedModel is a model with the name that the spec has for it, which prices refer to.
 type pricedModel struct {
 	llm.Model
 	name string
 }
 
-func (m pricedModel) Name() string     { return m.name }
+// Name returns the name in the spec.
+func (m pricedModel) Name() string { return m.name }
+
+// Endpoint returns the base URL of the model.
 func (m pricedModel) Endpoint() string { return llm.Endpoint(m.Model) }
 
 // modelNames returns the names of the models of all connections of an agent, as the
@@ -124,7 +126,8 @@ func connections(ag spec.Agent) []spec.Agent {
 	return all
 }
 
-// inFallback says in which entry of a fallback an error is; entry 0 is the agent's own.
+// inFallback adds the entry of a fallback to an error. Entry 0 is the agent's own
+// connection, which adds nothing.
 func inFallback(entry int, err error) error {
 	if entry == 0 {
 		return err
@@ -179,7 +182,7 @@ func concealing(m llm.Model, c spec.Connection) llm.Model {
 	}}
 }
 
-// located is a model with the endpoint whose limits its calls wait for.
+// located is a model function with an endpoint, whose limits its calls wait for.
 type located struct {
 	endpoint string
 	llm.ModelFunc
@@ -279,11 +282,11 @@ func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error)
 	return base, err
 }
 
-// offlineScript is what messages call the endpoint that the script answers at.
+// offlineScript is the name of the script's endpoint in messages.
 const offlineScript = "the offline script"
 
-// fromScript words what a model reports for people who never saw the port that the
-// script answers at.
+// fromScript replaces the script's endpoint, which has a random port, by its name in
+// responses and errors.
 func fromScript(m llm.Model) llm.Model {
 	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
@@ -311,8 +314,8 @@ func endpointsOfAgent(ag spec.Agent, lookup func(string) (string, bool)) (bases 
 	return bases, nil
 }
 
-// elsewhere is an agent whose prompts count as sent to these endpoints, wherever
-// its models are.
+// elsewhere is an agent whose prompts count as sent to these endpoints, even if a script
+// answers them.
 type elsewhere struct {
 	team.Agent
 	endpoints []string

@@ -176,7 +176,7 @@ func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
 		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
 			return
 		}
-		base, _, _ = strings.Cut(base, "?") // it may end with the version of Azure's API
+		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
 		use, err := spec.ParseEnvUse("OPENAI_API_KEY=" + base)
 		if err != nil {
 			return

@@ -176,10 +176,9 @@ func (a *app) findJournal(g *journaling, why purpose) (string, error) {
 	return path, nil
 }
 
-// spareJournal refuses outputs that would be written to a file of a journal: of the one
-// that flags name, of the one that is found without them, and of one in another folder
-// for journals.
-func (a *app) spareJournal(g *journaling, outputs ...*newFile) error {
+// checkOutputs returns an error if an output is a file of a journal: the journal that
+// flags name, the one that is found without them, or one in another journal folder.
+func (a *app) checkOutputs(g *journaling, outputs ...*newFile) error {
 	var files []string
 	if g.path != "" {
 		files = journal.Files(g.path)
@@ -194,14 +193,14 @@ func (a *app) spareJournal(g *journaling, outputs ...*newFile) error {
 		}
 		for _, file := range files {
 			if out.path != "" && samePlace(out.path, file) {
-				return usageError("--%s %s: it is a file of the journal: name another one", out.flag, out.path)
+				return usageError("--%s %s: this is a file of the journal; name another file", out.flag, out.path)
 			}
 		}
 	}
 	return nil
 }
 
-// samePlace reports whether two paths name one file, which need not exist.
+// samePlace reports whether two paths name the same file, which need not exist.
 func samePlace(a, b string) bool {
 	if filepath.Base(a) != filepath.Base(b) {
 		return false

@@ -51,7 +51,7 @@ func TestNoOutputReplacesTheJournal(t *testing.T) {
 	for _, tt := range tests {
 		got := run(tt.in, strings.Fields(strings.ReplaceAll(tt.command, "FILE", own))...)
 		require.Equal(t, statusUsage, got.status, "%s: %+v", tt.command, got)
-		require.Contains(t, got.stdout+got.stderr, "is a file of the journal: name another one", tt.command)
+		require.Contains(t, got.stdout+got.stderr, "this is a file of the journal; name another file", tt.command)
 		after, err := os.ReadFile(journal)
 		require.NoError(t, err)
 		require.Equal(t, before[:16], after[:16], tt.command) // SQLite's

@@ -278,7 +278,7 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 		{"damaged", torn, key, "--journal x.db", statusNoRun, []string{"x.db", "--no-journal", "nothing was run"}},
 		{"without its key file", good, nil, "--journal x.db", statusNoRun, []string{"the key file x.db.key is missing", "--no-journal"}},
 		{"no key of 32 bytes", nil, nil, "--journal-key note.md", statusUsage, []string{"--journal-key note.md: a journal key is 64 hex digits"}},
-		{"the file of the trace", nil, nil, "--journal x.db --trace x.db", statusUsage, []string{"--trace x.db: it is a file of the journal"}},
+		{"the file of the trace", nil, nil, "--journal x.db --trace x.db", statusUsage, []string{"--trace x.db: this is a file of the journal"}},
 		{"no such key of the record", nil, nil, "--audit-key none", statusUsage, []string{"--audit-key none: no such file"}},
 		{"no such key", nil, nil, "--journal-key none", statusUsage, []string{"--journal-key none: no such file"}},
 	}

@@ -21,7 +21,7 @@ func (l *limits) flags(cmd *cobra.Command, whole string) {
 	f := cmd.Flags()
 	f.DurationVar(&l.timeout, "timeout", 0, "end "+whole+" after `TIME`, such as 90s or 5m (default: the spec's, else none)")
 	f.IntVar(&l.budget, "max-token-budget", 0, "stop calling models once the token budget `N` would be exceeded (default: the spec's, else no limit)")
-	f.Float64Var(&l.cost, "max-cost-budget", 0, "stop calling models once they would cost more than `USD` US dollars, by the prices in the spec (default: the spec's, else no limit)")
+	f.Float64Var(&l.cost, "max-cost-budget", 0, "stop calling models once the cost budget of `USD` US dollars would be exceeded, by the prices in the spec (default: the spec's, else no limit)")
 }
 
 // check refuses limits that leave nothing.

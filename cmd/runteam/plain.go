@@ -24,7 +24,7 @@ type plain struct {
 	last    time.Time  // when a line was printed
 	running []string   // titles, in the order in which they began
 	tally   tally
-	limited time.Time // when a line said that an endpoint is limited
+	limited time.Time // the time of the last line about a limited endpoint
 }
 
 // doneOf is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
@@ -66,7 +66,7 @@ func (p *plain) take(e event.Event) {
 	switch {
 	case e.Type == event.Warning && p.known[e.Message]:
 		return
-	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short pauses follow one another
+	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short waits come in quick succession
 		return
 	case e.Type == event.Limited:
 		p.limited = e.Time
@@ -204,8 +204,7 @@ func reason(e event.Event) string {
 	return fmt.Sprintf("because %q failed", cleanLine(e.Because))
 }
 
-// budgetName names the budget that an error is about, by its code; empty for any
-// other code.
+// budgetName returns the name of the budget that an error code is about, or "".
 func budgetName(code string) string {
 	switch code {
 	case team.CodeBudget:
@@ -216,8 +215,8 @@ func budgetName(code string) string {
 	return ""
 }
 
-// budgetSpent says that the budget is spent that an error is about; empty for any
-// other error.
+// budgetSpent returns a clause that says which budget is spent, by the code of an error, or
+// "" for any other code.
 func budgetSpent(code string) string {
 	if name := budgetName(code); name != "" {
 		return "the " + name + " is spent"
@@ -249,7 +248,7 @@ func tokens(u llm.Usage, before string) string {
 	return fmt.Sprintf("%s%s tokens in%s, %s out%s", before, number(u.InputTokens), ofWhich(u.CachedTokens, "cached"), number(u.OutputTokens), ofWhich(u.ReasoningTokens, "reasoning"))
 }
 
-// ofWhich says how many of some tokens are of a kind; nothing if none are.
+// ofWhich returns how many tokens are of a kind, in parentheses; "" if none are.
 func ofWhich(n int, kind string) string {
 	if n <= 0 {
 		return ""

@@ -103,7 +103,7 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 	if err != nil {
 		return err
 	}
-	if err := a.spareJournal(&journaling{}, &j.save); err != nil {
+	if err := a.checkOutputs(&journaling{}, &j.save); err != nil {
 		return err
 	}
 	if err := j.check(cmd, file); err != nil {

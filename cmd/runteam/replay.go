@@ -220,7 +220,7 @@ func (k *storedRun) lasting() []*event.Exchange {
 }
 
 // endpointsOf returns the base URLs that the agents of a spec and its coordinator
-// are asked at, as far as they are known, and those of their fallback.
+// call, and those of their fallback, as far as they are known.
 func endpointsOf(file *spec.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
 	own, fallback = map[string]string{}, map[string][]string{}
 	add := func(name string, c spec.Connection) {

@@ -44,7 +44,7 @@ func (a *app) replayWithout(cmd *cobra.Command, r *replaying) error {
 		return err
 	}
 	t := &trial{asked: r, past: k, how: m, job: r.job(m), file: file}
-	if err := a.spareJournal(&r.journaling, &r.events.file); err != nil {
+	if err := a.checkOutputs(&r.journaling, &r.events.file); err != nil {
 		return err
 	}
 	if t.events, err = r.events.begin(cmd, a, r.force, append(t.job.reads(file), t.job.scriptOf(file), r.journaling.path, r.journaling.keyFile)...); err != nil {

@@ -188,7 +188,7 @@ func (a *app) runJob(cmd *cobra.Command, j *job) error {
 	if file.Run.RunID = uuid.NewString(); j.again != nil {
 		file.Run.RunID = j.again.stored.Info.Run
 	}
-	if err := a.spareJournal(&j.journal, &j.record, &j.trace.file, &j.trace.anchor, &j.events.file); err != nil {
+	if err := a.checkOutputs(&j.journal, &j.record, &j.trace.file, &j.trace.anchor, &j.events.file); err != nil {
 		return err
 	}
 	rec, err := j.recording(cmd, file)

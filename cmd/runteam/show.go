@@ -26,10 +26,9 @@ func (a *app) showCommand() *cobra.Command {
 		Long: `show prints a run of the journal: the newest, or the one whose id begins with RUN.
 It prints how the run ended, its answer, the outcome of each task and the beginning
 of each other result. With TASK (a title, a key, an id, or a step of the
-coordinator) it prints all of one task, answers that were not accepted among it, and
+coordinator) it prints all of one task, including answers that were not accepted, and
 with --reasoning what its models wrote before their answers; TASK alone is one of the
-newest run. With
---usage it prints the tokens of each task, agent and model, and their cost by the
+newest run. With --usage it prints the tokens of each task, agent and model, and their cost by the
 prices: of the spec. Results are shown as the user of the run may see them: what is
 above that clearance, or has expired since, is withheld.`,
 		Example: `  runteam show                                 the newest run
@@ -66,7 +65,7 @@ func (a *app) show(cmd *cobra.Command, s *showing) error {
 		return usageError("--usage is of the whole run: leave TASK out")
 	}
 	if s.usage && s.reasoning {
-		return usageError("--reasoning is of one task, and --usage of the whole run: leave one of them out")
+		return usageError("--reasoning shows one task and --usage the whole run: leave one of them out")
 	}
 	j, err := s.open(cmd, a)
 	if err != nil {

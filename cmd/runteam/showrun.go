@@ -98,7 +98,7 @@ type shownTask struct {
 	Exchanges   []shownExchange       `json:"exchanges,omitempty"` // of one task that was asked for
 
 	step      bool
-	reasoning bool   // it was asked for
+	reasoning bool   // show the reasoning
 	name      string // of the run
 }
 
@@ -140,7 +140,7 @@ type shownExchange struct {
 // shownRejected is an answer that was not accepted, in JSON.
 type shownRejected struct {
 	Text    string       `json:"text"`
-	Problem string       `json:"problem,omitempty"` // what is wrong with it, in the words that its agent was given
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, as the corrective call says it
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
@@ -209,14 +209,14 @@ func (k *storedRun) short(s *storedTask) shownTask {
 		r := k.read(x)
 		t.Result, t.Structured, t.Label = r.text, json.RawMessage(r.structured), &r.label
 		t.Truncated = x.Result != nil && x.Result.Truncated
-		t.Call = calledLast(x)
+		t.Call = lastCall(x)
 		if x.From != "" {
 			t.Reused = &shownReuse{x.From, x.Saved()}
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &shownError{s.ended.Code, k.because(s), s.ended.Root}
 		if n := len(s.exchanges); n > 0 {
-			t.Call = calledLast(s.exchanges[n-1])
+			t.Call = lastCall(s.exchanges[n-1])
 		}
 		if s.step {
 			last := s.exchanges[len(s.exchanges)-1]
@@ -237,7 +237,7 @@ func (t *storedTask) stepStatus(answer *event.Exchange) task.Status {
 	return task.Failed
 }
 
-// task says all of one task, with the reasoning of its models or without.
+// task returns all of one task, with or without the reasoning of its models.
 func (k *storedRun) task(id task.ID, reasoning bool) *shownTask {
 	i, ok := k.byID[id]
 	if !ok {
@@ -286,15 +286,15 @@ func stateOf(x *event.Exchange) string {
 	return string(task.Completed)
 }
 
-// calledLast is the last model call that answered in an exchange.
-func calledLast(x *event.Exchange) llm.CallInfo {
+// lastCall returns the last model call that answered in an exchange.
+func lastCall(x *event.Exchange) llm.CallInfo {
 	if x.Corrected != nil {
 		return *x.Corrected
 	}
 	return x.Call
 }
 
-// current returns an aside as it may be read now: without its words if it has expired.
+// current returns a side text as it may be read now: without the text if it has expired.
 func (k *storedRun) current(a *event.SideText) *event.SideText {
 	if a == nil || a.ExpiresAt.IsZero() || k.now.Before(a.ExpiresAt) {
 		return a

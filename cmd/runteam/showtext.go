@@ -202,7 +202,7 @@ func (t *shownTask) write(w io.Writer) {
 		t.Exchanges[i].write(w)
 	}
 	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e shownExchange) bool { return e.Reasoning != "" }) {
-		fmt.Fprintln(w, "reasoning: none was kept; its models reported none")
+		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}
 	if t.Error != nil && t.Error.Message != "" {
 		fmt.Fprintf(w, "\n%s: %s\n", statusText(t.Status), indented(t.Error.Message))
@@ -256,7 +256,7 @@ func (e *shownExchange) write(w io.Writer) {
 	}
 }
 
-// callText says which call gave the answer, in one line; empty if that is not known.
+// callText identifies the call that gave the answer, in one line; empty if it is unknown.
 func (e *shownExchange) callText() string {
 	var parts []string
 	for _, p := range []struct{ name, word string }{
@@ -269,7 +269,7 @@ func (e *shownExchange) callText() string {
 	return strings.Join(parts, " · ")
 }
 
-// quotedBlock writes a text of several lines below an exchange.
+// quotedBlock returns a text with each line indented and marked.
 func quotedBlock(text string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(clean(text), "\n"), "\n") {

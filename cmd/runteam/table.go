@@ -23,7 +23,7 @@ type table struct {
 	ended   int // rows
 	usage   llm.Usage
 	rounded bool      // tokens of a row are
-	limited time.Time // until when no call begins at an endpoint
+	limited time.Time // no call begins at an endpoint before
 	titles  int       // width of the widest title
 	agents  int       // and of the widest name
 }

@@ -19,7 +19,7 @@ type tally struct {
 	over     bool   // the run ended
 	goal     bool   // the coordinator is to answer one
 	answer   bool   // it did
-	spent    string // the budget that ended it, such as "token budget"; empty if none did
+	spent    string // the budget that ended the run, such as "token budget"; empty if none did
 }
 
 func newTally(plan *team.Plan) tally {
