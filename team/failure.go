@@ -24,6 +24,39 @@ var (
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
+// codes are the codes of errors. The first that an error wraps counts.
+var codes = [...]struct {
+	of   error
+	code string
+}{
+	{ErrBudget, CodeBudget},
+	{ErrCostBudget, CodeCostBudget},
+	{ErrNoPrice, CodeNoPrice},
+	{ErrMemory, CodeMemory},
+	{ErrRecord, CodeRecord},
+	{ErrJournal, CodeJournal},
+	{ErrReplay, CodeReplay},
+	{agent.ErrGuard, CodeGuard},
+	{agent.ErrSchema, CodeSchema},
+	{agent.ErrTruncated, CodeTruncated},
+	{agent.ErrFiltered, CodeFiltered},
+	{agent.ErrRefused, CodeRefused},
+	{agent.ErrUnknownFinish, CodeUnknownFinish},
+	{agent.ErrMaxTurns, CodeMaxTurns},
+	{agent.ErrToolCall, CodeToolCall},
+	{ErrAttemptTimeout, CodeTimeout},
+	{ErrTimeout, CodeTimeout},
+	{agent.ErrTimeout, CodeTimeout},
+	{context.DeadlineExceeded, CodeTimeout},
+	{errInternal, CodeInternal},
+	{ErrPanic, CodePanic},
+	{errUnreadable, CodeReply},
+	{errUsage, CodeReply},
+	{prompt.ErrTooLarge, CodePromptTooLarge},
+	{ErrCanceled, CodeCanceled},
+	{context.Canceled, CodeCanceled},
+}
+
 // code names an error for results and events.
 func code(err error) string {
 	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
@@ -35,49 +68,10 @@ func code(err error) string {
 	if again, ok := errors.AsType[*repeatedError](err); ok {
 		return again.code
 	}
-	switch {
-	case errors.Is(err, ErrBudget):
-		return CodeBudget
-	case errors.Is(err, ErrCostBudget):
-		return CodeCostBudget
-	case errors.Is(err, ErrNoPrice):
-		return CodeNoPrice
-	case errors.Is(err, ErrMemory):
-		return CodeMemory
-	case errors.Is(err, ErrRecord):
-		return CodeRecord
-	case errors.Is(err, ErrJournal):
-		return CodeJournal
-	case errors.Is(err, ErrReplay):
-		return CodeReplay
-	case errors.Is(err, agent.ErrGuard):
-		return CodeGuard
-	case errors.Is(err, agent.ErrSchema):
-		return CodeSchema
-	case errors.Is(err, agent.ErrTruncated):
-		return CodeTruncated
-	case errors.Is(err, agent.ErrFiltered):
-		return CodeFiltered
-	case errors.Is(err, agent.ErrRefused):
-		return CodeRefused
-	case errors.Is(err, agent.ErrUnknownFinish):
-		return CodeUnknownFinish
-	case errors.Is(err, agent.ErrMaxTurns):
-		return CodeMaxTurns
-	case errors.Is(err, agent.ErrToolCall):
-		return CodeToolCall
-	case errors.Is(err, ErrAttemptTimeout), errors.Is(err, ErrTimeout), errors.Is(err, agent.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return CodeTimeout
-	case errors.Is(err, errInternal):
-		return CodeInternal
-	case errors.Is(err, ErrPanic):
-		return CodePanic
-	case errors.Is(err, errUnreadable), errors.Is(err, errUsage):
-		return CodeReply
-	case errors.Is(err, prompt.ErrTooLarge):
-		return CodePromptTooLarge
-	case errors.Is(err, ErrCanceled), errors.Is(err, context.Canceled):
-		return CodeCanceled
+	for _, c := range codes {
+		if errors.Is(err, c.of) {
+			return c.code
+		}
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		if !failed.Kind.Known() { // a word that somebody else chose
