@@ -177,11 +177,10 @@ func written(res llm.Response) int {
 }
 
 // spentBy returns what a call took. What the endpoint did not count, or counted as zero,
-// is estimated from the bytes. A failed call takes
-// at least what is certain, so that a faulty endpoint does not bypass the budget: a
-// reply that cannot be used takes what was reserved, and a call that broke off or
-// came back empty takes the prompt. A call that the endpoint refused, or that did
-// not reach it, takes nothing.
+// is estimated from the bytes. A failed call takes at least what is certain, so that a
+// faulty endpoint does not bypass the budget: a reply that cannot be used takes what was
+// reserved, and a call that broke off or came back empty takes the prompt. A call that
+// the endpoint refused, or that did not reach it, takes nothing.
 func spentBy(expected llm.Usage, res llm.Response, err error) Spent {
 	if err == nil {
 		took := res.Usage

@@ -4,7 +4,7 @@ import "strings"
 
 // reasoningTags open and close the reasoning that a model writes before its answer:
 // <think> of DeepSeek, Qwen, GLM, Granite and most others, <thinking> and <reasoning>
-// of models that were told or trained to, <thought> of Gemini's OpenAI endpoint,
+// of models that were instructed or trained to use them, <thought> of Gemini's OpenAI endpoint,
 // <seed:think> of Seed-OSS, and [THINK] of Magistral.
 var reasoningTags = [...][2]string{
 	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
@@ -12,11 +12,11 @@ var reasoningTags = [...][2]string{
 }
 
 // CutReasoning splits a model's text into the reasoning that it begins with and the
-// answer. Reasoning stands in blocks such as <think>…</think>. If the text has no
-// opening tag and a closing one alone on its line, it is what comes before: chat
-// templates of some models write the opening tag into the prompt. Of a block that is
-// not closed, all is reasoning, and whole is false. A text without reasoning is the
-// answer as it is.
+// answer. The reasoning is in blocks such as <think>…</think>. If the text has a closing
+// tag alone on its line and no opening one before it, everything before that line is
+// reasoning, because the chat templates of some models write the opening tag into the
+// prompt. If a block is not closed, the rest of the text is reasoning, the answer is
+// empty and whole is false. A text without reasoning is returned unchanged as the answer.
 func CutReasoning(text string) (reasoning, answer string, whole bool) {
 	answer = text
 	var blocks []string
@@ -38,11 +38,11 @@ func CutReasoning(text string) (reasoning, answer string, whole bool) {
 	return strings.Join(blocks, "\n\n"), answer, true
 }
 
-// space are the characters that may stand around a block of reasoning.
+// space are the characters that may surround a block of reasoning.
 const space = " \t\r\n\ufeff"
 
-// leadingBlock returns what stands in the block of reasoning that a text begins with,
-// and what follows it.
+// leadingBlock returns the content of the block of reasoning that a text begins with, and
+// the text that follows it.
 func leadingBlock(text string) (block, rest string, closed, found bool) {
 	body := strings.TrimLeft(text, space)
 	for _, tag := range reasoningTags {
@@ -54,9 +54,9 @@ func leadingBlock(text string) (block, rest string, closed, found bool) {
 	return "", text, false, false
 }
 
-// unopened returns what stands before and behind a closing tag, alone on its line,
-// of a text that does not have the opening one before it. It looks once at the text,
-// so that a text of many such lines takes no longer.
+// unopened returns the texts before and after a closing tag that is alone on its line and
+// has no opening tag before it. It checks only the first closing tag of each kind, so
+// that a text of many such lines takes linear time.
 func unopened(text string) (before, rest string, found bool) {
 	for _, tag := range reasoningTags {
 		before, after, ok := strings.Cut(text, tag[1])

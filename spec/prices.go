@@ -2,7 +2,8 @@ package spec
 
 import "github.com/runteam/runteam/llm"
 
-// readPrices reads what models cost: of the first file that says it of a model.
+// readPrices reads the prices of models. If two files have one for a model, the first
+// file counts.
 func (r *reader) readPrices() {
 	for _, y := range r.layers {
 		n := y.spec.own("prices")
@@ -73,7 +74,7 @@ func money(n *node) llm.Money {
 	return llm.Dollars(amount(n))
 }
 
-// checkPrices warns of the prices of models that nobody asks.
+// checkPrices warns about prices of models that no agent has.
 func (r *reader) checkPrices() {
 	asked := make(map[string]bool)
 	r.eachConnection(func(c *Connection) { asked[c.Model] = true })

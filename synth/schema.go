@@ -2,9 +2,9 @@ package synth
 
 import "encoding/json"
 
-// PlanSchema returns a JSON Schema of the plans that the rules allow, for an
-// endpoint that can be held to one. It says less than [ParsePlan] checks, in the
-// few keywords that most endpoints know.
+// PlanSchema returns a JSON Schema of the plans that the rules allow, for endpoints that
+// can enforce one. [ParsePlan] checks more: the schema uses only the keywords that most
+// endpoints support.
 func PlanSchema(r Rules) string {
 	item := object{Properties: map[string]any{}, Required: []string{"title", "description"}}
 	for i := range keys {
