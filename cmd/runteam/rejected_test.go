@@ -35,8 +35,8 @@ func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 
 	plainly := run("show", "Judge")
 	require.Equal(t, statusOK, plainly.status, "%+v", plainly)
-	require.Contains(t, plainly.stdout, "         rejected answer:\n           │ {\"verdict\": \"reject\"}\n         what is wrong with it, as its agent was told: the whole value: found {")
-	require.Contains(t, plainly.stdout, "           │ {\"verdict\": \"reject\", \"note\": \"no\"}\n         what is wrong with it, as its agent was told: /verdict: found \"reject\"; expected const \"approve\"\n")
+	require.Contains(t, plainly.stdout, "         rejected answer:\n           │ {\"verdict\": \"reject\"}\n         what is wrong with it: the whole value: found {")
+	require.Contains(t, plainly.stdout, "           │ {\"verdict\": \"reject\", \"note\": \"no\"}\n         what is wrong with it: /verdict: found \"reject\"; expected const \"approve\"\n")
 	require.NotContains(t, plainly.stdout, "I doubt")
 	require.Contains(t, run("show", "Judge", "--reasoning").stdout, "         reasoning:\n           │ I doubt\n           │ it."+`\x1b`+"\n")
 	require.Contains(t, run("show", "Plain", "--reasoning").stdout, "Just a thought.")

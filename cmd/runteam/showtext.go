@@ -248,7 +248,7 @@ func (e *shownExchange) write(w io.Writer) {
 	if r := e.Rejected; r != nil {
 		fmt.Fprintf(w, "         rejected answer:\n%s", quotedBlock(r.Text))
 		if r.Problem != "" && !withheldText(r.Problem) {
-			fmt.Fprintf(w, "         what is wrong with it, as its agent was told: %s\n", cleanLine(r.Problem))
+			fmt.Fprintf(w, "         what is wrong with it: %s\n", cleanLine(r.Problem))
 		}
 	}
 	if e.Reasoning != "" {
