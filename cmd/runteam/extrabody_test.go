@@ -19,8 +19,8 @@ func TestExtraBodyIsCheckedAlikeInFilesAndPrograms(t *testing.T) {
 	t.Parallel()
 	request := reflect.TypeFor[goopenai.ChatCompletionRequest]()
 	names := []string{"models", "prompt", "top_k", "min_p", "provider", "chat_template_kwargs"}
-	for i := range request.NumField() {
-		if name, _, _ := strings.Cut(request.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+	for field := range request.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}
