@@ -12,11 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"

@@ -1,6 +1,6 @@
 package agent
 
-import "github.com/runteam/runteam/pick"
+import "github.com/runteam/runteam/internal/pick"
 
 // Names says whether a member of this name can stand anywhere in a valid
 // result, at any depth. Names are compared as blocks compare them ([pick.Loose]).

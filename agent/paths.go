@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
 

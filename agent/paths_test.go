@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -44,7 +44,8 @@ func TestHas(t *testing.T) {
 	require.Equal(t, "no maybe yes", strings.Join([]string{no.String(), maybe.String(), yes.String()}, " "))
 }
 
-func TestG10NamesAreComparedLoosely(t *testing.T) {
+// Requirement: G10.
+func TestNamesAreComparedLoosely(t *testing.T) {
 	t.Parallel()
 	closed := parsed(t, `{"type":"object","properties":{"person":{"type":"array","items":{"type":"object","properties":{"SSN":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`)
 	for _, name := range []string{"ssn", "SSN", "Ssn", "s\u200bsn", "\uff53sn", "ſsn", "ss\u00adn", "s\ufe0fsn"} {
@@ -53,9 +54,11 @@ func TestG10NamesAreComparedLoosely(t *testing.T) {
 	require.Equal(t, agent.No, closed.Names("ssn2"))
 }
 
-// TestG10NamesAreComparedAsBlocksCompareThem holds that a schema has a name
+// TestNamesAreComparedAsBlocksCompareThem holds that a schema has a name
 // wherever a block of this name would take something away.
-func TestG10NamesAreComparedAsBlocksCompareThem(t *testing.T) {
+//
+// Requirement: G10.
+func TestNamesAreComparedAsBlocksCompareThem(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{{"id", "\u0131d"}, {"id", "\U0001d6a4d"}, {"a\u03b9", "a\u0345"}, {"\u13a0", "\uab70"}, {"e\u0301", "\u00c9"}, {"s s", "ss"}} {
 		s, err := pick.Everything().Except(task.Path(pair[0]))
@@ -98,7 +101,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestG44OnlyNamesOfTheSchemaAreShown(t *testing.T) {
+// Requirement: G44.
+func TestOnlyNamesOfTheSchemaAreShown(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, `{"properties":{"a":{"items":{"properties":{"b":{}}}},"m":{"additionalProperties":{"properties":{"c":{}}}},"x/y":{},"\u00e9":{},"k":{"const":[{"d":1}]}},"required":["r"]}`)
 	for give, want := range map[task.Path]task.Path{

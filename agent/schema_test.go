@@ -31,7 +31,8 @@ func TestSchemaValidates(t *testing.T) {
 	}
 }
 
-func TestG42SchemaErrorsQuoteNoValue(t *testing.T) {
+// Requirement: G42.
+func TestSchemaErrorsQuoteNoValue(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ schema, value, want string }{
 		{`{"type":"integer"}`, `"CANARY"`, "it does not match the schema at root: type"},

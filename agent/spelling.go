@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 )
 
 func anyName(string) bool { return true }

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestG19DecodeSaysWhere(t *testing.T) {
+// Requirement: G19.
+func TestDecodeSaysWhere(t *testing.T) {
 	t.Parallel()
 	const malformed = "broken off or malformed at byte %d"
 	tests := []struct {
@@ -101,7 +102,8 @@ func TestG19DecodeSaysWhere(t *testing.T) {
 	}
 }
 
-func TestG19DecodeLimits(t *testing.T) {
+// Requirement: G19.
+func TestDecodeLimits(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("x", envelope.MaxJSONBytes-2) + `"`
 	value, err := envelope.DecodeJSON(long)
@@ -134,9 +136,11 @@ func requireAsOracle(t require.TestingT, raw string) {
 	require.Equal(t, want, got)
 }
 
-// TestG19DecodeIsTheOracles draws JSON, JSON that is damaged at one place, and
+// TestDecodeIsTheOracles draws JSON, JSON that is damaged at one place, and
 // rows of tokens that are JSON only by chance.
-func TestG19DecodeIsTheOracles(t *testing.T) {
+//
+// Requirement: G19.
+func TestDecodeIsTheOracles(t *testing.T) {
 	t.Parallel()
 	token := rapid.SampledFrom([]string{
 		"{", "}", "[", "]", ",", ":", " ", "\n", `"a"`, `"\u0061"`, `"b":`, `"A":1`, `"\\"`, `"\ud83d\ude00"`, `"\udE00"`, "\"\U0001f600\"",
@@ -157,8 +161,10 @@ func TestG19DecodeIsTheOracles(t *testing.T) {
 	})
 }
 
-// FuzzG19Decode holds DecodeJSON to the oracle: the same texts, the same values.
-func FuzzG19Decode(f *testing.F) {
+// FuzzDecode holds DecodeJSON to the oracle: the same texts, the same values.
+//
+// Requirement: G19.
+func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1,"\u0061":2}`, ` [1e400 , -0.0E+1,18446744073709551616] `, `"\ud83d\ude00\"\/"`, `"\ud83d\u0041"`, nested(129), nested(130), `{} x`, `{"":[true,false,null]}`,
 		"\"\xff\"", "\"\x7f\u2028\"", `{"a":{"b":[{},[]]},"c":"\b\f\n\r\t"}`, `[1,]`, `{"a":1,}`, `{"a"}`, "", `01`, `-`, `tru`,
@@ -197,7 +203,8 @@ func hostile(size int) map[string]string {
 	}
 }
 
-func TestG19DecodeHostile(t *testing.T) {
+// Requirement: G19.
+func TestDecodeHostile(t *testing.T) {
 	t.Parallel()
 	for name, raw := range hostile(envelope.MaxJSONBytes / 32) {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ func structured(t require.TestingT, raw string) envelope.Payload {
 	return p
 }
 
-func TestG11EnvelopeOutlivesTheHeaderItWasMadeFrom(t *testing.T) {
+// Requirement: G11.
+func TestEnvelopeOutlivesTheHeaderItWasMadeFrom(t *testing.T) {
 	t.Parallel()
 	h := full()
 	h.Tags = append(make([]string, 0, 8), h.Tags...) // room to grow into what a shallow copy would share
@@ -48,7 +49,8 @@ func TestG11EnvelopeOutlivesTheHeaderItWasMadeFrom(t *testing.T) {
 	require.NoError(t, e.Genuine())
 }
 
-func TestG11HeaderAndRecordAreCopies(t *testing.T) {
+// Requirement: G11.
+func TestHeaderAndRecordAreCopies(t *testing.T) {
 	t.Parallel()
 	e := newEnvelope(t, full(), structured(t, `{"a":1}`))
 	digest := e.Digest()
@@ -62,7 +64,8 @@ func TestG11HeaderAndRecordAreCopies(t *testing.T) {
 	require.Equal(t, digest, e.Digest())
 }
 
-func TestG11DecodedValueIsNotThePayload(t *testing.T) {
+// Requirement: G11.
+func TestDecodedValueIsNotThePayload(t *testing.T) {
 	t.Parallel()
 	v, err := envelope.ParseJSON(`{"a":{"b":[1]}}`)
 	require.NoError(t, err)
@@ -74,7 +77,8 @@ func TestG11DecodedValueIsNotThePayload(t *testing.T) {
 	require.NoError(t, e.Genuine())
 }
 
-func TestG11PayloadsAreValues(t *testing.T) {
+// Requirement: G11.
+func TestPayloadsAreValues(t *testing.T) {
 	t.Parallel()
 	p := envelope.Text("one")
 	q := p.WithText("two")
@@ -86,7 +90,8 @@ func TestG11PayloadsAreValues(t *testing.T) {
 	require.Equal(t, "one", e.Open().Text())
 }
 
-func TestG11ConcurrentReadersWhileTheSourceChanges(t *testing.T) {
+// Requirement: G11.
+func TestConcurrentReadersWhileTheSourceChanges(t *testing.T) {
 	t.Parallel()
 	h := full()
 	e := newEnvelope(t, h, envelope.Text("payload"))
@@ -109,7 +114,8 @@ func TestG11ConcurrentReadersWhileTheSourceChanges(t *testing.T) {
 	wg.Wait()
 }
 
-func TestG16Fresh(t *testing.T) {
+// Requirement: G16.
+func TestFresh(t *testing.T) {
 	t.Parallel()
 	expiring := newEnvelope(t, full(), envelope.Text("x"))
 	h := full()
@@ -142,7 +148,8 @@ func TestG16Fresh(t *testing.T) {
 	}
 }
 
-func TestG16ExpiryIsWallClock(t *testing.T) {
+// Requirement: G16.
+func TestExpiryIsWallClock(t *testing.T) {
 	t.Parallel()
 	now := time.Now() // carries a monotonic reading, which stands still while a laptop sleeps
 	h := full()
@@ -155,7 +162,8 @@ func TestG16ExpiryIsWallClock(t *testing.T) {
 	require.ErrorIs(t, e.Fresh(now.Round(0).Add(10*time.Second)), envelope.ErrExpired)
 }
 
-func TestG16Earliest(t *testing.T) {
+// Requirement: G16.
+func TestEarliest(t *testing.T) {
 	t.Parallel()
 	early, late, never := noon, noon.Add(1), time.Time{}
 	tests := []struct{ a, b, want time.Time }{
@@ -167,7 +175,8 @@ func TestG16Earliest(t *testing.T) {
 	}
 }
 
-func TestG16EarliestLaws(t *testing.T) {
+// Requirement: G16.
+func TestEarliestLaws(t *testing.T) {
 	t.Parallel()
 	times := rapid.Custom(func(t *rapid.T) time.Time {
 		n := rapid.IntRange(0, 4).Draw(t, "n")
@@ -236,7 +245,8 @@ func TestNewAcceptsTheEdges(t *testing.T) {
 	}
 }
 
-func TestG15UnlabelledIsInternal(t *testing.T) {
+// Requirement: G15.
+func TestUnlabelledIsInternal(t *testing.T) {
 	t.Parallel()
 	e := newEnvelope(t, envelope.Header{ID: "e", Producer: "a", CreatedAt: noon}, envelope.Text("x"))
 	require.Equal(t, label.Internal, e.Classification())

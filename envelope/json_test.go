@@ -43,7 +43,8 @@ func anyJSON(depth int) *rapid.Generator[any] {
 	})
 }
 
-func TestG19StrictJSONRefuses(t *testing.T) {
+// Requirement: G19.
+func TestStrictJSONRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, raw string }{
 		{"nothing", ""},
@@ -214,10 +215,12 @@ func TestFindJSONKeepsFencesInsideStrings(t *testing.T) {
 	require.Equal(t, "{\"code\":\"```go\\nx\\n```\"}", v.Canonical())
 }
 
-// FuzzG19ParseJSON holds: no panic; what is accepted means what encoding/json
+// FuzzParseJSON holds: no panic; what is accepted means what encoding/json
 // says that it means; the canonical form is stable and means the same; what
 // encoding/json reads is refused only for a reason that this package gives.
-func FuzzG19ParseJSON(f *testing.F) {
+//
+// Requirement: G19.
+func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"\u0061":2}`, `[1e20,-0,9007199254740993,1.50]`, `"\ud83d\ude00"`, `"\ud800"`, nested(130), `{} x`, ` null `, `{"":{"":[]}}`, "\"\xff\"", `1e400`, "```json\n[1]\n```"} {
 		f.Add(seed)
 	}

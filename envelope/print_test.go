@@ -31,7 +31,8 @@ func secretEnvelope(t *testing.T) *envelope.Envelope {
 	return newEnvelope(t, full(), structured(t, `{"k":"`+canary+`"}`).WithText(canary))
 }
 
-func TestG42NoVerbPrintsAPayload(t *testing.T) {
+// Requirement: G42.
+func TestNoVerbPrintsAPayload(t *testing.T) {
 	t.Parallel()
 	e := secretEnvelope(t)
 	payload := e.Open()
@@ -58,7 +59,8 @@ func TestG42NoVerbPrintsAPayload(t *testing.T) {
 	require.Equal(t, "text of up to 1 KiB", fmt.Sprint(envelope.Text("abc")))
 }
 
-func TestG42NoLogOrJSONShowsAPayload(t *testing.T) {
+// Requirement: G42.
+func TestNoLogOrJSONShowsAPayload(t *testing.T) {
 	t.Parallel()
 	e := secretEnvelope(t)
 	for _, value := range []any{e, *e, e.Open(), struct{ E *envelope.Envelope }{e}} {
@@ -78,7 +80,8 @@ func TestG42NoLogOrJSONShowsAPayload(t *testing.T) {
 	require.Contains(t, e.LogValue().String(), "analyst")
 }
 
-func TestG42ErrorsShowNoPayload(t *testing.T) {
+// Requirement: G42.
+func TestErrorsShowNoPayload(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{canary, `{"` + canary + `":1,"` + canary + `":2}`, `["` + canary + `"`, `"` + canary + `" x`, `{"a": ` + canary + `}`, `"` + canary + `\ud800"`, `"` + canary + "\xff\""} {
 		_, err := envelope.ParseJSON(raw)

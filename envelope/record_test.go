@@ -112,7 +112,8 @@ func TestRecordRefuses(t *testing.T) {
 	})
 }
 
-func TestG19ADigestIsNeverMadeUp(t *testing.T) {
+// Requirement: G19.
+func TestADigestIsNeverMadeUp(t *testing.T) {
 	t.Parallel()
 	r := newEnvelope(t, full(), envelope.Text("x")).Record()
 	r.Digest = envelope.Digest{} // a store that lost the column

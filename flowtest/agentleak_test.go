@@ -61,11 +61,13 @@ type tally struct {
 
 func (s *scenario) allows(field string) bool { return slices.Contains(s.Allowed.Fields, field) }
 
-// TestG42AgentLeak gives the vault of each scenario to one agent, grants another
+// TestAgentLeak gives the vault of each scenario to one agent, grants another
 // the allowed fields, and looks for everything else wherever it is written. Every
 // personal kind is revealed on the allowed fields, so that what is kept is
 // what minimising keeps; secrets stay redacted.
-func TestG42AgentLeak(t *testing.T) {
+//
+// Requirement: G42.
+func TestAgentLeak(t *testing.T) {
 	t.Parallel()
 	scenarios := corpus(t)
 	var sum tally

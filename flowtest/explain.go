@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
 )
 
 // own returns the flow of one canary: the plan's, less whatever cannot carry it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/team"
 )
 

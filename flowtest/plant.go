@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )

@@ -74,10 +74,12 @@ func TestPoliciesKeepWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestG47WhatIsSecretIsShownToNobody holds that a secret which an agent reads and
+// TestWhatIsSecretIsShownToNobody holds that a secret which an agent reads and
 // retells stands in its prompts, and in nothing that the user reads: no result,
 // event, log or trace.
-func TestG47WhatIsSecretIsShownToNobody(t *testing.T) {
+//
+// Requirement: G47.
+func TestWhatIsSecretIsShownToNobody(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer(
 		"classification: confidential", "classification: secret",
@@ -94,9 +96,11 @@ func TestG47WhatIsSecretIsShownToNobody(t *testing.T) {
 	}))
 }
 
-// TestG9MessagesAreCarriersToo holds that a message comes to whom it is told,
+// TestMessagesAreCarriersToo holds that a message comes to whom it is told,
 // whoever else works for the team.
-func TestG09MessagesAreCarriersToo(t *testing.T) {
+//
+// Requirement: G9.
+func TestMessagesAreCarriersToo(t *testing.T) {
 	t.Parallel()
 	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
 	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))

@@ -39,7 +39,8 @@ func TestTermsOfAnotherPairGrantNothing(t *testing.T) {
 	requireHeld(t, under(t, handoff.Policy{}), o, handoff.RuleGrant, handoff.ReasonRule, handoff.CodeHeld)
 }
 
-func TestG08EachProducerHasRulesOfItsOwn(t *testing.T) {
+// Requirement: G8.
+func TestEachProducerHasRulesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	const n = 40 // more than are searched one by one
 	var p handoff.Policy
@@ -79,7 +80,8 @@ func TestG08EachProducerHasRulesOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestG11AgreedMeansAgreed(t *testing.T) {
+// Requirement: G11.
+func TestAgreedMeansAgreed(t *testing.T) {
 	t.Parallel()
 	paths := []task.Path{"/a"}
 	reveal := map[redact.Kind][]task.Path{}
@@ -94,7 +96,8 @@ func TestG11AgreedMeansAgreed(t *testing.T) {
 	require.Equal(t, `{"a":"[REDACTED:email]"}`, canonical)
 }
 
-func TestG10NamesMadeToLookLikeOthers(t *testing.T) {
+// Requirement: G10.
+func TestNamesMadeToLookLikeOthers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, give, want string
@@ -130,7 +133,8 @@ func TestG10NamesMadeToLookLikeOthers(t *testing.T) {
 	}
 }
 
-func TestG19TextsThatAreNearlyJSONAreHeld(t *testing.T) {
+// Requirement: G19.
+func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", envelope.MaxJSONDepth+1) + strings.Repeat("]", envelope.MaxJSONDepth+1)
 	long := `{"a":"` + strings.Repeat("x", envelope.MaxJSONBytes) + `"}`
@@ -242,7 +246,9 @@ func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
 
 // The line that opens a code fence is text: only the short name of a language
 // stands there unread.
-func TestG23TheLineOfACodeFenceIsRedacted(t *testing.T) {
+//
+// Requirement: G23.
+func TestTheLineOfACodeFenceIsRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "gh" + "p_" + strings.Repeat("aB3dE6", 6)
 	for _, tt := range []struct{ give, want string }{
@@ -262,7 +268,9 @@ func TestG23TheLineOfACodeFenceIsRedacted(t *testing.T) {
 
 // A schema bounds the parts of a result, and nothing else: what only looks like
 // one is not lowered, however it was granted.
-func TestG14OnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
+//
+// Requirement: G14.
+func TestOnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
 	t.Parallel()
 	unsafe := func(d *handoff.Declassifier) { d.UnsafeText = true }
 	text, value := envelope.Text(`{"score":"CANARY"}`), structured(t, `{"score":"CANARY"}`)
@@ -299,7 +307,9 @@ func TestG14OnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
 
 // The names under which the gate itself decides are no names for rules or
 // entries: a record would say that the gate had ruled, and with which code.
-func TestG44NoRuleHasANameOfTheGates(t *testing.T) {
+//
+// Requirement: G44.
+func TestNoRuleHasANameOfTheGates(t *testing.T) {
 	t.Parallel()
 	names := namesOfTheGate(t)
 	require.Contains(t, names, "structured size")

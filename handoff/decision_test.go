@@ -31,7 +31,8 @@ func (s schema) Shown(p task.Path) task.Path {
 	return task.Path(strings.Join(segments, "/"))
 }
 
-func TestG44ADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
+// Requirement: G44.
+func TestADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 	t.Parallel()
 	const give = `{"facts":{"name":"CANARY","CANARY-key":1},"score":1,"CANARY-top":2,"CANARY-other":3,"notes":"CANARY","items":[{"id":1,"CANARY-in":2}]}`
 	p := exactly(handoff.PairRule{Allow: []task.Path{"/facts/**", "/score", "/items/*/id", "/gone"}, Block: []task.Path{"name"}, Origin: at(30)})
@@ -66,7 +67,8 @@ func TestG44ADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestG44DecisionsCountBytesAndKinds(t *testing.T) {
+// Requirement: G44.
+func TestDecisionsCountBytesAndKinds(t *testing.T) {
 	t.Parallel()
 	p := exactly(handoff.PairRule{Reveal: map[redact.Kind][]task.Path{"email": {"/contact"}}, Block: []task.Path{"notes"}})
 	give := structured(t, `{"contact":"a@example.com","other":"b@example.com, card 4111 1111 1111 1111","notes":"c@example.com"}`)
@@ -81,7 +83,8 @@ func TestG44DecisionsCountBytesAndKinds(t *testing.T) {
 	require.Equal(t, handoff.Rule("analyst→writer"), d.Rule, "no rule states a mode, and this one takes parts away")
 }
 
-func TestG28NumbersAreRedactedToo(t *testing.T) {
+// Requirement: G28.
+func TestNumbersAreRedactedToo(t *testing.T) {
 	t.Parallel()
 	for name, gate := range map[string]*handoff.Compartment{"whole": compartment(t), "parts": needing(t, handoff.Policy{}, "/card")} {
 		s := seal(t, gate, offer(t, structured(t, `{"card": 4111111111111111}`)))
@@ -176,7 +179,8 @@ func TestRulesAddKindsAndPatterns(t *testing.T) {
 	}
 }
 
-func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
+// Requirement: G2.
+func TestWithoutARedactorNothingCrosses(t *testing.T) {
 	t.Parallel()
 	var unmade handoff.Rulebook
 	for name, tt := range map[string]struct {
@@ -214,7 +218,8 @@ func TestG02WithoutARedactorNothingCrosses(t *testing.T) {
 	require.NotPanics(t, func() { unmade.Between(handoff.User, handoff.Coordinator) })
 }
 
-func TestG18OneReplyForEachContract(t *testing.T) {
+// Requirement: G18.
+func TestOneReplyForEachContract(t *testing.T) {
 	t.Parallel()
 	c := compartment(t)
 	reply := handoff.Reply{Session: "r1/t-down/1", ID: "e", Text: "x"}
@@ -242,7 +247,8 @@ func TestG18OneReplyForEachContract(t *testing.T) {
 	require.ErrorContains(t, err, "no contract that a handshake made")
 }
 
-func TestG18SealedCopiesOfAnotherReader(t *testing.T) {
+// Requirement: G18.
+func TestSealedCopiesOfAnotherReader(t *testing.T) {
 	t.Parallel()
 	mine := seal(t, compartment(t), offer(t, envelope.Text("x")))
 	for _, change := range []func(*handoff.Request, *handoff.Capabilities){
@@ -260,7 +266,8 @@ func TestG18SealedCopiesOfAnotherReader(t *testing.T) {
 	}
 }
 
-func TestG20TagsAreClaims(t *testing.T) {
+// Requirement: G20.
+func TestTagsAreClaims(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -290,7 +297,9 @@ func TestG20TagsAreClaims(t *testing.T) {
 
 // A text that is one JSON value is redacted by its structure: a path reveals
 // in it, and what is not redacted keeps its bytes.
-func TestG23TextsOfJSONAreRedactedByTheirStructure(t *testing.T) {
+//
+// Requirement: G23.
+func TestTextsOfJSONAreRedactedByTheirStructure(t *testing.T) {
 	t.Parallel()
 	g := handoff.WholeOf(upstream, "")
 	g.Reveal = map[redact.Kind][]task.Path{redact.Email: {"/desk"}}

@@ -132,7 +132,8 @@ func TestChecksRunInOrder(t *testing.T) {
 	}
 }
 
-func TestG01NothingGrantedNothingCrosses(t *testing.T) {
+// Requirement: G1.
+func TestNothingGrantedNothingCrosses(t *testing.T) {
 	t.Parallel()
 	five := `{"a":1,"b":2,"c":{"d":3},"e":[4],"f":"x"}`
 	other := handoff.Source{Kind: handoff.Input, Name: "t-up"} // an input that is called as the task
@@ -160,7 +161,8 @@ func TestG01NothingGrantedNothingCrosses(t *testing.T) {
 	}
 }
 
-func TestG01ZeroCompartmentLetsNothingThrough(t *testing.T) {
+// Requirement: G1.
+func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 	t.Parallel()
 	var c handoff.Compartment
 	for _, level := range []label.Classification{label.Public, label.Internal, label.Secret} {
@@ -179,7 +181,8 @@ func TestG01ZeroCompartmentLetsNothingThrough(t *testing.T) {
 	require.Equal(t, "held", handoff.Verdict(9).String())
 }
 
-func TestG15SecretNeedsARuleForTheExactPair(t *testing.T) {
+// Requirement: G15.
+func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 	t.Parallel()
 	secret := func(k *handoff.Contract) {
 		k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret
@@ -198,7 +201,8 @@ func TestG15SecretNeedsARuleForTheExactPair(t *testing.T) {
 	seal(t, compartment(t, secret), offer(t, envelope.Text("x"))) // confidential still crosses
 }
 
-func TestG15UnlabelledIsInternal(t *testing.T) {
+// Requirement: G15.
+func TestUnlabelledIsInternal(t *testing.T) {
 	t.Parallel()
 	unlabelled := func(h *envelope.Header) { h.Classification = 0 }
 	requireHeld(t, compartment(t, func(k *handoff.Contract) { k.MaxInput = label.Public }), offer(t, envelope.Text("x"), unlabelled),
@@ -207,7 +211,8 @@ func TestG15UnlabelledIsInternal(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 }
 
-func TestG16FreshAtTheGate(t *testing.T) {
+// Requirement: G16.
+func TestFreshAtTheGate(t *testing.T) {
 	t.Parallel()
 	lives := func(h *envelope.Header) { h.ExpiresAt = noon.Add(10 * time.Second) }
 	for _, tt := range []struct {
@@ -224,7 +229,8 @@ func TestG16FreshAtTheGate(t *testing.T) {
 	}
 }
 
-func TestG16ContractBoundsCopies(t *testing.T) {
+// Requirement: G16.
+func TestContractBoundsCopies(t *testing.T) {
 	t.Parallel()
 	c := compartment(t, func(k *handoff.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
 	for at, want := range map[time.Duration]handoff.Verdict{0: handoff.Passed, 9999 * time.Millisecond: handoff.Passed, 10 * time.Second: handoff.Held} {
@@ -234,7 +240,8 @@ func TestG16ContractBoundsCopies(t *testing.T) {
 	}
 }
 
-func TestG33WithheldSaysWhy(t *testing.T) {
+// Requirement: G33.
+func TestWithheldSaysWhy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		status task.Status
@@ -402,7 +409,8 @@ func TestDecideIsPure(t *testing.T) {
 	require.Equal(t, a, b)
 }
 
-func TestG29WhatCannotBeRedactedIsHeld(t *testing.T) {
+// Requirement: G29.
+func TestWhatCannotBeRedactedIsHeld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, envelope.Text("bad \xff byte"))
 	o.Optional = true // not even a line: the gate could not decide

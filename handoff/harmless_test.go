@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestG09HarmlessWords(t *testing.T) {
+// Requirement: G9.
+func TestHarmlessWords(t *testing.T) {
 	t.Parallel()
 	for _, fine := range []string{"", "Write the report", "Élodie's 2nd task (draft): a < b", "### heading", "שלום", "[1]", "<html>", "👩\u200d🚀", "[REDACTED:token]"} {
 		require.NoError(t, handoff.Harmless(fine), "%q", fine)
@@ -37,7 +38,8 @@ func TestG09HarmlessWords(t *testing.T) {
 	}
 }
 
-func TestG42HarmlessNeverQuotesASecret(t *testing.T) {
+// Requirement: G42.
+func TestHarmlessNeverQuotesASecret(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{fakeToken, "<|" + fakeToken + "|>", fakeToken + "\n", "\x00" + fakeToken, "\xff" + fakeToken} {
 		err := handoff.Harmless(line)

@@ -119,7 +119,8 @@ func TestInboundReadsTheStructuredPart(t *testing.T) {
 	require.Equal(t, []string{"summary"}, e.Header().Tags, "top level only")
 }
 
-func TestG20RequiredTagByProperty(t *testing.T) {
+// Requirement: G20.
+func TestRequiredTagByProperty(t *testing.T) {
 	t.Parallel()
 	c := compartment(t, func(k *handoff.Contract) { k.RequiredTags = []string{"score"} })
 	_, _, err := c.GateInbound(handoff.Reply{ID: "e", Text: `{"score":1}`}, nil, object{}, noon)
@@ -128,7 +129,8 @@ func TestG20RequiredTagByProperty(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestG13ResultTakesTheLabelOfWhatWasRead(t *testing.T) {
+// Requirement: G13.
+func TestResultTakesTheLabelOfWhatWasRead(t *testing.T) {
 	t.Parallel()
 	for _, claim := range []*label.Classification{nil, new(label.Public), new(label.Internal), new(label.Confidential), new(label.Public - 1)} {
 		e, d, err := compartment(t).GateInbound(handoff.Reply{ID: "e", Text: "x", Claim: claim}, nil, nil, noon)
@@ -146,7 +148,9 @@ func TestG13ResultTakesTheLabelOfWhatWasRead(t *testing.T) {
 }
 
 // What an agent writes is vouched for by nobody, whatever it has read.
-func TestG13ARepliesTrustIsNobodys(t *testing.T) {
+//
+// Requirement: G13.
+func TestARepliesTrustIsNobodys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := compartment(t)
@@ -165,7 +169,8 @@ func TestG13ARepliesTrustIsNobodys(t *testing.T) {
 	})
 }
 
-func TestG16ResultExpiresWithItsFirstPart(t *testing.T) {
+// Requirement: G16.
+func TestResultExpiresWithItsFirstPart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lives := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 4).Draw(t, "seconds each part lives, 0 for ever")
@@ -193,7 +198,8 @@ func TestG16ResultExpiresWithItsFirstPart(t *testing.T) {
 	})
 }
 
-func TestG16ExpiryFarAway(t *testing.T) {
+// Requirement: G16.
+func TestExpiryFarAway(t *testing.T) {
 	t.Parallel()
 	far := time.Date(9000, 1, 1, 0, 0, 0, 5, time.UTC) // does not fit into nanoseconds since 1970
 	c := compartment(t)
@@ -203,7 +209,8 @@ func TestG16ExpiryFarAway(t *testing.T) {
 	require.Equal(t, far, e.ExpiresAt())
 }
 
-func TestG16PartThatExpiredMeanwhile(t *testing.T) {
+// Requirement: G16.
+func TestPartThatExpiredMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := compartment(t)
 	parts := []handoff.Sealed{seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Second) }))}
@@ -215,7 +222,8 @@ func TestG16PartThatExpiredMeanwhile(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestG16ContractBoundsReplies(t *testing.T) {
+// Requirement: G16.
+func TestContractBoundsReplies(t *testing.T) {
 	t.Parallel()
 	for at, refused := range map[time.Duration]bool{0: false, 9999 * time.Millisecond: false, 10 * time.Second: true, time.Hour: true} {
 		c := compartment(t, func(k *handoff.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })

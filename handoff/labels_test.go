@@ -29,7 +29,8 @@ func lowering(change ...func(*handoff.Declassifier)) handoff.Policy {
 	return handoff.Policy{Declassify: []handoff.Declassifier{d}}
 }
 
-func TestG14DeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
+// Requirement: G14.
+func TestDeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	t.Parallel()
 	value := structured(t, `{"score":0.7,"notes":"CANARY","marks":[1,{"x":"CANARY"}]}`)
 	below := under(t, lowering(), cleared(label.Internal))
@@ -55,7 +56,8 @@ func TestG14DeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", handoff.ReasonRule, handoff.CodeHeld)
 }
 
-func TestG14DeclassifierIsForItsPairAndItsLevels(t *testing.T) {
+// Requirement: G14.
+func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	t.Parallel()
 	value := structured(t, `{"score":0.7}`)
 	// the label that it lowers to is above the reader
@@ -86,7 +88,8 @@ func TestG14DeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	require.Equal(t, "team.yaml:4", r.Line)
 }
 
-func TestG14DeclassifierOfText(t *testing.T) {
+// Requirement: G14.
+func TestDeclassifierOfText(t *testing.T) {
 	t.Parallel()
 	unsafe := lowering(func(d *handoff.Declassifier) { d.Paths, d.UnsafeText = []task.Path{task.Whole}, true })
 	s := seal(t, under(t, unsafe, cleared(label.Internal)), offer(t, envelope.Text("words")))
@@ -98,7 +101,8 @@ func TestG14DeclassifierOfText(t *testing.T) {
 	requireHeld(t, gate, offer(t, structured(t, `"words"`)), "score-only", handoff.ReasonRule, handoff.CodeHeld)
 }
 
-func TestG14Endorser(t *testing.T) {
+// Requirement: G14.
+func TestEndorser(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Endorse: []handoff.Endorser{{Name: "checked", From: "analyst", To: "writer", Reason: "a person reads it"}}}
 	c := under(t, p)
@@ -122,7 +126,8 @@ func TestG14Endorser(t *testing.T) {
 	}
 }
 
-func TestG14Renewal(t *testing.T) {
+// Requirement: G14.
+func TestRenewal(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Renew: []handoff.Renewal{{Name: "a-day", From: "analyst", To: "writer", TTL: 10 * time.Second, Reason: "figures of the day"}}}
 	lives := func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Second) }
@@ -165,7 +170,8 @@ func TestG14Renewal(t *testing.T) {
 	require.Empty(t, s.Decision().Entries, "a renewal never shortens")
 }
 
-func TestG15SecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
+// Requirement: G15.
+func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 	t.Parallel()
 	anyone := func(from, to string) handoff.PairRule {
 		return handoff.PairRule{From: from, To: to, Mode: handoff.Full}
@@ -262,7 +268,9 @@ func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 }
 
 // What went wrong in the words of an agent is what it made.
-func TestG09FaultsOfAgentsStandUnderTheirRules(t *testing.T) {
+//
+// Requirement: G9.
+func TestFaultsOfAgentsStandUnderTheirRules(t *testing.T) {
 	t.Parallel()
 	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
 	for _, r := range []handoff.PairRule{{Allow: []task.Path{"/a"}}, {Mode: handoff.Minimal}, {Block: []task.Path{"x"}}} {

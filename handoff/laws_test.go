@@ -10,8 +10,8 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -152,7 +152,8 @@ func drawOffer(t *rapid.T) *handoff.Offer {
 	return offer(t, structured(t, string(raw)))
 }
 
-func TestG12WhateverIsAddedDeliversNoMore(t *testing.T) {
+// Requirement: G12.
+func TestWhateverIsAddedDeliversNoMore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
@@ -194,7 +195,8 @@ func TestG12WhateverIsAddedDeliversNoMore(t *testing.T) {
 	})
 }
 
-func TestG05OnlyWhatIsCoveredCrosses(t *testing.T) {
+// Requirement: G5.
+func TestOnlyWhatIsCoveredCrosses(t *testing.T) {
 	t.Parallel()
 	delivered := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -248,7 +250,8 @@ func requireUnblocked(t *rapid.T, path []string, list []task.Path) {
 	}
 }
 
-func TestG46AskingTwiceGivesTheSame(t *testing.T) {
+// Requirement: G46.
+func TestAskingTwiceGivesTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
@@ -266,7 +269,9 @@ func TestG46AskingTwiceGivesTheSame(t *testing.T) {
 }
 
 // A ruling carries what crosses where only Seal can reach it.
-func TestG46AskingDeliversNothing(t *testing.T) {
+//
+// Requirement: G46.
+func TestAskingDeliversNothing(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	for field := range reflect.TypeFor[handoff.Ruling]().Fields() {
@@ -286,7 +291,9 @@ func TestG46AskingDeliversNothing(t *testing.T) {
 
 // If a label crosses, every lower label crosses too. The static check relies on it
 // where it looks only at the highest label that can come.
-func TestG48ALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
+//
+// Requirement: G48.
+func TestALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
@@ -306,7 +313,9 @@ func TestG48ALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
 }
 
 // What would become of a label is what becomes of it.
-func TestG46CrossingForetellsTheGate(t *testing.T) {
+//
+// Requirement: G46.
+func TestCrossingForetellsTheGate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)

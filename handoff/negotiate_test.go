@@ -123,7 +123,8 @@ func exported(v any) map[string]any {
 	return fields
 }
 
-func TestG16ContractExpiry(t *testing.T) {
+// Requirement: G16.
+func TestContractExpiry(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name        string
@@ -144,7 +145,8 @@ func TestG16ContractExpiry(t *testing.T) {
 	}
 }
 
-func TestG11ContractSharesNothingWithTheRequest(t *testing.T) {
+// Requirement: G11.
+func TestContractSharesNothingWithTheRequest(t *testing.T) {
 	t.Parallel()
 	r, c := request(), writer()
 	r.Grants[0].Paths = []task.Path{task.Whole}
@@ -163,7 +165,8 @@ func TestG11ContractSharesNothingWithTheRequest(t *testing.T) {
 	require.Equal(t, upstream, k.Grants[0].Source)
 }
 
-func TestG15DefaultsOfAnAgent(t *testing.T) {
+// Requirement: G15.
+func TestDefaultsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	c := handoff.Capabilities{Agent: "plain"}
 	require.Equal(t, label.Internal, c.Clearance())
@@ -187,7 +190,8 @@ func parts() *rapid.Generator[[]handoff.Part] {
 	}), 0, 5)
 }
 
-func TestG51ClearanceIsTheLowest(t *testing.T) {
+// Requirement: G51.
+func TestClearanceIsTheLowest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := handoff.Capabilities{Agent: "a", Accepts: levels().Draw(t, "accepts")}
@@ -200,7 +204,8 @@ func TestG51ClearanceIsTheLowest(t *testing.T) {
 	})
 }
 
-func TestG13LabelIsTheJoin(t *testing.T) {
+// Requirement: G13.
+func TestLabelIsTheJoin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		own, ps := levels().Draw(t, "own"), parts().Draw(t, "parts")
@@ -260,7 +265,9 @@ func TestCrossingWithoutAPolicy(t *testing.T) {
 }
 
 // Many grants are found by their source, and no more than was granted.
-func TestG01ManyGrants(t *testing.T) {
+//
+// Requirement: G1.
+func TestManyGrants(t *testing.T) {
 	t.Parallel()
 	name := func(i int) handoff.Source {
 		return handoff.Source{Kind: handoff.Dependency, Name: strconv.Itoa(i)}

@@ -10,7 +10,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestG53NamesOfRulesAreOneCleanLine(t *testing.T) {
+// Requirement: G53.
+func TestNamesOfRulesAreOneCleanLine(t *testing.T) {
 	t.Parallel()
 	p := exactly(handoff.PairRule{ID: "x\ny\x1b[2J", Mode: handoff.Full})
 	_, err := p.Compile([]handoff.Party{{Name: "analyst"}, {Name: "writer"}})
@@ -18,7 +19,9 @@ func TestG53NamesOfRulesAreOneCleanLine(t *testing.T) {
 }
 
 // What an agent said when it failed is a text, though it be JSON.
-func TestG06AnErrorTextHasNoParts(t *testing.T) {
+//
+// Requirement: G6.
+func TestAnErrorTextHasNoParts(t *testing.T) {
 	t.Parallel()
 	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
 	g := handoff.WholeOf(source, "")

@@ -21,7 +21,8 @@ var parties = []handoff.Party{{Name: "analyst"}, {Name: "writer"}, {Name: "criti
 
 func at(line int) task.Position { return task.Position{File: "team.yaml", Line: line} }
 
-func TestG02WhatIsWrongWithAPolicy(t *testing.T) {
+// Requirement: G2.
+func TestWhatIsWrongWithAPolicy(t *testing.T) {
 	t.Parallel()
 	scoped := []task.Path{"/a"}
 	rule := func(r handoff.PairRule) handoff.Policy { return handoff.Policy{Rules: []handoff.PairRule{r}} }
@@ -121,8 +122,10 @@ func TestG02WhatIsWrongWithAPolicy(t *testing.T) {
 	}
 }
 
-// TestG02NoFaultHidesAnother holds that what is independent is said at once.
-func TestG02NoFaultHidesAnother(t *testing.T) {
+// TestNoFaultHidesAnother holds that what is independent is said at once.
+//
+// Requirement: G2.
+func TestNoFaultHidesAnother(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{
 		Rules: []handoff.PairRule{
@@ -144,7 +147,8 @@ func TestG02NoFaultHidesAnother(t *testing.T) {
 	}, at)
 }
 
-func TestG02AnAgentsDefaultIsAMode(t *testing.T) {
+// Requirement: G2.
+func TestAnAgentsDefaultIsAMode(t *testing.T) {
 	t.Parallel()
 	_, err := (&handoff.Policy{}).Compile([]handoff.Party{{Name: "writer", Default: "none"}})
 	require.ErrorIs(t, err, handoff.ErrPolicy)
@@ -152,7 +156,9 @@ func TestG02AnAgentsDefaultIsAMode(t *testing.T) {
 }
 
 // Every problem is reported, not the first alone.
-func TestG02AllProblemsAtOnce(t *testing.T) {
+//
+// Requirement: G2.
+func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Default: "x", Rules: []handoff.PairRule{{From: "nobody", To: "writer", Mode: "y"}}, Renew: []handoff.Renewal{{From: "nobody"}}}
 	_, err := p.Compile(parties)
@@ -193,7 +199,8 @@ func richPolicy() handoff.Policy {
 	}
 }
 
-func TestG12TheOrderOfRulesDoesNotMatter(t *testing.T) {
+// Requirement: G12.
+func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	names := []string{"analyst", "writer", "critic", handoff.User, handoff.Coordinator}
 	type view struct {
@@ -267,7 +274,8 @@ func TestG12TheOrderOfRulesDoesNotMatter(t *testing.T) {
 	require.Equal(t, handoff.Minimal, want["writer→critic"].mode)
 }
 
-func TestG12DefaultsNarrowAndNeverWiden(t *testing.T) {
+// Requirement: G12.
+func TestDefaultsNarrowAndNeverWiden(t *testing.T) {
 	t.Parallel()
 	modes := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full}
 	for i, standard := range append(modes, "") {
@@ -301,7 +309,8 @@ func TestG12DefaultsNarrowAndNeverWiden(t *testing.T) {
 	}
 }
 
-func TestG12WildcardsMatchWhomTheySay(t *testing.T) {
+// Requirement: G12.
+func TestWildcardsMatchWhomTheySay(t *testing.T) {
 	t.Parallel()
 	block := func(from, to string) *handoff.Rulebook {
 		return rulebook(t, handoff.Policy{Rules: []handoff.PairRule{{From: from, To: to, Block: []task.Path{"x"}}}})
@@ -324,7 +333,8 @@ func TestG12WildcardsMatchWhomTheySay(t *testing.T) {
 	}
 }
 
-func TestG11PolicySharesNothing(t *testing.T) {
+// Requirement: G11.
+func TestPolicySharesNothing(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{
 		Rules: []handoff.PairRule{{From: "analyst", To: "writer", Allow: []task.Path{"/a"}, Block: []task.Path{"ssn"}, Ceiling: new(label.Internal),

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 )
 

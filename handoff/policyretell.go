@@ -3,7 +3,7 @@ package handoff
 import (
 	"fmt"
 
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 )
 
 // translation checks how a rule wants its context retold.

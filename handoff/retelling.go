@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )

@@ -205,7 +205,8 @@ func TestExcerptOfAStructuredValue(t *testing.T) {
 	require.Equal(t, give, func() envelope.Payload { s := excerpted(t, 1<<62, give, task.Output); return s.Payload() }(), "no bound is too large")
 }
 
-func TestG14OnlyEndorsedContextReachesASystemPrompt(t *testing.T) {
+// Requirement: G14.
+func TestOnlyEndorsedContextReachesASystemPrompt(t *testing.T) {
 	t.Parallel()
 	recast := handoff.Translation{Recast: handoff.RecastSystem}
 	p := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &recast, Origin: at(8)})

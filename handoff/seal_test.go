@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestG04SealedComesFromTheGateOnly(t *testing.T) {
+// Requirement: G4.
+func TestSealedComesFromTheGateOnly(t *testing.T) {
 	t.Parallel()
 	for field := range reflect.TypeFor[handoff.Sealed]().Fields() {
 		require.False(t, field.IsExported(), field.Name)
@@ -34,7 +35,8 @@ func TestG04SealedComesFromTheGateOnly(t *testing.T) {
 	require.Equal(t, handoff.Held, d.Verdict)
 }
 
-func TestG04ZeroRulingSealsNothing(t *testing.T) {
+// Requirement: G4.
+func TestZeroRulingSealsNothing(t *testing.T) {
 	t.Parallel()
 	s, err := compartment(t).Seal(offer(t, envelope.Text("x")), &handoff.Ruling{})
 	require.Error(t, err)
@@ -47,7 +49,8 @@ func TestG04ZeroRulingSealsNothing(t *testing.T) {
 	require.Zero(t, s)
 }
 
-func TestG18RulingBelongsToItsOffer(t *testing.T) {
+// Requirement: G18.
+func TestRulingBelongsToItsOffer(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -78,7 +81,8 @@ func TestG18RulingBelongsToItsOffer(t *testing.T) {
 	}
 }
 
-func TestG18RulingBelongsToItsContract(t *testing.T) {
+// Requirement: G18.
+func TestRulingBelongsToItsContract(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*handoff.Contract){
 		"another reader":      func(k *handoff.Contract) { k.Callee = "critic" },
@@ -98,7 +102,8 @@ func TestG18RulingBelongsToItsContract(t *testing.T) {
 	}
 }
 
-func TestG18ContractWithoutASessionSealsNothing(t *testing.T) {
+// Requirement: G18.
+func TestContractWithoutASessionSealsNothing(t *testing.T) {
 	t.Parallel()
 	c := compartment(t, func(k *handoff.Contract) { k.Session = "" })
 	s, err := c.GateOutbound(t.Context(), offer(t, envelope.Text("x")), noon)
@@ -106,7 +111,8 @@ func TestG18ContractWithoutASessionSealsNothing(t *testing.T) {
 	require.Zero(t, s)
 }
 
-func TestG18SealedBelongsToItsContract(t *testing.T) {
+// Requirement: G18.
+func TestSealedBelongsToItsContract(t *testing.T) {
 	t.Parallel()
 	c := compartment(t)
 	for _, s := range []handoff.Sealed{seal(t, c, offer(t, envelope.Text("x"))), withheld(t, c)} {
@@ -134,7 +140,8 @@ func withheld(t require.TestingT, c *handoff.Compartment) handoff.Sealed {
 	return s
 }
 
-func TestG33OptionalBecomesALineWithTheRightWord(t *testing.T) {
+// Requirement: G33.
+func TestOptionalBecomesALineWithTheRightWord(t *testing.T) {
 	t.Parallel()
 	tests := map[handoff.Reason]func(*testing.T, *handoff.Compartment, *handoff.Offer){
 		handoff.ReasonRule:      func(_ *testing.T, c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil },
@@ -162,7 +169,8 @@ func TestG33OptionalBecomesALineWithTheRightWord(t *testing.T) {
 	}
 }
 
-func TestG11SealedOutlivesItsOffer(t *testing.T) {
+// Requirement: G11.
+func TestSealedOutlivesItsOffer(t *testing.T) {
 	t.Parallel()
 	c, o := compartment(t), offer(t, envelope.Text("numbers "+fakeToken))
 	r := decide(t, c, o)
@@ -177,7 +185,8 @@ func TestG11SealedOutlivesItsOffer(t *testing.T) {
 	require.False(t, s.Withheld())
 }
 
-func TestG11WhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
+// Requirement: G11.
+func TestWhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
 	t.Parallel()
 	c := compartment(t)
 	s := seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Hour) }))
@@ -192,7 +201,8 @@ func TestG11WhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
 	require.Equal(t, []envelope.ID{"e-up"}, e.Header().DerivedFrom)
 }
 
-func TestG42NoVerbPrintsWhatCrosses(t *testing.T) {
+// Requirement: G42.
+func TestNoVerbPrintsWhatCrosses(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-51c"
 	c, o := compartment(t), offer(t, structured(t, `["`+canary+`"]`).WithText(canary))
@@ -308,7 +318,8 @@ func TestTranslationIsRuledOn(t *testing.T) {
 	})
 }
 
-func TestG13TranslationLowersTrustAndLife(t *testing.T) {
+// Requirement: G13.
+func TestTranslationLowersTrustAndLife(t *testing.T) {
 	t.Parallel()
 	endorsed := func(h *envelope.Header) { h.Trust, h.ExpiresAt = label.Endorsed, noon.Add(time.Hour) }
 	c, o := translating(t), offer(t, envelope.Text("a long story"), endorsed)

@@ -16,7 +16,9 @@ import (
 
 // Of what is held a decision tells the size by its class, so that two values of
 // few forms look alike.
-func TestG50HeldValuesOfAClassLookAlike(t *testing.T) {
+//
+// Requirement: G50.
+func TestHeldValuesOfAClassLookAlike(t *testing.T) {
 	t.Parallel()
 	low := compartment(t, func(k *handoff.Contract) { k.Clearance, k.MaxInput = label.Internal, label.Internal })
 	of := func(text string) handoff.Decision {
@@ -31,7 +33,9 @@ func TestG50HeldValuesOfAClassLookAlike(t *testing.T) {
 // G50: the outline of a decision has no path, no count and no exact size; two
 // values of one class have the same outline, whatever members and findings they
 // have. The reader's own form has what was delivered and nothing of the rest.
-func TestG50OutlineTellsNothingOfTheValue(t *testing.T) {
+//
+// Requirement: G50.
+func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	t.Parallel()
 	short := &handoff.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
@@ -64,7 +68,8 @@ func TestG50OutlineTellsNothingOfTheValue(t *testing.T) {
 	require.Equal(t, whole, whole.Delivered())
 }
 
-func TestG50TokenClass(t *testing.T) {
+// Requirement: G50.
+func TestTokenClass(t *testing.T) {
 	t.Parallel()
 	for tokens, want := range map[int]int{-1: 0, 0: 0, 1: 256, 256: 256, 257: 1024, 1024: 1024, 1025: 4096, math.MaxInt: math.MaxInt} {
 		require.Equal(t, want, handoff.TokenClass(tokens), tokens)

@@ -51,7 +51,8 @@ func TestRuleNamesWhatGranted(t *testing.T) {
 	require.Equal(t, handoff.RuleGrant, decide(t, granting(t, 99), offerOf(t, 99)).Rule)
 }
 
-func TestG01EachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
+// Requirement: G1.
+func TestEachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for kind := range carriers {
 		for other := range carriers {

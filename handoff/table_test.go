@@ -100,7 +100,8 @@ func cells() (all []cell) {
 	return all
 }
 
-func TestG07Table(t *testing.T) {
+// Requirement: G7.
+func TestTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for _, c := range cells() {
@@ -202,7 +203,9 @@ func requireMinimal(t *testing.T, gate *handoff.Compartment, c cell) {
 }
 
 // The lines of the table in words, one by one.
-func TestG07Lines(t *testing.T) {
+//
+// Requirement: G7.
+func TestLines(t *testing.T) {
 	t.Parallel()
 	const held = ""
 	raw := written(leaves)
@@ -251,7 +254,8 @@ func TestG07Lines(t *testing.T) {
 	}
 }
 
-func TestG06ATextIsOneValue(t *testing.T) {
+// Requirement: G6.
+func TestATextIsOneValue(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"category: billing", `Here it is: {"category":"billing"}`, `{"category":"billing"} and more`, `{"category":"billing","category":"x"}`,
 		"```json\n{\"category\":\"billing\"}\n```\n```json\n{\"category\":\"x\"}\n```", "{\"category\":\"billing\"}{}", "", "\ufeff{\"category\":\"billing\"}", `{"category":"billing",}`, `{'category':'billing'}`} {
@@ -276,7 +280,8 @@ func TestG06ATextIsOneValue(t *testing.T) {
 	}
 }
 
-func TestG05PathsAtAnyDepth(t *testing.T) {
+// Requirement: G5.
+func TestPathsAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	const give = `{"items":[{"id":1,"ssn":"a","deep":{"SSN":"b","x":[1,2]}},{"id":2},{"name":"n"}],"meta":{"a":{"b":{"c":[[1,{"k":"v"}]]}}},"ssn":3,"empty":{},"none":[]}`
 	for _, tt := range []struct {
@@ -313,7 +318,8 @@ func TestG05PathsAtAnyDepth(t *testing.T) {
 	}
 }
 
-func TestG10GrantsCompareExactlyBlocksLoosely(t *testing.T) {
+// Requirement: G10.
+func TestGrantsCompareExactlyBlocksLoosely(t *testing.T) {
 	t.Parallel()
 	spellings := []string{"ssn", "SSN", "Ssn", "s\u00adsn", "ss\u200bn", "ｓｓｎ", "\u2060ssn", "ſsn"}
 	block := under(t, exactly(handoff.PairRule{Block: []task.Path{"ssn"}}))

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )

@@ -14,7 +14,8 @@ import (
 
 // What the gate does to the text that crosses: redact, break, cut.
 
-func TestG35RedactedBeforeCut(t *testing.T) {
+// Requirement: G35.
+func TestRedactedBeforeCut(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{"token": fakeToken, "pem": fakePEM} {
 		for _, before := range []int{1, 5, len(key) / 2, len(key) - 1, len(key), len(key) + 1} {
@@ -33,7 +34,8 @@ func TestG35RedactedBeforeCut(t *testing.T) {
 	}
 }
 
-func TestG35CutsAroundPlaceholders(t *testing.T) {
+// Requirement: G35.
+func TestCutsAroundPlaceholders(t *testing.T) {
 	t.Parallel()
 	const mark = "[REDACTED:token]"
 	for before := range len(mark) + 2 {
@@ -48,13 +50,15 @@ func TestG35CutsAroundPlaceholders(t *testing.T) {
 	}
 }
 
-func TestG35AnUnclosedBracketDoesNotDecideWhereToCut(t *testing.T) {
+// Requirement: G35.
+func TestAnUnclosedBracketDoesNotDecideWhereToCut(t *testing.T) {
 	t.Parallel()
 	s := text(t, "[REDACTED:"+strings.Repeat("x", 2*handoff.DefaultContextBytes))
 	require.Len(t, s.Payload().Text(), handoff.DefaultContextBytes)
 }
 
-func TestG35CutsOnRuneBoundaries(t *testing.T) {
+// Requirement: G35.
+func TestCutsOnRuneBoundaries(t *testing.T) {
 	t.Parallel()
 	for _, r := range []string{"é", "€", "\U0001f600"} {
 		for shift := range len(r) {
@@ -97,7 +101,8 @@ var controlTokens = []string{
 	"<|" + strings.Repeat("x", 64) + "|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
 }
 
-func TestG30ControlTokensAreBroken(t *testing.T) {
+// Requirement: G30.
+func TestControlTokensAreBroken(t *testing.T) {
 	t.Parallel()
 	for _, token := range controlTokens {
 		s := text(t, "a "+token+token+" b")
@@ -117,7 +122,8 @@ func TestG30ControlTokensAreBroken(t *testing.T) {
 	}
 }
 
-func TestG30TokensInsideTokens(t *testing.T) {
+// Requirement: G30.
+func TestTokensInsideTokens(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"<|[INST]|>", "<|im_start|[/INST]|>", "<<<SYS>>", "[[INST]INST]", "<|<|im_start|>|>", "<|a<s>b|>", "<｜[INST]｜>", "<|" + strings.Repeat("x", 63) + "[INST]|>"} {
 		out := text(t, give).Payload().Text()
@@ -128,7 +134,8 @@ func TestG30TokensInsideTokens(t *testing.T) {
 	}
 }
 
-func TestG30WhatIsNoTokenStays(t *testing.T) {
+// Requirement: G30.
+func TestWhatIsNoTokenStays(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"a < b | c > d", "<||>", "<|two\nlines|>", "<|" + strings.Repeat("x", 65) + "|>", "list[INSTANCE]", "<|a<b|>", "<|a>b|>", "[inst]", "<start>", "x <| y", "|>", "<|", "<html>", "[1]", "a·b"} {
 		s := text(t, give)
@@ -137,7 +144,8 @@ func TestG30WhatIsNoTokenStays(t *testing.T) {
 	}
 }
 
-func TestG30BreakingIsIdempotent(t *testing.T) {
+// Requirement: G30.
+func TestBreakingIsIdempotent(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.SampledFrom(append([]string{"<", "|", ">", "[", "]", "im_start", "INST", "/", "·", "｜", "\n", "<|", "|>", "s", "SYS"}, controlTokens...))
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +162,8 @@ func TestG30BreakingIsIdempotent(t *testing.T) {
 	})
 }
 
-func TestG30KeysThatMeetAfterBreakingAreHeld(t *testing.T) {
+// Requirement: G30.
+func TestKeysThatMeetAfterBreakingAreHeld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, structured(t, `{"<s>":1,"<·s>":2,"x":"<|im_start|>"}`))
 	for _, o.As = range []task.Payload{task.Output, task.Structured, task.Both} {

@@ -62,7 +62,8 @@ func dbTeam(t *testing.T, calls map[string]int) *team.Team {
 	return tm
 }
 
-func TestG19AnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
+// Requirement: G19.
+func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 	for _, mode := range []string{"reuse", "resume"} {
 		t.Run(mode, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
@@ -120,7 +121,9 @@ func TestG19AnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 }
 
 // A copy of a spec that somebody altered in the file is not gone on with.
-func TestG19CopyOfAFileThatWasAlteredIsMissing(t *testing.T) {
+//
+// Requirement: G19.
+func TestCopyOfAFileThatWasAlteredIsMissing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{Key: oneKey})

@@ -69,7 +69,8 @@ func exact(from, to string) handoff.PairRule {
 	return handoff.PairRule{From: from, To: to, Mode: handoff.Full}
 }
 
-func TestG42NoSecretOfARunStandsInItsJournal(t *testing.T) {
+// Requirement: G42.
+func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 	for name, key := range map[string][]byte{"key": oneKey, "nokey": nil} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
@@ -136,7 +137,8 @@ func TestG42NoSecretOfARunStandsInItsJournal(t *testing.T) {
 	}
 }
 
-func TestG42NoSecretOfAGoalStandsInItsJournal(t *testing.T) {
+// Requirement: G42.
+func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{Key: oneKey})
 	require.NoError(t, err)

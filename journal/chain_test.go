@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -20,7 +20,9 @@ import (
 
 // However often a run is interrupted and taken up, the record of its decisions
 // is one chain, and every prompt that was sent has its decisions in it.
-func TestG44G45RunThatWasTakenUpHasOneChain(t *testing.T) {
+//
+// Requirement: G44.
+func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"with a key": oneKey, "without a key": nil, "closed each time": nil} {
 		closes := name == "closed each time"

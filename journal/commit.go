@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 )
 
 // maxLines is how many bytes of lines, those of decisions too, a row is cut at.

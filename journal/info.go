@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/trace"
 )
 
 // Info is what the caller keeps of a run beside what the run tells: enough to

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // A mark says that a row has lines about a task, so that the rows of one task are

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
-	"github.com/runteam/runteam/trace"
 )
 
 // One task of a run is read from a file that was written before rows had marks,
@@ -58,7 +58,9 @@ func TestOneTaskIsReadFromRowsWithoutMarks(t *testing.T) {
 
 // Marks are not in the chain. If they are altered so that reading one task alone leaves
 // a decision about it out, or says that a task completed, verification finds it.
-func TestG45AlteredMarksAreFound(t *testing.T) {
+//
+// Requirement: G45.
+func TestAlteredMarksAreFound(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(marks []byte) []byte{
 		"no marks left":          func([]byte) []byte { return nil },

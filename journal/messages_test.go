@@ -43,7 +43,9 @@ func talking(t *testing.T, answers bool, read *[]string) (*team.Team, []task.Spe
 
 // A message above the ceiling stands in no file in clear, and with the key of the
 // journal the run goes on with it; one that was altered is not delivered.
-func TestG42MessagesAreKeptAsResultsAre(t *testing.T) {
+//
+// Requirement: G42.
+func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		level  label.Classification

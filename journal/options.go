@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 )
 
 // Options say how a journal is kept. The zero value keeps only keyed digests of

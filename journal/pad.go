@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/label"
 )
 

@@ -11,15 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 )
 
 // Whoever has the file and not the key does not learn the length of a secret: two
 // runs whose secrets differ in length within a size class have lines of the same lengths.
-func TestG42CiphertextsOfAClassHaveOneLength(t *testing.T) {
+//
+// Requirement: G42.
+func TestCiphertextsOfAClassHaveOneLength(t *testing.T) {
 	t.Parallel()
 	lengths := func(secret string) (list []int) {
 		j := journal.InMemory(journal.Options{Key: oneKey, Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // asChild says to the test binary that it is to write a run, and where.

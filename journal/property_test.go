@@ -11,8 +11,8 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

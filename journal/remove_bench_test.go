@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // multiplied makes a journal of n runs of five tasks each, which are copies of one.

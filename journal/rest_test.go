@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // A slowClock takes 25 ms to tell the time, which a transaction does at most

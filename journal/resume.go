@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/audit"
-	"github.com/runteam/runteam/trace"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/trace"
 )
 
 // slack is how far the clock may stand before what a run has: it is waited for.

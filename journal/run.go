@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/trace"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/trace"
 )
 
 // ErrShared reports a [Run] that two runs of a team write to. The journal takes

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 var (
@@ -21,7 +21,9 @@ var (
 
 // Whoever reads the files of a journal finds nothing above confidential in
 // them, with a key and without one, while it is written and afterwards.
-func TestG19NoFileOfAJournalHasASecret(t *testing.T) {
+//
+// Requirement: G19.
+func TestNoFileOfAJournalHasASecret(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"with a key": oneKey, "without a key": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +135,9 @@ func TestTaskThatHadASecretKeepsIt(t *testing.T) {
 
 // A payload that somebody altered in the file makes an envelope that the gate
 // takes for what it is.
-func TestG19ResultThatWasAlteredIsNotGenuine(t *testing.T) {
+//
+// Requirement: G19.
+func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	t.Parallel()
 	path := written(t, 1)
 	db, err := sql.Open("sqlite", path)

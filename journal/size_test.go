@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 	"github.com/runteam/runteam/label"
 )
 

@@ -16,7 +16,9 @@ import (
 
 // The caller may see secrets, and whoever reads the file may not: it holds size
 // classes of inputs and messages above the ceiling, with a key and without one.
-func TestG42SizesAboveTheCeilingAreClasses(t *testing.T) {
+//
+// Requirement: G42.
+func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"with a key": oneKey, "without one": nil} {
 		t.Run(name, func(t *testing.T) {

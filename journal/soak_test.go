@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // asWorker says to the test binary that it is to write or to resume a run.

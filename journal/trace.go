@@ -8,9 +8,9 @@ import (
 	"io"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // Trace returns the record of a run, which is named as for [Journal.Find], as a

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/journal/journaltest"
 )
 
 // auditTestKey is the key of the chains of these tests.
@@ -77,9 +77,11 @@ func verified(t *testing.T, path, run string, o audit.VerifyOptions) audit.Repor
 	return report
 }
 
-// TestG45RowsThatSomebodyMovedAreFound changes the rows of a keyed journal
+// TestRowsThatSomebodyMovedAreFound changes the rows of a keyed journal
 // without the key.
-func TestG45RowsThatSomebodyMovedAreFound(t *testing.T) {
+//
+// Requirement: G45.
+func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
 	t.Parallel()
 	const (
 		one  = "(select n from runs where id = 'r1')"
@@ -149,7 +151,8 @@ func TestG45RowsThatSomebodyMovedAreFound(t *testing.T) {
 	}
 }
 
-func TestG45TheHeadOfAnotherRunVerifiesNothing(t *testing.T) {
+// Requirement: G45.
+func TestTheHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	one, before, two := recordedRuns(t, path, auditTestKey)
@@ -163,7 +166,9 @@ func TestG45TheHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 
 // The lines behind the last decision of a run that goes on, or was interrupted,
 // are covered by the state of the chain alone.
-func TestG45TheEndOfAnInterruptedRunIsCovered(t *testing.T) {
+//
+// Requirement: G45.
+func TestTheEndOfAnInterruptedRunIsCovered(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"SHA-256": nil, "HMAC": auditTestKey} {
 		t.Run(name, func(t *testing.T) {

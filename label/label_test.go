@@ -14,7 +14,8 @@ var (
 	trusts  = rapid.SampledFrom([]label.Trust{label.Untrusted, label.Endorsed})
 )
 
-func TestG13LatticeLaws(t *testing.T) {
+// Requirement: G13.
+func TestLatticeLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := classes.Draw(t, "a"), classes.Draw(t, "b"), classes.Draw(t, "c")
@@ -33,7 +34,8 @@ func TestG13LatticeLaws(t *testing.T) {
 	})
 }
 
-func TestG15UnlabelledIsInternal(t *testing.T) {
+// Requirement: G15.
+func TestUnlabelledIsInternal(t *testing.T) {
 	t.Parallel()
 	var c label.Classification
 	var tr label.Trust

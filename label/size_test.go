@@ -9,7 +9,8 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-func TestG50SizeClass(t *testing.T) {
+// Requirement: G50.
+func TestSizeClass(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int]int{
 		-1: 0, 0: 0, 1: 1 << 10, 1 << 10: 1 << 10, 1<<10 + 1: 4 << 10, 4 << 10: 4 << 10, 1 << 20: 1 << 20, 1<<20 + 1: 4 << 20, math.MaxInt: math.MaxInt,

@@ -69,7 +69,9 @@ func TestAcceptThatPanicsTakesNothing(t *testing.T) {
 }
 
 // A turn that fails before its agent saw the messages puts them back.
-func TestG38AFailedTurnDeliversAgain(t *testing.T) {
+//
+// Requirement: G38.
+func TestAFailedTurnDeliversAgain(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{MaxUnread: 2})
 	send(t, b, user, "writer", "one")
@@ -85,7 +87,8 @@ func TestG38AFailedTurnDeliversAgain(t *testing.T) {
 	require.Equal(t, []string{"one", "two", "three", "four"}, texts(take(t, b, "writer", nil)))
 }
 
-func TestG38AnInboxIsBounded(t *testing.T) {
+// Requirement: G38.
+func TestAnInboxIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{MaxUnread: 2})
 	send(t, b, user, "scorer", "one")
@@ -108,7 +111,8 @@ func TestG38AnInboxIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, `"scorer", "writer"`, "all that are full")
 }
 
-func TestG38TheLimitUnlessToldOtherwise(t *testing.T) {
+// Requirement: G38.
+func TestTheLimitUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{})
 	for range messagebus.DefaultMaxUnread {
@@ -136,9 +140,11 @@ type delivery struct {
 	agent, text string
 }
 
-// TestG38EachMessageIsTakenOnce has senders and takers at work at the same
+// TestEachMessageIsTakenOnce has senders and takers at work at the same
 // time, the takers each with a taste of its own, over small inboxes.
-func TestG38EachMessageIsTakenOnce(t *testing.T) {
+//
+// Requirement: G38.
+func TestEachMessageIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	const senders, each, takers, limit = 4, 150, 3, 20
 	b := newBus(t, messagebus.Options{MaxUnread: limit})
@@ -214,8 +220,10 @@ func requireInOrder(t *testing.T, got []delivery) {
 	}
 }
 
-// TestG38BroadcastsRaceWithReaders takes broadcasts while they are sent.
-func TestG38BroadcastsRaceWithReaders(t *testing.T) {
+// TestBroadcastsRaceWithReaders takes broadcasts while they are sent.
+//
+// Requirement: G38.
+func TestBroadcastsRaceWithReaders(t *testing.T) {
 	t.Parallel()
 	const each = 100
 	b := newBus(t, messagebus.Options{})

@@ -12,7 +12,9 @@ import (
 )
 
 // One run at a time speaks for the agents; the program is the user meanwhile.
-func TestG37OnlyTheRunSpeaksForAgents(t *testing.T) {
+//
+// Requirement: G37.
+func TestOnlyTheRunSpeaksForAgents(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{MaxUnread: 2})
 	var seen []string

@@ -26,7 +26,8 @@ func requireNoCanary(t *testing.T, text string) {
 // verbs that call Format; %T writes the type.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%T", "%08.3f", "%c", "%U", "%b", "%o", "%e", "%g", "%z"}
 
-func TestG42NothingPrintsContent(t *testing.T) {
+// Requirement: G42.
+func TestNothingPrintsContent(t *testing.T) {
 	t.Parallel()
 	draft := messagebus.Draft{From: "analyst", To: "writer", Content: canary, Classification: label.Secret}
 	b := newBus(t, messagebus.Options{})
@@ -56,7 +57,8 @@ func TestG42NothingPrintsContent(t *testing.T) {
 	}
 }
 
-func TestG42WhatIsPrintedInstead(t *testing.T) {
+// Requirement: G42.
+func TestWhatIsPrintedInstead(t *testing.T) {
 	t.Parallel()
 	draft := messagebus.Draft{From: "analyst", To: "writer", Content: canary, Classification: label.Secret}
 	b := newBus(t, messagebus.Options{})
@@ -83,7 +85,8 @@ func TestG42WhatIsPrintedInstead(t *testing.T) {
 	require.Contains(t, log.String(), `s="snapshot version 1, 1 messages"`)
 }
 
-func TestG42ErrorsShowNoContent(t *testing.T) {
+// Requirement: G42.
+func TestErrorsShowNoContent(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{MaxUnread: 1})
 	send(t, b, user, "writer", "x")

@@ -32,7 +32,8 @@ func TestTheBusMakesTheEnvelope(t *testing.T) {
 	require.Equal(t, messagebus.Message{ID: id, From: "analyst", To: "writer", At: at, Bytes: 8, Envelope: m.Envelope}, m)
 }
 
-func TestG15AMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
+// Requirement: G15.
+func TestAMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{})
 	send(t, b, user, "writer", "x")
@@ -42,7 +43,8 @@ func TestG15AMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
 	require.True(t, e.ExpiresAt().IsZero())
 }
 
-func TestG16AMessageExpiresByTheClock(t *testing.T) {
+// Requirement: G16.
+func TestAMessageExpiresByTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, err := messagebus.New(team, messagebus.Options{}) // the clock of package time
@@ -58,7 +60,8 @@ func TestG16AMessageExpiresByTheClock(t *testing.T) {
 	})
 }
 
-func TestG17AMessageIsAHop(t *testing.T) {
+// Requirement: G17.
+func TestAMessageIsAHop(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, messagebus.Options{})
 	broadcast(t, b, "analyst", "x")

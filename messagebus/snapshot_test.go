@@ -33,7 +33,8 @@ func TestSnapshotIsPlainJSON(t *testing.T) {
 	require.JSONEq(t, `{"version": 1, "messages": []}`, string(data))
 }
 
-func TestG48ARestoredBusGoesOn(t *testing.T) {
+// Requirement: G48.
+func TestARestoredBusGoesOn(t *testing.T) {
 	t.Parallel()
 	o := messagebus.Options{Run: "run-1", MaxUnread: 2, Now: time.Now} // with a monotonic reading
 	b := newBus(t, o)
@@ -107,9 +108,11 @@ func TestALargerTeamCanGoOn(t *testing.T) {
 	require.ErrorIs(t, err, messagebus.ErrUnknown)
 }
 
-// TestG19AnAlteredMessageIsNotGenuine alters each part of a stored message
+// TestAnAlteredMessageIsNotGenuine alters each part of a stored message
 // that its digest covers.
-func TestG19AnAlteredMessageIsNotGenuine(t *testing.T) {
+//
+// Requirement: G19.
+func TestAnAlteredMessageIsNotGenuine(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*messagebus.Stored){
 		"text":   func(s *messagebus.Stored) { s.Envelope.Text = "Hello" },

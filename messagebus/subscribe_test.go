@@ -147,7 +147,8 @@ func TestASlowSubscriberHoldsUpOneSender(t *testing.T) {
 	})
 }
 
-func TestG42APanicOfASubscriberIsItsOwn(t *testing.T) {
+// Requirement: G42.
+func TestAPanicOfASubscriberIsItsOwn(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	b := newBus(t, messagebus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -165,7 +166,7 @@ func TestG42APanicOfASubscriberIsItsOwn(t *testing.T) {
 	require.Len(t, unread(t, b, "writer"), 2, "nothing is lost")
 	requireNoCanary(t, log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "a subscriber of messages panicked"), "the first is reported")
-	for _, word := range []string{"level=ERROR", "agent=writer", "message.id=message/1", "TestG42APanicOfASubscriberIsItsOwn"} {
+	for _, word := range []string{"level=ERROR", "agent=writer", "message.id=message/1", "TestAPanicOfASubscriberIsItsOwn"} {
 		require.Contains(t, log.String(), word)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestG04ContextComesAsSealedOnly(t *testing.T) {
+// Requirement: G4.
+func TestContextComesAsSealedOnly(t *testing.T) {
 	t.Parallel()
 	// Whatever else a brief holds is written in the spec. A field that this
 	// test does not know must be thought about before it is added here.
@@ -38,7 +39,8 @@ func TestG04ContextComesAsSealedOnly(t *testing.T) {
 	}
 }
 
-func TestG04BuildRefusesWhatWasNotSealedForIt(t *testing.T) {
+// Requirement: G4.
+func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*desk, *prompt.Brief){
 		"the zero value":           func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, handoff.Sealed{}) },
@@ -66,7 +68,8 @@ func TestG04BuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 	}
 }
 
-func TestG04WithheldLinesBelongToTheirContractToo(t *testing.T) {
+// Requirement: G4.
+func TestWithheldLinesBelongToTheirContractToo(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -113,7 +116,8 @@ func TestSections(t *testing.T) {
 	require.False(t, ok, "an input is no dependency")
 }
 
-func TestG35CutsAreMarked(t *testing.T) {
+// Requirement: G35.
+func TestCutsAreMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -127,7 +131,8 @@ func TestG35CutsAreMarked(t *testing.T) {
 	require.Empty(t, heads[2][4], "the structured part is whole")
 }
 
-func TestG35ATextCutToNothingIsStillMarked(t *testing.T) {
+// Requirement: G35.
+func TestATextCutToNothingIsStillMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -137,7 +142,8 @@ func TestG35ATextCutToNothingIsStillMarked(t *testing.T) {
 	require.Equal(t, ", cut 0 of 2 KiB", fenceLine.FindStringSubmatch(text)[4])
 }
 
-func TestG35CutMemoryAndMessagesAreMarked(t *testing.T) {
+// Requirement: G35.
+func TestCutMemoryAndMessagesAreMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -214,7 +220,8 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 	})
 }
 
-func TestG35NothingIsCutWithoutATrace(t *testing.T) {
+// Requirement: G35.
+func TestNothingIsCutWithoutATrace(t *testing.T) {
 	t.Parallel()
 	for room := range 60 { // down to less than the placeholder needs
 		d := newDesk(t)

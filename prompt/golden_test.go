@@ -188,7 +188,8 @@ func changed(d *desk, o *handoff.Offer, change func(*envelope.Record)) *envelope
 	return e
 }
 
-func TestG34GoldenLayouts(t *testing.T) {
+// Requirement: G34.
+func TestGoldenLayouts(t *testing.T) {
 	t.Parallel()
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +207,8 @@ func TestG34GoldenLayouts(t *testing.T) {
 	}
 }
 
-func TestG34NoGoldenFileIsLeftOver(t *testing.T) {
+// Requirement: G34.
+func TestNoGoldenFileIsLeftOver(t *testing.T) {
 	t.Parallel()
 	if *update {
 		t.Skip("the files are being written")
@@ -219,7 +221,8 @@ func TestG34NoGoldenFileIsLeftOver(t *testing.T) {
 	}
 }
 
-func TestG34EqualBriefsGiveEqualBytes(t *testing.T) {
+// Requirement: G34.
+func TestEqualBriefsGiveEqualBytes(t *testing.T) {
 	t.Parallel()
 	for name, layout := range layouts {
 		first := build(t, layout(newDesk(t)))
@@ -233,7 +236,8 @@ func TestG34EqualBriefsGiveEqualBytes(t *testing.T) {
 	}
 }
 
-func TestG33EachReasonHasItsLine(t *testing.T) {
+// Requirement: G33.
+func TestEachReasonHasItsLine(t *testing.T) {
 	t.Parallel()
 	text := build(t, layouts["withheld"](newDesk(t))).Text()
 	for _, line := range []string{

@@ -75,7 +75,8 @@ func (d *desk) context(f *field, kind handoff.SourceKind) *handoff.Offer {
 	return o
 }
 
-func TestG30EachKindHasItsPlaces(t *testing.T) {
+// Requirement: G30.
+func TestEachKindHasItsPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout := range prompt.Layout(3) {
@@ -94,7 +95,8 @@ func TestG30EachKindHasItsPlaces(t *testing.T) {
 	}
 }
 
-func TestG04EachFieldWantsWhatWasSealedForIt(t *testing.T) {
+// Requirement: G4.
+func TestEachFieldWantsWhatWasSealedForIt(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout, kinds := range f.takes {
@@ -152,7 +154,8 @@ var instructions = map[string]func(*desk) (prompt.Brief, *handoff.Offer, func(*p
 	},
 }
 
-func TestG31InstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
+// Requirement: G31.
+func TestInstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
 	t.Parallel()
 	for what, of := range instructions {
 		try := func(p envelope.Payload) (string, error) {
@@ -191,7 +194,8 @@ func TestG31InstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
 	}
 }
 
-func TestG09InstructionsAreGated(t *testing.T) {
+// Requirement: G9.
+func TestInstructionsAreGated(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-77d"
 	for what, of := range instructions {

@@ -93,7 +93,9 @@ func TestOpenersWithBlanksInThem(t *testing.T) {
 
 // What a model takes for a reserved line is one: full-width and other
 // compatibility forms, ligatures, marks, and what is invisible.
-func TestG30OpenersInOtherForms(t *testing.T) {
+//
+// Requirement: G30.
+func TestOpenersInOtherForms(t *testing.T) {
 	t.Parallel()
 	wide := func(s string) string {
 		return strings.Map(func(r rune) rune {

@@ -166,7 +166,8 @@ func TestReceiptListsWhatWasWithheld(t *testing.T) {
 	require.Equal(t, []handoff.Reason{handoff.ReasonRule, handoff.ReasonClearance}, reasons, "but one in the receipt")
 }
 
-func TestG42ReceiptsAndPromptsShowNoText(t *testing.T) {
+// Requirement: G42.
+func TestReceiptsAndPromptsShowNoText(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-9c1"
 	d := newDesk(t)
@@ -191,9 +192,11 @@ func TestG42ReceiptsAndPromptsShowNoText(t *testing.T) {
 	require.NotContains(t, string(raw), canary)
 }
 
-// TestG11AReceiptIsACopyForTheAgent lets an agent rewrite everything that it
+// TestAReceiptIsACopyForTheAgent lets an agent rewrite everything that it
 // can reach of its receipt and finds the record as it was.
-func TestG11AReceiptIsACopyForTheAgent(t *testing.T) {
+//
+// Requirement: G11.
+func TestAReceiptIsACopyForTheAgent(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()

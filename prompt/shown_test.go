@@ -47,7 +47,9 @@ func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
 
 // A reader below what a piece is gets its place, source, part and length. What
 // comes of another source, and the builder's own words, stay.
-func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
+//
+// Requirement: G50.
+func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7c1f"
 	d := newDesk(t)
@@ -75,7 +77,9 @@ func TestG50ShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 // G50: two prompts that differ in what is withheld from a viewer, within one
 // class of sizes, are shown alike: no mark, no fence line around a message, no
 // position and no decision tells them apart.
-func TestG50ShownPromptsOfOneClassAreAlike(t *testing.T) {
+//
+// Requirement: G50.
+func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 	t.Parallel()
 	shown := func(result, message, entry string) (prompt.Shown, string) {
 		d := newDesk(t)

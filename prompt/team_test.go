@@ -37,7 +37,8 @@ func TestMemoryIsOneLineForEachEntry(t *testing.T) {
 	require.Contains(t, text, "\n- k: a\\nb\\rc\\vd\\fe\\x1cf\\x1dg\\x1eh\\u0085i\\u2028j\\u2029k\\\\n\n[/envelope ")
 }
 
-func TestG33MemoryIsMarkedAsAWhole(t *testing.T) {
+// Requirement: G33.
+func TestMemoryIsMarkedAsAWhole(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -47,7 +48,8 @@ func TestG33MemoryIsMarkedAsAWhole(t *testing.T) {
 	require.Empty(t, heads[1][4])
 }
 
-func TestG13MemoryHasTheHighestLabelOfItsEntries(t *testing.T) {
+// Requirement: G13.
+func TestMemoryHasTheHighestLabelOfItsEntries(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()

@@ -37,7 +37,8 @@ func read(t *testing.T, text string) (s queue.Snapshot) {
 	return s
 }
 
-func TestG48RestoredTextTakesTheCallersLabel(t *testing.T) {
+// Requirement: G48.
+func TestRestoredTextTakesTheCallersLabel(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1", "2"} {
 		q, err := queue.FromSnapshot(read(t, strings.Replace(original, "VERSION", version, 1)),
@@ -61,7 +62,8 @@ func TestG48RestoredTextTakesTheCallersLabel(t *testing.T) {
 	}
 }
 
-func TestG48RestoredEnvelopesKeepTheirLabel(t *testing.T) {
+// Requirement: G48.
+func TestRestoredEnvelopesKeepTheirLabel(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"))
 	e, err := envelope.New(envelope.Header{ID: "e", Producer: "x", Task: "a", CreatedAt: at, Classification: label.Secret}, envelope.Text("t"))

@@ -107,9 +107,11 @@ func settles(t *testing.T, r *redact.Redactor, text string) {
 	require.Equal(t, out, again)
 }
 
-// TestG23PersonalCorpora prints a line for each personal kind over the cases of a recognizer's tests, and holds the
+// TestPersonalCorpora prints a line for each personal kind over the cases of a recognizer's tests, and holds the
 // kinds to what the gate promises. Numbers of telephones have no floor there; ours is what is found today.
-func TestG23PersonalCorpora(t *testing.T) {
+//
+// Requirement: G23.
+func TestPersonalCorpora(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]struct {
 		kind   redact.Kind
@@ -147,9 +149,11 @@ func TestG23PersonalCorpora(t *testing.T) {
 	t.Logf("%d rows of other kinds: spans %v", total, others)
 }
 
-// TestG23SecretCorpora prints the same for each rule of the corpora of two scanners. Their labels mean "this rule", not
+// TestSecretCorpora prints the same for each rule of the corpora of two scanners. Their labels mean "this rule", not
 // "a secret", so a flagged row labelled false is often right; the floors only catch a fall.
-func TestG23SecretCorpora(t *testing.T) {
+//
+// Requirement: G23.
+func TestSecretCorpora(t *testing.T) {
 	t.Parallel()
 	corpora := []struct {
 		file   string

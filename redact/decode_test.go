@@ -51,7 +51,8 @@ func encodings() []encoding {
 	}
 }
 
-func TestG24FindsWhatIsEncoded(t *testing.T) {
+// Requirement: G24.
+func TestFindsWhatIsEncoded(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	wholeRuns := []string{"base64", "base64 without padding", "base64url", "base64url without padding", "hex", "upper hex"}
@@ -78,7 +79,8 @@ func TestG24FindsWhatIsEncoded(t *testing.T) {
 	}
 }
 
-func TestG24ThreeLayers(t *testing.T) {
+// Requirement: G24.
+func TestThreeLayers(t *testing.T) {
 	t.Parallel()
 	value := "mail anna.berg@claims.example"
 	for _, a := range encodings() {
@@ -94,7 +96,8 @@ func TestG24ThreeLayers(t *testing.T) {
 	}
 }
 
-func TestG24RunsInTheirSurroundings(t *testing.T) {
+// Requirement: G24.
+func TestRunsInTheirSurroundings(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	enc := func(text string) string { return b64.StdEncoding.EncodeToString([]byte(text)) }
@@ -132,7 +135,8 @@ func TestG24RunsInTheirSurroundings(t *testing.T) {
 	}
 }
 
-func TestG24WhatHoldsNothingStays(t *testing.T) {
+// Requirement: G24.
+func TestWhatHoldsNothingStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		b64.StdEncoding.EncodeToString([]byte(strings.Repeat("Nothing of interest. ", 30))), fake(base64, 4000), fake(hexes, 4000), fake(url64, 4000),
@@ -145,7 +149,8 @@ func TestG24WhatHoldsNothingStays(t *testing.T) {
 	}
 }
 
-func TestG25MarksBesideHiddenValues(t *testing.T) {
+// Requirement: G25.
+func TestMarksBesideHiddenValues(t *testing.T) {
 	t.Parallel()
 	for _, mark := range []string{"gitleaks:allow", "pragma: allowlist secret", "nosec", "noqa", "[REDACTED:email]", "nolint:gosec", "trufflehog:ignore"} {
 		for _, text := range []string{"anna@claims.example", "anna\u200b@claims.example", "YW5uYUBjbGFpbXMuZXhhbXBsZQ=="} {
@@ -160,7 +165,9 @@ func TestG25MarksBesideHiddenValues(t *testing.T) {
 }
 
 // A character that stands for eighteen, again in each layer: looking at all of it would take many times the text.
-func TestG29WhatDecodesToManyTimesItsSizeIsHeld(t *testing.T) {
+//
+// Requirement: G29.
+func TestWhatDecodesToManyTimesItsSizeIsHeld(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("\ufdfa", 5000)
 	_, counts, err := redact.Default().Text(text + "%41")

@@ -21,9 +21,11 @@ func redactors(t testing.TB) []*redact.Redactor {
 	return []*redact.Redactor{redact.Secrets(), redact.Default(), redact.All(), own}
 }
 
-// FuzzG27Text holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
+// FuzzText holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
 // the same result, nothing left to find, bounded growth, and that revealing everything shows no more than it says.
-func FuzzG27Text(f *testing.F) {
+//
+// Requirement: G27.
+func FuzzText(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
 	}
@@ -72,8 +74,10 @@ func fuzzText(t *testing.T, r *redact.Redactor, text string) {
 	}
 }
 
-// FuzzG27JSON holds what redaction of a JSON value promises: strict JSON of the same shape, nothing left to find.
-func FuzzG27JSON(f *testing.F) {
+// FuzzJSON holds what redaction of a JSON value promises: strict JSON of the same shape, nothing left to find.
+//
+// Requirement: G27.
+func FuzzJSON(f *testing.F) {
 	for _, seed := range seeds() {
 		quoted, err := json.Marshal(seed)
 		require.NoError(f, err)

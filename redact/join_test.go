@@ -11,7 +11,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-func TestG26FindsWhatIsSplitOverLeaves(t *testing.T) {
+// Requirement: G26.
+func TestFindsWhatIsSplitOverLeaves(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	long := strings.Repeat("All is well. ", 100)
@@ -64,7 +65,8 @@ func TestG26FindsWhatIsSplitOverLeaves(t *testing.T) {
 	}
 }
 
-func TestG26WhatIsNoOneValueStays(t *testing.T) {
+// Requirement: G26.
+func TestWhatIsNoOneValueStays(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
 		`["anna@",true,"claims.example"]`, `["anna@",null,"claims.example"]`, `["anna@",[],"claims.example"]`, `["anna@",{},"claims.example"]`, `["anna@"]`,
@@ -79,7 +81,8 @@ func TestG26WhatIsNoOneValueStays(t *testing.T) {
 	}
 }
 
-func TestG26RevealOfAJoinNeedsEachLeaf(t *testing.T) {
+// Requirement: G26.
+func TestRevealOfAJoinNeedsEachLeaf(t *testing.T) {
 	t.Parallel()
 	const value = `{"to":["x","anna@","claims.example",7]}`
 	may := func(index ...string) redact.Reveal {
@@ -100,7 +103,8 @@ func TestG26RevealOfAJoinNeedsEachLeaf(t *testing.T) {
 	}
 }
 
-func TestG26WorkIsLinearInLeaves(t *testing.T) {
+// Requirement: G26.
+func TestWorkIsLinearInLeaves(t *testing.T) {
 	t.Parallel()
 	value := `["anna@","claims.example"` + strings.Repeat(`,"anna@","claims.example"`, 20_000) + `]`
 	got, counts, err := redact.Default().JSON(value)

@@ -10,7 +10,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-func TestG27JSONKeepsItsShape(t *testing.T) {
+// Requirement: G27.
+func TestJSONKeepsItsShape(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	tests := []struct{ name, give, want string }{
@@ -58,7 +59,8 @@ func TestG27JSONKeepsItsShape(t *testing.T) {
 	}
 }
 
-func TestG27JSONWithoutSecretsStaysAsItIs(t *testing.T) {
+// Requirement: G27.
+func TestJSONWithoutSecretsStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	values := []string{
 		`{}`, `[]`, `""`, `0`, `-0.5e-7`, `true`, `null`, ` [ 1 , 2 ] `, `{"a":{"b":[[],{}]}}`,
@@ -89,7 +91,8 @@ func TestG27JSONWithoutSecretsStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestG29JSONThatIsNoneIsAnError(t *testing.T) {
+// Requirement: G29.
+func TestJSONThatIsNoneIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
 		"", " ", "{", "[", `"`, `"a`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{a:1}`, `{"a":1}}`, `[1]]`, `1 2`, "01", "1.", "-", "1e", "+1", ".5",
@@ -110,7 +113,8 @@ func TestG29JSONThatIsNoneIsAnError(t *testing.T) {
 	require.Equal(t, deep, got)
 }
 
-func TestG29JSONWorkIsLinearInDepthAndKeys(t *testing.T) {
+// Requirement: G29.
+func TestJSONWorkIsLinearInDepthAndKeys(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	deep := strings.Repeat(`{"`+gh+`":`, 9_000) + "1" + strings.Repeat("}", 9_000)

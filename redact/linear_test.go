@@ -123,7 +123,8 @@ func hostile() []pattern {
 	}
 }
 
-func TestG29WorkIsLinear(t *testing.T) {
+// Requirement: G29.
+func TestWorkIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, p := range hostile() {
 		t.Run(p.name, func(t *testing.T) {
@@ -168,7 +169,9 @@ func TestHiddenCharactersTakeLittleMemory(t *testing.T) { // counts the allocati
 }
 
 // A hostile text repeats something short. Whatever it repeats, four times the text is four times the work.
-func TestG29WorkIsLinearInAnyRepetition(t *testing.T) {
+//
+// Requirement: G29.
+func TestWorkIsLinearInAnyRepetition(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"x", "key", "pass", "otp", "token", "is", "a1B2", "eyJ", "4111", "0", "+", "@", ".", ":", "=", "-", "_", "/", " ", "\n", "\"", "'", "<", ">", "(", "|", ",", "%4", "\\u00", "é", "中", "\u200b", "[", "]"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,7 +11,9 @@ import (
 )
 
 // Numbers whose groups stand apart in ways that numbers are hardly written in are found.
-func TestG23FindsNumbersInLooseGroups(t *testing.T) {
+//
+// Requirement: G23.
+func TestFindsNumbersInLooseGroups(t *testing.T) {
 	t.Parallel()
 	numbers := map[redact.Kind][]string{
 		redact.Card: {"4111 1111 1111 1111", "3782 822463 10005"}, redact.IBAN: {"DE89 3704 0044 0532 0130 00", "GB82 WEST 1234 5698 7654 32"},
@@ -47,7 +49,9 @@ func TestG23FindsNumbersInLooseGroups(t *testing.T) {
 }
 
 // Marks on digits and control characters between them hide nothing.
-func TestG22FindsNumbersWithMarksAndControls(t *testing.T) {
+//
+// Requirement: G22.
+func TestFindsNumbersWithMarksAndControls(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{"4111111111111111": "[REDACTED:card]", "+14155550132": "[REDACTED:phone]", "SSN 123456789": "SSN [REDACTED:ssn]"} {
 		word, digits, ok := strings.Cut(value, " ")
@@ -73,7 +77,9 @@ func TestG22FindsNumbersWithMarksAndControls(t *testing.T) {
 }
 
 // Lists, columns and times of day are no numbers of anybody.
-func TestG23ListsOfNumbersStay(t *testing.T) {
+//
+// Requirement: G23.
+func TestListsOfNumbersStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"2019\n2020\n2021\n2022", "4111\n1111\n1111\n1111\n1111", "4111,1111,1111,1111,5", "| 415 | 555 | 1320 |", "415,555,0132", "415;555;0132", "12:30:45", "123:45:6789:1", "2024/05/17", "1,234,567,890",
@@ -87,7 +93,9 @@ func TestG23ListsOfNumbersStay(t *testing.T) {
 }
 
 // A key is read as a text is: without invisible characters, and in NFKC.
-func TestG22KeysAreNormalised(t *testing.T) {
+//
+// Requirement: G22.
+func TestKeysAreNormalised(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"pass\u200bword", "ｐａｓｓｗｏｒｄ", "pass\u00adword", "𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝", `pass\u0001word`, "db＿password", "\u202epassword", "\ufeffpassword"} {
 		got, _, err := redact.Secrets().JSON(`{"` + key + `":"swordfish","n":[{"` + key + `":12345}]}`)
@@ -103,7 +111,9 @@ func TestG22KeysAreNormalised(t *testing.T) {
 }
 
 // An empty leaf between two others does not hide that they belong together.
-func TestG26EmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
+//
+// Requirement: G26.
+func TestEmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
 	t.Parallel()
 	for _, empty := range []string{`""`, `"",""`, `" "`, `"\n\t"`, `"\u200b"`, `"\u0000"`} {
 		for give, want := range map[string]string{
@@ -127,7 +137,9 @@ func TestG26EmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
 }
 
 // What a later round finds stands in the text in another order than it was found in.
-func TestG27LaterRoundsFindInAnyOrder(t *testing.T) {
+//
+// Requirement: G27.
+func TestLaterRoundsFindInAnyOrder(t *testing.T) {
 	t.Parallel()
 	_, _, err := redact.All().Text(strings.Repeat(`= \u00pass`, 2_000))
 	require.NotErrorIs(t, err, redact.ErrDetector)

@@ -40,7 +40,8 @@ func hidden(value string) map[string]string {
 	}
 }
 
-func TestG22FindsWhatIsHiddenFromBytes(t *testing.T) {
+// Requirement: G22.
+func TestFindsWhatIsHiddenFromBytes(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	for value, want := range map[string]string{gh: "[REDACTED:token]", "anna.berg@claims.example": "[REDACTED:email]"} {
@@ -58,7 +59,8 @@ func TestG22FindsWhatIsHiddenFromBytes(t *testing.T) {
 	}
 }
 
-func TestG22DigitsAndDashesOfOtherScripts(t *testing.T) {
+// Requirement: G22.
+func TestDigitsAndDashesOfOtherScripts(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"claim", `C-\d{4}-\d{4}`}, {"cafe", `café`}}})
 	require.NoError(t, err)
@@ -80,7 +82,8 @@ func TestG22DigitsAndDashesOfOtherScripts(t *testing.T) {
 	}
 }
 
-func TestG22WhatIsCleanKeepsItsBytes(t *testing.T) {
+// Requirement: G22.
+func TestWhatIsCleanKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"👩\u200d👩\u200d👧 ❤\ufe0f 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "שָׁלוֹם עֲלֵיכֶם", "می\u200cخواهم ۱۲۳", "soft\u00adhyphen … ½ ﬁ №",
@@ -96,7 +99,9 @@ func TestG22WhatIsCleanKeepsItsBytes(t *testing.T) {
 }
 
 // Only what belongs to a span is replaced; what stands around it keeps its bytes though it is normalised too.
-func TestG22SurroundingsKeepTheirBytes(t *testing.T) {
+//
+// Requirement: G22.
+func TestSurroundingsKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	got, _, err := redact.Default().Text("ﬁrst\u200b １２ é … " + gh[:9] + "\u200b" + gh[9:] + " ½\u00ad \u200b" + gh + "\u200b שָׁ")

@@ -8,7 +8,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-func TestG28Numbers(t *testing.T) {
+// Requirement: G28.
+func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for give, want := range map[string]string{
 		`{"card":4111111111111111}`:             `{"card":"[REDACTED:card]"}`,

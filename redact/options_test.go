@@ -117,7 +117,9 @@ func TestPatternsRankBelowTheBuiltInKinds(t *testing.T) {
 }
 
 // Patterns find fractions of their own too: prices, versions.
-func TestG28PatternsLookAtFractions(t *testing.T) {
+//
+// Requirement: G28.
+func TestPatternsLookAtFractions(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"price", `\d+[.]\d\d`}}})
 	require.NoError(t, err)

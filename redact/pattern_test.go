@@ -36,7 +36,9 @@ func (c *countdown) Value(any) any { return nil } // context.Cause must not find
 const slow = `(?:[a-z0-9]{1,10}x){1,40}9z`
 
 // An own pattern stops in the middle of a text when the context ends, and nothing of the text comes back.
-func TestG29AnOwnPatternStopsWithItsContext(t *testing.T) {
+//
+// Requirement: G29.
+func TestAnOwnPatternStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"slow", slow}}})
 	require.NoError(t, err)
@@ -65,7 +67,9 @@ func TestG29AnOwnPatternStopsWithItsContext(t *testing.T) {
 }
 
 // The built-in detectors stop too.
-func TestG29RedactionStopsWithItsContext(t *testing.T) {
+//
+// Requirement: G29.
+func TestRedactionStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx := &countdown{Context: t.Context(), left: 3}
 	out, _, _, err := redact.All().TextRevealing(ctx, strings.Repeat("otp:", 1<<20), nil)

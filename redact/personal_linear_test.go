@@ -55,7 +55,8 @@ func hostileNumbers() []pattern {
 	}
 }
 
-func TestG29PersonalWorkIsLinear(t *testing.T) {
+// Requirement: G29.
+func TestPersonalWorkIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, p := range hostileNumbers() {
 		t.Run(p.name, func(t *testing.T) {

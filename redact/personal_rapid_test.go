@@ -185,7 +185,8 @@ var contexts = [][2]string{
 	{"a, ", ", b"}, {"{\"v\": \"", "\"}"}, {"\t", "\r\n"}, {"«", "»"},
 }
 
-func TestG23GeneratedValuesAreFound(t *testing.T) {
+// Requirement: G23.
+func TestGeneratedValuesAreFound(t *testing.T) {
 	t.Parallel()
 	kinds := map[redact.Kind]func(*rapid.T) value{
 		redact.Card: cards, redact.IBAN: accounts, redact.Email: mails, redact.SSN: socials, redact.IP: addresses, redact.MAC: interfaces, redact.Phone: phones,
@@ -206,7 +207,9 @@ func TestG23GeneratedValuesAreFound(t *testing.T) {
 }
 
 // Digits, separators and words in any order make no detector fail, and what is taken for a number has digits enough.
-func TestG29PersonalDetectorsTakeAnyText(t *testing.T) {
+//
+// Requirement: G29.
+func TestPersonalDetectorsTakeAnyText(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"0", "1", "41", "00", "555", "4111", "+", "(", ")", " ", "-", ".", "/", ":", "::", "@", "a", "ff", "DE89", "phone ", "call", "ssn", "x", "[", "]", "%", "\n", "  ", "_", "|", ",", ";", "\x01", "\u0301", "é", "中", "–", "\u00a0", "\\n", "\"", "'", ".com"}
 	rapid.Check(t, func(t *rapid.T) {

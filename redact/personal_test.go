@@ -91,7 +91,8 @@ func personal() map[redact.Kind][]string {
 	}
 }
 
-func TestG23FindsPersonalData(t *testing.T) {
+// Requirement: G23.
+func TestFindsPersonalData(t *testing.T) {
 	t.Parallel()
 	for kind, texts := range personal() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -121,7 +122,9 @@ func TestG23FindsPersonalData(t *testing.T) {
 }
 
 // Next to one another the kinds do not take each other's values for their own.
-func TestG23KindsKeepApart(t *testing.T) {
+//
+// Requirement: G23.
+func TestKindsKeepApart(t *testing.T) {
 	t.Parallel()
 	in := "Jane <jane@example.com>, +1 415 555 0132, SSN 123-45-6789, card 4111 1111 1111 1111, IBAN DE89 3704 0044 0532 0130 00, from 10.0.0.1 and fe80::1, 00:1a:2b:3c:4d:5e"
 	want := "Jane <[REDACTED:email]>, [REDACTED:phone], SSN [REDACTED:ssn], card [REDACTED:card], IBAN [REDACTED:iban], from [REDACTED:ip] and [REDACTED:ip], [REDACTED:mac]"

@@ -10,7 +10,9 @@ import (
 )
 
 // A key says what its value is, where the value alone would not.
-func TestG23AKeyIsContext(t *testing.T) {
+//
+// Requirement: G23.
+func TestAKeyIsContext(t *testing.T) {
 	t.Parallel()
 	tests := map[redact.Kind][]string{
 		redact.Phone: {
@@ -69,7 +71,8 @@ func TestG23AKeyIsContext(t *testing.T) {
 	}
 }
 
-func TestG23AKeyIsNoContextForOthers(t *testing.T) {
+// Requirement: G23.
+func TestAKeyIsNoContextForOthers(t *testing.T) {
 	t.Parallel()
 	got, counts, err := redact.All().JSON(`{"phone":"5550136","[x] 415-555-0132":5550137,"ssn":"5550136"}`)
 	require.NoError(t, err)
@@ -77,7 +80,8 @@ func TestG23AKeyIsNoContextForOthers(t *testing.T) {
 	require.Equal(t, 2, counts[redact.Phone])
 }
 
-func TestG23ARevealedKindStandsUnderItsKey(t *testing.T) {
+// Requirement: G23.
+func TestARevealedKindStandsUnderItsKey(t *testing.T) {
 	t.Parallel()
 	give := `{"phone":"555-0136","ssn":78051120}`
 	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), give, only(redact.Phone, "phone"))
@@ -88,7 +92,9 @@ func TestG23ARevealedKindStandsUnderItsKey(t *testing.T) {
 }
 
 // What stands at the very beginning and at the very end of a text is found as between words.
-func TestG23FindsAtTheEdgesOfAText(t *testing.T) {
+//
+// Requirement: G23.
+func TestFindsAtTheEdgesOfAText(t *testing.T) {
 	t.Parallel()
 	for kind, values := range map[redact.Kind][]string{
 		redact.Card: {"4111111111111111", "4111 1111 1111 1111"}, redact.IBAN: {"DE89370400440532013000", "NO93 8601 1117 947"}, redact.Email: {"jane@example.co"}, redact.SSN: {"123-45-6789"},
@@ -109,7 +115,8 @@ func TestG23FindsAtTheEdgesOfAText(t *testing.T) {
 	}
 }
 
-func TestG23WordsBesideNumbersInTexts(t *testing.T) {
+// Requirement: G23.
+func TestWordsBesideNumbersInTexts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"phone: 555 0136":              "phone: [REDACTED:phone]",

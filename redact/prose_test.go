@@ -32,7 +32,8 @@ func prose(t testing.TB) map[string]string {
 // somebody takes out of the prose what is somebody's: an address in a Markdown link, a client in a log of requests.
 var somebody = strings.NewReplacer("jane@example.org", "a reader", "10.0.3.17", "client-7")
 
-func TestG23ProseStaysAsItIs(t *testing.T) {
+// Requirement: G23.
+func TestProseStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	redactors := map[string]*redact.Redactor{"secrets": redact.Secrets(), "default": redact.Default(), "all": redact.All()}
 	for name, text := range prose(t) {

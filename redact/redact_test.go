@@ -53,7 +53,8 @@ func TestOverlapTakesTheMoreSpecificKind(t *testing.T) {
 	}
 }
 
-func TestG27PlaceholdersAreLeftAlone(t *testing.T) {
+// Requirement: G27.
+func TestPlaceholdersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"[REDACTED:password]", "password: [REDACTED:password]", "password=[REDACTED:token]&x=1", "https://[REDACTED:password]@h/p",
@@ -68,7 +69,9 @@ func TestG27PlaceholdersAreLeftAlone(t *testing.T) {
 }
 
 // A placeholder must not serve as a mark that hides what stands behind it.
-func TestG25PlaceholdersHideNothing(t *testing.T) {
+//
+// Requirement: G25.
+func TestPlaceholdersHideNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"password=[REDACTED:password]Xk9#mP2q":         "password=[REDACTED:password][REDACTED:password]",
@@ -108,7 +111,8 @@ func TestCleanTextCostsNoAllocation(t *testing.T) { // AllocsPerRun does not all
 	}
 }
 
-func TestG29InvalidUTF8IsAnError(t *testing.T) {
+// Requirement: G29.
+func TestInvalidUTF8IsAnError(t *testing.T) {
 	t.Parallel()
 	secret := "password: Xk9#mP2q"
 	for _, text := range []string{"\xff", secret + "\xc3", "\xed\xa0\x80", "a\x80b" + secret} {
@@ -124,7 +128,8 @@ func TestG29InvalidUTF8IsAnError(t *testing.T) {
 	require.Equal(t, "a\ufffdb", got)
 }
 
-func TestG29PanicOfADetectorIsAnError(t *testing.T) {
+// Requirement: G29.
+func TestPanicOfADetectorIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redact.Failing()
 	got, counts, err := r.Text("quiet")
@@ -148,7 +153,8 @@ func TestG29PanicOfADetectorIsAnError(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestG29WhatDoesNotSettleIsAnError(t *testing.T) {
+// Requirement: G29.
+func TestWhatDoesNotSettleIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redact.Restless()
 	_, _, err := r.Text("a[bcd")
@@ -158,7 +164,8 @@ func TestG29WhatDoesNotSettleIsAnError(t *testing.T) {
 	require.Equal(t, []redact.Span{{0, 5, redact.Password}}, r.Find("a[bcd", nil))
 }
 
-func TestG03NoRedactorIsAnError(t *testing.T) {
+// Requirement: G3.
+func TestNoRedactorIsAnError(t *testing.T) {
 	t.Parallel()
 	var none *redact.Redactor
 	for _, r := range []*redact.Redactor{none, {}} {

@@ -128,7 +128,8 @@ func TestRevealOfWhatOverlaps(t *testing.T) {
 	}
 }
 
-func TestG29PanicOfARevealIsAnError(t *testing.T) {
+// Requirement: G29.
+func TestPanicOfARevealIsAnError(t *testing.T) {
 	t.Parallel()
 	fail := func(redact.Kind, []string) bool { panic("anna") }
 	_, _, _, err := redact.Default().TextRevealing(t.Context(), "anna@claims.example", fail)

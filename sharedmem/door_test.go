@@ -55,7 +55,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-func TestG31KeysAreOneCleanLine(t *testing.T) {
+// Requirement: G31.
+func TestKeysAreOneCleanLine(t *testing.T) {
 	t.Parallel()
 	refused := []struct{ key, want string }{
 		{"", "it is empty"},

@@ -13,9 +13,11 @@ import (
 	"github.com/runteam/runteam/sharedmem"
 )
 
-// TestG42NoVerbPrintsWhatIsKnown holds that entries, stores, memories and
+// TestNoVerbPrintsWhatIsKnown holds that entries, stores, memories and
 // handles format, log and marshal without what envelopes hold.
-func TestG42NoVerbPrintsWhatIsKnown(t *testing.T) {
+//
+// Requirement: G42.
+func TestNoVerbPrintsWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7f3a"
 	store := sharedmem.NewMapStore()
@@ -45,7 +47,8 @@ func TestG42NoVerbPrintsWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestG42NoErrorShowsWhatWasRefused(t *testing.T) {
+// Requirement: G42.
+func TestNoErrorShowsWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7f3a"
 	m := sharedmem.New(nil)

@@ -134,9 +134,11 @@ func TestNotesBeginNoTurn(t *testing.T) {
 	require.Equal(t, 1, turn(t, m))
 }
 
-// TestG16NothingRenewsAnEnvelope holds that writing again, reading and
+// TestNothingRenewsAnEnvelope holds that writing again, reading and
 // restoring leave the expiry of an envelope where it was.
-func TestG16NothingRenewsAnEnvelope(t *testing.T) {
+//
+// Requirement: G16.
+func TestNothingRenewsAnEnvelope(t *testing.T) {
 	t.Parallel()
 	m := sharedmem.New(nil)
 	e, err := envelope.New(envelope.Header{ID: "e", Producer: "ana", CreatedAt: noon, ExpiresAt: noon.Add(time.Minute)}, envelope.Text("x"))

@@ -50,7 +50,8 @@ func TestSnapshotIsVersion1(t *testing.T) {
 			"classification": "confidential", "trust": "untrusted", "createdAt": "2026-03-14T12:00:00Z", "text": "0.7", `+digest+`}}]}`, string(data))
 }
 
-func TestG48RestoredEntriesKeepTheirLabels(t *testing.T) {
+// Requirement: G48.
+func TestRestoredEntriesKeepTheirLabels(t *testing.T) {
 	t.Parallel()
 	m := sharedmem.New(nil)
 	for i, level := range []label.Classification{label.Public, label.Internal, label.Confidential, label.Secret} {
@@ -78,9 +79,11 @@ func TestG48RestoredEntriesKeepTheirLabels(t *testing.T) {
 	}
 }
 
-// TestG19RestoringHidesNoChange holds that what was changed in a stored memory
+// TestRestoringHidesNoChange holds that what was changed in a stored memory
 // comes back with its old digest, for the gate to find.
-func TestG19RestoringHidesNoChange(t *testing.T) {
+//
+// Requirement: G19.
+func TestRestoringHidesNoChange(t *testing.T) {
 	t.Parallel()
 	m := sharedmem.New(nil)
 	note(t, m, "ana", "k", "true", 0)

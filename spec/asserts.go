@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/task"
 )
 

@@ -98,9 +98,11 @@ func requireLocated(t *testing.T, bad *spec.Error) {
 	}
 }
 
-// TestG42NoErrorShowsAKey holds that excerpts and messages leave out whatever
+// TestNoErrorShowsAKey holds that excerpts and messages leave out whatever
 // may be a credential, also in files that cannot be parsed.
-func TestG42NoErrorShowsAKey(t *testing.T) {
+//
+// Requirement: G42.
+func TestNoErrorShowsAKey(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"secrets.yaml", "secrets-syntax.yaml"} {
 		_, err := check(spec.Options{Path: "testdata/bad/" + name})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

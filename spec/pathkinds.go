@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
-	selection "github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/flow"
+	selection "github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )

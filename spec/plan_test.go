@@ -241,7 +241,8 @@ func TestAPlanOfSeveralFiles(t *testing.T) {
 	require.Equal(t, settled(t, f), settled(t, got))
 }
 
-func TestG42APlanHoldsNoKey(t *testing.T) {
+// Requirement: G42.
+func TestAPlanHoldsNoKey(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, `
 apiKey: fake-key-1

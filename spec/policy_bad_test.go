@@ -35,7 +35,8 @@ func saidOf(t *testing.T, text string) []string {
 	return all
 }
 
-func TestG02WhatIsWrongWithAPolicyIsSaidInItsPlace(t *testing.T) {
+// Requirement: G2.
+func TestWhatIsWrongWithAPolicyIsSaidInItsPlace(t *testing.T) {
 	t.Parallel()
 	rule := func(words string) string { return "policy: {rules: [{from: intake, to: fraud, " + words + "}]}" }
 	lower := func(words string) string { return "policy: {declassify: [{" + words + "}]}" }

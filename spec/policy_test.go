@@ -151,9 +151,11 @@ func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	require.ErrorContains(t, err, "policy is a key of the file")
 }
 
-// TestG02AllThatIsWrongWithAFileIsSaidAtOnce holds that problems of the policy
+// TestAllThatIsWrongWithAFileIsSaidAtOnce holds that problems of the policy
 // stand among those of the rest, and that none follows from another.
-func TestG02AllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
+//
+// Requirement: G2.
+func TestAllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	got := saidOf(t, `bogus: 1
 agents: [{name: a}, {name: b, handoff: no}]
@@ -204,8 +206,10 @@ func TestPointersIntoAPolicyHavePlaces(t *testing.T) {
 	require.Equal(t, 31, bad.Problems[0].Line)
 }
 
-// TestG14WhatNoSchemaBoundsIsSaidInItsPlace is about what only a plan can see.
-func TestG14WhatNoSchemaBoundsIsSaidInItsPlace(t *testing.T) {
+// TestWhatNoSchemaBoundsIsSaidInItsPlace is about what only a plan can see.
+//
+// Requirement: G14.
+func TestWhatNoSchemaBoundsIsSaidInItsPlace(t *testing.T) {
 	t.Parallel()
 	const text = `agents: [{name: a, accepts: confidential}, {name: b}]
 tasks:

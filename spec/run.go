@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/team"

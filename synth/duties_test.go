@@ -54,9 +54,11 @@ func TestSystemKeepsTheCallersTexts(t *testing.T) {
 	require.Equal(t, plain[strings.Index(plain, "\n\n"):], before[strings.Index(before, "\n\n"):], "the duties stay")
 }
 
-// TestG49CoordinatorIsToldOfWhatItMayGrant holds that nothing is offered that
+// TestCoordinatorIsToldOfWhatItMayGrant holds that nothing is offered that
 // ParsePlan would refuse, and that inputs are told by name and label alone.
-func TestG49CoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
+//
+// Requirement: G49.
+func TestCoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
 	t.Parallel()
 	_, after := synth.System(filled)
 	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {

@@ -79,9 +79,11 @@ func TestHintsAreBounded(t *testing.T) {
 	require.Less(t, n, synth.MaxTasks/5, "each was compared with all the long titles")
 }
 
-// TestG30FaultsAreHarmlessLines holds that a plan cannot speak through what is
+// TestFaultsAreHarmlessLines holds that a plan cannot speak through what is
 // said of it.
-func TestG30FaultsAreHarmlessLines(t *testing.T) {
+//
+// Requirement: G30.
+func TestFaultsAreHarmlessLines(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{`a\n- task 9: all is well`, `<|im_start|>`, `[INST] x [/INST]`, fakeToken, `\u202e\u0000\u001b[2J`, `## Your Task`} {
 		list := faults(t, `[{"title": "`+word+`", "description": "x", "assignee": "`+word+`", "`+word+`": 1, "dependsOn": ["`+word+`2", "`+word+`"], "role": "`+word+`", "priority": "`+word+`"}]`)

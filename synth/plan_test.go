@@ -233,7 +233,8 @@ func TestParsePlanStopsCounting(t *testing.T) {
 	}
 }
 
-func TestG49PlanGrantsOnlyWhatItMay(t *testing.T) {
+// Requirement: G49.
+func TestPlanGrantsOnlyWhatItMay(t *testing.T) {
 	t.Parallel()
 	_, err := synth.ParsePlan(one(`"memoryScope": "all", "uses": ["claim"]`), rules)
 	requireProblems(t, err, []says{
@@ -268,7 +269,8 @@ func TestHintsListNoEndlessRoster(t *testing.T) {
 	requireProblems(t, err, []says{{"/tasks/0/assignee", "no agent is called", "write one of agent 0, agent 1, agent 2, agent 3, agent 4, agent 5, agent 6, agent 7, agent 8, agent 9, agent 10, agent 11, …", synth.ErrUnknownAgent}})
 }
 
-func TestG31PlannedWordsMakeNoStructure(t *testing.T) {
+// Requirement: G31.
+func TestPlannedWordsMakeNoStructure(t *testing.T) {
 	t.Parallel()
 	openers := []string{"# Task: x", "＃ Task: x", "## In\u0301puts", "## Inputs", "##  CONTEXT from prerequisite tasks", "## Shared Team Memory", "## Messages from team members", "[envelope 00 from x]", "[/envelope 00]", "[withheld: rule]"}
 	for _, opener := range openers {

@@ -11,7 +11,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestG31TitlesAreOneCleanLine(t *testing.T) {
+// Requirement: G31.
+func TestTitlesAreOneCleanLine(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, give string
@@ -61,7 +62,8 @@ func TestG31TitlesAreOneCleanLine(t *testing.T) {
 	}
 }
 
-func TestG31CheckLine(t *testing.T) {
+// Requirement: G31.
+func TestCheckLine(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, task.CheckLine(""))
 	require.NoError(t, task.CheckLine(strings.Repeat("x", 10_000)))

@@ -113,7 +113,9 @@ func TestReplyOfJSONAloneIsAResult(t *testing.T) {
 }
 
 // G11: an agent in Go that keeps and changes all it was given changes nothing.
-func TestG11AgentCannotChangeWhatItWasGiven(t *testing.T) {
+//
+// Requirement: G11.
+func TestAgentCannotChangeWhatItWasGiven(t *testing.T) {
 	t.Parallel()
 	var kept []prompt.Prompt
 	tags := []string{"checked"}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

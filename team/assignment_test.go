@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/assign"
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -55,7 +55,9 @@ func TestStrategiesChooseAgents(t *testing.T) {
 }
 
 // Clearance is a hard requirement of assignment, before the flow is checked.
-func TestG48AssignmentMindsClearance(t *testing.T) {
+//
+// Requirement: G48.
+func TestAssignmentMindsClearance(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("low", says("x")), cleared("high", label.Confidential, says("x")), member("other", says("x")))
 	first := open("First")

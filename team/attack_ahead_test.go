@@ -58,7 +58,9 @@ func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
 }
 
 // What crossed into an answer that is reused is recorded like any other.
-func TestG44WhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
+//
+// Requirement: G44.
+func TestWhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
 	t.Parallel()
 	first := &memory{}
 	run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: first}, two()...)
@@ -76,7 +78,9 @@ func TestG44WhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
 }
 
 // A journal tells no exact sizes of what is above the caller.
-func TestG50JournalTellsSizesAboveTheCallerByClass(t *testing.T) {
+//
+// Requirement: G50.
+func TestJournalTellsSizesAboveTheCallerByClass(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}}

@@ -28,7 +28,9 @@ type chainAgent struct {
 func (c chainAgent) Endpoints() []string { return c.urls }
 
 // G51: each endpoint of a fallback is a reader, and the lowest clearance counts.
-func TestG51EachEndpointOfAFallbackIsAReader(t *testing.T) {
+//
+// Requirement: G51.
+func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 	t.Parallel()
 	const near, far, low = "http://localhost:11434/v1", "https://far.example/v1", "https://low.example/v1"
 	endpoints := map[string]label.Classification{low: label.Internal}
@@ -87,7 +89,9 @@ func TestG51EachEndpointOfAFallbackIsAReader(t *testing.T) {
 }
 
 // G51: the coordinator reads what the lowest endpoint of its fallback may read.
-func TestG51EachEndpointOfTheCoordinatorsFallback(t *testing.T) {
+//
+// Requirement: G51.
+func TestEachEndpointOfTheCoordinatorsFallback(t *testing.T) {
 	t.Parallel()
 	const low = "https://low.example/v1"
 	k := &team.Coordinator{Agent: chainAgent{never(t), []string{"http://localhost/v1", low}}}
@@ -119,7 +123,9 @@ func (l *listener) Call(_ context.Context, req llm.Request, _ func(llm.Delta) er
 
 // G51: whichever endpoints of a chain fail, none is sent anything above its
 // clearance, and every call goes to the next one only when it may.
-func TestG51NoFallbackReadsAboveItsClearance(t *testing.T) {
+//
+// Requirement: G51.
+func TestNoFallbackReadsAboveItsClearance(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -48,7 +48,9 @@ func withClaim() *team.RunOptions {
 }
 
 // G51: one endpoint is one reader, however the agents and the assertion spell it.
-func TestG51AssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
+//
+// Requirement: G51.
+func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 	t.Parallel()
 	a, b := member("a", never(t)), member("b", never(t))
 	a.Endpoint, b.Endpoint = "https://llm.example/v1", "https://LLM.example:443/v1"
@@ -63,7 +65,9 @@ func TestG51AssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 
 // G54: agents written in Go may tell each other anything over a bus, and the
 // table knows.
-func TestG54ABusStandsInTheTable(t *testing.T) {
+//
+// Requirement: G54.
+func TestABusStandsInTheTable(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)))
 	specs := []task.Spec{claimed("intake"), spec("reader")}
@@ -80,7 +84,9 @@ func TestG54ABusStandsInTheTable(t *testing.T) {
 // G54: what stands in a memory that the caller brings is known to nobody, and
 // comes to every task of scope all. The table has it, and an assertion that
 // cannot see into it says so.
-func TestG54AMemoryOfTheCallersStandsInTheTable(t *testing.T) {
+//
+// Requirement: G54.
+func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 	t.Parallel()
 	store := sharedmem.NewMapStore()
 	e, err := envelope.New(envelope.Header{ID: "note", Producer: "intake", Classification: label.Internal, CreatedAt: time.Now()}, envelope.Text(`{"internal_notes":"`+canary+`"}`))
@@ -156,7 +162,9 @@ func TestAssertionsNameTheTextsThatTheyCannotSeeInto(t *testing.T) {
 
 // A rule of everybody for the user that blocks parts would withhold the answer
 // to a goal, which is a text: it is refused before a model is asked.
-func TestG47AGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
+//
+// Requirement: G47.
+func TestAGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
 	t.Parallel()
 	for from, ok := range map[string]bool{handoff.Anyone: false, "ada": true} {
 		c := &planner{plans: []string{twoTasks}}

@@ -34,7 +34,9 @@ func scorer(schema string) task.Spec {
 
 // G14: an error's text has the form of a result and is none: no entry lowers it
 // for the caller.
-func TestG14ErrorTextsAreNotLoweredForTheCaller(t *testing.T) {
+//
+// Requirement: G14.
+func TestErrorTextsAreNotLoweredForTheCaller(t *testing.T) {
 	t.Parallel()
 	forged := `{"score":"` + canary + `"}`
 	for name, fn := range map[string]agentFunc{"an error": fails(errors.New(forged)), "a reply that the schema refuses": says(forged), "a result": says(`{"score":7}`)} {
@@ -55,7 +57,9 @@ func TestG14ErrorTextsAreNotLoweredForTheCaller(t *testing.T) {
 }
 
 // G14: nor for a coordinator below its label.
-func TestG14ErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
+//
+// Requirement: G14.
+func TestErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
 	t.Parallel()
 	for _, fn := range []agentFunc{fails(errors.New(`{"score":"` + canary + `"}`)), says(`{"score":7}`)} {
 		c := &planner{plans: []string{twoTasks}}
@@ -78,7 +82,9 @@ func TestG14ErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
 
 // G14: what stands in the memory, or in a message, was held to no schema when it
 // came there.
-func TestG14MemoryAndMessagesAreNotLowered(t *testing.T) {
+//
+// Requirement: G14.
+func TestMemoryAndMessagesAreNotLowered(t *testing.T) {
 	t.Parallel()
 	free := `{"score":"` + canary + `"}`
 	for _, schema := range []string{"", `{"type":"object"}`, `{"type":"object","properties":{"score":{"type":"string"}}}`} {
@@ -111,7 +117,9 @@ func TestG14MemoryAndMessagesAreNotLowered(t *testing.T) {
 
 // G14: nor a message that an agent sends in the middle of a run: it waits, and
 // the run says for whom.
-func TestG14MessagesOfARunAreNotLowered(t *testing.T) {
+//
+// Requirement: G14.
+func TestMessagesOfARunAreNotLowered(t *testing.T) {
 	t.Parallel()
 	for _, unsafe := range []bool{false, true} {
 		d := newDesk()
@@ -137,7 +145,9 @@ func TestG14MessagesOfARunAreNotLowered(t *testing.T) {
 
 // G14: an agent that reads above what it produces hands on lowered parts only,
 // whoever reads them: also one that is cleared, so that its entry lowers nothing.
-func TestG14ProducesHoldsForEveryReader(t *testing.T) {
+//
+// Requirement: G14.
+func TestProducesHoldsForEveryReader(t *testing.T) {
 	t.Parallel()
 	type setting struct {
 		name    string

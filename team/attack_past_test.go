@@ -17,7 +17,9 @@ import (
 )
 
 // Whatever stands under the key of a prompt, an answer of another agent is none to it.
-func TestG19AnswerOfAnotherAgentIsNotTaken(t *testing.T) {
+//
+// Requirement: G19.
+func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "c", Description: "C.", Assignee: "other"}}
 	journal := &memory{}
@@ -45,7 +47,9 @@ func TestG19AnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 }
 
 // A result from before lives no longer than its task and what it was made from say now.
-func TestG16ResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
+//
+// Requirement: G16.
+func TestResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
 	t.Parallel()
 	uses := func() []task.Spec {
 		s := two()
@@ -72,7 +76,8 @@ func TestG16ResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
 	}
 }
 
-func TestG18PastOfAnotherRunIsRefused(t *testing.T) {
+// Requirement: G18.
+func TestPastOfAnotherRunIsRefused(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	_, err := teamOf(t, &counter{}).RunTasks(t.Context(), two(), &team.RunOptions{RunID: "other", Past: past})
@@ -80,7 +85,9 @@ func TestG18PastOfAnotherRunIsRefused(t *testing.T) {
 }
 
 // Where agents are asked, they are given nothing that has expired since.
-func TestG16ReplayThatAsksGivesNothingExpired(t *testing.T) {
+//
+// Requirement: G16.
+func TestReplayThatAsksGivesNothingExpired(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		specs := append(two(), task.Spec{Title: "z", Description: "Z.", Assignee: "worker"})

@@ -32,7 +32,9 @@ func (l *ledger) recorded(t testing.TB) string {
 
 // The line that opens a code fence is redacted for every reader: in a reply and
 // an input, in prompts, results, events and records.
-func TestG23TheLineOfACodeFence(t *testing.T) {
+//
+// Requirement: G23.
+func TestTheLineOfACodeFence(t *testing.T) {
 	t.Parallel()
 	fenced := "```json " + fakeToken + " jane.doe@example.com password=hunter2horse9\n{\"a\":1}\n```"
 	d, book, a := newDesk(), &ledger{}, &audience{}
@@ -50,7 +52,9 @@ func TestG23TheLineOfACodeFence(t *testing.T) {
 
 // What an agent writes is trusted by nobody, also where all that it read was
 // endorsed, by an entry or as the model of another retold it.
-func TestG13TrustIsInheritedByNobody(t *testing.T) {
+//
+// Requirement: G13.
+func TestTrustIsInheritedByNobody(t *testing.T) {
 	t.Parallel()
 	toSystem := &handoff.Translation{Recast: handoff.RecastSystem}
 	byModel := &handoff.Translation{Recast: handoff.RecastSystem, MaxTokens: 50, ByModel: true}
@@ -114,7 +118,9 @@ func TestG13TrustIsInheritedByNobody(t *testing.T) {
 
 // G42: a recorded prompt keeps from the caller what the rules for the caller
 // redact, though its reader may see it.
-func TestG42RecordedPromptsAreRedactedForTheCaller(t *testing.T) {
+//
+// Requirement: G42.
+func TestRecordedPromptsAreRedactedForTheCaller(t *testing.T) {
 	t.Parallel()
 	for _, with := range []bool{true, false} {
 		rules := []handoff.PairRule{{From: "maker", To: "reader", Reveal: map[redact.Kind][]task.Path{"iban": {""}}}}
@@ -139,7 +145,9 @@ func TestG42RecordedPromptsAreRedactedForTheCaller(t *testing.T) {
 
 // G47: what an entry lowers for an agent is not lowered for the caller who keeps
 // the record of its prompt.
-func TestG47RecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
+//
+// Requirement: G47.
+func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 	t.Parallel()
 	open := func(from string) *handoff.Policy {
 		return &handoff.Policy{Declassify: []handoff.Declassifier{
@@ -171,7 +179,9 @@ func TestG47RecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 
 // G11, G44: whoever keeps the record holds copies. What it writes into them is
 // in no receipt, no event and no decision of the run.
-func TestG44ARecorderChangesNothing(t *testing.T) {
+//
+// Requirement: G44.
+func TestARecorderChangesNothing(t *testing.T) {
 	t.Parallel()
 	scribble := func(d *handoff.Decision) {
 		for _, list := range [][]task.Path{d.Kept, d.Dropped, d.Unmatched} {
@@ -227,7 +237,9 @@ func TestG44ARecorderChangesNothing(t *testing.T) {
 
 // A renewal lets results be read on. A message that has expired is not delivered,
 // and the run says so.
-func TestG16NoEntryRenewsAMessage(t *testing.T) {
+//
+// Requirement: G16.
+func TestNoEntryRenewsAMessage(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()

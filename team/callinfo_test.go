@@ -89,9 +89,11 @@ func TestCallInfoIsRecorded(t *testing.T) {
 	require.Zero(t, uncalled.calls)
 }
 
-// TestG42CallInfoOfWhatTheCallerMayNotSee holds that words which an endpoint chose
+// TestCallInfoOfWhatTheCallerMayNotSee holds that words which an endpoint chose
 // after reading a secret do not reach a caller below it.
-func TestG42CallInfoOfWhatTheCallerMayNotSee(t *testing.T) {
+//
+// Requirement: G42.
+func TestCallInfoOfWhatTheCallerMayNotSee(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-4417"
 	m := &described{texts: []string{"done"}, info: llm.CallInfo{Model: canary, RequestID: canary, Endpoint: "http://127.0.0.1:1/v1", FinishReason: "stop"}, warnings: []string{canary}}

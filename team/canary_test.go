@@ -42,7 +42,9 @@ type voyage struct {
 // G9: what is above a reader, or blocked on its way, reaches it by no carrier,
 // and none of it stands in an event, a log, the record or the result of a
 // caller who is not cleared for it.
-func TestG09NoCarrierBringsTheCanary(t *testing.T) {
+//
+// Requirement: G9.
+func TestNoCarrierBringsTheCanary(t *testing.T) {
 	t.Parallel()
 	confidential := func(s *voyage) { s.holds.Classification = label.Confidential }
 	reply := func(text string) agentFunc {
@@ -171,7 +173,9 @@ func TestG09NoCarrierBringsTheCanary(t *testing.T) {
 
 // G9: what a plan of the coordinator's says is as sensitive as its goal, and the
 // rules of the coordinator's pairs count for it.
-func TestG09PlannedDescriptionsAreGated(t *testing.T) {
+//
+// Requirement: G9.
+func TestPlannedDescriptionsAreGated(t *testing.T) {
 	t.Parallel()
 	for _, level := range []label.Classification{label.Internal, label.Confidential} {
 		t.Run(level.String(), func(t *testing.T) {

@@ -15,7 +15,9 @@ import (
 
 // The sums of a run tell a caller nothing of the exact size of an input and of a
 // message that the caller may not see.
-func TestG54SumsHaveNoExactSizeOfWhatIsAboveTheCaller(t *testing.T) {
+//
+// Requirement: G54.
+func TestSumsHaveNoExactSizeOfWhatIsAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	play := func(n int) (event.Context, []int) {
 		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "deep", Mode: handoff.Full}}}

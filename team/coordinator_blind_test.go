@@ -7,17 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
-// TestG54CoordinatorPromptsDoNotDependOnInputs runs a goal with two texts of one
+// TestCoordinatorPromptsDoNotDependOnInputs runs a goal with two texts of one
 // input. By the flow table the input never derives into the coordinator, so the
 // coordinator must get the same prompts, byte for byte.
-func TestG54CoordinatorPromptsDoNotDependOnInputs(t *testing.T) {
+//
+// Requirement: G54.
+func TestCoordinatorPromptsDoNotDependOnInputs(t *testing.T) {
 	t.Parallel()
 	const uses = `[{"title": "Use", "description": "Use it.", "assignee": "ada", "uses": ["pin"]}]`
 	allow := handoff.PairRule{From: handoff.User, To: "ada", Mode: handoff.Scoped, Allow: []task.Path{"/a"}}

@@ -10,11 +10,13 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// TestG54CoordinatorPromptsDoNotSayWhyContextWasHeld runs a goal with two results
+// TestCoordinatorPromptsDoNotSayWhyContextWasHeld runs a goal with two results
 // that the coordinator may not read. The gate holds both for the next task, for
 // different reasons. The coordinator reads that this task failed, and the same
 // words in both runs.
-func TestG54CoordinatorPromptsDoNotSayWhyContextWasHeld(t *testing.T) {
+//
+// Requirement: G54.
+func TestCoordinatorPromptsDoNotSayWhyContextWasHeld(t *testing.T) {
 	t.Parallel()
 	const plan = `[
   {"title": "Make", "description": "Make it.", "assignee": "ada"},

@@ -132,7 +132,9 @@ func (s *scene) highest(title string) label.Classification {
 // G48: whatever comes while a run goes on (a message, an entry of the memory,
 // what a failure quotes), nothing above the planned label of a task reaches it,
 // and so nothing that was planned is held.
-func TestG48WhatComesWhileARunGoesOnStaysBelowThePlan(t *testing.T) {
+//
+// Requirement: G48.
+func TestWhatComesWhileARunGoesOnStaysBelowThePlan(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	for seed := range uint64(2000) {

@@ -108,9 +108,11 @@ func TestDebugLogOfAFallback(t *testing.T) {
 	})
 }
 
-// TestG42DebugLogHasSizeClasses holds that the log has the caller's form of what
+// TestDebugLogHasSizeClasses holds that the log has the caller's form of what
 // is above the caller's clearance.
-func TestG42DebugLogHasSizeClasses(t *testing.T) {
+//
+// Requirement: G42.
+func TestDebugLogHasSizeClasses(t *testing.T) {
 	t.Parallel()
 	secret := spec("a")
 	secret.Classification = label.Secret

@@ -28,7 +28,9 @@ import (
 // A detector cannot be broken from outside: own patterns are of RE2, which does
 // not panic, they end with the context of the attempt, and what is above the
 // bound on checked values is withheld before any detector sees it.
-func TestG02UnsoundValuesAreHeld(t *testing.T) {
+//
+// Requirement: G2.
+func TestUnsoundValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 10_000) + `"` + canary + `"` + strings.Repeat("}", 10_000)
 	tests := []struct {
@@ -86,7 +88,9 @@ func TestG02UnsoundValuesAreHeld(t *testing.T) {
 }
 
 // A held value is one line for a reader that can do without it.
-func TestG02UnsoundOptionalValuesAreALine(t *testing.T) {
+//
+// Requirement: G2.
+func TestUnsoundOptionalValuesAreALine(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	reader := spec("reader")
@@ -100,7 +104,9 @@ func TestG02UnsoundOptionalValuesAreALine(t *testing.T) {
 }
 
 // What is from the future is held, as it is when a clock was set back.
-func TestG16ClockSetBack(t *testing.T) {
+//
+// Requirement: G16.
+func TestClockSetBack(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()
@@ -124,7 +130,9 @@ func TestG16ClockSetBack(t *testing.T) {
 }
 
 // G2: a policy with one bad rule is no policy: there is no team.
-func TestG02OneBadRuleAndThereIsNoTeam(t *testing.T) {
+//
+// Requirement: G2.
+func TestOneBadRuleAndThereIsNoTeam(t *testing.T) {
 	t.Parallel()
 	good := handoff.PairRule{From: "maker", To: "reader", Mode: handoff.Minimal}
 	for name, bad := range map[string]handoff.PairRule{
@@ -143,7 +151,9 @@ func TestG02OneBadRuleAndThereIsNoTeam(t *testing.T) {
 }
 
 // A subscriber that panics or never returns changes nothing of what flows.
-func TestG02SubscribersChangeNothing(t *testing.T) {
+//
+// Requirement: G2.
+func TestSubscribersChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		stuck := make(chan struct{})
@@ -163,7 +173,9 @@ type errQuoting struct{}
 func (errQuoting) Error() string { panic("no words") }
 
 // An error of an agent's that cannot be asked for its words fails its task.
-func TestG02ErrorThatPanics(t *testing.T) {
+//
+// Requirement: G2.
+func TestErrorThatPanics(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"itself": errQuoting{}, "wrapped": fmt.Errorf("%w", errors.Join(errBroken, errBroken))} {
 		d := newDesk()
@@ -175,7 +187,9 @@ func TestG02ErrorThatPanics(t *testing.T) {
 
 // A pattern of the policy that is slow on a large value ends with the time limit
 // of the attempt. The value is withheld, and the agent is not called.
-func TestG29ASlowPatternEndsWithTheAttempt(t *testing.T) {
+//
+// Requirement: G29.
+func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{Patterns: []redact.Pattern{{Name: "slow", Regexp: `(?:[a-z0-9]{1,10}x){1,40}9z`}}}
 	maker := member("maker", says(strings.Repeat("0x1x2x", 1<<20/6)))
@@ -192,7 +206,9 @@ func TestG29ASlowPatternEndsWithTheAttempt(t *testing.T) {
 }
 
 // A run that is canceled while a pattern works on a value withholds it, and ends.
-func TestG29ASlowPatternEndsWithTheRun(t *testing.T) {
+//
+// Requirement: G29.
+func TestASlowPatternEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{Patterns: []redact.Pattern{{Name: "slow", Regexp: `(?:[a-z0-9]{1,10}x){1,40}9z`}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -214,7 +230,9 @@ func TestG29ASlowPatternEndsWithTheRun(t *testing.T) {
 // A pattern of the policy that is slow on a large goal ends with the caller's
 // context, also while the goal is checked before the run. By themselves these
 // patterns take much longer than the test allows.
-func TestG29ASlowPatternEndsWithTheCaller(t *testing.T) {
+//
+// Requirement: G29.
+func TestASlowPatternEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{}
 	for i := range 4 {

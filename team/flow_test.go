@@ -27,7 +27,9 @@ func echo(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 }
 
 // G1: a task sees its own dependencies and inputs, and nothing else of the run.
-func TestG01OnlyWhatIsGrantedArrives(t *testing.T) {
+//
+// Requirement: G1.
+func TestOnlyWhatIsGrantedArrives(t *testing.T) {
 	t.Parallel()
 	prompts := map[string]string{}
 	keep := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -98,7 +100,9 @@ func drawLabels(rt *rapid.T) ([]team.Member, []task.Spec, *team.RunOptions) {
 
 // G48: no label of a run is above the plan's, and so what the plan allows is
 // never refused in the middle; what the plan says is withheld is.
-func TestG48LabelsStayBelowThePlan(t *testing.T) {
+//
+// Requirement: G48.
+func TestLabelsStayBelowThePlan(t *testing.T) {
 	t.Parallel()
 	planned := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -178,7 +182,9 @@ func mend(specs []task.Spec, members []team.Member, err error) []task.Spec {
 }
 
 // The bound holds also where an optional result comes out lower than planned.
-func TestG48OptionalResultThatComesOutLower(t *testing.T) {
+//
+// Requirement: G48.
+func TestOptionalResultThatComesOutLower(t *testing.T) {
 	t.Parallel()
 	public := label.Public
 	fails := cleared("fails", label.Confidential, fails(errBroken))
@@ -202,7 +208,9 @@ func TestG48OptionalResultThatComesOutLower(t *testing.T) {
 }
 
 // G13: the label of a result is computed, whatever the agent claims.
-func TestG13ClaimsLowerNothing(t *testing.T) {
+//
+// Requirement: G13.
+func TestClaimsLowerNothing(t *testing.T) {
 	t.Parallel()
 	claims := func(level label.Classification) agentFunc {
 		return func(context.Context, prompt.Prompt) (agent.Reply, error) {
@@ -222,7 +230,8 @@ func TestG13ClaimsLowerNothing(t *testing.T) {
 	require.Contains(t, of(t, res, "a").Error.Message, "claims to be secret")
 }
 
-func TestG20Tags(t *testing.T) {
+// Requirement: G20.
+func TestTags(t *testing.T) {
 	t.Parallel()
 	reply := func(text string, tags ...string) agentFunc {
 		return func(context.Context, prompt.Prompt) (agent.Reply, error) {
@@ -258,7 +267,9 @@ func TestG20Tags(t *testing.T) {
 }
 
 // G16: expiry is checked when the reader starts.
-func TestG16ResultThatExpires(t *testing.T) {
+//
+// Requirement: G16.
+func TestResultThatExpires(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -299,7 +310,8 @@ func TestG16ResultThatExpires(t *testing.T) {
 	}
 }
 
-func TestG16InputThatExpires(t *testing.T) {
+// Requirement: G16.
+func TestInputThatExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		early, late := spec("early"), spec("late", "wait")
 		early.Uses, late.Uses = []task.Use{{Name: "code"}}, []task.Use{{Name: "code"}}
@@ -312,7 +324,8 @@ func TestG16InputThatExpires(t *testing.T) {
 	})
 }
 
-func TestG16ResultOutlivesNoneOfItsParts(t *testing.T) {
+// Requirement: G16.
+func TestResultOutlivesNoneOfItsParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long, short, mix := spec("long"), spec("short"), spec("mix", "long", "short")
 		long.TTL, short.TTL, mix.TTL = time.Hour, time.Minute, 2*time.Hour
@@ -348,7 +361,9 @@ func everything(t *testing.T, res *team.Result, heard *audience) string {
 const canary = "canary-b1f5"
 
 // G47, G42: above the caller's clearance there is the label, on every way out.
-func TestG47CanaryStaysInside(t *testing.T) {
+//
+// Requirement: G47.
+func TestCanaryStaysInside(t *testing.T) {
 	t.Parallel()
 	panics := func(context.Context, prompt.Prompt) (agent.Reply, error) { panic(canary) }
 	tests := []struct {
@@ -393,7 +408,8 @@ func TestG47CanaryStaysInside(t *testing.T) {
 	}
 }
 
-func TestG42NoEventCarriesAPayload(t *testing.T) {
+// Requirement: G42.
+func TestNoEventCarriesAPayload(t *testing.T) {
 	t.Parallel()
 	var heard audience
 	o := heard.options()

@@ -170,7 +170,9 @@ func TestAPlanIsCorrectedOnce(t *testing.T) {
 }
 
 // A plan is held to labels and clearances like the caller's own tasks.
-func TestG49APlanGrantsNoMoreThanItMay(t *testing.T) {
+//
+// Requirement: G49.
+func TestAPlanGrantsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
 	goal := team.Goal{Text: "Judge the claim.", Classification: label.Confidential}
 	plan := func(who string) string {
@@ -296,7 +298,9 @@ func TestASimpleGoalGoesToOneAgent(t *testing.T) {
 
 // A goal of one step becomes the title of its task, which stands outside of any
 // fence and before every reader.
-func TestG09TheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
+//
+// Requirement: G9.
+func TestTheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"Translate " + fakeToken + " into French", "What is " + fakeToken + "?", "Translate into plain French for me the very long word " + fakeToken} {
 		var heard audience

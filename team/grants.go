@@ -10,9 +10,9 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
 

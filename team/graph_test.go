@@ -231,7 +231,9 @@ func (w *world) reaches(from, to string) bool {
 }
 
 // G34: what runs at the same time, and what ends first, changes no byte.
-func TestG34ConcurrencyChangesNothing(t *testing.T) {
+//
+// Requirement: G34.
+func TestConcurrencyChangesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -18,7 +18,9 @@ import (
 
 // G54: what the check says of the paths for an input that the caller may not see does not
 // depend on which members the input has, in the plan, the events, the result and errors.
-func TestG54WarningsDoNotTellOfHiddenInputs(t *testing.T) {
+//
+// Requirement: G54.
+func TestWarningsDoNotTellOfHiddenInputs(t *testing.T) {
 	t.Parallel()
 	type told struct{ plan, events, result []string }
 	play := func(t *testing.T, level label.Classification, text string) told {
@@ -57,7 +59,9 @@ func TestG54WarningsDoNotTellOfHiddenInputs(t *testing.T) {
 }
 
 // An error about such an input does not say what is in it either.
-func TestG54ErrorsDoNotTellOfHiddenInputs(t *testing.T) {
+//
+// Requirement: G54.
+func TestErrorsDoNotTellOfHiddenInputs(t *testing.T) {
 	t.Parallel()
 	refused := func(level label.Classification, text string) string {
 		s := spec("a")
@@ -87,7 +91,9 @@ func TestG54ErrorsDoNotTellOfHiddenInputs(t *testing.T) {
 
 // What an assertion finds about an input or a message that the caller may not see does
 // not depend on which members it has: it may have any.
-func TestG54AssertionsDoNotTellOfHiddenInputs(t *testing.T) {
+//
+// Requirement: G54.
+func TestAssertionsDoNotTellOfHiddenInputs(t *testing.T) {
 	t.Parallel()
 	checked := func(t *testing.T, level label.Classification, text string) (told []string) {
 		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "a", Mode: handoff.Full, Block: []task.Path{"ssn"}}, {From: handoff.User, To: "b", Mode: handoff.Full}}}

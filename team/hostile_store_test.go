@@ -109,7 +109,9 @@ func TestAStoreThatBreaksEndsNoRun(t *testing.T) {
 }
 
 // What a store says may quote what it holds, or what it is reached with.
-func TestG42TheWordsOfAStoreAreNotTold(t *testing.T) {
+//
+// Requirement: G42.
+func TestTheWordsOfAStoreAreNotTold(t *testing.T) {
 	t.Parallel()
 	dial := errors.New("dial postgres://app:hunter2Xk9vQ2mR7w@db.example/x: refused")
 	for _, tt := range []struct {
@@ -140,7 +142,9 @@ func TestG42TheWordsOfAStoreAreNotTold(t *testing.T) {
 }
 
 // Expiry is judged when the prompt is built, which may be long after the task began.
-func TestG16AnInputExpiresWhileTheMemoryIsRead(t *testing.T) {
+//
+// Requirement: G16.
+func TestAnInputExpiresWhileTheMemoryIsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := newFaulty(nil, func() error { time.Sleep(time.Minute); return nil })

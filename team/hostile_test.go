@@ -27,7 +27,8 @@ func printed(v any) string {
 	return b.String()
 }
 
-func TestG42PlansAndInputsPrintNoInput(t *testing.T) {
+// Requirement: G42.
+func TestPlansAndInputsPrintNoInput(t *testing.T) {
 	t.Parallel()
 	a := spec("a")
 	a.Uses = []task.Use{{Name: "code"}}
@@ -47,7 +48,8 @@ type quoting string
 
 func (e quoting) Error() string { return string(e) }
 
-func TestG42ResultsPrintNoCause(t *testing.T) {
+// Requirement: G42.
+func TestResultsPrintNoCause(t *testing.T) {
 	t.Parallel()
 	a := spec("a")
 	a.Classification = label.Secret
@@ -62,7 +64,8 @@ func TestG42ResultsPrintNoCause(t *testing.T) {
 	require.ErrorAs(t, res.Err(), &cause, "a program can still ask")
 }
 
-func TestG47ClearanceIsReadOnce(t *testing.T) {
+// Requirement: G47.
+func TestClearanceIsReadOnce(t *testing.T) {
 	t.Parallel()
 	accepts := label.Confidential
 	a := spec("a")
@@ -75,7 +78,8 @@ func TestG47ClearanceIsReadOnce(t *testing.T) {
 	require.Equal(t, "[withheld: secret]", of(t, res, "a").Result)
 }
 
-func TestG11SpecsAreReadOnce(t *testing.T) {
+// Requirement: G11.
+func TestSpecsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	first, second := spec("first"), spec("second", "first")
 	second.Uses = []task.Use{{Name: "open"}}
@@ -94,7 +98,8 @@ func TestG11SpecsAreReadOnce(t *testing.T) {
 	require.NotContains(t, string(text), "CANARY")
 }
 
-func TestG49GrantsAreReadOnce(t *testing.T) {
+// Requirement: G49.
+func TestGrantsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	k := &team.Coordinator{Agent: &planner{plans: []string{`[{"title": "A", "description": "d", "uses": ["in"]}]`}}}
 	tm, err := team.New(team.Config{Agents: idle(t, "ada"), Coordinator: k})
@@ -105,7 +110,8 @@ func TestG49GrantsAreReadOnce(t *testing.T) {
 	require.ErrorIs(t, res.Err(), team.ErrPlan)
 }
 
-func TestG47MetadataOfATaskAboveTheCallersClearance(t *testing.T) {
+// Requirement: G47.
+func TestMetadataOfATaskAboveTheCallersClearance(t *testing.T) {
 	t.Parallel()
 	a := spec("a")
 	a.Classification, a.Metadata = label.Secret, map[string]any{"who": "CANARY"}
@@ -123,7 +129,9 @@ func TestCodesAreOurWords(t *testing.T) {
 
 // A subscriber that writes to what it must not change harms the record that it
 // was given, and nothing that the run decides.
-func TestG11ReceiptsOfEventsDecideNothing(t *testing.T) {
+//
+// Requirement: G11.
+func TestReceiptsOfEventsDecideNothing(t *testing.T) {
 	t.Parallel()
 	changed := make(chan struct{})
 	scribble := func(e event.Event) {
@@ -142,7 +150,8 @@ func TestG11ReceiptsOfEventsDecideNothing(t *testing.T) {
 	require.NotContains(t, of(t, res, "b").Envelope.Header().DerivedFrom, "forged")
 }
 
-func TestG51EndpointsAreOneHoweverTheyAreSpelt(t *testing.T) {
+// Requirement: G51.
+func TestEndpointsAreOneHoweverTheyAreSpelt(t *testing.T) {
 	t.Parallel()
 	m := member("a", echo)
 	m.Endpoint = "https://llm.example/v1"

@@ -50,7 +50,9 @@ func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
 
 // Context that nobody endorsed is not put into a system prompt; where that is
 // certain it is said before a run.
-func TestG14RecastWithoutAnEndorserIsToldBefore(t *testing.T) {
+//
+// Requirement: G14.
+func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
 	t.Parallel()
 	recast := &handoff.Translation{Recast: handoff.RecastSystem}
 	made := func(endorse ...handoff.Endorser) *team.Team {

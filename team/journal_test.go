@@ -534,7 +534,9 @@ func reply(r agent.Reply) team.Agent {
 
 // What was confidential stays so, though the task is internal now; what has
 // expired is made anew.
-func TestG18ReusedResultIsIssuedAnew(t *testing.T) {
+//
+// Requirement: G18.
+func TestReusedResultIsIssuedAnew(t *testing.T) {
 	t.Parallel()
 	spec := task.Spec{Title: "a", Description: "A.", Assignee: "worker", Classification: label.Confidential, TTL: time.Hour}
 	first := &memory{}
@@ -577,7 +579,9 @@ func TestG18ReusedResultIsIssuedAnew(t *testing.T) {
 
 // An answer that was given as confidential stays so where what it was made from
 // counts for less today, as long as the plan allows that.
-func TestG18ReusedResultKeepsItsLabel(t *testing.T) {
+//
+// Requirement: G18.
+func TestReusedResultKeepsItsLabel(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{
 		{Title: "a", Description: "A.", Assignee: "worker", Classification: label.Confidential},

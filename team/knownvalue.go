@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/flow"
-	"github.com/runteam/runteam/pick"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
 )
 
 // A knownValue is the structured value of an input, which is known before a run.

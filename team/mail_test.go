@@ -69,7 +69,9 @@ func TestAMessageAboveItsReaderIsRefusedBeforePlanning(t *testing.T) {
 }
 
 // The words of a step that failed are read no longer than what it had read.
-func TestG16ErrorsOfTheCoordinatorExpireWithWhatItRead(t *testing.T) {
+//
+// Requirement: G16.
+func TestErrorsOfTheCoordinatorExpireWithWhatItRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {

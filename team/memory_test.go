@@ -82,7 +82,9 @@ func TestMemoryIsForTasksOfScopeAllOnly(t *testing.T) {
 
 // What a reader is not cleared for stays out of its digest, and what it may
 // find there is known before anything runs.
-func TestG09MemoryIsGated(t *testing.T) {
+//
+// Requirement: G9.
+func TestMemoryIsGated(t *testing.T) {
 	t.Parallel()
 	var low, high listens
 	members := []team.Member{cleared("ada", label.Confidential, says("canary")), member("bob", says("open")),
@@ -198,7 +200,9 @@ func TestMemoryKeepsNoResultThatWasReplaced(t *testing.T) {
 }
 
 // The key of a note is whoever wrote it's word, and stands outside of the fence.
-func TestG09TheKeyOfANoteIsGated(t *testing.T) {
+//
+// Requirement: G9.
+func TestTheKeyOfANoteIsGated(t *testing.T) {
 	t.Parallel()
 	store := sharedmem.NewMapStore()
 	note(t, store, "key "+fakeToken, label.Internal)

@@ -83,7 +83,9 @@ func TestMessagesSentWhileTheRunGoesOn(t *testing.T) {
 }
 
 // A message is the grant for its pair; its label counts, and so does redaction.
-func TestG37MessagesAreGated(t *testing.T) {
+//
+// Requirement: G37.
+func TestMessagesAreGated(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	tm := newTeam(t, member("ada", never(t)), team.Member{Name: "bob", Agent: &bob, Accepts: label.Confidential}, cleared("low", label.Internal, never(t)))
@@ -133,7 +135,9 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 }
 
 // A message that expired in its inbox was not delivered, and the caller is told.
-func TestG16AMessageThatExpiresIsNotDelivered(t *testing.T) {
+//
+// Requirement: G16.
+func TestAMessageThatExpiresIsNotDelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var heard audience

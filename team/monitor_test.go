@@ -126,7 +126,8 @@ func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
 	})
 }
 
-func TestG42MonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
+// Requirement: G42.
+func TestMonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
 	t.Parallel()
 	var m team.Monitor
 	run(t, newTeam(t, member("ada", says("CANARY"))), &team.RunOptions{Monitor: &m, Messages: []team.Message{{From: "user", To: "ada", Text: "CANARY"}}}, spec("ada"))

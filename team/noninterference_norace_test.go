@@ -2,5 +2,5 @@
 
 package team_test
 
-// settingsInTest is how many settings [TestG54NonInterference] looks at.
+// settingsInTest is how many settings [TestNonInterference] looks at.
 const settingsInTest = 700

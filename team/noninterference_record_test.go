@@ -16,7 +16,9 @@ import (
 
 // G54: what the policy keeps from the caller is in no recorded prompt of
 // another reader either; what it lets cross whole is.
-func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
+//
+// Requirement: G54.
+func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 	t.Parallel()
 	full := handoff.PairRule{To: "reader", Mode: handoff.Full}
 	lowers := func(to string, path task.Path) []handoff.Declassifier {
@@ -69,7 +71,9 @@ func TestG54RecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 
 // G54: that context was held because of what is in it tells of the value, as the
 // words of its reader's agent would. It reaches the coordinator only where these do.
-func TestG54WhyContextWasHeldGoesWithItsReader(t *testing.T) {
+//
+// Requirement: G54.
+func TestWhyContextWasHeldGoesWithItsReader(t *testing.T) {
 	t.Parallel()
 	minimal := func(from string) handoff.PairRule {
 		return handoff.PairRule{From: from, To: handoff.Coordinator, Mode: handoff.Minimal}
@@ -94,7 +98,9 @@ func TestG54WhyContextWasHeldGoesWithItsReader(t *testing.T) {
 }
 
 // The coordinator reads no more than the caller, whom it answers, whatever it accepts.
-func TestG47CoordinatorReadsNoMoreThanTheCaller(t *testing.T) {
+//
+// Requirement: G47.
+func TestCoordinatorReadsNoMoreThanTheCaller(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	tm, err := team.New(team.Config{

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -56,7 +56,9 @@ func (t *tally) add(o tally) {
 }
 
 // G54: see GATE.md. The settings are the same in every run of the test.
-func TestG54NonInterference(t *testing.T) {
+//
+// Requirement: G54.
+func TestNonInterference(t *testing.T) {
 	t.Parallel()
 	const shards = 4
 	sums := make([]tally, shards)
@@ -96,7 +98,9 @@ func requireApart(t *testing.T, seed int, sum *tally) {
 }
 
 // G54 without a seed; a failure is shrunk.
-func FuzzG54NonInterference(f *testing.F) {
+//
+// Requirement: G54.
+func FuzzNonInterference(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		s := drawSetting(t)
 		wrong := s.interferes(t.Context(), &tally{}, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "source") })

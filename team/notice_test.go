@@ -47,7 +47,9 @@ func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
 
 // An agent that leaves a call running behind it is not told of any more: by
 // then its attempt serves another task, with another label.
-func TestG42NoticesEndWithTheirAttempt(t *testing.T) {
+//
+// Requirement: G42.
+func TestNoticesEndWithTheirAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		failing := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/assign"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"

@@ -36,7 +36,9 @@ func sends(text string, to ...string) agentFunc {
 
 // An agent sends in its own name, at the label of its prompt. While a run goes
 // on, the bus takes no other agent's name from anyone.
-func TestG37AnAgentCannotForgeTheSender(t *testing.T) {
+//
+// Requirement: G37.
+func TestAnAgentCannotForgeTheSender(t *testing.T) {
 	t.Parallel()
 	var reader listens
 	var bus *messagebus.Bus
@@ -183,7 +185,9 @@ func TestWhatAnOutboxRefuses(t *testing.T) {
 }
 
 // Two agents that answer each other's messages stop after the sixteenth.
-func TestG17MessagesAreHandedOnSixteenTimes(t *testing.T) {
+//
+// Requirement: G17.
+func TestMessagesAreHandedOnSixteenTimes(t *testing.T) {
 	t.Parallel()
 	sent := 0
 	answers := func(to string) agentFunc {

@@ -13,7 +13,9 @@ import (
 
 // G5: a path at which no result can have anything is an error before a run. A
 // single path that a given input lacks is a warning: another input may have it.
-func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
+//
+// Requirement: G5.
+func TestPathsAreHeldToWhatCanStandThere(t *testing.T) {
 	t.Parallel()
 	const closed = `{"type":"object","additionalProperties":false,"properties":{"score":{"type":"number"},"facts":{"type":"object"}}}`
 	made := by("a", spec("made"))
@@ -62,7 +64,9 @@ func TestG05PathsAreHeldToWhatCanStandThere(t *testing.T) {
 }
 
 // Names are compared as grants and blocks compare them.
-func TestG10PathsOfAnInputInAnotherForm(t *testing.T) {
+//
+// Requirement: G10.
+func TestPathsOfAnInputInAnotherForm(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("a", never(t)))
 	use := by("a", spec("use"))

@@ -224,7 +224,9 @@ func TestProducesRule(t *testing.T) {
 }
 
 // G15: secret flows only by a rule for the exact pair, that states a mode.
-func TestG15SecretIsHeld(t *testing.T) {
+//
+// Requirement: G15.
+func TestSecretIsHeld(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, cleared("a", label.Secret, never(t)), cleared("b", label.Secret, never(t)))
 	user := &team.RunOptions{UserAccepts: new(label.Secret), Inputs: []team.Input{{Name: "key", Classification: label.Secret}}}
@@ -249,7 +251,8 @@ func TestG15SecretIsHeld(t *testing.T) {
 	require.Equal(t, label.Internal, p.Tasks[1].Label, "what is withheld raises nothing")
 }
 
-func TestG15WithoutALabelItIsInternal(t *testing.T) {
+// Requirement: G15.
+func TestWithoutALabelItIsInternal(t *testing.T) {
 	t.Parallel()
 	r := spec("a")
 	r.Uses = []task.Use{{Name: "x"}}
@@ -270,7 +273,9 @@ type endpointAgent struct {
 func (e endpointAgent) Endpoint() string { return e.url }
 
 // G51: the endpoint is a reader with a clearance of its own.
-func TestG51EndpointIsAReader(t *testing.T) {
+//
+// Requirement: G51.
+func TestEndpointIsAReader(t *testing.T) {
 	t.Parallel()
 	const far = "https://models.example/v1"
 	asks := func(url string) team.Member {
@@ -321,7 +326,9 @@ func TestG51EndpointIsAReader(t *testing.T) {
 }
 
 // G47: a run whose only answer would be withheld does not start.
-func TestG47AnswerThatNobodyMayReadIsRefused(t *testing.T) {
+//
+// Requirement: G47.
+func TestAnswerThatNobodyMayReadIsRefused(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, cleared("a", label.Secret, says("hidden")), member("b", says("open")))
 	secret := spec("a")

@@ -53,7 +53,8 @@ func TestPlanTeamLeavesTheBusAlone(t *testing.T) {
 	require.Equal(t, 1, strings.Count(bob.prompts[0], "mind the pump"))
 }
 
-func TestG42TheSpecsOfAPlannedGoalAreGated(t *testing.T) {
+// Requirement: G42.
+func TestTheSpecsOfAPlannedGoalAreGated(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`[{"title": "A", "description": "Log in with ` + fakeToken + `."}]`}}
 	p, err := led(t, c, idle(t, "ada")...).PlanTeam(t.Context(), team.Goal{Text: "Do it."}, nil)
@@ -62,7 +63,9 @@ func TestG42TheSpecsOfAPlannedGoalAreGated(t *testing.T) {
 }
 
 // Who will answer is a reader like any other, and stands in the plan.
-func TestG51APlanWithAnAnswerShowsTheCoordinator(t *testing.T) {
+//
+// Requirement: G51.
+func TestAPlanWithAnAnswerShowsTheCoordinator(t *testing.T) {
 	t.Parallel()
 	const far = "https://plan.example/v1"
 	tm, err := team.New(team.Config{

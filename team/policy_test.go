@@ -89,7 +89,9 @@ const facts = `{"name":"Ada","score":7,"notes":{"private":"hush","public":"open"
 
 // G7: what each combination of mode, allow, block and need lets through, from
 // the reply of one agent into the prompt of another.
-func TestG07ModesInARun(t *testing.T) {
+//
+// Requirement: G7.
+func TestModesInARun(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		name   string
@@ -149,7 +151,9 @@ func TestG07ModesInARun(t *testing.T) {
 }
 
 // What cannot be meant is refused before anything is spent.
-func TestG07ContradictionsAreFoundBeforehand(t *testing.T) {
+//
+// Requirement: G7.
+func TestContradictionsAreFoundBeforehand(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -180,7 +184,9 @@ func TestG07ContradictionsAreFoundBeforehand(t *testing.T) {
 
 // G8: each result is filtered by the rules for its producer, in whatever order
 // the results come.
-func TestG08EachProducersRulesWhateverTheOrder(t *testing.T) {
+//
+// Requirement: G8.
+func TestEachProducersRulesWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	const makers = 4
 	var first string
@@ -229,7 +235,9 @@ func TestG08EachProducersRulesWhateverTheOrder(t *testing.T) {
 }
 
 // G12: the order of the rules changes nothing of what anybody reads.
-func TestG12OrderOfRulesInARun(t *testing.T) {
+//
+// Requirement: G12.
+func TestOrderOfRulesInARun(t *testing.T) {
 	t.Parallel()
 	internal, confidential := label.Internal, label.Confidential
 	rules := []handoff.PairRule{
@@ -269,7 +277,9 @@ func lowering(from, to string, lowerTo label.Classification) handoff.Declassifie
 
 // G14: what is above a reader arrives by a declassifier's paths alone, with its
 // label, and leaves an event with its name; what nobody lowers does not arrive.
-func TestG14Declassifier(t *testing.T) {
+//
+// Requirement: G14.
+func TestDeclassifier(t *testing.T) {
 	t.Parallel()
 	for _, with := range []bool{true, false} {
 		t.Run(fmt.Sprint("with one: ", with), func(t *testing.T) {
@@ -309,7 +319,9 @@ func TestG14Declassifier(t *testing.T) {
 }
 
 // G14: an agent may read above what it produces if everything that leaves it is lowered.
-func TestG14ProducesBelowItsLabel(t *testing.T) {
+//
+// Requirement: G14.
+func TestProducesBelowItsLabel(t *testing.T) {
 	t.Parallel()
 	declassifiers := map[string]handoff.Declassifier{
 		"next": lowering("scorer", "next", label.Internal), "last": lowering("scorer", "last", label.Internal), "user": lowering("scorer", handoff.User, label.Internal),
@@ -357,7 +369,9 @@ func TestG14ProducesBelowItsLabel(t *testing.T) {
 }
 
 // G14: endorsing and renewing leave their events too.
-func TestG14EndorsedAndRenewed(t *testing.T) {
+//
+// Requirement: G14.
+func TestEndorsedAndRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		policy := &handoff.Policy{
@@ -386,7 +400,9 @@ func TestG14EndorsedAndRenewed(t *testing.T) {
 }
 
 // G15: what is secret flows by a rule for the exact pair, and by no other.
-func TestG15SecretFlowsByAnExactRuleOnly(t *testing.T) {
+//
+// Requirement: G15.
+func TestSecretFlowsByAnExactRuleOnly(t *testing.T) {
 	t.Parallel()
 	exact := func(from, to string) handoff.PairRule {
 		return handoff.PairRule{From: from, To: to, Mode: handoff.Full}
@@ -425,7 +441,9 @@ func TestG15SecretFlowsByAnExactRuleOnly(t *testing.T) {
 }
 
 // G16, G18: a retry is a new contract, with what is fresh then.
-func TestG18EachRetryIsANewContract(t *testing.T) {
+//
+// Requirement: G18.
+func TestEachRetryIsANewContract(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sessions := map[string]bool{}
 		tries := 0
@@ -460,7 +478,9 @@ func TestG18EachRetryIsANewContract(t *testing.T) {
 }
 
 // G20: a structured result carries a declared tag by its top-level property.
-func TestG20TagsOfStructuredResults(t *testing.T) {
+//
+// Requirement: G20.
+func TestTagsOfStructuredResults(t *testing.T) {
 	t.Parallel()
 	for reply, ok := range map[string]bool{`{"checked":true}`: true, `{"inside":{"checked":true}}`: false, `{"other":1}`: false} {
 		m := member("a", says(reply))
@@ -482,7 +502,9 @@ func TestG20TagsOfStructuredResults(t *testing.T) {
 }
 
 // G28, G33: numbers are redacted too, and a prompt says what was done to it.
-func TestG33MarksInPrompts(t *testing.T) {
+//
+// Requirement: G33.
+func TestMarksInPrompts(t *testing.T) {
 	t.Parallel()
 	const iban, card = "DE89370400440532013000", "4111111111111111"
 	d := newDesk()

@@ -67,7 +67,9 @@ func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
 // G48 under a policy: whatever rules, ceilings, declassifiers, retellings,
 // messages and memory make of the labels, none of a run is above the plan's,
 // and what the plan allows is not refused for its label in the middle.
-func TestG48LabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
+//
+// Requirement: G48.
+func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	var ran, lowered, held, retold int
 	property := func(rt *rapid.T) {
@@ -235,7 +237,9 @@ func mendGoverned(specs []task.Spec, o *team.RunOptions, members []team.Member, 
 }
 
 // What is lowered where its label is high may cross as it is where it is not.
-func TestG48ALowerLabelMayCrossHigher(t *testing.T) {
+//
+// Requirement: G48.
+func TestALowerLabelMayCrossHigher(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Declassify: []handoff.Declassifier{{Name: "all of it", From: "middle", To: "low", Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public, Reason: "a test"}}}
 	tm := governed(t, policy, cleared("fails", label.Confidential, fails(errBroken)), cleared("middle", label.Confidential, says("m")), member("low", says("x")))
@@ -251,7 +255,9 @@ func TestG48ALowerLabelMayCrossHigher(t *testing.T) {
 
 // What crosses as lowered where its label is high crosses where its label is lower
 // too, also if only the ceiling of a rule is below that.
-func TestG48ALowerLabelIsLoweredToTheCeiling(t *testing.T) {
+//
+// Requirement: G48.
+func TestALowerLabelIsLoweredToTheCeiling(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{
 		Rules:      []handoff.PairRule{{From: "middle", To: "low", Ceiling: new(label.Public)}},

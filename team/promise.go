@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )

@@ -47,9 +47,11 @@ func TestAPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	require.NotContains(t, run(t, newTeam(t, member("a", fails(&llm.Error{Kind: llm.BadRequest, Status: 400}))), nil, spec("a")).Tasks[0].Error.Message, "largest parts")
 }
 
-// TestG54PartsOfAPromptThatIsTooLong checks that the error names the parts that the
+// TestPartsOfAPromptThatIsTooLong checks that the error names the parts that the
 // caller may not see with the class of their size, and tells nothing else of them.
-func TestG54PartsOfAPromptThatIsTooLong(t *testing.T) {
+//
+// Requirement: G54.
+func TestPartsOfAPromptThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	play := func(n int) string {
 		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "deep", Mode: handoff.Full}}}

@@ -8,15 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
 // A rule that lets parts of the answer through to the caller leaves them to read.
-func TestG47TheAnswerIsWhatARuleLetsThrough(t *testing.T) {
+//
+// Requirement: G47.
+func TestTheAnswerIsWhatARuleLetsThrough(t *testing.T) {
 	t.Parallel()
 	made := by("a", spec("made"))
 	made.OutputSchema = []byte(`{"type":"object","properties":{"k":{"type":"string"},"h":{"type":"string"}}}`)
@@ -28,7 +30,9 @@ func TestG47TheAnswerIsWhatARuleLetsThrough(t *testing.T) {
 }
 
 // A refused answer names the rule that would withhold it.
-func TestG47ARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
+//
+// Requirement: G47.
+func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []handoff.PairRule{{Mode: handoff.Minimal}, {Block: []task.Path{"h"}}, {Ceiling: new(label.Public)}} {
 		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, task.Position{File: "team.yaml", Line: 7}
@@ -39,7 +43,9 @@ func TestG47ARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 }
 
 // What of the shared memory is certain to be held is no way in the flow table.
-func TestG54MemoryThatIsHeldIsNoWay(t *testing.T) {
+//
+// Requirement: G54.
+func TestMemoryThatIsHeldIsNoWay(t *testing.T) {
 	t.Parallel()
 	never, err := flow.ParseAssertion("task one never reaches b")
 	require.NoError(t, err)
@@ -52,7 +58,9 @@ func TestG54MemoryThatIsHeldIsNoWay(t *testing.T) {
 }
 
 // A text of the caller's of which only parts may cross is refused before a run.
-func TestG06ATextInputHasNoParts(t *testing.T) {
+//
+// Requirement: G6.
+func TestATextInputHasNoParts(t *testing.T) {
 	t.Parallel()
 	use := by("b", spec("use"))
 	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/pub"}}}
@@ -64,7 +72,9 @@ func TestG06ATextInputHasNoParts(t *testing.T) {
 }
 
 // What an agent said when it failed is a text for the caller too, though it be JSON.
-func TestG06AnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
+//
+// Requirement: G6.
+func TestAnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: handoff.User, Allow: []task.Path{"/k"}}}}
 	made := by("a", spec("made"))
@@ -75,7 +85,9 @@ func TestG06AnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 }
 
 // What events tell of the size of a value above the caller is its class.
-func TestG50EventsTellAClassOfSizes(t *testing.T) {
+//
+// Requirement: G50.
+func TestEventsTellAClassOfSizes(t *testing.T) {
 	t.Parallel()
 	sizes := func(answer string) (list []int) {
 		var a audience

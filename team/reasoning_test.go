@@ -51,10 +51,12 @@ func (r *reasoner) Call(_ context.Context, req llm.Request, _ func(llm.Delta) er
 	return llm.Response{Text: "[THINK]" + thought + "[/THINK]<thinking>" + thought + "</thinking>" + answer, FinishReason: "stop"}, nil
 }
 
-// TestG42ReasoningReachesOnlyTheJournal draws teams whose models write a canary into
+// TestReasoningReachesOnlyTheJournal draws teams whose models write a canary into
 // their reasoning, and holds that no prompt, result, event, record or message has it:
 // not after a correction, a translation, a failure or a goal. The journal has it.
-func TestG42ReasoningReachesOnlyTheJournal(t *testing.T) {
+//
+// Requirement: G42.
+func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &reasoner{style: rapid.IntRange(0, 3).Draw(rt, "style")}
@@ -144,10 +146,12 @@ func TestG42ReasoningReachesOnlyTheJournal(t *testing.T) {
 	})
 }
 
-// TestG19ReasoningIsAsSensitiveAsTheResult holds that the journal has the label of the
+// TestReasoningIsAsSensitiveAsTheResult holds that the journal has the label of the
 // result for reasoning, and that a caller below it, or one who may have only a part of
 // the result, gets none of it.
-func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
+//
+// Requirement: G19.
+func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	t.Parallel()
 	keep := func(o team.RunOptions, policy *handoff.Policy) *event.SideText {
 		journal := &memory{}
@@ -180,9 +184,11 @@ func TestG19ReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	require.Equal(t, "[withheld: rule]", keep(team.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
 }
 
-// TestG47CachedSideTextsPassTheGateAgain has a run whose caller may see less take a cached
+// TestCachedSideTextsPassTheGateAgain has a run whose caller may see less take a cached
 // answer with its reasoning and the answer that was corrected.
-func TestG47CachedSideTextsPassTheGateAgain(t *testing.T) {
+//
+// Requirement: G47.
+func TestCachedSideTextsPassTheGateAgain(t *testing.T) {
 	t.Parallel()
 	m := &reasoner{answer: func(text string) string {
 		if strings.Contains(text, "## Your previous answer") {

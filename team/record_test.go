@@ -47,7 +47,9 @@ func (l *ledger) handoffs() (list []event.Handoff) {
 
 // G44: each decision is one event and one line of the record, what was allowed
 // as well as what was not, with counts that are right.
-func TestG44EachDecisionOnce(t *testing.T) {
+//
+// Requirement: G44.
+func TestEachDecisionOnce(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{
 		{ID: "only the score", From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail"}, Block: []task.Path{"private"}, Origin: task.Position{File: "team.yaml", Line: 7}},
@@ -116,7 +118,9 @@ func TestG44EachDecisionOnce(t *testing.T) {
 }
 
 // A schema says which keys may be told.
-func TestG44KeysOfASchemaAreTold(t *testing.T) {
+//
+// Requirement: G44.
+func TestKeysOfASchemaAreTold(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}
@@ -134,7 +138,9 @@ func TestG44KeysOfASchemaAreTold(t *testing.T) {
 
 // The record is written before the prompt is sent, with the prompt as the
 // caller may see it.
-func TestG44TheRecordComesFirst(t *testing.T) {
+//
+// Requirement: G44.
+func TestTheRecordComesFirst(t *testing.T) {
 	t.Parallel()
 	var order log
 	asks := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -163,7 +169,9 @@ func TestG44TheRecordComesFirst(t *testing.T) {
 }
 
 // The coordinator's prompts and retellings are recorded as any other.
-func TestG44CoordinatorAndRetellingsAreRecorded(t *testing.T) {
+//
+// Requirement: G44.
+func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	var a audience
@@ -211,7 +219,9 @@ func TestG44CoordinatorAndRetellingsAreRecorded(t *testing.T) {
 }
 
 // What cannot be recorded is not sent.
-func TestG44WithoutARecordNothingIsSent(t *testing.T) {
+//
+// Requirement: G44.
+func TestWithoutARecordNothingIsSent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]team.RecorderFunc{
 		"an error":              func(context.Context, event.Record) error { return errors.New("disk full") },
@@ -241,7 +251,9 @@ func TestG44WithoutARecordNothingIsSent(t *testing.T) {
 }
 
 // Nothing is sent after its time because its record took long.
-func TestG44SlowRecorder(t *testing.T) {
+//
+// Requirement: G44.
+func TestSlowRecorder(t *testing.T) {
 	t.Parallel()
 	slow := team.RecorderFunc(func(_ context.Context, r event.Record) error {
 		if r.Prompt != nil {

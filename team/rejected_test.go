@@ -130,10 +130,12 @@ func TestGuardFailuresAreFinal(t *testing.T) {
 	require.Equal(t, 2, m.count())
 }
 
-// TestG47RejectedAnswersAboveTheCaller holds that a caller below the label of a task
+// TestRejectedAnswersAboveTheCaller holds that a caller below the label of a task
 // sees neither the answer nor what is wrong with it, and that a rule for the caller
 // counts as it does for results.
-func TestG47RejectedAnswersAboveTheCaller(t *testing.T) {
+//
+// Requirement: G47.
+func TestRejectedAnswersAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-4417"
 	m := &corrected{first: `{"n": "` + canary + `"}`, then: right}

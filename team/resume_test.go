@@ -49,7 +49,9 @@ func alter(h *event.History, title string, change func(*event.Exchange)) {
 
 // A result that cannot be relied on any more does not keep a run from its end:
 // its task runs again, and what reads it only if it reads something else.
-func TestG16G19ResultsThatDoNotHoldRunAgain(t *testing.T) {
+//
+// Requirement: G16.
+func TestResultsThatDoNotHoldRunAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -81,7 +83,9 @@ func TestG16G19ResultsThatDoNotHoldRunAgain(t *testing.T) {
 
 // The gate is asked again: what a policy of today does not let through is held,
 // though it had crossed.
-func TestG18PolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
+//
+// Requirement: G18.
+func TestPolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	c := &counter{}

@@ -82,7 +82,9 @@ func TestTheAnswerListsTheFirstHundredFailures(t *testing.T) {
 }
 
 // What an agent says of its prompt may be read for as long as the prompt.
-func TestG16AnErrorExpiresWithThePromptBeforeIt(t *testing.T) {
+//
+// Requirement: G16.
+func TestAnErrorExpiresWithThePromptBeforeIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &planner{}
@@ -156,7 +158,9 @@ func TestAnAnswerInParts(t *testing.T) {
 
 // One digest that expires before the answer is a line of the last prompt, and
 // the others are answered from.
-func TestG16ADigestExpires(t *testing.T) {
+//
+// Requirement: G16.
+func TestADigestExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		big := strings.Repeat("word ", 10_000)

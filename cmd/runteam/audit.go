@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/journal"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 )
@@ -34,7 +34,8 @@ func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	return b.String(), head
 }
 
-func TestG45AuditVerify(t *testing.T) {
+// Requirement: G45.
+func TestAuditVerify(t *testing.T) {
 	t.Parallel()
 	text, head := recorded(t, audit.Options{Run: "one"})
 	second, last := recorded(t, audit.Options{Run: "two", Previous: head})
@@ -98,7 +99,9 @@ func TestG45AuditVerify(t *testing.T) {
 
 // Somebody who can write the journal and has no key puts the rows of one run
 // under the id of another.
-func TestG45AuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
+//
+// Requirement: G45.
+func TestAuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{AuditKey: []byte(auditTestKey)})
@@ -127,7 +130,8 @@ func TestG45AuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
 	require.Equal(t, "broken", object(t, verify("aaaa", "-o", "json").stdout)["status"])
 }
 
-func TestG45AuditVerifyInJSON(t *testing.T) {
+// Requirement: G45.
+func TestAuditVerifyInJSON(t *testing.T) {
 	t.Parallel()
 	text, head := recorded(t, audit.Options{Run: "one"})
 	got := call{args: []string{"audit", "verify", "-", "-o", "json", "--head", head.String()}, stdin: text}.run(t)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestG53CleanShowsWhatHides(t *testing.T) {
+// Requirement: G53.
+func TestCleanShowsWhatHides(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, give, want string }{
 		{"plain text stays", "Grüße, 世界 👩‍🚀 ❤️\n\tend", "Grüße, 世界 👩‍🚀 ❤️\n\tend"},
@@ -38,7 +39,8 @@ func TestG53CleanShowsWhatHides(t *testing.T) {
 	require.Equal(t, `a\nb\tc`, cleanLine("a\nb\tc"))
 }
 
-func FuzzG53CleanLeavesNothingHidden(f *testing.F) {
+// Requirement: G53.
+func FuzzCleanLeavesNothingHidden(f *testing.F) {
 	f.Add("a\u202eb\x1b[0m\x9b\n\t")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := clean(s)
@@ -50,7 +52,8 @@ func FuzzG53CleanLeavesNothingHidden(f *testing.F) {
 	})
 }
 
-func TestG53CleanJSONMeansTheSame(t *testing.T) {
+// Requirement: G53.
+func TestCleanJSONMeansTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\u202e\u009b\x7f\U000e0041\u2066\ufeff\x1b\n")))).Draw(t, "text")

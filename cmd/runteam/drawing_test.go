@@ -204,7 +204,8 @@ func spaced(all []string) []string {
 	return out
 }
 
-func TestG53TitlesAddNothingToADrawing(t *testing.T) {
+// Requirement: G53.
+func TestTitlesAddNothingToADrawing(t *testing.T) {
 	t.Parallel()
 	for form := range drawings {
 		t.Run(form, func(t *testing.T) {
@@ -218,7 +219,8 @@ func TestG53TitlesAddNothingToADrawing(t *testing.T) {
 	}
 }
 
-func FuzzG53TitlesAddNothingToADrawing(f *testing.F) {
+// Requirement: G53.
+func FuzzTitlesAddNothingToADrawing(f *testing.F) {
 	for i, title := range hostile {
 		f.Add(title, hostile[len(hostile)-1-i])
 	}
@@ -230,7 +232,9 @@ func FuzzG53TitlesAddNothingToADrawing(f *testing.F) {
 }
 
 // What others make of hostile titles was looked at with Graphviz and Mermaid themselves.
-func TestG53DrawingOfHostileTitles(t *testing.T) {
+//
+// Requirement: G53.
+func TestDrawingOfHostileTitles(t *testing.T) {
 	t.Parallel()
 	for form := range drawings {
 		requireGolden(t, "hostile."+form+".golden", drawn(t, form, planOfTitles(hostile)))

@@ -189,7 +189,9 @@ func TestNoModel(t *testing.T) {
 
 // The key of the environment goes to the host of OPENAI_BASE_URL, is printed
 // nowhere, and nothing that the endpoint says reaches a terminal as it is.
-func TestG53WhatAnEndpointSaysIsEscaped(t *testing.T) {
+//
+// Requirement: G53.
+func TestWhatAnEndpointSaysIsEscaped(t *testing.T) {
 	t.Parallel()
 	const key = "sk-not-a-real-key-0123456789"
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {

@@ -243,7 +243,9 @@ func TestEventsOnAFullDisk(t *testing.T) {
 }
 
 // TestEventsHoldNothingAboveTheCaller holds that the events are in the caller's form.
-func TestG42EventsHoldNothingAboveTheCaller(t *testing.T) {
+//
+// Requirement: G42.
+func TestEventsHoldNothingAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: the canary}, {text: fine}]"})
 	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --events e.ndjson --log-level debug")}.run(t)

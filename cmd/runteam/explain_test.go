@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // claims is the trace of a run of four tasks, which package trace's tests write.
@@ -92,7 +92,9 @@ func TestExplainTilesThePrompt(t *testing.T) {
 }
 
 // What is above the reader is shown by its source, label, rule and length.
-func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
+//
+// Requirement: G50.
+func TestExplainShowsNoWithheldWords(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{claims}, {claims, "-o", "json"}, {claims, "score"}, {claims, "--contains", "on the list"}, {claims, "--contains", "on the list", "-o", "json"}} {
 		status, stdout, _ := explainHere("", args...)
@@ -108,7 +110,9 @@ func TestG50ExplainShowsNoWithheldWords(t *testing.T) {
 }
 
 // A trace whose withheld piece has words is refused: no printer gets to see them.
-func TestG50ExplainRefusesWordsThatAreWithheld(t *testing.T) {
+//
+// Requirement: G50.
+func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
@@ -122,7 +126,9 @@ func TestG50ExplainRefusesWordsThatAreWithheld(t *testing.T) {
 }
 
 // What agents wrote cannot play tricks on a terminal, nor look like the frame.
-func TestG53ExplainEscapesWhatAgentsWrote(t *testing.T) {
+//
+// Requirement: G53.
+func TestExplainEscapesWhatAgentsWrote(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
@@ -255,7 +261,9 @@ func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
 
 // A value that was lowered for one reader stays withheld for the caller, who is
 // below its label: of such a run explain reads the trace, fences and all.
-func TestG50ExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
+//
+// Requirement: G50.
+func TestExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{
 		"team.yaml": `

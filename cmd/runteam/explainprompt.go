@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // explainedPrompt is one prompt, in JSON.

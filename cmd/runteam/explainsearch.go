@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/trace"
+	"github.com/runteam/runteam/internal/trace"
 )
 
 // found is where a text occurs, in JSON.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/trace"
 )
 
 // write writes what was explained for people.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/flow"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/pick"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -282,7 +282,9 @@ func TestAssertionsAboutNothingAreLocated(t *testing.T) {
 }
 
 // Asking what would happen makes no model call, in any form.
-func TestG46PlanAsksNoModel(t *testing.T) {
+//
+// Requirement: G46.
+func TestPlanAsksNoModel(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	questions := [][]string{nil, {"-o", "json"}, {"-o", "dot"}, {"-o", "mermaid"}, {"--from", "report"}, {"--to", "writer", "-o", "json"}, {"--assert", "input report never derives into writer"}}
@@ -297,7 +299,9 @@ func TestG46PlanAsksNoModel(t *testing.T) {
 }
 
 // Names that play tricks add no line to what is printed of the flow, and no character that hides.
-func TestG53FlowOfHostileNames(t *testing.T) {
+//
+// Requirement: G53.
+func TestFlowOfHostileNames(t *testing.T) {
 	t.Parallel()
 	evil := "x\x1b[2J\u202e\nassertions\nholds   all"
 	g := &flow.Graph{

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/runteam/runteam/flow"
+	"github.com/runteam/runteam/internal/flow"
 )
 
 // mostColumns is how many agents a matrix has at most; of more there are lists.

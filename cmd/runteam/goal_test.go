@@ -349,7 +349,9 @@ func TestBudgetOfAGoal(t *testing.T) {
 
 // What is above the caller's clearance is above the coordinator's, and stays
 // off every printer.
-func TestG47SecretsOfAGoalAreWithheld(t *testing.T) {
+//
+// Requirement: G47.
+func TestSecretsOfAGoalAreWithheld(t *testing.T) {
 	t.Parallel()
 	spec := strings.Replace(secretive, "tasks:", "goal: Sum it up.\ntasks:", 1)
 	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {task: Open, text: open}, {coordinator: synthesis, text: '{{.Last}}'}]"})

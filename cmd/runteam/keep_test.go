@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/audit"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/journal"
 )
 

@@ -3,9 +3,9 @@ package main
 import (
 	"slices"
 
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // A naming is the tasks that a name may mean: by title, by key or by id, for

@@ -65,7 +65,9 @@ func TestPlanOfAGoalAsksTheCoordinatorAndNobodyElse(t *testing.T) {
 
 // The goal of a plan is printed as what a run prints: in one line for people,
 // without what plays tricks, and redacted.
-func TestG47GoalOfAPlanIsGated(t *testing.T) {
+//
+// Requirement: G47.
+func TestGoalOfAPlanIsGated(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, played)
 	args := strings.Fields("plan --offline --script script.yaml --goal")

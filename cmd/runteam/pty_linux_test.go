@@ -311,7 +311,8 @@ func TestNoTableOfWhatCannotStart(t *testing.T) {
 	require.NotContains(t, raw, "planning")
 }
 
-func TestG47RevealShowsSecretsOnATerminalOnly(t *testing.T) {
+// Requirement: G47.
+func TestRevealShowsSecretsOnATerminalOnly(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {text: open}]"})
 	args := []string{"run", "--offline", "--script", "script.yaml"}

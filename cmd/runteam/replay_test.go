@@ -413,9 +413,11 @@ tasks:
 	require.Contains(t, got.stderr, "cannot be replayed: ")
 }
 
-// TestG47StoredRunsShowNothingSecret: whoever looks at a run is the reader that it
+// TestStoredRunsShowNothingSecret: whoever looks at a run is the reader that it
 // was for, whether the key of the journal is there or not.
-func TestG47StoredRunsShowNothingSecret(t *testing.T) {
+//
+// Requirement: G47.
+func TestStoredRunsShowNothingSecret(t *testing.T) {
 	t.Parallel()
 	const word = "CANARY-51f0"
 	const spec = `
@@ -468,7 +470,9 @@ replies:
 
 // What a run revealed on a terminal is in none of its records, whoever has the
 // key; only a replay shows it again, if it is asked to and on a terminal.
-func TestG47WhatARunRevealedIsNotInItsRecords(t *testing.T) {
+//
+// Requirement: G47.
+func TestWhatARunRevealedIsNotInItsRecords(t *testing.T) {
 	t.Parallel()
 	const word = "CANARY-77aa"
 	const spec = `

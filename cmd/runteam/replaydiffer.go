@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
-	"github.com/runteam/runteam/trace"
 )
 
 // firstDifference builds the prompt of a task once more and says where it first

@@ -10,9 +10,9 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // A resumption is a run that is taken up where it is.

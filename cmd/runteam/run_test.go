@@ -51,7 +51,9 @@ func TestRunOfflineWithoutAScript(t *testing.T) {
 
 // The scripted endpoint is on this machine, where what is secret may go. The
 // endpoint that it stands in for may not have it, and that is what counts.
-func TestG51OfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
+//
+// Requirement: G51.
+func TestOfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	local := strings.Replace(one, "{name: solo,", "{name: solo, accepts: secret,", 1)
 	local = strings.Replace(local, "tasks: [", "baseURL: http://127.0.0.1:1/v1\ntasks: [{title: Closed, assignee: solo, classification: secret, description: Say.}, ", 1)

@@ -12,7 +12,9 @@ import (
 
 // The first signal ends a command that checks a large goal with slow patterns. The
 // check alone takes more than ten seconds.
-func TestG29ASlowPatternEndsWithTheSignal(t *testing.T) {
+//
+// Requirement: G29.
+func TestASlowPatternEndsWithTheSignal(t *testing.T) {
 	t.Parallel()
 	var spec strings.Builder
 	spec.WriteString("agents: [{name: writer}]\ncoordinator: {model: planner}\npolicy:\n  redact:\n    patterns:\n")

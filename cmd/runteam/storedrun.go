@@ -12,12 +12,12 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
-	"github.com/runteam/runteam/trace"
 )
 
 // A storedRun is all that the journal has of one run.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/trace"
 )
 
 // tracing is what of a run is to be written down, as flags ask for it.

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/audit"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
-	"github.com/runteam/runteam/trace"
 )
 
 const auditKey = "a key of more than sixteen bytes"
@@ -179,7 +179,9 @@ func TestTraceReplacesWhatItFoundAndNothingElse(t *testing.T) {
 }
 
 // What cannot be written down keeps the prompt from being sent.
-func TestG44TraceThatCannotBeWrittenIsAnError(t *testing.T) {
+//
+// Requirement: G44.
+func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sub")
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -218,7 +220,9 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 }
 
 // A disk that is full is told of by the name that the file has for its user.
-func TestG44AFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
+//
+// Requirement: G44.
+func TestAFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

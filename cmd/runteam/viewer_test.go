@@ -19,13 +19,13 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
-	"github.com/runteam/runteam/trace"
 )
 
 // patientSchema bounds kind and code, so that a declassifier may lower them,
@@ -201,7 +201,9 @@ func requireHidden(t *testing.T, where, text string) {
 // it, a viewer below its label learns no value, no member, no count and no exact
 // size from the trace, the events, the log, the result, explain and show; and of
 // a secret result the journal without a key holds none of these.
-func TestG50EveryTranslationBesideEveryDeclassifier(t *testing.T) {
+//
+// Requirement: G50.
+func TestEveryTranslationBesideEveryDeclassifier(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})

@@ -150,7 +150,8 @@ func TestClientThatLeavesEndsADelay(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestG43ServerBindsLoopback(t *testing.T) {
+// Requirement: G43.
+func TestServerBindsLoopback(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"", ":0", "127.0.0.1:0", "localhost:0"} {
 		srv, err := scripted.Start(nil, scripted.Options{Addr: addr})

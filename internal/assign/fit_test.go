@@ -1,0 +1,61 @@
+package assign_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A fitted team is a roster and tasks of which a person said who should have them.
+type fitted struct {
+	Team   string         `json:"team"`
+	Agents []assign.Agent `json:"agents"`
+	Tasks  []struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		Want        string `json:"want"`
+	} `json:"tasks"`
+}
+
+// TestFitFindsWhomAPersonWouldAsk counts the tasks of eight teams, in four
+// languages, that go to the agent that a person chose for them. It is a floor:
+// whoever changes how fit is measured sees what becomes of it.
+func TestFitFindsWhomAPersonWouldAsk(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/fits.json")
+	require.NoError(t, err)
+	var teams []fitted
+	require.NoError(t, json.Unmarshal(data, &teams))
+	found, all := map[assign.Strategy]int{}, 0
+	for _, team := range teams {
+		specs := make([]task.Spec, len(team.Tasks))
+		for i, one := range team.Tasks {
+			specs[i] = task.Spec{Title: one.Title, Description: one.Description}
+		}
+		g, err := task.Resolve(specs, time.Time{})
+		require.NoError(t, err)
+		for _, s := range []assign.Strategy{assign.CapabilityMatch, assign.Composite} {
+			chosen, err := assign.Tasks(g, make([]label.Classification, g.Len()), team.Agents, s)
+			require.NoError(t, err)
+			for i, who := range chosen {
+				if team.Agents[who].Name == team.Tasks[i].Want {
+					found[s]++
+				} else {
+					t.Logf("%s, %s: %q goes to %s, not to %s", s, team.Team, team.Tasks[i].Title, team.Agents[who].Name, team.Tasks[i].Want)
+				}
+			}
+		}
+		all += len(specs)
+	}
+	require.Equal(t, 61, all)
+	require.GreaterOrEqual(t, found[assign.CapabilityMatch], 54)
+	require.GreaterOrEqual(t, found[assign.Composite], 54)
+	t.Log(found)
+}

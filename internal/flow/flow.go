@@ -1,0 +1,196 @@
+// Package flow decides, before anything runs, who could ever see what.
+//
+// A [Graph] is the data that a run would flow over: sources, tasks, readers
+// and the edges between them, each with what it delivers. Its [Table] says for
+// every source and every reader whether the source reaches the reader whole,
+// in part, only as retold by others, or never; [Table.Check] holds an
+// [Assertion] against it, such as "internal_notes never reaches letters", and
+// shows a way if there is one.
+//
+// The answers are about content. That a task exists, when it ran and how it
+// ended are told to its dependents even where nothing of its result crosses,
+// and no answer here speaks of that. What cannot be known before the run counts
+// as flowing: nothing is called unreachable as long as there is a way.
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Graph is what a flow is computed over. Sources, tasks and readers name each
+// other by their indexes; an index out of range is a mistake of the caller, and
+// [Graph.Table] panics. The order of edges and sights never matters.
+//
+// A turn of the coordinator is a task like any other: it reads, and what it
+// writes (the text of a plan, the answer) is a source with that task. Such
+// tasks come after those of the plan.
+type Graph struct {
+	Sources []Source `json:"sources"` // for a stable print: inputs, the goal, messages, then what tasks write
+	Tasks   []Task   `json:"tasks"`   // parallel to the plan's, then turns of the coordinator
+	Readers []Reader `json:"readers"` // for a stable print: agents, coordinator, user, endpoints
+	Edges   []Edge   `json:"edges"`
+	Sights  []Sight  `json:"sights"`
+}
+
+// A Source is a piece of context: an input, the goal, a message, or something
+// that a task writes. A task has one result, of kind [handoff.Dependency], and
+// may write more, such as the text of its error.
+type Source struct {
+	Kind  handoff.SourceKind   `json:"kind"`
+	Name  string               `json:"name"` // the input's name, the task's title
+	From  string               `json:"from"` // who makes it
+	Task  int                  `json:"task"` // the task that writes it; -1 if none does
+	Label label.Classification `json:"label"`
+
+	// Has says whether a value can be at this path (its tokens, not escaped; * is
+	// any element or member), and Names whether a member of this name can be at
+	// any depth, where names compare loosely, as blocks compare them: by the schema
+	// or by the value itself. Both nil mean an opaque text, which has no paths and
+	// no members; one of them nil means that nothing is known of what it asks.
+	Has   func(path []string) Answer `json:"-"`
+	Names func(name string) Answer   `json:"-"`
+
+	// Members are names that it has, in a stable order. They serve hints only,
+	// and may be left out.
+	Members []string `json:"-"`
+}
+
+// Structured reports whether the source can have paths and members.
+func (s *Source) Structured() bool { return s.Has != nil || s.Names != nil }
+
+func (s *Source) has(path []string) Answer {
+	switch {
+	case !s.Structured():
+		return No
+	case s.Has == nil:
+		return Maybe
+	}
+	return s.Has(path)
+}
+
+func (s *Source) names(name string) Answer {
+	switch {
+	case !s.Structured():
+		return No
+	case s.Names == nil:
+		return Maybe
+	}
+	return s.Names(name)
+}
+
+// A Task is one prompt: whoever reads it reads all that is delivered to it, and
+// what it writes derives from all of that.
+type Task struct {
+	ID        task.ID `json:"id,omitempty"`
+	Key       string  `json:"key,omitempty"`
+	Title     string  `json:"title"`
+	Agent     int     `json:"agent"`               // who does it: an index into Readers
+	Endpoints []int   `json:"endpoints,omitempty"` // who else reads its prompt: where it leaves to, fallbacks too; may be shared between tasks
+}
+
+// reads reports whether a reader reads the prompt of the task.
+func (t *Task) reads(reader int) bool {
+	return t.Agent == reader || slices.Contains(t.Endpoints, reader)
+}
+
+// A Reader is whoever may come to see context.
+type Reader struct {
+	Kind      ReaderKind           `json:"kind"`
+	Name      string               `json:"name"` // an endpoint's is its URL
+	Clearance label.Classification `json:"clearance"`
+}
+
+// An Edge delivers a source to a task.
+type Edge struct {
+	Source     int            `json:"source"`
+	Task       int            `json:"task"`
+	Delivers   pick.Selection `json:"-"`                    // what of it crosses
+	Minimal    bool           `json:"minimal,omitempty"`    // heading and status cross, and no content
+	Held       bool           `json:"held,omitempty"`       // it is certain that nothing crosses
+	Structured bool           `json:"structured,omitempty"` // only the structured part crosses; a text beside it stays behind
+	Rule       handoff.Rule   `json:"rule,omitempty"`
+	Line       string         `json:"line,omitempty"` // where the rule is written
+	Note       string         `json:"note,omitempty"` // for people: "declassified by score-to-letters"
+	Lowers     *Lowering      `json:"lowers,omitempty"`
+}
+
+// Reach returns what the edge delivers by itself: Never, Part or Whole.
+func (e *Edge) Reach() Reach { return carries(&e.Delivers, e.Held || e.Minimal, e.Structured) }
+
+// A Sight delivers a source to a reader outside any task: a result to the
+// user. A reader whose words go on to others reads in a task instead.
+type Sight struct {
+	Source   int            `json:"source"`
+	Reader   int            `json:"reader"`
+	Delivers pick.Selection `json:"-"`              // what of it is shown
+	Held     bool           `json:"held,omitempty"` // it is certain that nothing is shown
+	Rule     handoff.Rule   `json:"rule,omitempty"`
+	Line     string         `json:"line,omitempty"`
+	Note     string         `json:"note,omitempty"`
+	Lowers   *Lowering      `json:"lowers,omitempty"`
+}
+
+// Reach returns what the sight shows: Never, Part or Whole.
+func (s *Sight) Reach() Reach { return carries(&s.Delivers, s.Held, false) }
+
+func carries(delivers *pick.Selection, nothing, structured bool) Reach {
+	switch {
+	case nothing || delivers.Empty():
+		return Never
+	case structured || !delivers.Whole():
+		return Part
+	}
+	return Whole
+}
+
+// An Answer is what is known of a source before a run. Answers are ordered: of
+// several that apply the highest counts.
+type Answer uint8
+
+// The answers.
+const (
+	No    Answer = iota // no value of it has that
+	Maybe               // nothing says so, and nothing excludes it
+	Yes                 // the schema names it, or the value has it
+)
+
+// A ReaderKind tells readers apart.
+type ReaderKind uint8
+
+// The kinds of readers. The zero value is none of them.
+const (
+	_           ReaderKind = iota
+	Agent                  // a member of the team
+	Coordinator            // who plans for the goal and answers it
+	User                   // the caller
+	Endpoint               // a model server, which reads every prompt sent to it
+)
+
+var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint"}
+
+// String returns the kind's name.
+func (k ReaderKind) String() string {
+	if int(k) < len(readerNames) {
+		return readerNames[k]
+	}
+	return readerNames[0]
+}
+
+// MarshalText writes the kind's name.
+func (k ReaderKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name, strictly. After an error k is the zero value.
+func (k *ReaderKind) UnmarshalText(text []byte) error {
+	at := slices.Index(readerNames[:], string(text))
+	*k = ReaderKind(max(at, 0))
+	if at < 0 {
+		return fmt.Errorf("unknown kind of reader %q", text)
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/task"
+)
+
+const never = "never"
+
+// forms is what to write where nothing of an assertion is recognised.
+const forms = "write X never reaches B, or X never derives into B"
+
+// ParseAssertion reads an assertion, whose syntax is said at [Assertion]. It
+// leaves Line empty. The error is a [task.Problem] that wraps [task.ErrInvalid].
+func ParseAssertion(text string) (Assertion, error) {
+	a := Assertion{Text: text}
+	p := parser{rest: strings.TrimSpace(text)}
+	err := task.CheckLine(text)
+	if err != nil {
+		return Assertion{}, problem(text, err.Error(), "write it on one line, without control characters", task.ErrInvalid)
+	}
+	if a.Subject, err = p.subject(); err == nil {
+		if a.Claim, err = p.claim(); err == nil {
+			a.Reader, err = p.reader()
+		}
+	}
+	if err != nil {
+		f := err.(*fault)
+		return Assertion{}, problem(text, f.message, f.hint, task.ErrInvalid)
+	}
+	return a, nil
+}
+
+func problem(text, message, hint string, err error) task.Problem {
+	return task.Problem{Subject: "assertion " + quoted(text, false), Message: message, Hint: hint, Err: err}
+}
+
+// A fault is what is wrong with an assertion, and what to write instead.
+type fault struct{ message, hint string }
+
+func (f *fault) Error() string { return f.message + ": " + f.hint }
+
+// A parser reads an assertion from its beginning.
+type parser struct {
+	rest string // blanks in front are gone
+}
+
+func (p *parser) subject() (Subject, error) {
+	if p.rest == "" {
+		return Subject{}, &fault{"it is empty", forms}
+	}
+	for _, kind := range []SubjectKind{OfInput, OfTask} {
+		if word(p.rest) == string(kind) {
+			p.skip(len(kind))
+			return p.source(kind)
+		}
+	}
+	return p.property()
+}
+
+// property reads the name of a property, one word or quoted.
+func (p *parser) property() (Subject, error) {
+	s := Subject{Kind: Property}
+	var err error
+	if p.quoted() {
+		s.Name, err = p.quote()
+		if err == nil && s.Name == "" {
+			err = &fault{"the name of the property is empty", "write the name of a property, input NAME or task \"TITLE\""}
+		}
+		if err == nil && strings.HasPrefix(p.rest, "/") {
+			err = &fault{"a path follows the name of a property", fmt.Sprintf("write input %[1]s%[2]s or task %[1]s%[2]s", quoted(s.Name, false), word(p.rest))}
+		}
+		return s, err
+	}
+	before := p.untilNever()
+	switch name := word(before); {
+	case before == "":
+		err = &fault{"nothing stands before never", forms}
+	case before == p.rest:
+		err = &fault{"it has no word never", forms}
+	case strings.Contains(name, "/"):
+		err = &fault{"a path stands without its source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name)}
+	case name != before:
+		err = &fault{fmt.Sprintf("%s are several words", quoted(before, false)), fmt.Sprintf("write input %s, task %s, or a property of this name in quotes", before, quoted(before, false))}
+	default:
+		s.Name = name
+		p.skip(len(name))
+	}
+	return s, err
+}
+
+// source reads the name of an input or a task, and perhaps a path.
+func (p *parser) source(kind SubjectKind) (Subject, error) {
+	s := Subject{Kind: kind}
+	var err error
+	if p.quoted() {
+		if s.Name, err = p.quote(); err != nil {
+			return s, err
+		}
+	} else {
+		before := p.untilNever()
+		name, _, _ := strings.Cut(before, "/")
+		s.Name = strings.TrimRightFunc(name, isBlank)
+		p.skip(len(s.Name))
+	}
+	if strings.TrimSpace(s.Name) == "" {
+		return s, &fault{"no name follows " + string(kind), fmt.Sprintf("write %s NAME, or %q in quotes for a property of this name", kind, string(kind))}
+	}
+	s.Path, err = p.path()
+	return s, err
+}
+
+// path reads a path, which goes on until never.
+func (p *parser) path() (task.Path, error) {
+	if !strings.HasPrefix(p.rest, "/") {
+		return task.Whole, nil
+	}
+	text := p.untilNever()
+	path := task.Path(text)
+	if err := pick.CheckAllow(path); err != nil {
+		return "", &fault{err.Error(), "write the path as in need: /facts/*/score"}
+	}
+	p.skip(len(text))
+	return task.Path(strings.TrimSuffix(text, "/**")), nil // all that is there is meant anyway
+}
+
+// claim reads never and what is denied.
+func (p *parser) claim() (Claim, error) {
+	if got := word(p.rest); got != never {
+		return "", &fault{expected("never", got), forms}
+	}
+	p.skip(len(never))
+	verb := word(p.rest)
+	p.skip(len(verb))
+	switch verb {
+	case "reaches":
+		return Reaches, nil
+	case "derives":
+		into := word(p.rest)
+		if into != "into" {
+			return "", &fault{expected("into", into), forms}
+		}
+		p.skip(len(into))
+		return Derives, nil
+	}
+	return "", &fault{expected("reaches or derives into", verb), forms}
+}
+
+// reader reads the name at the end.
+func (p *parser) reader() (name string, err error) {
+	const hint = "write the name of an agent, coordinator, user or the URL of an endpoint"
+	if !p.quoted() {
+		name = p.rest
+	} else if name, err = p.quote(); err == nil && p.rest != "" {
+		err = &fault{expected("the end", p.rest), hint}
+	}
+	switch {
+	case err != nil:
+	case strings.TrimSpace(name) == "":
+		err = &fault{"no reader stands at its end", hint}
+	case name == "*":
+		err = &fault{"* is no reader", "write an assertion for each reader"}
+	}
+	return name, err
+}
+
+func expected(what, got string) string {
+	if got == "" {
+		return "it ends where " + what + " should stand"
+	}
+	return quoted(got, false) + " stands where " + what + " should"
+}
+
+func (p *parser) quoted() bool { return strings.HasPrefix(p.rest, `"`) }
+
+// quote reads a name in quotes.
+func (p *parser) quote() (name string, err error) {
+	end := 1
+	for end < len(p.rest) && p.rest[end] != '"' {
+		if p.rest[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(p.rest) {
+		return "", &fault{"a quote is not closed", `write "NAME"`}
+	}
+	text := p.rest[:end+1]
+	if err := json.Unmarshal([]byte(text), &name); err != nil {
+		return "", &fault{text + " is not quoted as in JSON", `write \" for a quote and \\ for a backslash`}
+	}
+	if err := task.CheckLine(name); err != nil {
+		return "", &fault{"the name " + text + ": " + err.Error(), "write the name as the file has it"}
+	}
+	p.skip(len(text))
+	return name, nil
+}
+
+// skip goes on behind the next n bytes and the blanks that follow them.
+func (p *parser) skip(n int) { p.rest = strings.TrimLeftFunc(p.rest[n:], isBlank) }
+
+// untilNever returns what stands before the word never, or everything.
+func (p *parser) untilNever() string {
+	for i := 0; i < len(p.rest); {
+		size := len(word(p.rest[i:]))
+		if p.rest[i:i+size] == never {
+			return strings.TrimRightFunc(p.rest[:i], isBlank)
+		}
+		if i += size; i < len(p.rest) {
+			_, blank := utf8.DecodeRuneInString(p.rest[i:])
+			i += blank
+		}
+	}
+	return p.rest
+}
+
+// word returns what stands before the first blank.
+func word(s string) string {
+	if i := strings.IndexFunc(s, isBlank); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+func isBlank(r rune) bool { return unicode.IsSpace(r) }

@@ -1,0 +1,175 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// A theme is the subject of an assertion, found in a graph.
+type theme struct {
+	subject
+	text  string                 // for people: `property "ssn"`, or the path; empty without one
+	known func(s *Source) Answer // whether a source has it; nil where all have
+}
+
+// resolve finds the subject of an assertion.
+func (w *ways) resolve(s Subject) (*theme, *refusal) {
+	switch s.Kind {
+	case OfInput:
+		return w.input(s)
+	case OfTask:
+		return w.result(s)
+	case Property:
+		return w.property(s.Name)
+	}
+	return nil, &refusal{fault{fmt.Sprintf("no kind of subject %q", string(s.Kind)), forms}, task.ErrInvalid}
+}
+
+func (w *ways) input(s Subject) (*theme, *refusal) {
+	var known []string
+	for i := range w.g.Sources {
+		if in := &w.g.Sources[i]; in.Kind == handoff.Input {
+			if in.Name == s.Name {
+				return w.at(i, s.Path)
+			}
+			known = append(known, in.Name)
+		}
+	}
+	return nil, unknown("no input "+quoted(s.Name, false), task.Suggest(s.Name, known))
+}
+
+func (w *ways) result(s Subject) (*theme, *refusal) {
+	ref := task.Normalize(s.Name)
+	var known []string
+	var found []int
+	for i := range w.g.Sources {
+		r := &w.g.Sources[i]
+		if r.Kind != handoff.Dependency || r.Task < 0 {
+			continue
+		}
+		tk := &w.g.Tasks[r.Task]
+		known = append(known, tk.Title)
+		if tk.Key != "" {
+			known = append(known, tk.Key)
+		}
+		if task.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
+			found = append(found, i)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, unknown("no task "+quoted(s.Name, false), task.Suggest(s.Name, known))
+	case 1:
+		return w.at(found[0], s.Path)
+	}
+	first, second := w.g.Sources[found[0]].Task, w.g.Sources[found[1]].Task
+	return nil, &refusal{fault{
+		quoted(s.Name, false) + " names several tasks: " + quoted(w.g.Tasks[first].Title, false) + " and " + quoted(w.g.Tasks[second].Title, false),
+		"write a title that is no other task's key or id",
+	}, task.ErrAmbiguous}
+}
+
+// at narrows a source to a path.
+func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
+	x := &theme{subject: subject{sources: []int{source}}}
+	if err := pick.CheckAllow(path); err != nil {
+		return nil, &refusal{fault{err.Error(), "write the path as in need: /facts/*/score"}, task.ErrInvalid}
+	}
+	tokens, name := pick.Tokens(path), w.sourceStep(source).String()
+	if len(tokens) == 0 {
+		return x, nil
+	}
+	x.text = string(path)
+	x.known = func(s *Source) Answer { return s.has(tokens) }
+	x.part = remembered(func(s *pick.Selection) bool { return s.MayPass(tokens) })
+	switch src := &w.g.Sources[source]; {
+	case !src.Structured():
+		return nil, &refusal{fault{name + " is a text, which has no paths", "leave the path out"}, task.ErrInvalid}
+	case src.has(tokens) == No:
+		return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
+	}
+	return x, nil
+}
+
+// property finds the sources that can have a member of this name.
+func (w *ways) property(name string) (*theme, *refusal) {
+	x := &theme{subject: subject{part: remembered(named(name))}, text: "property " + quoted(name, false)}
+	x.known = func(s *Source) Answer { return s.names(name) }
+	for i := range w.g.Sources {
+		if w.g.Sources[i].names(name) != No {
+			x.sources = append(x.sources, i)
+		}
+	}
+	if len(x.sources) == 0 {
+		return nil, unknown("no input and no result can have a property "+quoted(name, false), w.otherwise(name))
+	}
+	return x, nil
+}
+
+// named returns whether a selection may pass a member of this name. A source
+// may spell the name in another way that blocks do not tell apart; grants do,
+// so each such spelling that a grant writes out is asked for.
+func named(name string) func(*pick.Selection) bool {
+	own := pick.Loose(name)
+	return func(s *pick.Selection) bool {
+		if s.MayPassName(name) {
+			return true
+		}
+		lists, _ := s.Paths()
+		for _, list := range lists {
+			for _, path := range list {
+				if slices.ContainsFunc(pick.Tokens(path), func(token string) bool { return pick.Loose(token) == own && s.MayPassName(token) }) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// remembered asks once about each selection, since many edges share one. What
+// it returns is for one goroutine.
+func remembered(part func(*pick.Selection) bool) func(*pick.Selection) bool {
+	known := map[pick.Selection]bool{}
+	return func(s *pick.Selection) bool {
+		may, ok := known[*s]
+		if !ok {
+			may = part(s)
+			known[*s] = may
+		}
+		return may
+	}
+}
+
+// otherwise is a hint for a name that is no property.
+func (w *ways) otherwise(name string) string {
+	all := make([]int, len(w.g.Sources))
+	for i := range all {
+		all[i] = i
+		s := &w.g.Sources[i]
+		if s.Kind == handoff.Input && s.Name == name {
+			return "write input " + quoted(name, plainName(name)) + " for the input of this name"
+		}
+		if s.Kind == handoff.Dependency && s.Task >= 0 && (w.g.Tasks[s.Task].Key == name || s.Name == name) {
+			return "write task " + quoted(name, plainName(name)) + " for the result of this task"
+		}
+	}
+	return w.nearMembers(name, all, "write a property of a schema or a structured input, or input NAME or task \"TITLE\"")
+}
+
+// nearMembers is a hint that names the member of the sources that is nearest to
+// a name, or else what to write in general.
+func (w *ways) nearMembers(name string, sources []int, general string) string {
+	var known []string
+	for _, s := range sources {
+		known = append(known, w.g.Sources[s].Members...)
+	}
+	if near, ok := task.Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return general
+}

@@ -1,0 +1,147 @@
+package journaltest
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+)
+
+func leased(t *testing.T, open Open) {
+	j := opened(t, open, journal.Options{})
+	r := begun(t, j, "r1")
+	_, _, err := j.Resume(t.Context(), "r1")
+	var taken *journal.LeaseError
+	require.ErrorAs(t, err, &taken)
+	require.Equal(t, journal.ThisHolder(), taken.Holder)
+	require.NoError(t, Append(r, NewTeller("r1", 1).beginning(1)))
+	closed(t, r)
+	again, _, err := j.Resume(t.Context(), "r1")
+	require.NoError(t, err)
+	closed(t, again)
+	_, err = j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.ErrorContains(t, err, "there is a run with this id")
+}
+
+func goesOn(t *testing.T, open Open) {
+	key := []byte("a key of sixteen bytes at least")
+	j := opened(t, open, journal.Options{AuditKey: key})
+	list := NewTeller("r1", 1).all(4)
+	r := begun(t, j, "r1")
+	for i, e := range list {
+		require.NoError(t, Append(r, e))
+		if i%7 == 6 {
+			head := closed(t, r)
+			require.Equal(t, audit.Verified, RequireVerified(t, j, "r1", key, head).Status)
+			resumed, s, err := j.Resume(t.Context(), "r")
+			require.NoError(t, err)
+			RequireHistory(t, list[:i+1], &s.History)
+			require.Equal(t, head, resumed.Head())
+			r = resumed
+		}
+	}
+	require.Equal(t, audit.Verified, RequireVerified(t, j, "r1", key, closed(t, r)).Status)
+	s, err := j.Load(t.Context(), "r1")
+	require.NoError(t, err)
+	RequireHistory(t, list, &s.History)
+}
+
+func chained(t *testing.T, open Open) {
+	j := opened(t, open, journal.Options{})
+	var before audit.Head
+	for i := range 3 {
+		r := begun(t, j, fmt.Sprint("r", i))
+		require.NoError(t, Append(r, NewTeller(fmt.Sprint("r", i), 1).all(1)...))
+		head := closed(t, r)
+		require.Equal(t, before, RequireVerified(t, j, fmt.Sprint("r", i), nil, head).Previous)
+		before = head
+	}
+}
+
+func removed(t *testing.T, open Open) {
+	j := opened(t, open, journal.Options{})
+	for i, id := range []string{"old", "live", "new"} {
+		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: Noon.Add(time.Duration(i) * time.Hour)})
+		require.NoError(t, err)
+		require.NoError(t, Append(r, NewTeller(id, 1).all(30)...))
+		if id != "live" {
+			closed(t, r)
+		}
+	}
+	runs, bytes, err := j.Remove(t.Context(), Noon.Add(90*time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, []string{"old"}, runs)
+	require.Positive(t, bytes)
+	list, err := j.Runs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	_, err = j.Load(t.Context(), "old")
+	require.ErrorIs(t, err, journal.ErrUnknownRun)
+	r := begun(t, j, "old")
+	answers, err := r.Recall(t.Context(), Key(0))
+	require.NoError(t, err)
+	require.Len(t, answers, 2, "what was removed is not recalled")
+	s, err := j.Load(t.Context(), "new")
+	require.NoError(t, err)
+	require.Len(t, s.History.Log, 60)
+	runs, bytes, err = j.Remove(t.Context(), Noon)
+	require.NoError(t, err)
+	require.Empty(t, runs)
+	require.Zero(t, bytes)
+}
+
+func clock(t *testing.T, open Open) {
+	clock := &at{now: Noon.Add(time.Hour)}
+	j := opened(t, open, journal.Options{Now: clock.time})
+	r := begun(t, j, "r1")
+	require.NoError(t, Append(r, NewTeller("r1", 1).beginning(1)))
+	closed(t, r)
+	clock.set(Noon.Add(time.Hour - 3*time.Second))
+	_, _, err := j.Resume(t.Context(), "r1")
+	require.ErrorIs(t, err, journal.ErrClock)
+	clock.set(Noon.Add(time.Hour))
+	r, _, err = j.Resume(t.Context(), "r1")
+	require.NoError(t, err, "who is refused has not kept the lease")
+	closed(t, r)
+}
+
+func updated(t *testing.T, open Open) {
+	j := opened(t, open, journal.Options{})
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: Noon, Fingerprint: "old", Files: []journal.File{{Path: "team.yaml", Text: "tasks: []"}}})
+	require.NoError(t, err)
+	require.Equal(t, j.Masked("old"), r.Info().Fingerprint)
+	now := r.Info()
+	now.Fingerprint, now.Files = "new", []journal.File{{Path: "team.yaml", Text: "tasks: [one]", Label: label.Internal}}
+	require.NoError(t, r.Update(t.Context(), now))
+	now.Fingerprint = j.Masked("new")
+	require.Equal(t, now, r.Info())
+	require.NoError(t, r.Update(t.Context(), now), "in its stored form it is taken as it is")
+	require.Equal(t, now, r.Info())
+	closed(t, r)
+	s, err := j.Load(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Equal(t, now, s.Info)
+	info, err := j.LoadInfo(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, &now, info)
+	_, err = j.LoadInfo(t.Context(), "x")
+	require.ErrorIs(t, err, journal.ErrUnknownRun)
+	lines, err := j.Lines(t.Context(), "r1")
+	require.NoError(t, err)
+	text, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	require.NoError(t, lines.Close())
+	require.Contains(t, string(text), `"fingerprint":"`+j.Masked("old")+`"`, "nothing that was written is changed")
+	for _, plain := range []string{"old", "new"} {
+		require.NotContains(t, string(text), `"`+plain+`"`, "a digest of a short text without a key gives the text away")
+		require.NotEqual(t, plain, j.Masked(plain))
+	}
+	require.NotEqual(t, j.Masked("old"), j.Masked("new"))
+	require.Empty(t, j.Masked(""))
+}

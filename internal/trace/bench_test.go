@@ -1,0 +1,92 @@
+package trace_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+)
+
+// aTask is what a journal encodes for a task: five events, a prompt of two
+// pieces of context with their decisions, and two lines of other kinds, of
+// which one holds a result.
+func aTask(tb testing.TB) (events []event.Event, r event.Record, others []any) {
+	for i, kind := range []event.Type{event.TaskReady, event.TaskStart, event.AgentStart, event.AgentComplete, event.TaskComplete} {
+		events = append(events, event.Event{Seq: i + 1, Type: kind, Time: noon, Run: "r1", Task: score.ID, Title: score.Title, Agent: score.Assignee, Attempt: 1, Bytes: 900})
+	}
+	words := strings.Repeat("A word or two. ", 20)
+	r = record(tb, &score, "You look for fraud.", result(tb, &facts, label.Internal, words, "team.yaml:23"), input(tb, "claim", label.Internal, words, "team.yaml:24"))
+	asked := event.Asked{Session: "r1/" + string(score.ID) + "/1", Task: score.ID, Agent: "fraud", Attempt: 1, Time: noon, Bytes: 900}
+	exchange := map[string]any{"exchange": event.Exchange{Session: asked.Session, Task: score.ID, Title: score.Title, Agent: "fraud", Attempt: 1, Start: noon, End: noon, Input: 300, Output: 90}, "result": words + words}
+	return events, r, []any{asked, exchange}
+}
+
+// BenchmarkLines encodes tasks. Alone, one goroutine does all of it, as behind
+// a Writer; of the owner, whoever tells of something has encoded it before, and
+// the figure is of the one that owns the lines. Each takes what 16 tasks gave.
+func BenchmarkLines(b *testing.B) {
+	events, r, others := aTask(b)
+	o := trace.Options{Run: "r1", Tasks: given.Tasks}
+	bench := func(name string, add func(l *trace.Lines) error) {
+		b.Run(name, func(b *testing.B) {
+			l := trace.NewLines(o)
+			bytes := 0
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				require.NoError(b, add(l))
+				if i%16 == 15 {
+					bytes += len(l.Take())
+					_ = l.State()
+				}
+			}
+			b.ReportMetric(float64(bytes)/float64(b.N), "lineB/op")
+		})
+	}
+	bench("alone", func(l *trace.Lines) error {
+		for _, e := range events {
+			_ = l.Event(e)
+		}
+		_ = l.Record(r)
+		_ = l.Add("asked", others[0])
+		return l.Add("exchange", others[1])
+	})
+	lines, decisions := encoded(b, trace.NewEncoder(o.Tasks), events, r, others)
+	bench("owner", func(l *trace.Lines) error {
+		_ = l.Decisions(decisions)
+		for _, text := range lines[1:] {
+			_ = l.AddEncoded(text)
+		}
+		return l.AddEncoded(lines[0])
+	})
+	b.Run("caller", func(b *testing.B) {
+		e := trace.NewEncoder(o.Tasks)
+		b.ReportAllocs()
+		for b.Loop() {
+			encoded(b, e, events, r, others)
+		}
+	})
+}
+
+// encoded is a task as others encode it: the prompt, then the rest.
+func encoded(b *testing.B, e *trace.Encoder, events []event.Event, r event.Record, others []any) (lines [][]byte, decisions audit.Decisions) {
+	add := func(text []byte, err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines = append(lines, text)
+	}
+	add(e.Prompt(r.Prompt))
+	for _, ev := range events {
+		add(e.Event(ev))
+	}
+	add(e.Line("asked", others[0]))
+	add(e.Line("exchange", others[1]))
+	decisions, err := e.Decisions(r.Handoffs...)
+	require.NoError(b, err)
+	return lines, decisions
+}

@@ -1,0 +1,163 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An Encoder makes the lines of a trace that do not depend on its chain, each
+// with its line feed, for [Lines.AddEncoded]. It is safe for concurrent use, so
+// that whoever has something to tell can encode it, and the one who owns the
+// lines only puts them in order.
+type Encoder struct {
+	mu     sync.RWMutex // guards titles
+	titles map[task.ID]string
+}
+
+// NewEncoder returns an encoder that knows the titles of these tasks, which
+// stand with their prompts.
+func NewEncoder(tasks []Task) *Encoder {
+	e := &Encoder{titles: make(map[task.ID]string, len(tasks))}
+	for i := range tasks {
+		e.titles[tasks[i].ID] = tasks[i].Title
+	}
+	return e
+}
+
+// Event returns the line of an event, without its receipt, which the prompt
+// has. Of the tasks of a plan it keeps the titles.
+func (e *Encoder) Event(ev event.Event) ([]byte, error) {
+	e.learn(ev.Plan)
+	ev.Receipt = nil
+	return encode(line{Event: &wireEvent{plainEvent: plainEvent(ev), WaitMs: ev.Wait.Milliseconds(), DurationMs: ev.Duration.Milliseconds()}})
+}
+
+// Decisions returns decisions as the chain holds them, for [Lines.Decisions].
+func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
+	encoded, err := audit.Encode(list...)
+	if err != nil {
+		return nil, fmt.Errorf("record decisions: %w", err)
+	}
+	return encoded, nil
+}
+
+// Prompt returns the line of a prompt. The error is of one that is not valid
+// UTF-8, or is too long for a line, and must not be sent.
+func (e *Encoder) Prompt(s *prompt.Shown) ([]byte, error) {
+	r := s.Receipt
+	p := &Prompt{Shown: *s, Agent: r.Agent, Title: e.title(r.Task), Attempt: attempt(r)}
+	if p.Title == "" {
+		p.Title = titleIn(s)
+	}
+	if !legible(s) {
+		return nil, fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be written down", p.Title)
+	}
+	lean := *r // the pieces have the ranges
+	lean.System, lean.Text = nil, nil
+	p.Receipt = &lean
+	return encode(line{Prompt: p})
+}
+
+// Line returns a line of a kind of its own, which only a reader with
+// [ReadOptions].Other takes. The kind is a word of small letters that no line
+// of a trace has; the value is written as it marshals to JSON.
+func (e *Encoder) Line(kind string, value any) ([]byte, error) {
+	if !ownKind(kind) {
+		return nil, fmt.Errorf("a line cannot be of the kind %q: it is a word of small letters, and none of %s", kind, strings.Join(kinds, ", "))
+	}
+	return encodeMember(kind, value)
+}
+
+// kinds are the kinds of lines of a trace.
+var kinds = []string{"trace", "audit", "event", "prompt", "part", "result"}
+
+func ownKind(kind string) bool {
+	strange := func(r rune) bool { return r < 'a' || r > 'z' }
+	return kind != "" && !strings.ContainsFunc(kind, strange) && !slices.Contains(kinds, kind)
+}
+
+func (e *Encoder) learn(plan []event.Planned) {
+	if len(plan) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range plan {
+		e.titles[plan[i].Task] = plan[i].Title
+	}
+}
+
+func (e *Encoder) title(id task.ID) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.titles[id]
+}
+
+// legible reports whether JSON can hold the words as they are.
+func legible(s *prompt.Shown) bool {
+	for _, pieces := range [...][]prompt.Piece{s.System, s.Text} {
+		for i := range pieces {
+			if !utf8.ValidString(pieces[i].Words) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// titleIn returns the title that stands in a prompt, if it may be seen.
+func titleIn(s *prompt.Shown) (title string) {
+	for i := range s.Text {
+		if s.Text[i].Part == prompt.PartTitle {
+			title += s.Text[i].Words
+		}
+	}
+	return title
+}
+
+// text collects what a [json.Encoder] writes.
+type text []byte
+
+func (t *text) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	return len(p), nil
+}
+
+// encode returns a line.
+func encode(l any) ([]byte, error) {
+	var t text
+	return t.end(l)
+}
+
+// encodeMember returns a line of one member.
+func encodeMember(kind string, value any) ([]byte, error) {
+	t := append(text(nil), `{"`+kind+`":`...)
+	line, err := t.end(value)
+	if err != nil {
+		return nil, err
+	}
+	line[len(line)-1] = '}' // the line feed
+	return append(line, '\n'), nil
+}
+
+// end adds a value and a line feed.
+func (t *text) end(value any) ([]byte, error) {
+	e := json.NewEncoder(t)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	if n := len(*t); n > audit.MaxLine {
+		return nil, fmt.Errorf("a line of %d bytes would be longer than %d", n, audit.MaxLine)
+	}
+	return *t, nil
+}

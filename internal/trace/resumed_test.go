@@ -1,0 +1,247 @@
+package trace_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
+)
+
+// A crashing run is one whose processes die: each numbers its events from 1.
+type crashing struct {
+	t     require.TestingT
+	lines *trace.Lines
+	seq   int
+}
+
+func crash(t require.TestingT) *crashing {
+	return &crashing{t: t, lines: trace.NewLines(of("r1"))}
+}
+
+// tell adds events of a task.
+func (c *crashing) tell(of *task.Task, attempt int, kinds ...event.Type) {
+	for _, kind := range kinds {
+		c.seq++
+		e := event.Event{Seq: c.seq, Type: kind, Time: noon, Run: "r1"}
+		if of != nil {
+			e.Task, e.Title, e.Agent, e.Attempt = of.ID, of.Title, of.Assignee, attempt
+		}
+		require.NoError(c.t, c.lines.Event(e))
+	}
+}
+
+// send records a prompt with one piece of context, has it sent and answered.
+func (c *crashing) send(r event.Record, of *task.Task, attempt int) {
+	require.NoError(c.t, c.lines.Record(r))
+	c.tell(of, attempt, event.AgentStart, event.TaskComplete)
+}
+
+// next is the next process.
+func (c *crashing) next() {
+	require.NoError(c.t, c.lines.Add("begin", "again"))
+	c.seq = 0
+	c.tell(nil, 0, event.RunStart)
+}
+
+func (c *crashing) read() *trace.Trace {
+	_, err := c.lines.Close(noon)
+	require.NoError(c.t, err)
+	tr, err := trace.ReadWith(bytes.NewReader(c.lines.Take()), trace.ReadOptions{Other: other})
+	require.NoError(c.t, err)
+	return tr
+}
+
+// titles tells the results that a prompt could have had.
+func titles(tr *trace.Trace, p *trace.Prompt) (out []string) {
+	results, _, _ := tr.Absent(p, 0)
+	for _, r := range results {
+		out = append(out, r.Title)
+	}
+	return out
+}
+
+// What completed in the process before came before what this one sends, though
+// its event has a higher number.
+func TestOrderIsThatOfTheLinesAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	c := crash(t)
+	c.next()
+	c.tell(&facts, 1, event.TaskReady, event.TaskStart)
+	c.tell(&check, 1, event.TaskReady, event.TaskStart)
+	c.send(told(&facts, 1, handoff.Input, "claim", "user", "the word"), &facts, 1)
+	c.next()
+	c.send(told(&check, 1, handoff.Input, "claim", "user", "another"), &check, 1)
+	tr := c.read()
+	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
+	require.Empty(t, titles(tr, &tr.Prompts[0]))
+	tr.SetResult(&trace.Result{Run: "r1", Tasks: []trace.TaskResult{
+		{Task: trace.Task{ID: check.ID, Title: check.Title, Assignee: "security", Status: task.Completed}, Text: "of the word"},
+		{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word it is"},
+	}})
+	s := tr.Contains("the word")
+	require.Equal(t, []string{"prompt of Extract facts", "result of Extract facts", "result of Check the blacklist"}, places(s))
+	require.Equal(t, []trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}, {By: "security", Kind: trace.FromTask, Name: "Check the blacklist", Task: check.ID}}, s.Origins)
+}
+
+// A prompt that was ready first and then waited for a free agent comes after
+// those that were sent before it.
+func TestPromptsAreInTheOrderInWhichTheyWereSent(t *testing.T) {
+	t.Parallel()
+	c := crash(t)
+	c.next()
+	c.tell(&facts, 1, event.TaskReady)
+	c.tell(&check, 1, event.TaskReady)
+	require.NoError(t, c.lines.Record(told(&check, 1, handoff.Input, "claim", "user", "the word is blue")))
+	c.send(told(&facts, 1, handoff.Input, "claim", "user", "the word is red"), &facts, 1)
+	c.tell(&check, 1, event.AgentStart, event.TaskComplete)
+	_, err := c.lines.Close(noon)
+	require.NoError(t, err)
+	file := c.lines.Take()
+	f := trace.NewFinder("the word is blue")
+	for _, finder := range []*trace.Finder{nil, f} {
+		tr, err := trace.ReadWith(bytes.NewReader(file), trace.ReadOptions{Other: other, Finder: finder})
+		require.NoError(t, err)
+		require.Equal(t, facts.ID, tr.Prompts[0].Receipt.Task)
+		require.Empty(t, titles(tr, &tr.Prompts[0]))
+		require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
+		if finder != nil {
+			require.Equal(t, []string{"prompt of Check the blacklist"}, places(f.Search(tr)))
+		} else {
+			require.Equal(t, []string{"prompt of Check the blacklist"}, places(tr.Contains("the word is blue")))
+		}
+	}
+}
+
+// A prompt that a crash interrupted is one of its own, also if it was never
+// sent and the next process gives its number again.
+func TestAnInterruptedPromptStandsWhereItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, began := range []bool{false, true} {
+		for _, attempt := range []int{1, 2} {
+			c := crash(t)
+			c.next()
+			require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "first")))
+			if began {
+				c.tell(&score, 1, event.AgentStart)
+			}
+			c.next()
+			c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
+			c.send(told(&score, attempt, handoff.Input, "claim", "user", "second"), &score, attempt)
+			tr := c.read()
+			require.Equal(t, attempt, tr.Prompts[2].Attempt)
+			require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[2]))
+			require.Empty(t, titles(tr, &tr.Prompts[0]), "began: %t, then attempt %d", began, attempt)
+		}
+	}
+	c := crash(t)
+	c.next()
+	c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
+	require.NoError(t, c.lines.Record(told(&score, 1, handoff.Input, "claim", "user", "x")))
+	tr := c.read()
+	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]), "what was done by then")
+}
+
+// A task that ran again has its last result at its end, and had one before.
+func TestATaskThatRanAgainHasItsLastResult(t *testing.T) {
+	t.Parallel()
+	c := crash(t)
+	c.next()
+	c.send(told(&facts, 1, handoff.Input, "claim", "user", "x"), &facts, 1)
+	c.next()
+	c.send(told(&check, 1, handoff.Input, "claim", "user", "x"), &check, 1)
+	c.send(told(&facts, 2, handoff.Input, "policy", "user", "the word"), &facts, 2)
+	tr := c.read()
+	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
+	tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word"}}})
+	s := tr.Contains("the word")
+	require.Equal(t, []string{"prompt of Extract facts", "result of Extract facts"}, places(s))
+	require.Equal(t, "policy", s.Origins[0].Name)
+	require.Len(t, s.Origins, 1)
+}
+
+// What a crash kept from being told: that a task completed whose result is in
+// the prompts of the next process.
+func TestAResultThatWasReadHadComeToBe(t *testing.T) {
+	t.Parallel()
+	memory := "intake/task:" + string(facts.ID) + ":result"
+	for kind, name := range map[handoff.SourceKind]string{handoff.Dependency: string(facts.ID), handoff.Memory: memory} {
+		c := crash(t)
+		c.next()
+		require.NoError(t, c.lines.Record(told(&facts, 1, handoff.Input, "claim", "user", "x")))
+		c.tell(&facts, 1, event.AgentStart)
+		c.next()
+		c.send(told(&letter, 1, handoff.Input, "claim", "user", "x"), &letter, 1)
+		c.send(told(&score, 1, kind, name, "intake", "the word"), &score, 1)
+		c.send(told(&check, 1, handoff.Input, "claim", "user", "x"), &check, 1)
+		tr := c.read()
+		require.Empty(t, titles(tr, &tr.Prompts[0]))
+		require.Empty(t, titles(tr, &tr.Prompts[1]), "nobody knows of it yet")
+		require.Equal(t, []string{"Write letter"}, titles(tr, &tr.Prompts[2]))
+		require.Equal(t, []string{"Extract facts", "Score fraud", "Write letter"}, titles(tr, &tr.Prompts[3]))
+		tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word"}}})
+		require.Equal(t, []string{"result of Extract facts", "prompt of Score fraud"}, places(tr.Contains("the word")), "%s", kind)
+	}
+}
+
+// A result from elsewhere does what one in a line of its own does.
+func TestResultFromElsewhere(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	want := read(t, file)
+	text, err := json.Marshal(want.Result)
+	require.NoError(t, err)
+	var res trace.Result
+	require.NoError(t, json.Unmarshal(text, &res))
+	got := read(t, file[:bytes.LastIndex(file, []byte(`{"result"`))])
+	require.Nil(t, got.Result)
+	got.SetResult(&res)
+	require.Equal(t, want.Tasks, got.Tasks)
+	for _, text := range []string{"4417", "Nobody was at home", "The risk is 0.2"} {
+		require.Equal(t, places(want.Contains(text)), places(got.Contains(text)))
+		require.Equal(t, want.Contains(text).Origins, got.Contains(text).Origins)
+	}
+	tr := read(t, []byte(head))
+	tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: "t", Title: "A task", Line: "team.yaml:3", Status: task.Completed}, Structured: json.RawMessage(`{"a":"word"}`)}}})
+	require.Equal(t, []string{"structured of A task"}, places(tr.Contains("word")))
+	found, err := tr.Find("a task")
+	require.NoError(t, err)
+	require.Equal(t, "team.yaml:3", found.Line)
+	tr.SetResult(nil)
+	require.Empty(t, tr.Contains("word").Occurrences)
+}
+
+// Wherever processes die, a run tells the same as if one had gone through.
+func TestProcessesTellWhatOneTells(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		one, many := crash(t), crash(t)
+		one.next()
+		many.next()
+		for i, of := range rapid.Permutation([]*task.Task{&facts, &check, &score, &letter}).Draw(t, "order") {
+			r := told(of, 1, handoff.Input, "claim", "user", fmt.Sprintf("the word %d", i))
+			if i > 0 {
+				r = told(of, 1, handoff.Message, fmt.Sprint("m", i), "someone", fmt.Sprintf("the word %d", i))
+			}
+			one.send(r, of, 1)
+			if rapid.Bool().Draw(t, "dies") {
+				many.next()
+			}
+			many.send(r, of, 1)
+		}
+		want, got := one.read(), many.read()
+		require.Equal(t, places(want.Contains("the word")), places(got.Contains("the word")))
+		require.Equal(t, want.Contains("the word").Origins, got.Contains("the word").Origins)
+		require.Equal(t, want.Tasks, got.Tasks)
+		for i := range want.Prompts {
+			require.Equal(t, titles(want, &want.Prompts[i]), titles(got, &got.Prompts[i]))
+		}
+	})
+}
