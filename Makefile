@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 
-.PHONY: all build test lint race foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build test slow lint race foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -12,6 +12,10 @@ build:
 
 test:
 	$(GO) test ./...
+
+# The tests that `make test` skips: crashes, differential runs, long properties.
+slow:
+	RUNTEAM_SLOW=1 $(GO) test ./...
 
 # Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it.
 lint:

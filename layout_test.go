@@ -27,6 +27,7 @@ var arrows = []struct {
 	pkg     string
 	imports string
 }{
+	{"internal/slowtest", ""},
 	{"label", ""},
 	{"llm", ""},
 	{"llm/limit", "llm"},
