@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raced reports whether the race detector makes all of it slow.
-const raced = true

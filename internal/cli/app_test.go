@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// elsewhereFolder is a new folder with one for a journal in it, so that what
+// runs here leaves nothing in this one and says nothing of it.
+func elsewhereFolder() string {
+	dir, err := os.MkdirTemp(scratch, "")
+	if err == nil {
+		err = makeFolder(filepath.Join(dir, journalFolder))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// here is an app in this process, away from every terminal, with a journal of
+// its own in a folder that is gone with the tests.
+func here(args ...string) (a *app, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	return newApp(app{
+		args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: stderr,
+		folder:     elsewhereFolder(),
+		lookup:     func(string) (string, bool) { return "", false },
+		now:        time.Now,
+		isTerminal: func(any) bool { return false },
+		size:       func(any) (int, int) { return 0, 0 },
+		signals:    make(chan os.Signal),
+		exit:       func(int) { panic("exit") },
+	}), stdout, stderr
+}
+
+func TestBugIsAMessageAndStatusOne(t *testing.T) {
+	t.Parallel()
+	a, stdout, stderr := here("version")
+	a.isTerminal = func(any) bool { panic("a bug of ours") }
+	require.Equal(t, statusFailed, a.run())
+	require.Contains(t, stderr.String(), "please report it: a bug of ours")
+	require.Empty(t, stdout.String())
+}
+
+func TestEveryCommandSaysWhatItDoes(t *testing.T) {
+	t.Parallel()
+	a, _, _ := here()
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	check(a.root())
+}
+
+func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/command.md")
+	require.NoError(t, err)
+	docs := strings.ReplaceAll(string(text), "-o json", "--output json")
+	a, _, _ := here()
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			require.True(t, regexp.MustCompile("--"+f.Name+`\b`).MatchString(docs), "--%s of %s", f.Name, c.CommandPath())
+		})
+		for _, sub := range c.Commands() {
+			if sub.Name() != "help" && c.Name() != "completion" {
+				require.True(t, strings.Contains(docs, "\n"+sub.CommandPath()), sub.CommandPath())
+				check(sub)
+			}
+		}
+	}
+	check(a.root())
+}
+
+func TestStatusOfARun(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		give team.Result
+		want int
+	}{
+		{"all done", team.Result{Status: team.StatusOK, Answered: true}, statusOK},
+		{"a task failed", team.Result{Status: team.StatusError, Answered: true}, statusFailed},
+		{"nobody answered", team.Result{Status: team.StatusError}, statusNoRun},
+		{"interrupted", team.Result{Status: team.StatusCanceled, Cause: &interrupted{os.Interrupt}}, statusSIGINT},
+		{"out of time", team.Result{Status: team.StatusTimeout, Cause: team.ErrTimeout, Answered: true}, statusFailed},
+		{"canceled otherwise", team.Result{Status: team.StatusCanceled, Cause: errors.New("x"), Answered: true}, statusFailed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, statusOf(&tt.give))
+		})
+	}
+}
+
+func TestAnswerOfARunThatEndedEarly(t *testing.T) {
+	t.Parallel()
+	done := func(id, result string, on ...task.ID) team.TaskResult {
+		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Completed, Result: result, DependsOn: on}
+	}
+	failed := func(id string, on ...task.ID) team.TaskResult {
+		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Failed, DependsOn: on}
+	}
+	tests := []struct {
+		name   string
+		output []task.ID
+		give   team.Result
+		want   string
+	}{
+		{"success is the answer alone", []task.ID{"2"}, team.Result{Status: team.StatusOK, Output: "two", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "two"},
+		{"the answer is there, another branch is not", []task.ID{"2"}, team.Result{Status: team.StatusError, Output: "two", Tasks: []team.TaskResult{done("2", "two"), failed("3")}}, "two"},
+		{"finished work that nothing finished used", []task.ID{"3"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T2\n\ntwo"},
+		{"the answer and such work", []task.ID{"1", "3"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"an answer that finished work has used", []task.ID{"1"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"an empty answer", nil, team.Result{Status: team.StatusError, Steps: []team.Step{{Kind: team.StepSynthesis}}, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "# T2\n\ntwo"},
+		{"nothing", []task.ID{"1"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{failed("1")}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, answer(tt.output, &tt.give))
+		})
+	}
+}
+
+func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
+	t.Parallel()
+	a, _, stderr := here()
+	res := &team.Result{Status: team.StatusError, Answered: true}
+	for _, id := range []string{"1", "2", "3", "4"} {
+		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
+	}
+	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: team.CodeDependency, Task: "5", Root: "2"}})
+	a.summarize(res, "plain")
+	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run in 0.0s
+failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
+         really\x1b[2J
+         raise timeoutMs of the task or the agent, or use a faster model
+         not run because of it: T5
+`, stderr.String())
+}
+
+// One write, so that what stdout shows on the same terminal stands before or behind it.
+func TestSummaryIsOnePiece(t *testing.T) {
+	t.Parallel()
+	var pieces []string
+	a, _, _ := here()
+	a.screen.w = writerFunc(func(p []byte) (int, error) {
+		pieces = append(pieces, string(p))
+		return len(p), nil
+	})
+	res := &team.Result{Status: team.StatusError, Tasks: []team.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
+	a.summarize(res, "plain")
+	a.summarize(res, "live")
+	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
+	require.Equal(t, []string{"runteam: 0 of 1 task done, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		require.Equal(t, want, number(n))
+	}
+}

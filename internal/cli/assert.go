@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// promises are what flags assert about the flow, beside what the spec does.
+type promises struct {
+	texts []string
+	first int // index of the first of them among the assertions of the run
+}
+
+func (p *promises) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "hold the plan to `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
+	complete(cmd, "assert", nil)
+}
+
+// add adds the assertions of flags to those of a spec.
+func (p *promises) add(file *spec.File) error {
+	p.first = len(file.Run.Assert)
+	for _, text := range p.texts {
+		a, err := flow.ParseAssertion(text)
+		if err != nil {
+			return usageError("--assert: %w", err)
+		}
+		a.Line = "--assert"
+		file.Run.Assert = append(file.Run.Assert, a)
+	}
+	return nil
+}
+
+// locate takes the place in the spec from what is wrong with assertions of
+// flags, which stand in no file, and puts it last.
+func (p *promises) locate(err error) error {
+	found, ok := errors.AsType[*spec.Error](err)
+	if !ok || len(p.texts) == 0 {
+		return err
+	}
+	var all, own []spec.Problem
+	for _, q := range found.Problems {
+		if p.own(q.Err) {
+			own = append(own, spec.Problem{Message: "--assert: " + q.Message, Hint: q.Hint, Err: q.Err})
+		} else {
+			all = append(all, q)
+		}
+	}
+	return &spec.Error{Problems: append(all, own...)}
+}
+
+// own reports whether an error is about an assertion of a flag.
+func (p *promises) own(err error) bool {
+	about, ok := errors.AsType[task.Problem](err)
+	n, assertion := strings.CutPrefix(about.Pointer, "/assert/")
+	i, err := strconv.Atoi(n)
+	return ok && assertion && err == nil && i >= p.first
+}
+
+// writeFindings writes which assertions hold, and of each that does not the way.
+func writeFindings(w io.Writer, found []team.Finding) {
+	if len(found) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nassertions\n")
+	for i := range found {
+		f := &found[i]
+		fmt.Fprintf(w, "%-8s%s\n", verdict(f), promise(f))
+		for _, line := range grounds(f) {
+			fmt.Fprintf(w, "        %s\n", line)
+		}
+	}
+}
+
+func verdict(f *team.Finding) string {
+	if f.Holds {
+		return "holds"
+	}
+	return "BROKEN"
+}
+
+// promise is an assertion, and where it stands.
+func promise(f *team.Finding) string {
+	text := cleanLine(f.Assertion.Text)
+	if f.Assertion.Line != "" {
+		text += " (" + cleanLine(f.Assertion.Line) + ")"
+	}
+	return text
+}
+
+// grounds says why an assertion does not hold, and what one that does leaves open.
+func grounds(f *team.Finding) (lines []string) {
+	if f.Why != "" {
+		lines = append(lines, cleanLine(f.Why))
+	}
+	if len(f.Path) > 0 {
+		lines = append(lines, cleanLine(f.Path.String()))
+	}
+	return lines
+}
+
+// brokenOf returns the assertions that do not hold.
+func brokenOf(p *team.Plan) (broken []*team.Finding) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Findings {
+		if !p.Findings[i].Holds {
+			broken = append(broken, &p.Findings[i])
+		}
+	}
+	return broken
+}
+
+// judged ends a command with status 1 if an assertion does not hold. What
+// stdout did not say of it, in a form without a place for it, stderr does.
+func (a *app) judged(p *team.Plan, said bool) error {
+	broken := brokenOf(p)
+	if len(broken) == 0 {
+		return nil
+	}
+	for _, f := range broken {
+		if said {
+			break
+		}
+		a.say("BROKEN  %s\n        %s", promise(f), strings.Join(grounds(f), "\n        "))
+	}
+	a.say("runteam: %d of %s broken", len(broken), plural(len(p.Findings), "assertion"))
+	return ended(statusFailed)
+}

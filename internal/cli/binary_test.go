@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// binary is the command as users have it: go run would turn every exit status into 1.
+var binary string
+
+// scratch is a folder that is gone when the tests are.
+var scratch string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "runteam-test-")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	binary = filepath.Join(dir, "runteam")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/runteam").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // most of these tests wait for another process
+	status := m.Run()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// call is one call of the binary. The zero value calls it without arguments,
+// in an empty folder, in an empty environment.
+type call struct {
+	bare  bool // no folder for the journal of a run is made
+	args  []string
+	dir   string
+	env   map[string]string
+	stdin string
+}
+
+// outcome is what came of it.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// command prepares a call; the caller may still change it.
+func (c call) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, c.args...)
+	cmd.Dir = c.dir
+	if cmd.Dir == "" {
+		cmd.Dir = t.TempDir()
+	}
+	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
+		_ = makeFolder(filepath.Join(cmd.Dir, journalFolder)) // else what is said of it stands in each stderr; not in a folder that takes none
+	}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "NO_PROXY=*"}
+	for _, k := range slices.Sorted(maps.Keys(c.env)) {
+		cmd.Env = append(cmd.Env, k+"="+c.env[k])
+	}
+	cmd.Stdin = strings.NewReader(c.stdin)
+	return cmd
+}
+
+func (c call) run(t *testing.T) outcome {
+	t.Helper()
+	cmd := c.command(t)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+func statusAfter(t *testing.T, err error) int {
+	t.Helper()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	require.NoError(t, err)
+	return 0
+}
+
+// folder makes a folder with the given files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // as a key must be
+	}
+	return dir
+}
+
+// one is a spec with a single task.
+const one = `
+name: one
+model: test-model
+agents: [{name: solo, systemPrompt: You answer.}]
+tasks: [{title: Answer, assignee: solo, description: Say something.}]
+`
+
+// many is a spec with n tasks that do not depend on each other.
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString("name: many\nmodel: m\nagents: [{name: solo}]\noutput: Task 1\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {title: Task %d, assignee: solo, description: Do it.}\n", i+1)
+	}
+	return b.String()
+}
+
+// secretive is a spec of which one answer is above what the user is cleared for.
+const secretive = `
+name: two
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, classification: secret, description: Say what is secret.}
+`
+
+// an endpoint that answers as a test wants, and counts its calls.
+type endpointServer struct {
+	*httptest.Server
+	calls atomic.Int64
+}
+
+// serve starts an endpoint. The handler gets the number of the call, from 1.
+func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *endpointServer {
+	t.Helper()
+	s := &endpointServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			body, err := io.ReadAll(r.Body) // all of it, so that the server notices a client that leaves
+			if err != nil {
+				return // the client was killed while it sent the call
+			}
+			n = int(s.calls.Add(1))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		handle(w, r, n)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// env sends the command to the endpoint.
+func (s *endpointServer) env() map[string]string {
+	return map[string]string{"OPENAI_BASE_URL": s.URL + "/v1"}
+}
+
+// reply answers a call with a text.
+func reply(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	quoted, _ := json.Marshal(text)
+	fmt.Fprintf(w, `{"id":"x","object":"chat.completion","model":"test-model","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`, quoted)
+}
+
+// object decodes one JSON document that ends in one line feed.
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	require.True(t, strings.HasSuffix(text, "}\n") && !strings.HasSuffix(text, "\n\n"), "%q", text)
+	d := json.NewDecoder(strings.NewReader(text))
+	var v map[string]any
+	require.NoError(t, d.Decode(&v), "%q", text)
+	require.False(t, d.More(), "a second document")
+	return v
+}

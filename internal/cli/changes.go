@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/spec"
+)
+
+// tellMissing says of which files the journal has a copy that cannot be read,
+// when a run cannot be resumed for want of a file.
+func (a *app) tellMissing(again *resumption) {
+	if again == nil {
+		return
+	}
+	for _, path := range slices.Sorted(maps.Keys(again.memory.missing)) {
+		if !strings.HasPrefix(path, "--") {
+			a.say("resume:  the copy of %s in the journal cannot be read: %s", placeOf(path), cleanLine(again.memory.missing[path]))
+		}
+	}
+}
+
+// placeOf names where a text was.
+func placeOf(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return cleanLine(path)
+}
+
+// tellChanges says of what a run is resumed that is not as it was.
+func (a *app) tellChanges(j *job, file *spec.File, told *chronicle) {
+	again := j.again
+	if again == nil {
+		return
+	}
+	for _, path := range file.Restored() {
+		a.say("resume:  %s is not there any more: its copy in the journal is used", placeOf(path))
+	}
+	if was := again.stored.Info.Fingerprint; was != "" && again.journal.Masked(file.Fingerprint()) != was {
+		text := "the spec has changed since"
+		if again.anew {
+			text = "flags or the spec ask for something else than before"
+		}
+		a.say("resume:  %s: what that affects runs again", text)
+	}
+	if why := j.scriptChange(&again.memory.invocation, file); why != "" {
+		text := "what it answers is asked again"
+		if unused := titlesOf(latest(&again.stored.History)); len(unused) > 0 {
+			text = fmt.Sprintf("earlier answers are not used; asked again: %s", listed(unused, 3))
+			told.unused = fmt.Sprintf("%s not used, because %s", plural(len(unused), "earlier answer"), why)
+		}
+		a.say("resume:  %s: %s", why, text)
+	}
+	for _, name := range changedInputs(&again.stored.History, file) {
+		a.say("resume:  input %s has changed since: what it affects runs again", cleanLine(name))
+	}
+	for _, x := range latest(&again.stored.History) {
+		if x.Missing != "" {
+			a.say("resume:  the result of %s cannot be read, so it runs again: %s", cleanLine(x.Title), cleanLine(x.Missing))
+		}
+	}
+}
+
+// titlesOf returns the titles of the tasks of exchanges, and the names of the
+// coordinator's steps.
+func titlesOf(list []*event.Exchange) (titles []string) {
+	for _, x := range list {
+		titles = append(titles, x.Title)
+	}
+	return titles
+}
+
+// changedInputs names the inputs whose text is not what it was.
+func changedInputs(h *event.History, file *spec.File) (names []string) {
+	if len(h.Begins) == 0 {
+		return nil
+	}
+	was := map[string]event.Key{}
+	for _, in := range h.Begins[len(h.Begins)-1].Inputs {
+		was[in.Name] = in.Key
+	}
+	for i := range file.Run.Inputs {
+		in := &file.Run.Inputs[i]
+		key := event.Key(sha256.Sum256([]byte(in.Text)))
+		if h.Mask != nil {
+			key = h.Mask(key)
+		}
+		if old, known := was[in.Name]; known && old != key {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}

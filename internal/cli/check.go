@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// checked is what check says of a spec that has no error, in JSON. It is not OK
+// if an assertion does not hold.
+type checked struct {
+	OK       bool           `json:"ok"`
+	Name     string         `json:"name,omitempty"`
+	File     string         `json:"file"`
+	Agents   int            `json:"agents"`
+	Inputs   int            `json:"inputs"`
+	Tasks    int            `json:"tasks"`
+	Goal     bool           `json:"goal,omitempty"` // the coordinator plans the tasks
+	Warnings []spec.Problem `json:"warnings"`
+
+	Environment []spec.EnvUse `json:"environment,omitempty"` // which variables go where
+
+	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	s := &source{}
+	cmd := &cobra.Command{
+		Use:   "check [SPEC]",
+		Short: "Report every mistake in a spec; nothing is run",
+		Long: `check reports every mistake in a spec, each with its line, and which variables of
+your environment the spec sends where. It runs nothing. If context can flow where
+the spec asserts that it does not, check shows the way, and the exit status is 1.`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				s.path = args[0]
+			}
+			return a.check(cmd.Context(), s)
+		},
+	}
+	s.flags(cmd)
+	s.mergeFlags(cmd)
+	s.goalFlags(cmd)
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, s *source) error {
+	file, err := s.load(ctx, a)
+	if err != nil {
+		return err
+	}
+	return a.checkFile(ctx, file)
+}
+
+func (a *app) checkFile(ctx context.Context, file *spec.File) error {
+	plan, err := a.look(ctx, file)
+	if err != nil {
+		return err
+	}
+	c := checked{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
+	c.Warnings = append(warnings(file, plan), modelless(file)...)
+	c.Environment = sent(file, a.lookup)
+	if plan != nil {
+		c.Assertions, c.OK = plan.Findings, len(brokenOf(plan)) == 0
+	}
+	if a.settings.json() {
+		err = a.printJSON(c)
+	} else {
+		a.warn(c.Warnings)
+		err = a.printText(c.String())
+	}
+	if err != nil {
+		return err
+	}
+	return a.judged(plan, a.settings.json())
+}
+
+// String is the line for people, with one more for each variable that is sent.
+func (c checked) String() string {
+	tasks := plural(c.Tasks, "task")
+	if c.Goal {
+		tasks = "a goal"
+	}
+	verdict := "ok"
+	if !c.OK {
+		verdict = "broken"
+	}
+	text := fmt.Sprintf("%s: %s: %s, %s, %s", c.File, verdict, tasks, plural(c.Agents, "agent"), plural(c.Inputs, "input"))
+	if c.Tasks == 0 && !c.Goal {
+		text += `; without tasks it takes a goal to run: "runteam run --goal TEXT"`
+	}
+	if n := len(c.Assertions); n > 0 {
+		text += "; " + plural(n, "assertion")
+	}
+	if n := len(c.Warnings); n > 0 {
+		text += "; " + plural(n, "warning")
+	}
+	if len(c.Environment) > 0 {
+		var b strings.Builder
+		writeSent(&b, c.Environment, "  ")
+		text += "\n" + b.String()
+	}
+	return text
+}
+
+// modelless warns of the agents that no model is named for, and of a
+// coordinator that is asked for something: a run needs a model for each, unless
+// it is offline. A roster may get them where it is used.
+func modelless(file *spec.File) (found []spec.Problem) {
+	asked := file.Goal != nil || file.Run.Answer != nil
+	if len(file.Tasks) == 0 && !asked {
+		return nil
+	}
+	var names []string
+	var first *spec.Agent
+	for i := range file.Agents {
+		if ag := &file.Agents[i]; ag.Model == "" {
+			if names = append(names, fmt.Sprintf("%q", ag.Member.Name)); first == nil {
+				first = ag
+			}
+		}
+	}
+	switch {
+	case len(names) == 1:
+		found = append(found, noModel(first.Member.Origin, fmt.Sprintf("agent %s has no model", names[0])))
+	case len(names) > 1:
+		found = append(found, noModel(first.Member.Origin, "agents "+listed(names, 5)+" have no model"))
+	}
+	if asked && file.Coordinator.Connection.Model == "" {
+		found = append(found, noModel(file.Coordinator.Origin, "the coordinator has no model"))
+	}
+	return found
+}
+
+func noModel(at task.Position, message string) spec.Problem {
+	return spec.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
+}
+
+// look makes the team of a spec and plans its tasks, without a key, a network or a
+// model, and checks what the spec asserts about them. The plan of a spec without tasks
+// is nil. Of a goal, everything is checked but the coordinator's answer.
+func (a *app) look(ctx context.Context, file *spec.File) (*team.Plan, error) {
+	t, err := build(file, unasked(a.lookup))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := await(ctx, func() (*team.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
+		switch {
+		case file.Goal != nil:
+			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if _, asked := errors.AsType[*team.TaskError](err); asked { // everything was right until the coordinator had to answer
+				return nil, nil
+			}
+			return nil, err
+		case len(file.Tasks) > 0:
+			return t.Plan(file.Tasks, &file.Run)
+		}
+		return nil, nil
+	})
+	return plan, file.Locate(err)
+}

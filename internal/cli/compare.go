@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// How a prompt or a result of one run stands to that of another one.
+const (
+	sameAs     = "same"
+	changedTo  = "changed"
+	notThere   = "none"     // one of both has none
+	notVisible = "withheld" // it is not shown, so nothing is said of it
+)
+
+// A comparedTask is one task of two runs, in JSON.
+type comparedTask struct {
+	ID     task.ID       `json:"id"`
+	Title  string        `json:"title"`
+	Prompt string        `json:"prompt"` // same, changed or none
+	Result string        `json:"result"` // same, changed, withheld or none
+	Before *comparedSide `json:"before,omitempty"`
+	After  *comparedSide `json:"after,omitempty"`
+	Left   bool          `json:"leftOut,omitempty"` // on request
+	Step   bool          `json:"step,omitempty"`    // of the coordinator
+}
+
+// A comparedSide is the task in one of both runs.
+type comparedSide struct {
+	Status task.Status           `json:"status"`
+	Agent  string                `json:"assignee,omitempty"`
+	Label  *label.Classification `json:"label,omitempty"` // of a result
+	Usage  llm.Usage             `json:"tokenUsage"`
+	Reused string                `json:"reused,omitempty"`
+	Text   string                `json:"text,omitempty"`  // of a result that is not the same
+	Error  string                `json:"error,omitempty"` // why there is none
+
+	text   string
+	hidden bool
+}
+
+// settle compares the results of both sides, and keeps their texts where they differ.
+func (c *comparedTask) settle() {
+	b, a := c.Before, c.After
+	switch {
+	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed:
+		c.Result = notThere
+	case b.hidden || a.hidden:
+		c.Result = notVisible
+	case b.text == a.text:
+		c.Result = sameAs
+	default:
+		c.Result = changedTo
+	}
+	if c.Result != sameAs {
+		for _, side := range []*comparedSide{b, a} {
+			if side != nil {
+				side.Text = side.text
+			}
+		}
+	}
+}
+
+// equal reports whether nothing of a task is known to differ.
+func (c *comparedTask) equal() bool {
+	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.level() == c.After.level() &&
+		c.Before.Agent == c.After.Agent && c.Prompt != changedTo && c.Result != changedTo
+}
+
+// level names the label of the result; it is empty without one.
+func (s *comparedSide) level() string {
+	if s.Label == nil {
+		return ""
+	}
+	return s.Label.String()
+}
+
+// side is a task of a stored run.
+func (k *storedRun) side(t *storedTask) *comparedSide {
+	s := &comparedSide{Status: t.status, Agent: t.agent, Usage: t.usage()}
+	x := t.answer()
+	if t.step {
+		s.Status = t.stepStatus(x)
+	}
+	if s.Error = k.because(t); t.step && x == nil && len(t.exchanges) > 0 {
+		s.Error = t.exchanges[len(t.exchanges)-1].Error
+	}
+	if x == nil || s.Status != task.Completed {
+		return s
+	}
+	r := k.read(x)
+	s.Label, s.Reused, s.text, s.hidden = &r.label, x.From, r.text, r.hidden
+	return s
+}
+
+// write writes what became of a task, and what of its result differs.
+func (c *comparedTask) write(w io.Writer, verbose bool) {
+	if c.Result == changedTo {
+		if verbose {
+			fmt.Fprintf(w, "\n# %s: before\n\n%s\n\n# %s: after\n\n%s\n", cleanLine(c.Title), clean(c.Before.text), cleanLine(c.Title), clean(c.After.text))
+			return
+		}
+		fmt.Fprintf(w, "\n%s\n", cleanLine(c.Title))
+		lines, more := lineDiff(c.Before.text, c.After.text)
+		for _, line := range lines {
+			fmt.Fprintf(w, "  %s\n", cleanLine(line))
+		}
+		if more > 0 {
+			fmt.Fprintf(w, "  … %s more; --verbose shows both texts\n", plural(more, "line"))
+		}
+	}
+}
+
+// statusOfBoth is how a task ended in both runs.
+func (c *comparedTask) statusOfBoth() string {
+	switch {
+	case c.Before == nil:
+		return "only after: " + statusText(c.After.Status)
+	case c.After == nil:
+		return "only before: " + statusText(c.Before.Status)
+	case c.Before.Status != c.After.Status:
+		return statusText(c.Before.Status) + " → " + statusText(c.After.Status)
+	}
+	return statusText(c.After.Status)
+}
+
+// labels is the label of a result in both runs.
+func (c *comparedTask) labels() string {
+	var all []string
+	for _, s := range []*comparedSide{c.Before, c.After} {
+		if s != nil && s.Label != nil && (len(all) == 0 || all[0] != s.level()) {
+			all = append(all, s.level())
+		}
+	}
+	return strings.Join(all, " → ")
+}
+
+// usages is what a task took in both runs.
+func (c *comparedTask) usages() string {
+	of := func(s *comparedSide) string {
+		if s == nil {
+			return "-"
+		}
+		return number(s.Usage.InputTokens) + "+" + number(s.Usage.OutputTokens)
+	}
+	if before, after := of(c.Before), of(c.After); before != after {
+		return before + " → " + after
+	}
+	return of(c.After)
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A conversation collects the prompts of a run, as its caller may see them, for
+// --include-messages. A nil *conversation collects nothing.
+type conversation struct {
+	next recorder // keeps the trace; nil without one
+
+	mu      sync.Mutex
+	prompts map[task.ID][]prompted
+}
+
+// prompted is one prompt to an agent, without its system prompt.
+type prompted struct{ agent, text string }
+
+// Record takes in a prompt before it is sent.
+func (c *conversation) Record(ctx context.Context, r event.Record) error {
+	if c.next != nil {
+		if err := c.next.Record(ctx, r); err != nil {
+			return err
+		}
+	}
+	if r.Prompt == nil {
+		return nil // something was withheld, so it is not sent
+	}
+	at := r.Prompt.Receipt
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prompts == nil {
+		c.prompts = map[task.ID][]prompted{}
+	}
+	c.prompts[at.Task] = append(c.prompts[at.Task], prompted{at.Agent, seen(r.Prompt)})
+	return nil
+}
+
+// seen returns the text of a prompt with a mark in place of each range that is
+// withheld from its viewer.
+func seen(p *prompt.Shown) string {
+	var b strings.Builder
+	for i := range p.Text {
+		piece := &p.Text[i]
+		if !piece.Withheld {
+			b.WriteString(piece.Words)
+			continue
+		}
+		s := &p.Receipt.Sources[piece.Source]
+		level := s.Classification
+		if s.Decision != nil {
+			level = level.Join(s.Decision.Before)
+		}
+		b.WriteString("[withheld: " + level.String() + "]")
+	}
+	return b.String()
+}
+
+// recorder returns what the run tells of its prompts: the conversation and the
+// trace behind it, or the trace alone.
+func (c *conversation) recorder(next recorder) recorder {
+	if c == nil {
+		return next
+	}
+	c.next = next
+	return c
+}
+
+// end gives each task of a result its messages: the prompts to its agent, and
+// behind them the result if it completed.
+func (c *conversation) end(res *team.Result) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		t.Messages = []llm.Message{}
+		for _, p := range c.prompts[t.ID] {
+			if p.agent == t.Assignee {
+				t.Messages = append(t.Messages, llm.Message{Role: llm.User, Text: p.text})
+			}
+		}
+		if t.Status == task.Completed {
+			t.Messages = append(t.Messages, llm.Message{Role: llm.Assistant, Text: t.Result})
+		}
+	}
+}

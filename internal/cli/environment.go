@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/joho/godotenv"
+	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/spec"
+)
+
+// envAllow names the variable that allows what --allow-env does, in one text:
+// NAME=ORIGIN, separated by spaces or commas.
+const envAllow = "RUNTEAM_ALLOW_ENV"
+
+// environment says which variables of the environment a spec may send where.
+type environment struct {
+	allow []string
+	file  string // of --env-file
+}
+
+func (e *environment) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&e.allow, "allow-env", nil, "let the spec send a variable of the environment to an endpoint, as `NAME=ORIGIN` (repeatable; also $"+envAllow+")")
+	complete(cmd, "allow-env", nil)
+	e.fileFlag(cmd)
+}
+
+func (e *environment) fileFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&e.file, "env-file", "", "take variables of the environment from `FILE`, in .env form")
+}
+
+// allowed returns what flags and the environment allow.
+func (e *environment) allowed(lookup func(string) (string, bool)) ([]spec.EnvUse, error) {
+	var all []spec.EnvUse
+	add := func(from, text string) error {
+		use, err := spec.ParseEnvUse(text)
+		if err != nil {
+			return usageError("%s: %w", from, err)
+		}
+		all = append(all, use)
+		return nil
+	}
+	for _, text := range e.allow {
+		if err := add("--allow-env", text); err != nil {
+			return nil, err
+		}
+	}
+	ambient, _ := lookup(envAllow)
+	for _, text := range strings.FieldsFunc(ambient, func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }) {
+		if err := add(envAllow, text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// maxEnvFile bounds a file of --env-file, in bytes.
+const maxEnvFile = 64 << 10
+
+// lookup returns the environment: the variables of --env-file, then those of the
+// process.
+func (e *environment) lookup(process func(string) (string, bool)) (func(string) (string, bool), error) {
+	if e.file == "" {
+		return process, nil
+	}
+	vars, err := readEnvFile(e.file)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) (string, bool) {
+		if value, ok := vars[name]; ok {
+			return value, true
+		}
+		return process(name)
+	}, nil
+}
+
+// readEnvFile reads a file of variables. No error repeats what is in it.
+func readEnvFile(path string) (map[string]string, error) {
+	bad := func(err error) error {
+		return &fault{kind: kindIO, err: fmt.Errorf("--env-file %s: %w", path, err)}
+	}
+	if err := checkReadable(path); err != nil {
+		return nil, bad(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bad(plainly(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile+1))
+	switch {
+	case err != nil:
+		return nil, bad(plainly(err))
+	case len(text) > maxEnvFile:
+		return nil, bad(fmt.Errorf("it is larger than %d KiB", maxEnvFile>>10))
+	}
+	vars, err := godotenv.UnmarshalBytes(text)
+	if err != nil {
+		return nil, &fault{kind: kindValidation, err: fmt.Errorf("--env-file %s: it is not in .env form: write one NAME=VALUE on each line", path)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if strings.HasPrefix(strings.ToUpper(name), "RUNTEAM_") {
+			return nil, &fault{kind: kindValidation, err: fmt.Errorf("--env-file %s: %s configures runteam itself: set it in the environment of the process", path, name)}
+		}
+	}
+	return vars, nil
+}
+
+// checkReadable adds to the error of [spec.CheckReadable] what to do.
+func checkReadable(path string) error {
+	if err := spec.CheckReadable(path); err != nil {
+		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
+	}
+	return nil
+}
+
+// addConsentHints adds to the error of each variable without consent how to allow it.
+func (s *source) addConsentHints(err error) error {
+	found, ok := errors.AsType[*spec.Error](err)
+	if !ok {
+		return err
+	}
+	for i := range found.Problems {
+		if refused, ok := errors.AsType[*spec.EnvError](found.Problems[i].Err); ok {
+			found.Problems[i].Hint = s.consentHint(refused.Use)
+		}
+	}
+	return err
+}
+
+// consentHint says how to allow a variable to go where a spec sends it.
+func (s *source) consentHint(use spec.EnvUse) string {
+	var trust strings.Builder
+	trust.WriteString("runteam trust")
+	for _, arg := range []struct{ flag, path string }{{"", s.path}, {" --team", s.team}, {" --orchestrator", s.orchestrator}, {" --coordinator", s.coordinator}, {" --env-file", s.environment.file}} {
+		if arg.path != "" {
+			trust.WriteString(arg.flag + " " + shellWord(arg.path))
+		}
+	}
+	var hint string
+	switch grant := use.Name + "=" + use.To; {
+	case !strings.Contains(use.To, "${"):
+		hint = "add --allow-env " + shellWord(grant)
+	case expandable.MatchString(use.To):
+		hint = `add --allow-env "` + grant + `"`
+	}
+	switch {
+	case s.path == "-" || len(s.stored) > 0:
+		return hint
+	case hint == "":
+		return "run: " + trust.String()
+	}
+	return hint + ", or run: " + trust.String()
+}
+
+// expandable matches a text in which a shell expands variables inside of double
+// quotes and does nothing else.
+var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$`)
+
+// sent lists which variables go where if the spec is run: those that it names,
+// and OPENAI_API_KEY where an agent, or an entry of its fallback, has no key of its own.
+func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
+	all := slices.Clone(file.Env)
+	addOne := func(c *spec.Connection) {
+		base, key, err := openai.Resolve(c.BaseURL, openai.NewKey(c.APIKey.Reveal()), lookup)
+		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
+			return
+		}
+		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
+		use, err := spec.ParseEnvUse("OPENAI_API_KEY=" + base)
+		if err != nil {
+			return
+		}
+		if use.Known = true; !slices.ContainsFunc(all, func(u spec.EnvUse) bool { return u.Name == use.Name && u.To == use.To }) {
+			all = append(all, use)
+		}
+	}
+	add := func(c *spec.Connection) {
+		addOne(c)
+		for i := range c.Fallback {
+			addOne(&c.Fallback[i])
+		}
+	}
+	for i := range file.Agents {
+		add(&file.Agents[i].Connection)
+	}
+	if file.Coordinator != nil && (file.Goal != nil || file.Run.Answer != nil) {
+		add(&file.Coordinator.Connection)
+	}
+	return all
+}
+
+// writeSent writes which variables go where.
+func writeSent(w io.Writer, uses []spec.EnvUse, indent string) {
+	rows := newRows(w, indent)
+	for _, u := range uses {
+		to := cleanLine(u.To)
+		if u.To == "file" {
+			to = "(path of a file)"
+		}
+		rows.row(u.Name, "to "+to)
+	}
+	rows.flush()
+}

@@ -1,0 +1,366 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// claims is the trace of a run of four tasks, which package trace's tests write.
+const claims = "../trace/testdata/claims.jsonl"
+
+// explainHere runs the command.
+func explainHere(stdin string, args ...string) (status int, stdout, stderr string) {
+	a, out, errs := here(append([]string{"explain"}, args...)...)
+	a.stdin = strings.NewReader(stdin)
+	root := a.root()
+	if found, _, err := root.Find(a.args[:1]); err != nil || found == root {
+		root.AddCommand(a.explainCommand())
+	}
+	root.SetArgs(a.args)
+	status = a.fail(root.Execute())
+	return status, out.String(), errs.String()
+}
+
+func TestExplainShowsEachPromptByItsSources(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+	}{
+		{"explain.txt", nil},
+		{"explain-task.txt", []string{"score"}},
+		{"explain-held.txt", []string{"Write letter"}},
+		{"explain-contains.txt", []string{"--contains", "Nobody was at home"}},
+		{"explain-contains-task.txt", []string{"Score fraud", "--contains", "policy  4417"}},
+		{"explain-nowhere.txt", []string{"--contains", "no such words"}},
+		{"explain.json", []string{"score", "-o", "json", "--pretty"}},
+		{"explain-contains.json", []string{"--contains", "The risk is 0.2", "-o", "json", "--pretty"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := explainHere("", append([]string{claims}, tt.args...)...)
+			require.Equal(t, statusOK, status, stderr)
+			require.Empty(t, stderr)
+			path := filepath.Join("testdata", tt.name)
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(stdout), 0o600))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), stdout)
+		})
+	}
+}
+
+// The ranges of a prompt cover it without a gap, in JSON and in text.
+func TestExplainTilesThePrompt(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := explainHere("", claims, "-o", "json")
+	var x explained
+	require.NoError(t, json.Unmarshal([]byte(stdout), &x))
+	require.Len(t, x.Prompts, 3)
+	for _, p := range x.Prompts {
+		total := int32(0)
+		for _, pieces := range [][]explainedPiece{p.System, p.Text} {
+			end := int32(0)
+			for _, piece := range pieces {
+				require.Equal(t, end, piece.Start)
+				require.NotEmpty(t, piece.From)
+				require.True(t, piece.Withheld && piece.Words == "" || len(piece.Words) == int(piece.End-piece.Start))
+				end = piece.End
+			}
+			total += end
+		}
+		require.EqualValues(t, p.Bytes, total)
+	}
+}
+
+// What is above the reader is shown by its source, label, rule and length.
+//
+// Requirement: G50.
+func TestExplainShowsNoWithheldWords(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{claims}, {claims, "-o", "json"}, {claims, "score"}, {claims, "--contains", "on the list"}, {claims, "--contains", "on the list", "-o", "json"}} {
+		status, stdout, _ := explainHere("", args...)
+		require.Equal(t, statusOK, status)
+		require.NotContains(t, stdout, "CANARY")
+	}
+	_, stdout, _ := explainHere("", claims, "score")
+	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
+	require.Contains(t, stdout, "[not shown: up to 1 KiB]")
+	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
+	require.Contains(t, stdout, "occurs in nothing that may be shown")
+	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
+}
+
+// A trace whose withheld piece has words is refused: no printer gets to see them.
+//
+// Requirement: G50.
+func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"withheld":true`)
+	leaky := strings.Replace(string(text), `"withheld":true`, `"withheld":true,"words":"CANARY"`, 1)
+	status, stdout, stderr := explainHere(leaky, "-")
+	require.Equal(t, statusUsage, status)
+	require.Empty(t, stdout)
+	require.NotContains(t, stderr, "CANARY")
+	require.Contains(t, stderr, "runteam: -: line ")
+}
+
+// What agents wrote cannot play tricks on a terminal, nor look like the frame.
+//
+// Requirement: G53.
+func TestExplainEscapesWhatAgentsWrote(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	const good = "Nobody was at home."
+	const evil = "\x1b[2J\u202e\u2028\r\nhome ok" // as long
+	quoted, err := json.Marshal(evil)
+	require.NoError(t, err)
+	require.Len(t, evil, len(good))
+	hostile := strings.ReplaceAll(string(text), good, strings.Trim(string(quoted), `"`))
+	for _, args := range [][]string{{"-"}, {"-", "-o", "json"}, {"-", "--contains", "\x1b[2J"}} {
+		status, stdout, stderr := explainHere(hostile, args...)
+		require.Equal(t, statusOK, status, stderr)
+		for _, r := range stdout {
+			require.True(t, r == '\n' || !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r) && r != '\u2028', "%q", r)
+		}
+	}
+	_, stdout, _ := explainHere(hostile, "-")
+	require.Contains(t, stdout, `│   burst pipe. \x1b[2J\u202e\u2028\r`+"\n                 │ home ok")
+}
+
+func TestExplainRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tests := []struct {
+		name  string
+		stdin string
+		args  []string
+		want  string
+	}{
+		{"too much", "", []string{"a", "b", "c"}, "takes a RUN or FILE and a TASK, not 3 arguments"},
+		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: there is no such file, and no run has such an id"},
+		{"no run either", "", []string{"0195c3a1", "--journal", filepath.Join(dir, "none.db")}, "0195c3a1: there is no such file; as a run: --journal"},
+		{"a folder", "", []string{dir}, "is a directory"},
+		{"another file", "agents: []\n", []string{"-"}, "-: line 1: it is not a JSON object"},
+		{"a newer version", `{"trace":{"version":2}}` + "\n", []string{"-"}, "written by a newer runteam"},
+		{"an unknown task", "", []string{claims, "Score frauds"}, `unknown task "Score frauds"; did you mean "Score fraud"?`},
+		{"an empty task", "", []string{claims, ""}, "TASK is empty"},
+		{"an empty text", "", []string{claims, "--contains", " "}, "--contains is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := explainHere(tt.stdin, tt.args...)
+			require.Equal(t, statusUsage, status)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, tt.want)
+		})
+	}
+}
+
+func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(claims)
+	require.NoError(t, err)
+	result := bytes.LastIndex(text, []byte(`{"result"`))
+	_, stdout, _ := explainHere(string(text[:result]), "-")
+	require.Contains(t, stdout, "3 prompts, 5 decisions; the trace ends before the run does\n")
+	_, stdout, _ = explainHere(string(text[:result+9]), "-")
+	require.Contains(t, stdout, "; the trace ends in the middle of a line\n")
+	_, stdout, _ = explainHere(string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")
+	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
+}
+
+func TestEveryCarrierOfContextHasAName(t *testing.T) {
+	t.Parallel()
+	x := &explained{trace: &trace.Trace{}}
+	tests := []struct {
+		kind handoff.SourceKind
+		want string
+	}{
+		{handoff.Dependency, "result of s from a"},
+		{handoff.Input, "input s"},
+		{handoff.Memory, "memory entry s"},
+		{handoff.Message, "message from a"},
+		{handoff.Goal, "the goal"},
+		{handoff.Roster, "the roster"},
+		{handoff.Plan, "plan of a, s"},
+		{handoff.Fault, "fault from a, s"},
+		{handoff.Digest, "digest s from a"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, x.named(handoff.Source{Kind: tt.kind, Name: "s"}, "a"))
+	}
+}
+
+// What became smaller, was told again or was lowered on its way is said.
+func TestExplainSaysWhatThePolicyDid(t *testing.T) {
+	t.Parallel()
+	d := &handoff.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
+		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []handoff.Entry{{Use: handoff.EntryLowered, Name: "score"}},
+		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
+	}
+	x := &explained{trace: &trace.Trace{}}
+	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
+	held := &handoff.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
+	require.Len(t, p.Withheld, 2)
+	var out strings.Builder
+	p.write(&out)
+	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
+	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
+}
+
+// What has names that nobody wrote down is told by what was kept from it.
+func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
+	t.Parallel()
+	x := &explained{trace: &trace.Trace{}}
+	tests := []struct {
+		name          string
+		kept, dropped []task.Path
+		text          bool
+		want          string
+	}{
+		{"everything but two members", []task.Path{"/*", "/sum"}, []task.Path{"/customer", "/iban"}, false, "narrowed to all but /customer /iban"},
+		{"some members of either kind", []task.Path{"/*", "/sum"}, []task.Path{"/*", "/iban"}, false, "narrowed to /sum and parts whose names are not recorded"},
+		{"members without names only", []task.Path{"/*"}, []task.Path{"/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but a member deep down", []task.Path{"/*"}, []task.Path{"/a/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but the text", []task.Path{"/*"}, nil, true, "narrowed to all of its structured part"},
+		{"all", []task.Path{"/*", "/sum"}, nil, false, "narrowed to all of its parts"},
+		{"elements", []task.Path{"/facts/*/sum"}, []task.Path{"/facts/*/*"}, false, "narrowed to /facts/*/sum"},
+		{"nothing", nil, nil, false, "narrowed to nothing"},
+	}
+	for _, tt := range tests {
+		d := &handoff.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
+		require.Equal(t, "input claim, internal, r, "+tt.want, x.crossing(d), tt.name)
+	}
+	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
+}
+
+// A value that was lowered for one reader stays withheld for the caller, who is
+// below its label: of such a run explain reads the trace, fences and all.
+//
+// Requirement: G50.
+func TestExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"team.yaml": `
+name: vault
+model: m
+offline: script.yaml
+inputs:
+  file: {text: '{"name": "CANARY Smith", "score": 7}', classification: secret}
+agents:
+  - {name: vault, accepts: secret, baseURL: "http://localhost:11434/v1"}
+  - {name: clerk, accepts: internal}
+tasks:
+  - title: Rate
+    assignee: vault
+    uses: [file]
+    description: Rate it.
+    outputSchema: {type: object, additionalProperties: false, required: [score, note], properties: {score: {type: integer, minimum: 0, maximum: 9}, note: {type: string}}}
+  - {title: Answer, assignee: clerk, dependsOn: [Rate], description: Answer it.}
+policy:
+  rules:
+    - {from: user, to: vault, mode: full}
+    - {from: vault, to: clerk, mode: scoped, allow: [/score]}
+  declassify:
+    - {name: score-for-clerk, from: vault, to: clerk, paths: [/score], lowerTo: internal, reason: one digit}
+`,
+		"script.yaml": `
+replies:
+  - {task: Rate, text: '{"score": 7, "note": "CANARY Smith"}'}
+  - {task: Answer, text: It is done.}
+`,
+	})
+	got := call{dir: dir, args: strings.Fields("run --offline --trace run.jsonl --audit-anchor head")}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	text, err := os.ReadFile(filepath.Join(dir, "run.jsonl"))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "CANARY")
+	require.Contains(t, string(text), "[envelope *", "the fence is masked")
+
+	got = call{dir: dir, args: []string{"explain", "run.jsonl", "Answer"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "result of Rate from vault, internal (was secret)")
+	require.Contains(t, got.stdout, "score-for-clerk")
+	require.Contains(t, got.stdout, "[not shown: up to 1 KiB]")
+	require.Contains(t, got.stdout, "│ [envelope ****")
+	require.NotContains(t, got.stdout, `"score"`)
+	require.Empty(t, got.stderr)
+	head, err := os.ReadFile(filepath.Join(dir, "head"))
+	require.NoError(t, err)
+	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", strings.TrimSpace(string(head))}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+}
+
+// TestExplainNamesACorrectiveCall holds that the prompt of a corrective call is told
+// from that of the attempt, as show does.
+func TestExplainNamesACorrectiveCall(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"team.yaml":   "offline: script.yaml\nagents: [{name: a}]\ntasks: [{title: Count, assignee: a, description: d, outputSchema: {type: integer}}]\n",
+		"script.yaml": "replies:\n  - {task: Count, text: many, times: 1}\n  - {task: Count, text: '4'}\n",
+	})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"explain"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
+	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
+}
+
+// Where no task is named, what was not sent with each prompt is counted: to list
+// it would take the square of the tasks.
+func TestExplainOfAllTasksCountsWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("model: m\noffline: script.yaml\nmaxConcurrency: 1\nagents: [{name: solo}]\ntasks:\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  - {title: Task %d, description: Do it., assignee: solo}\n", i)
+	}
+	dir := folder(t, map[string]string{"team.yaml": b.String(), "script.yaml": "replies: [{text: done}]"})
+	run := offlineRun(t, call{dir: dir})
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	var all, one explained
+	got := call{dir: dir, args: []string{"explain", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &all))
+	require.Len(t, all.Prompts, 30)
+	for i, p := range all.Prompts {
+		require.Len(t, p.Absent.Results, min(i, maxAbsent))
+		require.Equal(t, i, len(p.Absent.Results)+p.Absent.More)
+	}
+	last := all.Prompts[29]
+	got = call{dir: dir, args: []string{"explain", last.Title, "-o", "json"}}.run(t)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &one), got.stdout)
+	require.True(t, one.Partial)
+	require.Len(t, one.Prompts, 1)
+	require.Len(t, one.Prompts[0].Absent.Results, 29)
+	last.Absent, one.Prompts[0].Absent = absent{}, absent{}
+	require.Equal(t, last, one.Prompts[0])
+	text := call{dir: dir, args: []string{"explain"}}.run(t).stdout
+	require.Contains(t, text, " and 21 more\n")
+}

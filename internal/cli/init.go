@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// starter are the files that init writes.
+//
+//go:embed starter
+var starter embed.FS
+
+// shadowed are names that a team.yaml would be read in the place of.
+var shadowed = []string{"team.yml", "team.json"}
+
+func (a *app) initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a starter spec that runs offline; nothing is overwritten",
+		Example: `  runteam init                                 into this folder
+  runteam init minutes && runteam run minutes --offline`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError("%s takes one DIR, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.init(args[0])
+			}
+			return a.init(".")
+		},
+	}
+}
+
+// init writes the starter files into a folder, which it makes if it is missing.
+func (a *app) init(dir string) error {
+	if dir == "" || dir == "-" {
+		return usageError("init %q: name a folder; a dot is this one", dir)
+	}
+	names, err := starterFiles()
+	if err != nil {
+		return err
+	}
+	if err := free(dir, append(slices.Clone(names), shadowed...)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil { // less what the umask takes
+		return unwritable(dir, err)
+	}
+	if err := writeStarter(dir, names); err != nil {
+		return unwritable(dir, err)
+	}
+	return satisfied(a.printInit(dir, names))
+}
+
+// unwritable says of a folder that it takes no files.
+func unwritable(dir string, err error) error {
+	where := dir
+	if filepath.Clean(dir) == "." {
+		where = "this folder"
+	}
+	return &fault{kind: kindIO, err: fmt.Errorf("%s: nothing can be written there: %w; name another folder", where, plainly(err))}
+}
+
+// starterFiles returns the names of the starter files.
+func starterFiles() ([]string, error) {
+	entries, err := starter.ReadDir("starter")
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// free returns an error that lists what is in the way of new files.
+func free(dir string, names []string) error {
+	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
+		return &fault{kind: kindIO, err: fmt.Errorf("%s is a file, not a folder", dir)}
+	}
+	var taken []string
+	for _, name := range names {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		switch {
+		case err == nil:
+			taken = append(taken, filepath.Join(dir, name))
+		case !errors.Is(err, fs.ErrNotExist):
+			return unwritable(dir, err)
+		}
+	}
+	if len(taken) > 0 {
+		return &fault{kind: kindIO, err: fmt.Errorf("%s in the way; nothing was written: name another folder", are(taken))}
+	}
+	return nil
+}
+
+// are is "x is" or "x, y are".
+func are(things []string) string {
+	if len(things) == 1 {
+		return things[0] + " is"
+	}
+	return strings.Join(things, ", ") + " are"
+}
+
+// writeStarter writes the files, all or none.
+func writeStarter(dir string, names []string) (err error) {
+	var written []string
+	defer func() {
+		if err != nil {
+			for _, file := range written {
+				_ = os.Remove(file) // ours, and half of them is of no use
+			}
+		}
+	}()
+	for _, name := range names {
+		data, err := starter.ReadFile(path.Join("starter", name))
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, name)
+		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return err
+		}
+		written = append(written, file)
+		_, err = f.Write(data)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printInit prints what was written on stdout, and on stderr what to do next.
+func (a *app) printInit(dir string, names []string) error {
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	var err error
+	if a.settings.json() {
+		err = a.printJSON(struct {
+			Files []string `json:"files"`
+		}{names})
+	} else {
+		err = a.printText(strings.Join(names, "\n"))
+	}
+	where := ""
+	if filepath.Clean(dir) != "." {
+		where = " " + shellWord(dir)
+	}
+	a.say("runteam: a team of three agents. Next:")
+	a.say("  runteam run%s --offline   runs it without a key; the answers come from script.yaml", where)
+	a.say("  runteam plan%s            shows who reads what", where)
+	a.say("  runteam run%s             runs it with the model of team.yaml and OPENAI_API_KEY", where)
+	return err
+}

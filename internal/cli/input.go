@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+// openInput opens a file that an argument names, which may be a pipe. A wait for
+// the other end of the pipe ends with the context.
+func openInput(ctx context.Context, path string) (*os.File, error) {
+	return waitOrAbandon(ctx, func() (*os.File, error) { return os.Open(path) })
+}
+
+// until reads until its context ends. A read of a pipe or a terminal may never
+// end; one that is under way then is abandoned.
+type until struct {
+	ctx context.Context //nolint:containedctx // the reader lives for one call
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	text, err := waitOrAbandon(u.ctx, func() ([]byte, error) {
+		text := make([]byte, len(p)) // not p, which belongs to the caller again once the context has ended
+		n, err := u.r.Read(text)
+		return text[:n], err
+	})
+	return copy(p, text), err
+}
+
+// maxKeyFile is how many bytes a file with a key may have.
+const maxKeyFile = 4 << 10
+
+// readKeyFile reads the file with a key that a flag names: a regular file, or a
+// link to one, that only its owner can read.
+func readKeyFile(flag, path string) (string, error) {
+	bad := func(err error) error {
+		return &fault{kind: kindIO, err: fmt.Errorf("--%s %s: %w", flag, path, plainly(err))}
+	}
+	at, err := os.Stat(path) // opening a pipe would wait for its other end
+	if err != nil {
+		return "", bad(err)
+	}
+	if !at.Mode().IsRegular() {
+		return "", bad(errors.New("it is not a regular file: write the key to a file of its own"))
+	}
+	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
+		return "", bad(fmt.Errorf("its mode %04o lets other users read or change it: `chmod 600` it", mode))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", bad(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
+	if err != nil {
+		return "", bad(err)
+	}
+	if len(text) > maxKeyFile {
+		return "", bad(fmt.Errorf("it is larger than %d bytes: name a file that holds a key and nothing else", maxKeyFile))
+	}
+	return string(text), nil
+}

@@ -1,0 +1,492 @@
+package cli
+
+import (
+	"database/sql"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/journal"
+)
+
+// relay is a spec of three tasks in a row and one beside them.
+const relay = `
+name: relay
+model: test-model
+inputs: {note: {file: note.md}}
+agents: [{name: solo, systemPrompt: You answer.}]
+tasks:
+  - {title: First, assignee: solo, uses: [note], description: Say one.}
+  - {title: Second, assignee: solo, dependsOn: [First], description: Say two.}
+  - {title: Third, assignee: solo, dependsOn: [Second], description: Say three.}
+  - {title: Aside, assignee: solo, description: Say aside.}
+`
+
+// relayFolder is a folder with that spec and what it reads.
+func relayFolder(t *testing.T) string {
+	t.Helper()
+	return folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
+}
+
+// A teller is an endpoint whose answers depend on the prompts alone, and which
+// counts its calls by task.
+type teller struct {
+	*endpointServer
+
+	mu     sync.Mutex
+	counts map[string]int
+	said   map[string]int  // the same by what was answered
+	delay  time.Duration   // before each answer
+	hold   map[string]bool // tasks that are not answered
+	held   chan string     // each call that is not answered
+}
+
+var (
+	askedFor = regexp.MustCompile(`# Task: (\S[^\n]*)\n([^#]*)`)
+	told     = regexp.MustCompile(`<[^<>]*>`)
+)
+
+// tell starts such an endpoint.
+func tell(t *testing.T, hold ...string) *teller {
+	t.Helper()
+	s := &teller{counts: map[string]int{}, said: map[string]int{}, hold: map[string]bool{}, held: make(chan string, 100)}
+	for _, title := range hold {
+		s.hold[title] = true
+	}
+	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		title, text := answerTo(t, r)
+		s.mu.Lock()
+		s.counts[title]++
+		s.said[text]++
+		held := s.hold[title]
+		s.mu.Unlock()
+		if held {
+			s.held <- title
+			<-r.Context().Done()
+			return
+		}
+		time.Sleep(s.delay)
+		reply(w, text)
+	})
+	return s
+}
+
+// answerTo is what a prompt is answered: the title, the words of the task, and
+// how many answers of others it held.
+func answerTo(t *testing.T, r *http.Request) (title, text string) {
+	t.Helper()
+	var call struct {
+		Messages []struct{ Content string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&call); err != nil || len(call.Messages) == 0 {
+		t.Errorf("a call that is none: %v", err)
+		return "", ""
+	}
+	user := call.Messages[len(call.Messages)-1].Content
+	m := askedFor.FindStringSubmatch(user)
+	if m == nil {
+		t.Errorf("no task in %q", user)
+		return "", ""
+	}
+	seen := told.FindAllString(user, -1)
+	return m[1], "<" + m[1] + " | " + strings.TrimSpace(m[2]) + " | " + strings.Join(unwrapped(seen), "; ") + ">"
+}
+
+// unwrapped takes the brackets off, so that an answer in an answer is none.
+func unwrapped(list []string) (out []string) {
+	for _, one := range list {
+		out = append(out, "("+strings.Trim(one, "<>")+")")
+	}
+	return out
+}
+
+// asked returns how often each task was asked for since the last time.
+func (s *teller) asked() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.counts
+	s.counts, s.said = map[string]int{}, map[string]int{}
+	return was
+}
+
+// answered returns what was answered since the last time, and how often.
+func (s *teller) answered() map[string]int {
+	s.mu.Lock()
+	was := s.said
+	s.mu.Unlock()
+	s.asked()
+	return was
+}
+
+// answer has all tasks answered from now on.
+func (s *teller) answer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = map[string]bool{}
+}
+
+// stored opens the journal of a folder.
+func stored(t *testing.T, dir string) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	return j
+}
+
+// consistent requires that the record of the newest run of a folder is whole, and returns its head.
+func consistent(t *testing.T, dir string) string {
+	t.Helper()
+	j := stored(t, dir)
+	report, err := j.Verify(t.Context(), "", audit.VerifyOptions{})
+	require.NoError(t, err)
+	require.Equal(t, audit.Consistent, report.Status, "%+v", report)
+	return report.Head.String()
+}
+
+// idIn is the id of the run that stderr tells.
+func idIn(t *testing.T, stderr string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^run:     ([0-9a-f]{8}); to look at it: runteam show ([0-9a-f]{8})`).FindStringSubmatch(stderr)
+	require.NotNil(t, m, "%s", stderr)
+	require.Equal(t, m[1], m[2])
+	return m[1]
+}
+
+func TestRunIsKept(t *testing.T) {
+	t.Parallel()
+	server, dir := tell(t), relayFolder(t)
+	first := call{bare: true, dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, first.status, "%+v", first)
+	result := object(t, first.stdout)
+	require.True(t, strings.HasPrefix(result["runId"].(string), idIn(t, first.stderr)))
+	require.Contains(t, first.stderr, "runteam: made .runteam, ")
+	require.Equal(t, consistent(t, dir), result["audit"])
+
+	at, err := os.Stat(filepath.Join(dir, ".runteam"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700)|os.ModeDir, at.Mode())
+	require.Equal(t, "*\n", contents(t, filepath.Join(dir, ".runteam", ".gitignore")))
+	file, err := os.Stat(filepath.Join(dir, ".runteam", "runs.db"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), file.Mode())
+
+	second := call{bare: true, dir: dir, args: []string{"task", "--file", "team.yaml"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, second.status, "%+v", second)
+	require.NotContains(t, second.stderr, "made .runteam")
+	require.NotEqual(t, result["runId"], object(t, second.stdout)["runId"])
+	require.NotEqual(t, result["audit"], object(t, second.stdout)["audit"])
+	runs, err := stored(t, dir).Runs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, runs, 2)
+	require.Equal(t, []string{"task", "run"}, []string{runs[0].Command, runs[1].Command})
+	require.Equal(t, "ok", runs[0].Status)
+}
+
+func TestRunWithoutAJournal(t *testing.T) {
+	t.Parallel()
+	server, dir := tell(t), relayFolder(t)
+	got := call{bare: true, dir: dir, args: []string{"run", "--no-journal", "-o", "json"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.NotContains(t, object(t, got.stdout), "audit")
+	require.NotContains(t, got.stderr, "runteam show")
+	for _, args := range []string{"plan", "check", "run --max-concurrency 0", "run nowhere.yaml", "resume", "run --model nobody=x"} {
+		call{bare: true, dir: dir, args: strings.Fields(args), env: server.env()}.run(t)
+	}
+	require.Equal(t, []string{"note.md", "team.yaml"}, listing(t, dir))
+}
+
+func TestProgressNoneSaysNothingOfTheJournal(t *testing.T) {
+	t.Parallel()
+	server := tell(t)
+	got := call{bare: true, dir: relayFolder(t), args: []string{"run", "--progress", "none"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Empty(t, got.stderr)
+}
+
+func TestJournalIsFoundUpToTheRepository(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, git, made, from, want string }{
+		{"here", "", "a/b", "a/b", "a/b"},
+		{"above, in the repository", "a", "a", "a/b/c", "a"},
+		{"the nearest", ".", "a/b", "a/b/c", "a/b"},
+		{"not above the repository", "a/b", "a", "a/b/c", "a/b/c"},
+		{"not above where there is no repository", "", "a", "a/b/c", "a/b/c"},
+		{"made where the command is", "a", "", "a/b/c", "a/b/c"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{"a/b/c/team.yaml": one, "a/b/team.yaml": one})
+			if tt.git != "" {
+				require.NoError(t, os.Mkdir(filepath.Join(dir, tt.git, ".git"), 0o755))
+			}
+			if tt.made != "" {
+				require.NoError(t, makeFolder(filepath.Join(dir, tt.made, journalFolder)))
+			}
+			got := call{bare: true, dir: filepath.Join(dir, tt.from), args: []string{"run", "--offline"}}.run(t)
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, tt.want != tt.made, strings.Contains(got.stderr, "made .runteam"), "%s", got.stderr)
+			require.FileExists(t, filepath.Join(dir, tt.want, ".runteam", "runs.db"))
+		})
+	}
+}
+
+// bytesOf reads a file; nil if there is none.
+func bytesOf(path string) []byte {
+	b, _ := os.ReadFile(path)
+	return b
+}
+
+func TestJournalsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	server := tell(t)
+	made := relayFolder(t)
+	require.Equal(t, statusOK, call{dir: made, args: []string{"run"}, env: server.env()}.run(t).status)
+	server.asked()
+	good, key := bytesOf(filepath.Join(made, ".runteam", "runs.db")), bytesOf(filepath.Join(made, ".runteam", "runs.db.key"))
+	newer := append([]byte{}, good...)
+	newer[63] = 99 // user_version
+	torn := append([]byte{}, good...)
+	for i := 4096; i < len(torn); i++ {
+		torn[i] ^= 0xa5
+	}
+	tests := []struct {
+		name   string
+		file   []byte
+		key    []byte
+		args   string
+		status int
+		want   []string
+	}{
+		{"a folder", nil, nil, "--journal sub", statusUsage, []string{"--journal sub: it is a folder: name a file in it"}},
+		{"in no folder", nil, nil, "--journal none/x.db", statusUsage, []string{"there is no folder none: make it first"}},
+		{"another file", []byte("a text that is no journal\n"), nil, "--journal x.db", statusNoRun, []string{"x.db", "is no journal", "--no-journal"}},
+		{"of a newer version", newer, key, "--journal x.db", statusNoRun, []string{"x.db", "99", "--no-journal", "--journal FILE"}},
+		{"damaged", torn, key, "--journal x.db", statusNoRun, []string{"x.db", "--no-journal", "nothing was run"}},
+		{"without its key file", good, nil, "--journal x.db", statusNoRun, []string{"the key file x.db.key is missing", "--no-journal"}},
+		{"no key of 32 bytes", nil, nil, "--journal-key note.md", statusUsage, []string{"--journal-key note.md: a journal key is 64 hex digits"}},
+		{"the file of the trace", nil, nil, "--journal x.db --trace x.db", statusUsage, []string{"--trace x.db: this is a file of the journal"}},
+		{"no such key of the record", nil, nil, "--audit-key none", statusUsage, []string{"--audit-key none: no such file"}},
+		{"no such key", nil, nil, "--journal-key none", statusUsage, []string{"--journal-key none: no such file"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := relayFolder(t)
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+			path := filepath.Join(dir, "x.db")
+			if tt.file != nil {
+				require.NoError(t, os.WriteFile(path, tt.file, 0o600))
+			}
+			if tt.key != nil {
+				require.NoError(t, os.WriteFile(path+".key", tt.key, 0o600))
+			}
+			commands := []string{"run", "task --file team.yaml"}
+			if tt.file != nil {
+				commands = append(commands, "resume")
+			}
+			for _, command := range commands {
+				got := call{bare: true, dir: dir, args: append(strings.Fields(command), strings.Fields(tt.args)...), env: server.env()}.run(t)
+				require.Equal(t, tt.status, got.status, "%+v", got)
+				for _, want := range tt.want {
+					if command == "resume" && (strings.HasPrefix(want, "--") || want == "nothing was run") {
+						want = "; --journal FILE names another one" // there is no run without it
+					}
+					require.Contains(t, got.stdout+got.stderr, want)
+				}
+				if command == "run" {
+					require.Empty(t, got.stdout)
+				}
+				require.Equal(t, tt.file, bytesOf(path), "the file stays as it was")
+			}
+		})
+	}
+	t.Cleanup(func() { require.Empty(t, server.asked(), "nothing was run") })
+}
+
+func TestJournalFolderThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	server, dir := tell(t), relayFolder(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".runteam"), []byte("x"), 0o600))
+	got := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.run(t)
+	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "make the folder of the journal .runteam: ")
+	require.Contains(t, got.stderr, "--no-journal")
+	require.Empty(t, server.asked())
+	require.Equal(t, "x", contents(t, filepath.Join(dir, ".runteam")))
+}
+
+// What the models did is printed, also if it could not be kept.
+func TestJournalOnADiskThatGetsFull(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell")
+	}
+	long := randomText(200 << 10)
+	dir := folder(t, map[string]string{"team.yaml": many(8), "script.yaml": "replies: [{text: " + long + "}]"})
+	cmd := exec.Command(shell, "-c", `ulimit -f 900 || exit 99; exec "$0" run --offline --script script.yaml --max-concurrency 1 -o json`, binary)
+	cmd.Dir = dir
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	status := statusAfter(t, cmd.Run())
+	if status == 99 {
+		t.Skip("the shell has no ulimit -f")
+	}
+	require.Equal(t, statusNoRun, status, "%s", stderr.String())
+	require.Contains(t, stderr.String(), "the run is not kept to its end: the journal of the run failed")
+	require.Contains(t, stderr.String(), "; to go on with it: runteam resume ")
+	result := object(t, stdout.String())
+	done, skipped := 0, 0
+	for _, one := range result["tasks"].([]any) {
+		switch task := one.(map[string]any); task["status"] {
+		case "completed":
+			done++
+			require.Equal(t, long, task["result"])
+		case "skipped":
+			skipped++
+		}
+	}
+	require.Positive(t, done)
+	require.Positive(t, skipped)
+
+	again := call{dir: dir, args: []string{"resume", "--progress", "none", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, again.status, "%s", again.stderr)
+	require.Equal(t, result["runId"], object(t, again.stdout)["runId"])
+}
+
+// randomText is a text that no compression makes short.
+func randomText(n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	b, noise := make([]byte, n), rand.New(rand.NewPCG(1, 2))
+	for i := range b {
+		b[i] = letters[noise.IntN(len(letters))]
+	}
+	return "x" + string(b)
+}
+
+// lockDatabase keeps others from writing to a file of SQLite.
+func lockDatabase(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path) // the driver of the journal
+	require.NoError(t, err)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), "begin immediate")
+	require.NoError(t, err)
+	return func() {
+		_, err := conn.ExecContext(t.Context(), "rollback")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		require.NoError(t, db.Close())
+	}
+}
+
+func TestLockedJournal(t *testing.T) {
+	t.Parallel()
+	server, dir := tell(t), relayFolder(t)
+	require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+	server.asked()
+	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
+	defer unlock()
+	a, stdout, stderr := here("run", filepath.Join(dir, "team.yaml"))
+	signals := make(chan os.Signal, 1)
+	a.folder, a.signals, a.lookup = dir, signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
+	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s
+	require.Equal(t, statusNoRun, a.run(), "%s", stderr)
+	require.Contains(t, stderr.String(), "another process has kept the file locked for too long")
+	require.Contains(t, stderr.String(), "--no-journal")
+	require.Empty(t, server.asked())
+	require.Empty(t, stdout.String())
+}
+
+// A lock that another process holds for a moment is waited for.
+func TestJournalThatIsLockedForAMoment(t *testing.T) {
+	t.Parallel()
+	server, dir := tell(t), relayFolder(t)
+	require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
+	time.AfterFunc(300*time.Millisecond, unlock)
+	got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGKILL": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, dir := tell(t, "Second"), relayFolder(t)
+			whole := call{dir: relayFolder(t), args: []string{"run", "-o", "json"}, env: tell(t).env()}.run(t)
+			cmd := call{dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.command(t)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			require.NoError(t, cmd.Start())
+			<-server.held
+			require.Eventually(t, func() bool { return settled(t, dir, 2) }, 30*time.Second, 5*time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(signal))
+			_ = cmd.Wait()
+			id := ""
+			if signal == syscall.SIGINT {
+				require.Equal(t, statusSIGINT, cmd.ProcessState.ExitCode())
+				id = idIn(t, stderr.String())
+				require.Contains(t, stderr.String(), "; to go on with it: runteam resume "+id+"\n")
+			}
+			require.Equal(t, map[string]int{"First": 1, "Second": 1, "Aside": 1}, server.asked())
+			server.answer()
+			got := call{dir: dir, args: strings.Fields("resume -o json " + id), env: server.env()}.run(t)
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+			require.Contains(t, got.stderr, "resumed: 2 tasks done before")
+			if signal == syscall.SIGKILL {
+				require.Contains(t, got.stderr, "; 1 attempt had been interrupted")
+			}
+			require.Contains(t, got.stderr, "done      First (solo), from before\n")
+			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, got.stdout))
+			require.Equal(t, consistent(t, dir), object(t, got.stdout)["audit"])
+
+			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
+			require.Equal(t, statusOK, again.status, "%+v", again)
+			require.Empty(t, server.asked())
+			require.Contains(t, again.stderr, "resumed: all of it was done before, and nobody was asked again\n")
+			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, again.stdout))
+		})
+	}
+}
+
+// settled reports whether so many results of the newest run are in the journal.
+func settled(t *testing.T, dir string, n int) bool {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
+	if err != nil {
+		return false
+	}
+	defer j.Close() //nolint:errcheck // it only read
+	s, err := j.Load(t.Context(), "")
+	return err == nil && len(latest(&s.History)) >= n
+}
+
+// saidBy is what a result says, without what differs from run to run.
+func saidBy(t *testing.T, stdout string) map[string]any {
+	t.Helper()
+	result := object(t, stdout)
+	out := map[string]any{"status": result["status"], "output": result["output"]}
+	for _, one := range result["tasks"].([]any) {
+		task := one.(map[string]any)
+		out[task["title"].(string)] = []any{task["status"], task["result"]}
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+)
+
+// A run in which tasks end in every way.
+const everyEnd = `name: ends
+agents: [{name: solo, model: m}]
+offline: script.yaml
+tasks:
+- {title: Good, description: Do., assignee: solo}
+- {title: Bad, description: Do., assignee: solo}
+- {title: Hit, description: Do., assignee: solo, dependsOn: [Bad]}
+- {title: Slow, description: Do., assignee: solo}
+- {title: After, description: Do., assignee: solo, dependsOn: [Slow]}
+`
+
+// run, runs and show count the tasks alike, and tell those that failed from those
+// that were cancelled and those that never ran; progress uses the same words.
+func TestOutcomesAreCountedAlike(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": everyEnd, "script.yaml": "replies: [{task: Bad, status: 400}, {task: Slow, delay: 1m, text: late}, {text: good}]"})
+	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
+	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "1s", "-o", "json"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "runteam: 1 of 5 tasks done, 1 failed, 1 cancelled, 2 not run in ")
+	require.Equal(t, want, object(t, got.stdout)["outcomes"])
+	for title, outcome := range map[string]string{"Good": "done", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
+		require.Regexp(t, `(?m)^ +\d\.\ds  `+outcome+` +`+title+` \(solo\)`, got.stderr)
+	}
+	require.NotContains(t, got.stderr, "skipped")
+
+	require.Regexp(t, ` 1 of 5 done, 1 failed, 1 cancelled, 2 not run  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
+	list := listRuns(t, call{dir: dir})
+	require.Equal(t, [4]int{1, 1, 1, 2}, [4]int{list[0].Outcomes.Completed, list[0].Outcomes.Failed, list[0].Outcomes.Cancelled, list[0].Outcomes.NotRun})
+	require.Len(t, list[0].Tasks, 3, "the statuses stay as they were")
+
+	shown := call{dir: dir, args: []string{"show"}}.run(t).stdout
+	require.Contains(t, shown, "\ntasks 1 of 5 done, 1 failed, 1 cancelled, 2 not run\n")
+	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
+		require.Regexp(t, regexp.MustCompile(`(?m)^`+outcome+` +`+title+` +solo`), shown)
+	}
+	require.Equal(t, want, object(t, call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout)["outcomes"])
+}
+
+// A time limit ends a run with the same status before the first call, and while
+// no model has answered.
+func TestTimeLimitOfARunHasOneStatus(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	for _, limit := range []string{"1ns", "300ms"} {
+		got := call{args: []string{"run", "-", "--timeout", limit, "-o", "json"}, stdin: one, env: server.env()}.run(t)
+		require.Equal(t, statusFailed, got.status, "%s: %+v", limit, got)
+		require.Equal(t, "timeout", object(t, got.stdout)["status"])
+	}
+}
+
+// Tokens and sizes of what the caller may not see are marked as rounded in
+// progress, as they are in the summary and in show.
+func TestRoundedNumbersAreMarkedAlike(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": `name: marks
+agents: [{name: solo, model: m, accepts: secret}]
+endpoints: {"https://api.openai.com/v1": {accepts: secret}}
+offline: script.yaml
+tasks: [{title: Hidden, description: Do., assignee: solo, classification: secret}, {title: Seen, description: Do., assignee: solo}]
+`, "script.yaml": "replies: [{text: good}]"})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Regexp(t, `done      Hidden \(solo\) in \d\.\ds, ~\d+ tokens in, \d+ out\n`, got.stderr)
+	require.Regexp(t, `runteam: 2 of 2 tasks done in \d\.\ds; ~\d+ tokens in, \d+ out\n`, got.stderr)
+	require.Regexp(t, `context: ~\S+ \w+ sent · ~\S+ \w+ if everything were shared`, got.stderr)
+	require.Regexp(t, `took \d\.\ds, ~\d+ tokens in`, call{dir: dir, args: []string{"show"}}.run(t).stdout)
+
+	tb := newTable(planOf(1), noon)
+	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
+	require.Equal(t, "1 of 1 task done, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, noon, false))[1])
+}

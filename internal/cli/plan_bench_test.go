@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// layered is a spec of n tasks in JSON, ten a layer, of which each depends on
+// three of the layer before, for so many agents.
+func layered(n, agents int) string {
+	var b strings.Builder
+	b.WriteString(`{"name": "layered", "model": "m", "inputs": {"brief": {"text": "Go."}}, "agents": [`)
+	for i := range agents {
+		fmt.Fprintf(&b, `%s{"name": "agent %d"}`, unless(i == 0, ","), i)
+	}
+	b.WriteString(`], "tasks": [`)
+	for i := range n {
+		reads := `"uses": ["brief"]`
+		if above := (i/10 - 1) * 10; above >= 0 {
+			reads = fmt.Sprintf(`"dependsOn": ["Task %d", "Task %d", "Task %d"]`, above+i%10, above+(i+1)%10, above+(i+2)%10)
+		}
+		fmt.Fprintf(&b, `%s{"title": "Task %d", "assignee": "agent %d", "description": "Do it.", %s}`, unless(i == 0, ","), i, i*7%agents, reads)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// BenchmarkPlan is the whole command, from the bytes of the spec to the last of
+// its output.
+func BenchmarkPlan(b *testing.B) {
+	text := layered(10_000, 50)
+	for _, args := range []string{"", "-o json", "-o dot", "-o mermaid", "--from brief", "--to user"} {
+		b.Run(args, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a, _, stderr := here(append([]string{"plan", "-"}, strings.Fields(args)...)...)
+				a.stdin = strings.NewReader(text)
+				require.Equal(b, statusOK, a.run(), stderr)
+			}
+		})
+	}
+}

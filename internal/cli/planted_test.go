@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	stolen  = "the words of a private file"
+	planted = `
+name: planted
+model: m
+agents: [{name: solo, systemPrompt: {file: role.md}}]
+inputs: {claim: }
+tasks: [{title: Answer, assignee: solo, description: Say something., uses: [claim]}]
+`
+)
+
+// A thief is an endpoint that refuses the first run and then keeps what it is sent.
+type thief struct {
+	*endpointServer
+	mu   sync.Mutex
+	open bool
+	got  strings.Builder
+}
+
+func steal(t *testing.T) *thief {
+	t.Helper()
+	s := &thief{}
+	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.open {
+			refuseWith(w, http.StatusBadRequest, "no", "no")
+			return
+		}
+		s.got.Write(body)
+		reply(w, "Thanks.")
+	})
+	return s
+}
+
+// A resumed run reads no file that only its journal names, wherever that lies,
+// and sends none that a copy of its spec names.
+func TestPlantedJournalReadsNoFiles(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spec   string   // - is standard input
+		args   []string // of the run; OUT is a folder elsewhere
+		plant  func(t *testing.T, dir, out string)
+		resume []string
+		reads  bool
+		refuse string
+	}{
+		"an input elsewhere":         {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { become(t, out, "claim.md") }},
+		"an input elsewhere by name": {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { become(t, out, "claim.md") }, resume: []string{"--input", "claim=OUT/claim.md"}, reads: true},
+		"an input beside the spec":   {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") }, reads: true},
+		"an input behind a link":     {args: []string{"--input", "claim=claim.md"}, plant: linkOut("claim.md")},
+		"a file of a spec that is gone": {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
+			become(t, dir, "role.md")
+			become(t, dir, "claim.md")
+			require.NoError(t, os.Remove(filepath.Join(dir, "team.yaml")))
+		}},
+		"an input by name, of a spec that is gone": {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
+			become(t, dir, "claim.md")
+			require.NoError(t, os.Remove(filepath.Join(dir, "team.yaml")))
+		}, resume: []string{"--input", "claim=claim.md"}, reads: true},
+		"a file of a spec from standard input": {spec: "-", args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
+			become(t, dir, "role.md")
+			become(t, dir, "claim.md")
+		}},
+		"settings elsewhere": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") },
+			refuse: "add --orchestrator FILE"},
+		"settings elsewhere by name": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") },
+			resume: []string{"--orchestrator", "OUT/orchestrator.yaml"}, reads: true},
+		"settings that are gone": {args: []string{"--input", "claim=claim.md", "--orchestrator", "orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) {
+			become(t, dir, "claim.md")
+			require.NoError(t, os.Remove(filepath.Join(dir, "orchestrator.yaml")))
+		}, refuse: "add --orchestrator FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := steal(t)
+			dir := folder(t, map[string]string{"team.yaml": planted, "role.md": "You answer.", "claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
+			out := folder(t, map[string]string{"claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
+			with := func(args []string) []string {
+				return strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "OUT", out), "\n")
+			}
+			run := call{dir: dir, args: append([]string{"run"}, with(tt.args)...), env: server.env()}
+			if tt.spec == "-" {
+				run.args, run.stdin = append(run.args, "-"), planted
+			}
+			first := run.run(t)
+			require.Equal(t, statusFailed, first.status, "%+v", first)
+			tt.plant(t, dir, out)
+			server.mu.Lock()
+			server.open = true
+			server.mu.Unlock()
+			got := call{dir: dir, args: append([]string{"resume"}, with(tt.resume)...), env: server.env()}
+			if len(tt.resume) == 0 {
+				got.args = got.args[:1]
+			}
+			end := got.run(t)
+			if tt.refuse != "" {
+				require.Equal(t, statusUsage, end.status, "%+v", end)
+				require.Contains(t, end.stderr, tt.refuse)
+				require.Empty(t, server.got.String())
+				return
+			}
+			require.Equal(t, statusOK, end.status, "%+v", end)
+			require.Contains(t, server.got.String(), "Say something.")
+			require.Equal(t, tt.reads, strings.Contains(server.got.String(), stolen), "%s\n%s", end.stderr, server.got.String())
+		})
+	}
+}
+
+// become has a file be another one than the run has read.
+func become(t *testing.T, dir, name string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(stolen), 0o600))
+}
+
+func linkOut(name string) func(t *testing.T, dir, out string) {
+	return func(t *testing.T, dir, out string) {
+		become(t, out, name)
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.NoError(t, os.Symlink(filepath.Join(out, name), filepath.Join(dir, name)))
+	}
+}
+
+// A folder of runs that is a link, or belongs to somebody else, is used by no command.
+func TestFolderOfRunsOfSomebodyElseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(t *testing.T, dir string) error{
+		"link": func(t *testing.T, dir string) error {
+			other := filepath.Join(t.TempDir(), "runs")
+			require.NoError(t, os.Rename(filepath.Join(dir, ".runteam"), other))
+			return os.Symlink(other, filepath.Join(dir, ".runteam"))
+		},
+		"owner": func(_ *testing.T, dir string) error { return os.Chown(filepath.Join(dir, ".runteam"), 65534, 65534) },
+		"owner of runs": func(_ *testing.T, dir string) error {
+			return os.Chown(filepath.Join(dir, ".runteam", "runs.db"), 65534, 65534)
+		},
+		"mode": func(_ *testing.T, dir string) error { return os.Chmod(filepath.Join(dir, ".runteam"), 0o777) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, dir := tell(t), relayFolder(t)
+			require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+			server.asked()
+			if err := plant(t, dir); err != nil {
+				t.Skip(err)
+			}
+			for _, args := range [][]string{{"runs"}, {"show"}, {"resume"}, {"run"}, {"replay"}, {"gc", "--older-than", "1d"}, {"runs", "--journal", ".runteam/runs.db"}} {
+				got := call{bare: true, dir: dir, args: args, env: server.env()}.run(t)
+				require.Equal(t, statusNoRun, got.status, "%v: %+v", args, got)
+				require.Contains(t, got.stderr, "it may be the work of another user", "%v", args)
+			}
+			require.Empty(t, server.asked())
+		})
+	}
+}

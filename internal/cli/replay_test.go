@@ -1,0 +1,553 @@
+package cli
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// exampleSpecs are the folders of the examples that a spec describes.
+func exampleSpecs(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("../../examples/*/team.yaml")
+	require.NoError(t, err)
+	require.Greater(t, len(found), 5)
+	for i := range found {
+		found[i] = filepath.Dir(found[i])
+	}
+	return found
+}
+
+// copyOf copies an example into a folder of its own.
+func copyOf(t *testing.T, example string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Base(example))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(example)))
+	return dir
+}
+
+// deaf is an endpoint whose test fails if anybody connects to it.
+func deaf(t *testing.T) map[string]string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if c, err := l.Accept(); err == nil {
+			t.Error("the endpoint was connected to")
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	at := "http://" + l.Addr().String()
+	return map[string]string{"OPENAI_BASE_URL": at + "/v1", "OPENAI_API_KEY": "none", "HTTP_PROXY": at, "HTTPS_PROXY": at, "NO_PROXY": ""}
+}
+
+// Of the result of a replay only this is not that of the run: a replay keeps no
+// record, so it has no head of one.
+var ofTheRunAlone = []string{"audit"}
+
+// A replay is the run, also when the files that it was made of say something
+// else by now, or are gone, and asks nobody.
+func TestReplayOfEveryExampleIsTheRun(t *testing.T) {
+	t.Parallel()
+	for _, example := range exampleSpecs(t) {
+		t.Run(filepath.Base(example), func(t *testing.T) {
+			t.Parallel()
+			dir := copyOf(t, example)
+			c := call{dir: dir}
+			run := offlineRun(t, c, "-o", "json")
+			want := object(t, run.stdout)
+			for _, name := range ofTheRunAlone {
+				require.Contains(t, want, name)
+				delete(want, name)
+			}
+			replay := func(env map[string]string) {
+				t.Helper()
+				got := call{dir: dir, env: env, args: []string{"replay", "-o", "json"}}.run(t)
+				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Equal(t, want, object(t, got.stdout))
+				require.Regexp(t, `^runteam: replayed (\d+) of (\d+) prompts, equal to the byte\n`, got.stderr)
+				require.Equal(t, run.status != statusOK, strings.Contains(got.stderr, "and so does its replay"), got.stderr)
+			}
+			replay(nil)
+			replay(deaf(t))
+			require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() || strings.Contains(path, journalFolder) {
+					return err
+				}
+				return os.WriteFile(path, []byte("written since"), 0o600)
+			}))
+			replay(nil)
+			names, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			for _, e := range names {
+				if e.Name() != journalFolder {
+					require.NoError(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+				}
+			}
+			replay(nil)
+			require.Len(t, listRuns(t, c), 1, "a replay is not kept")
+		})
+	}
+}
+
+func TestReplayPrintsWhatTheRunPrinted(t *testing.T) {
+	t.Parallel()
+	dir := copyOf(t, "../../examples/claims")
+	run := offlineRun(t, call{dir: dir})
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	got := call{dir: dir, args: []string{"replay"}}.run(t)
+	require.Equal(t, outcome{stdout: run.stdout, stderr: "runteam: replayed 11 of 11 prompts, equal to the byte\n"}, got)
+}
+
+// inTurn is a spec in which the second task depends on the first.
+const inTurn = `
+name: two
+model: ${MODEL:-m}
+apiKey: ${KEY}
+agents: [{name: solo, systemPrompt: You answer.}]
+inputs: {facts: {text: The sky is blue.}}
+tasks:
+  - {title: First, assignee: solo, description: Say one., uses: [facts]}
+  - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}
+`
+
+// A replay needs nothing of the environment that the run had.
+func TestReplayNeedsNoEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": inTurn})
+	env := map[string]string{"KEY": "k", "MODEL": "other", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+	run := offlineRun(t, call{dir: dir, env: env}, "-o", "json")
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
+}
+
+// What an endpoint may be sent depends on which it is, and that is the run's.
+func TestReplayKnowsTheEndpointsOfTheRun(t *testing.T) {
+	t.Parallel()
+	const spec = `
+model: m
+agents: [{name: solo, accepts: secret}]
+output: Open
+policy: {rules: [{from: user, to: solo, mode: full}]}
+inputs: {key: {text: Under the mat., classification: secret}}
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+`
+	dir := folder(t, map[string]string{"team.yaml": spec})
+	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", envJournalKey: journalTestKey}
+	run := offlineRun(t, call{dir: dir, env: env})
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	delete(env, "OPENAI_BASE_URL")
+	require.Equal(t, statusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets nothing that is secret")
+	got := call{dir: dir, env: env, args: []string{"replay"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
+}
+
+// A replay also says what the run had reused, and how it was ended.
+func TestReplayOfRunsThatReusedOrWereEnded(t *testing.T) {
+	t.Parallel()
+	const spec = "name: ended\nmodel: m\nagents: [{name: solo}]\noffline: script.yaml\ntasks:\n  - {title: First, assignee: solo, description: Say one.}\n  - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}\n"
+	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: First, text: one}]", "slow.yaml": "replies: [{task: Second, delay: 1m, text: two}, {text: one}]"})
+	c := call{dir: dir}
+	replayed := func() map[string]any {
+		t.Helper()
+		got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		return object(t, got.stdout)
+	}
+	require.Equal(t, statusOK, offlineRun(t, c).status)
+	want := object(t, offlineRun(t, c, "--reuse", "-o", "json").stdout)
+	require.Contains(t, want["taskResults"].(map[string]any)[string(task.NewID("First"))], "reused")
+	delete(want, "audit")
+	require.Equal(t, want, replayed())
+
+	want = object(t, offlineRun(t, c, "--script", "slow.yaml", "--timeout", "300ms", "-o", "json").stdout)
+	got := replayed()
+	require.Equal(t, "timeout", want["status"])
+	require.Equal(t, want["status"], got["status"])
+	require.Equal(t, want["output"], got["output"])
+	for i, tk := range want["tasks"].([]any) {
+		again := got["tasks"].([]any)[i].(map[string]any)
+		require.Equal(t, tk.(map[string]any)["status"], again["status"])
+		if m, ok := again["metrics"].(map[string]any); ok {
+			require.GreaterOrEqual(t, m["durationMs"], 0.0)
+		}
+	}
+}
+
+// edited has the journal keep another spec for a run than it had.
+func edited(t *testing.T, dir, old, anew string) {
+	t.Helper()
+	j := openTest(t, dir, journal.Options{})
+	run, stored, err := j.Resume(t.Context(), "")
+	require.NoError(t, err)
+	info := stored.Info
+	require.Contains(t, info.Files[0].Text, old)
+	info.Files = slices.Clone(info.Files)
+	info.Files[0].Text = strings.Replace(info.Files[0].Text, old, anew, 1)
+	require.NoError(t, run.Update(t.Context(), info))
+	_, err = run.Close(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+}
+
+func TestReplaySaysWhereAPromptDiffers(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, old, anew, want string }{
+		{"a description", "Say one.", "Say 1.", `differs: First: its user message differs from byte \d+ on, in description: it was "one\.…?" and is "1\.…?"`},
+		{"an input", "The sky is blue.", "The sky is grey.", `differs: First: its user message differs from byte \d+ on, in input facts: it was "blue\." and is "grey\."`},
+		{"a system prompt", "You answer.", "You reply.", `differs: First: its system prompt differs from byte \d+ on, in systemPrompt: it was "answer\." and is "reply\."`},
+		{"the second alone", "Say two.", "Say three.", `differs: Second: its user message differs from byte \d+ on, in description: it was "wo\." and is "hree\."`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{"team.yaml": inTurn})
+			run := offlineRun(t, call{dir: dir, env: map[string]string{"KEY": "k"}})
+			require.Equal(t, statusOK, run.status, "%+v", run)
+			edited(t, dir, tt.old, tt.anew)
+			got := call{dir: dir, args: []string{"replay"}, env: deaf(t)}.run(t)
+			require.Equal(t, statusFailed, got.status, "%+v", got)
+			require.Regexp(t, `^runteam: replayed [01] of 2 prompts; the replay is not the run\n`+tt.want+`\n$`, got.stderr)
+		})
+	}
+}
+
+// promptTexts are the prompts of a run by the titles of their tasks.
+func promptTexts(t *testing.T, c call, run string) map[string]string {
+	t.Helper()
+	c.args = []string{"explain", run, "-o", "json"}
+	got := c.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	var x struct {
+		Prompts []struct {
+			Title        string
+			System, Text []prompt.Piece
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &x))
+	out := map[string]string{}
+	for _, p := range x.Prompts {
+		var b strings.Builder
+		for _, piece := range append(p.System, p.Text...) {
+			b.WriteString(piece.Words)
+		}
+		out[p.Title] = b.String()
+	}
+	return out
+}
+
+// What is left out changes something only where it changed a prompt.
+func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		left string
+		want string
+	}{
+		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "without task score the fraud risk 4 of 10 prompts changed, and what came of 4: it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics"},
+		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "without task Note for the file no prompt is another one: it did not matter"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := copyOf(t, "../../examples/claims")
+			c := call{dir: dir}
+			require.Equal(t, statusOK, offlineRun(t, c).status)
+			before := promptTexts(t, c, listRuns(t, c)[0].Run)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600), "it is the run that is made again, not what its spec became")
+			got := call{dir: dir, args: append([]string{"replay", "-o", "json", "--progress", "none"}, tt.args...)}.run(t)
+			require.Equal(t, statusOK, got.status, "%+v", got)
+			var d replayedWithout
+			require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
+			require.Equal(t, tt.want, d.Verdict)
+			after := promptTexts(t, c, d.Run)
+			for _, tk := range d.Tasks {
+				switch {
+				case tk.Left:
+					require.Equal(t, tt.left, tk.Title)
+					require.Nil(t, tk.After)
+				case tk.Prompt == sameAs:
+					require.NotContains(t, after, tk.Title, "nobody was asked")
+					require.Equal(t, sameAs, tk.Result)
+					require.Equal(t, d.Replayed, tk.After.Reused)
+				default:
+					require.Equal(t, changedTo, tk.Prompt)
+					require.NotEqual(t, before[tk.Title], after[tk.Title], tk.Title)
+				}
+			}
+
+			list := listRuns(t, c)
+			require.Equal(t, d.Run, list[0].Run)
+			require.Contains(t, call{dir: dir, args: []string{"show", d.Run}}.run(t).stdout, "\nexperiment of "+d.Replayed+" without task "+tt.args[1]+"\n")
+			again := call{dir: dir, args: []string{"replay", d.Run, "-o", "json"}}.run(t)
+			require.Equal(t, statusOK, again.status, "a run without something is replayed without it: %+v", again)
+			require.Contains(t, again.stderr, "equal to the byte")
+			refused := call{dir: dir, args: []string{"resume", d.Run}}.run(t)
+			require.Equal(t, statusUsage, refused.status, "%+v", refused)
+			require.Contains(t, refused.stderr, "is not resumed")
+		})
+	}
+}
+
+func TestReplayWithoutAnInputForPeople(t *testing.T) {
+	t.Parallel()
+	const script = "replies:\n  - {task: First, text: '{{ input \"facts\" }}'}\n  - {task: Second, text: 'Two.'}\n"
+	dir := folder(t, map[string]string{"team.yaml": inTurn + "offline: script.yaml\n", "script.yaml": script})
+	env := map[string]string{"KEY": "k"}
+	require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}).status)
+	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +other prompt, other result\nSecond +other prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts changed, and what came of 1: it mattered for First\n$`, got.stdout)
+	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
+	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journalFolder, journalFile)}}.run(t)
+	require.Equal(t, statusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
+	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
+	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
+	require.Len(t, listRuns(t, call{dir: dir}), 2)
+	for flag, want := range map[string]string{"--without=Fist": `no task of the run is called that; did you mean "First"?`, "--without-input=fact": `no input of the run is called that; did you mean "facts"?`} {
+		got = call{dir: dir, env: env, args: []string{"replay", flag}}.run(t)
+		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, want)
+	}
+	run := listRuns(t, call{dir: dir})[1].Run
+	got = call{dir: dir, env: env, args: []string{"replay", run, "--without", "First", "--without", "Second"}}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "no task would be left")
+}
+
+func TestReplayDiffComparesTwoRuns(t *testing.T) {
+	t.Parallel()
+	const script = "replies:\n  - {task: First, text: \"a\\nb\\nc\"}\n  - {task: Second, text: 'Two.'}\n"
+	dir := folder(t, map[string]string{"team.yaml": inTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
+	env := map[string]string{"KEY": "k"}
+	for _, script := range []string{"script.yaml", "script.yaml", "other.yaml"} {
+		require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}, "--script", script).status)
+	}
+	list := listRuns(t, call{dir: dir})
+	diff := func(a, b string, args ...string) outcome {
+		return call{dir: dir, env: deaf(t), args: append([]string{"replay", a, "--diff", b}, args...)}.run(t)
+	}
+	got := diff(list[2].Run, list[1].Run)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `\nFirst +completed +internal +same +same +\S+\nSecond +completed +internal +same +same +\S+\n\nthe runs are equal\n$`, got.stdout)
+
+	got = diff(list[1].Run, list[0].Run)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Regexp(t, `\nFirst +completed +internal +changed +changed +\S+\nSecond +completed +internal +changed +same +`, got.stdout)
+	require.Contains(t, got.stdout, "\nFirst\n  - b\n  + B\n\nthe runs are different\n")
+	got = diff(list[1].Run, list[0].Run, "-o", "json")
+	require.Equal(t, statusFailed, got.status)
+	var d comparedRuns
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
+	require.False(t, d.Equal)
+	require.Equal(t, "a\nb\nc", d.Tasks[0].Before.Text)
+	require.Equal(t, "a\nB\nc", d.Tasks[0].After.Text)
+	require.Empty(t, d.Tasks[1].After.Text, "what is the same is not told twice")
+	require.Equal(t, task.NewID("Second"), d.Tasks[1].ID)
+}
+
+// The journal key is needed for what is above confidential; without it, or with
+// another one, that is said.
+func TestReplayPastWhatIsEncrypted(t *testing.T) {
+	t.Parallel()
+	other := map[string]string{envJournalKey: strings.Repeat("5c", journal.KeyBytes)}
+	keyed := map[string]string{envJournalKey: journalTestKey}
+	const spec = `
+name: two
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+output: Open
+inputs: {key: {file: key.md, classification: secret}}
+policy: {rules: [{from: user, to: solo, mode: full}, {from: solo, to: solo, mode: full}]}
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+`
+	make := func(env map[string]string) string {
+		dir := folder(t, map[string]string{"team.yaml": spec, "key.md": "Under the mat."})
+		require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}).status)
+		return dir
+	}
+	dir := make(keyed)
+	got := call{dir: dir, env: keyed, args: []string{"replay"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
+	for _, env := range []map[string]string{nil, other} {
+		got = call{dir: dir, env: env, args: []string{"replay"}}.run(t)
+		require.Equal(t, statusNoRun, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "cannot be replayed: ")
+		require.Contains(t, got.stderr, "key.md")
+		require.Contains(t, got.stderr, "encrypted under the key ")
+		got = call{dir: dir, env: env, args: []string{"show"}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Regexp(t, `\ncompleted +Closed +solo +secret`, got.stdout)
+		require.Contains(t, got.stdout, "[withheld: secret]")
+	}
+	dir = make(nil)
+	got = call{dir: dir, args: []string{"replay"}}.run(t)
+	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "cannot be replayed: ")
+}
+
+// TestStoredRunsShowNothingSecret: whoever looks at a run is the reader that it
+// was for, whether the key of the journal is there or not.
+//
+// Requirement: G47.
+func TestStoredRunsShowNothingSecret(t *testing.T) {
+	t.Parallel()
+	const word = "CANARY-51f0"
+	const spec = `
+name: two
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+output: Open
+inputs: {key: {file: key.md, classification: secret}}
+policy: {rules: [{from: user, to: solo, mode: full}, {from: solo, to: solo, mode: full}]}
+tasks:
+  - {title: Open, assignee: solo, description: Say what is open.}
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+  - {title: After, assignee: solo, dependsOn: [Closed, Open], description: Say it again.}
+  - {title: Breaks, assignee: solo, dependsOn: [Closed], outputSchema: {type: object}, description: Fail with it.}
+`
+	const script = `
+replies:
+  - {task: Open, text: "open"}
+  - {task: Closed, text: 'It is {{ input "key" }}'}
+  - {task: After, text: 'Again: {{ result "Closed" }}'}
+  - {task: Breaks, text: 'no JSON: {{ result "Closed" }}'}
+`
+	keyed := map[string]string{envJournalKey: journalTestKey}
+	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": script})
+	for range 2 {
+		run := offlineRun(t, call{dir: dir, env: keyed}, "--script", "script.yaml")
+		require.NotContains(t, run.stdout+run.stderr, word)
+		require.Equal(t, statusFailed, run.status, "%+v", run)
+	}
+	list := listRuns(t, call{dir: dir})
+	commands := [][]string{
+		{"runs"}, {"show"}, {"show", list[0].Run, "Closed"}, {"show", list[0].Run, "After"}, {"show", list[0].Run, "Breaks"}, {"show", "--usage"}, {"explain"}, {"explain", list[0].Run, "Closed"}, {"explain", "--contains", "It is"},
+		{"replay"}, {"replay", "--diff", list[1].Run}, {"replay", list[0].Run, "--diff", list[1].Run, "-v"}, {"audit", "verify"}, {"gc", "--older-than", "0s", "--dry-run"},
+		{"replay", "--without", "Open", "--offline", "--script", "script.yaml", "-v"}, {"replay", "--without-input", "key", "--offline", "--script", "script.yaml"},
+	}
+	seen := 0
+	for _, env := range []map[string]string{keyed, nil} {
+		for _, command := range commands {
+			for _, form := range []string{"text", "json"} {
+				got := call{dir: dir, env: env, args: append(slices.Clone(command), "-o", form)}.run(t)
+				require.NotContains(t, got.stdout, word, "%v", command)
+				require.NotContains(t, got.stderr, word, "%v", command)
+				seen += len(got.stdout)
+			}
+		}
+	}
+	require.Greater(t, seen, 10_000)
+}
+
+// What a run revealed on a terminal is in none of its records, whoever has the
+// key; only a replay shows it again, if it is asked to and on a terminal.
+//
+// Requirement: G47.
+func TestWhatARunRevealedIsNotInItsRecords(t *testing.T) {
+	t.Parallel()
+	const word = "CANARY-77aa"
+	const spec = `
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: solo, accepts: secret}]
+inputs: {key: {file: key.md, classification: secret}}
+offline: script.yaml
+policy: {rules: [{from: user, to: solo, mode: full}, {from: solo, to: coordinator, mode: full}, {from: solo, to: solo, mode: full}]}
+tasks:
+  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
+  - {title: Broken, assignee: solo, uses: [key], description: Fail.}
+goal: Say it.
+coordinator: {accepts: secret}
+`
+	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{task: Broken, status: 400, body: 'no " + word + "'}, {task: Closed, text: 'It is {{ input \"key\" }}'}, {coordinator: synthesis, text: 'So it is " + word + "'}]", "key": journalTestKey})
+	run := func(terminal, keyed bool, args ...string) (status int, out string) {
+		args = append(args, "--journal", filepath.Join(dir, "runs.db"))
+		if keyed {
+			args = append(args, "--journal-key", filepath.Join(dir, "key"))
+		}
+		a, stdout, stderr := here(args...)
+		a.isTerminal = func(any) bool { return terminal }
+		return a.run(), stdout.String() + stderr.String()
+	}
+	status, out := run(true, true, "run", dir, "--offline", "--reveal", "--progress", "none", "--trace", filepath.Join(dir, "run.jsonl"))
+	require.Equal(t, statusFailed, status, out)
+	require.Contains(t, out, "So it is "+word)
+	require.Contains(t, out, "no "+word, "the error of Broken")
+	for _, command := range [][]string{{"show"}, {"show", "Closed"}, {"explain"}, {"explain", "--contains", word}, {"runs"}, {"replay"}} {
+		for _, terminal := range []bool{false, true} {
+			for _, form := range []string{"text", "json"} {
+				_, out = run(terminal, true, append(command, "-o", form)...)
+				require.NotContains(t, out, "is "+word, command)
+				require.NotContains(t, out, "no "+word, command)
+			}
+		}
+	}
+	require.NotContains(t, string(bytesOf(filepath.Join(dir, "run.jsonl"))), word)
+	status, out = run(false, true, "replay", "--reveal")
+	require.Equal(t, statusUsage, status, out)
+	require.NotContains(t, out, word)
+	_, out = run(true, true, "replay", "--reveal", "-o", "json")
+	require.Contains(t, out, "It is "+word)
+}
+
+func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
+	t.Parallel()
+	dir := copyOf(t, "../../examples/claims")
+	run := offlineRun(t, call{dir: dir}, "--trace", "run.jsonl", "-o", "json")
+	require.Equal(t, statusOK, run.status, "%+v", run)
+	id := object(t, run.stdout)["runId"].(string)
+	first := func(args ...string) string {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		return got.stdout
+	}
+	sorted := func(text string) []string { return slices.Sorted(strings.Lines(text)) } // two that begin at once have no order
+	require.Equal(t, sorted(first("explain", "run.jsonl")), sorted(first("explain")), "the journal has what a trace has")
+	require.Equal(t, first("explain", "run.jsonl", "Decide the claim"), first("explain", id[:8], "Decide the claim"))
+	require.Equal(t, first("explain", "run.jsonl", "--contains", "HL-H-2291-0457"), first("explain", "--contains", "HL-H-2291-0457"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, id[:8]), []byte("no trace"), 0o600))
+	got := call{dir: dir, args: []string{"explain", id[:8]}}.run(t)
+	require.Equal(t, statusUsage, got.status, "a file of that name goes before: %+v", got)
+	require.Contains(t, got.stderr, id[:8]+": line 1")
+	require.NoError(t, os.Remove(filepath.Join(dir, id[:8])))
+
+	verified := first("audit", "verify", id)
+	require.Regexp(t, `^consistent, not anchored: run `+id+`, all \d+ lines, \d+ decisions, \d+ held, head \S+\n$`, verified)
+	head := strings.TrimSpace(verified[strings.LastIndex(verified, " "):])
+	require.Regexp(t, `^verified: `, first("audit", "verify", "--head", head))
+	require.True(t, json.Valid([]byte(first("audit", "verify", "-o", "json"))))
+	other := "0000" + head[4:]
+	got = call{dir: dir, args: []string{"audit", "verify", "--head", other}}.run(t)
+	require.Equal(t, statusFailed, got.status)
+	require.Contains(t, got.stdout, "of the record of run "+id+": ")
+}

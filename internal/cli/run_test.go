@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var interrupt = os.Interrupt
+
+const harvest = "testdata"
+
+func harvestPath(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(harvest)
+	require.NoError(t, err)
+	return path
+}
+
+func TestRunOffline(t *testing.T) {
+	t.Parallel()
+	spec := harvestPath(t)
+	got := call{args: []string{"run", spec, "--offline"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, "Dear owner, A good year: 41 is more than 40 tonnes, with 12 days of rain.\n", got.stdout)
+	for _, want := range []string{"start     Read the yield (reader)\n", "done      Write the letter (writer) in ", "runteam: 4 of 4 tasks done in ", " if everything were shared · 0 values redacted · 0 paths withheld"} {
+		require.Contains(t, got.stderr, want)
+	}
+	quiet := call{args: []string{"run", spec, "--offline", "--progress", "none"}}.run(t)
+	require.Equal(t, got.stdout, quiet.stdout)
+	require.Empty(t, quiet.stderr)
+}
+
+func TestRunOfflineWithoutAScript(t *testing.T) {
+	t.Parallel()
+	got := call{args: []string{"run", "-", "--offline"}, stdin: one}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "OFFLINE")
+}
+
+// The scripted endpoint is on this machine, where what is secret may go. The
+// endpoint that it stands in for may not have it, and that is what counts.
+//
+// Requirement: G51.
+func TestOfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	local := strings.Replace(one, "{name: solo,", "{name: solo, accepts: secret,", 1)
+	local = strings.Replace(local, "tasks: [", "baseURL: http://127.0.0.1:1/v1\ntasks: [{title: Closed, assignee: solo, classification: secret, description: Say.}, ", 1)
+	got := call{args: []string{"run", "-", "--offline"}, stdin: local}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	got = call{args: []string{"run", "-", "--offline"}, stdin: strings.Replace(local, "baseURL: http://127.0.0.1:1/v1\n", "", 1)}.run(t)
+	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "Closed")
+}
+
+func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
+	t.Parallel()
+	got := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	result := object(t, got.stdout)
+	require.Equal(t, "run", result["command"])
+	require.Equal(t, true, result["success"])
+	require.Equal(t, "ok", result["status"])
+	require.Len(t, result["tasks"], 4)
+	for _, name := range []string{"agentResults", "taskResults", "totalTokenUsage", "output", "errors", "runId"} {
+		require.Contains(t, result, name)
+	}
+	first := result["tasks"].([]any)[0].(map[string]any)
+	for _, name := range []string{"id", "title", "assignee", "status", "dependsOn", "description", "metrics", "result"} {
+		require.Contains(t, first, name)
+	}
+	require.Equal(t, 1, strings.Count(got.stdout, "\n"), "one line")
+	pretty := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json", "--pretty"}}.run(t)
+	require.Contains(t, pretty.stdout, "\n  \"command\": \"run\"")
+	object(t, pretty.stdout)
+}
+
+func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		var asked struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		reply(w, "answer of "+asked.Model)
+	})
+	dir := folder(t, map[string]string{
+		"tasks.json": `{"team":{"name":"in the file","agents":[{"name":"designer","model":"m"}]},"tasks":[
+			{"title":"Design","description":"Design it.","assignee":"designer"},
+			{"title":"Build","description":"Build it.","assignee":"designer","dependsOn":["design"]}]}`,
+		"team.json": `{"name":"beside it","agents":[{"name":"designer","model":"other"}],"sharedMemory":true}`,
+	})
+	got := call{dir: dir, args: []string{"task", "--file", "tasks.json"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	result := object(t, got.stdout)
+	require.Equal(t, "task", result["command"])
+	require.Equal(t, "in the file", result["name"])
+	require.Equal(t, "answer of m", result["output"])
+	got = call{dir: dir, args: []string{"task", "--file=tasks.json", "--team=team.json", "--pretty"}, env: server.env()}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, "answer of other", object(t, got.stdout)["output"])
+}
+
+func TestFlagsSetWhatTheSpecLeavesOpen(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"note.md": "from the file",
+		"team.yaml": `
+name: open
+model: m
+params: {year: "2025"}
+inputs: {note: {}}
+agents: [{name: solo}]
+tasks: [{title: Answer, assignee: solo, uses: [note], description: "Year ${params.year}."}]
+`,
+		"script.yaml": "replies: [{text: '{{.Prompt}}'}]",
+	})
+	got := call{dir: dir, args: []string{"check"}}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	require.Contains(t, got.stderr, "--input")
+	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--input", "note=note.md", "--param", "year=2026"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "Year 2026.")
+	require.Contains(t, got.stdout, "from the file")
+}
+
+// failing is a spec of which one branch fails.
+const failing = `
+name: branches
+model: m
+agents: [{name: solo}]
+tasks:
+  - {title: Left, assignee: solo, description: Go left.}
+  - {title: Further left, assignee: solo, dependsOn: [Left], description: Go on.}
+  - {title: Right, assignee: solo, description: Go right.}
+  - {title: Broken, assignee: solo, dependsOn: [Right], description: Fail.}
+  - {title: Never, assignee: solo, dependsOn: [Broken], description: Not reached.}
+`
+
+func TestFailedRunPrintsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"team.yaml": failing, "script.yaml": `replies:
+  - {task: Broken, status: 400}
+  - {text: 'done: {{.Task}}'}
+`})
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, "# Further left\n\ndone: Further left\n\n# Right\n\ndone: Right\n", got.stdout)
+	require.Contains(t, got.stderr, "failed:  Broken (solo): ")
+	require.Contains(t, got.stderr, "not run because of it: Never")
+	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
+	require.Equal(t, statusFailed, got.status)
+	errs := object(t, got.stdout)["errors"].([]any)
+	require.Len(t, errs, 2)
+	require.Equal(t, "MODEL_BAD_REQUEST", errs[0].(map[string]any)["code"])
+	require.NotEmpty(t, errs[1].(map[string]any)["root"])
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("signals are sent on Unix only")
+	}
+	tests := []struct {
+		name   string
+		signal syscall.Signal
+		status int
+	}{
+		{"SIGINT", syscall.SIGINT, statusSIGINT},
+		{"SIGTERM", syscall.SIGTERM, statusSIGTERM},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stuck := make(chan struct{}, 1)
+			server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+				if n == 1 {
+					reply(w, "the first is done")
+					return
+				}
+				stuck <- struct{}{}
+				<-r.Context().Done()
+			})
+			spec := strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1)
+			cmd := call{args: []string{"run", "-", "--max-concurrency", "1"}, stdin: spec, env: server.env()}.command(t)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			require.NoError(t, cmd.Start())
+			<-stuck
+			require.NoError(t, cmd.Process.Signal(tt.signal))
+			require.Equal(t, tt.status, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
+			require.Contains(t, stderr.String(), "1 of 5 tasks done, 1 cancelled, 3 not run")
+			require.Contains(t, stderr.String(), "ending what runs")
+			require.Regexp(t, `not run   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
+		})
+	}
+}
+
+// A reader that goes away ends neither the process nor its message.
+func TestStdoutThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full := func(t *testing.T) io.WriteCloser {
+		f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("there is no /dev/full")
+		}
+		return f
+	}
+	closed := func(t *testing.T) io.WriteCloser {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		return w
+	}
+	story, err := filepath.Abs(claims)
+	require.NoError(t, err)
+	for name, open := range map[string]func(*testing.T) io.WriteCloser{"full": full, "broken pipe": closed} {
+		for _, args := range [][]string{
+			{"run", harvestPath(t), "--offline"}, {"run", harvestPath(t), "--offline", "-o", "json"}, {"run", harvestPath(t), "--offline", "-o", "json", "--pretty"},
+			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"explain", story}, {"explain", story, "-o", "json"}, {"audit", "verify", story}, {"plan", harvestPath(t), "-o", "dot"}, {"plan", harvestPath(t), "--offline", "--goal", "x"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
+			{"completion", "bash"}, {"completion", "fish", "--no-descriptions"}, {"completion", "zsh"}, {"completion", "powershell"},
+		} {
+			t.Run(name+" "+strings.ReplaceAll(strings.Join(args, " "), harvestPath(t), harvest), func(t *testing.T) {
+				t.Parallel()
+				out := open(t)
+				defer out.Close()
+				cmd := call{args: args}.command(t)
+				var stderr bytes.Buffer
+				cmd.Stdout, cmd.Stderr = out, &stderr
+				status := statusAfter(t, cmd.Run())
+				require.NotContains(t, stderr.String(), "goroutine")
+				if name == "broken pipe" && slices.Contains([]string{"init", "schema", "explain", "audit"}, args[0]) {
+					require.Equal(t, statusOK, status, "whoever reads the beginning has read enough: %s", stderr.String())
+					require.NotContains(t, stderr.String(), "standard output")
+					return
+				}
+				require.Equal(t, statusFailed, status, "%s", stderr.String())
+				require.Contains(t, stderr.String(), "standard output")
+			})
+		}
+	}
+}
+
+func TestStdinMayBeClosed(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell")
+	}
+	cmd := exec.Command(shell, "-c", `"$0" run "$1" --offline --progress none <&-`, binary, harvestPath(t))
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "Dear owner")
+}
+
+func TestTimeoutKeepsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 1 {
+			reply(w, "the first is done")
+			return
+		}
+		<-r.Context().Done()
+	})
+	start := time.Now()
+	got := call{args: []string{"run", "-", "--max-concurrency", "1", "--timeout", "3s", "-o", "json"}, stdin: strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1), env: server.env()}.run(t)
+	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Less(t, time.Since(start), 30*time.Second)
+	result := object(t, got.stdout)
+	require.Equal(t, "timeout", result["status"])
+	require.Equal(t, "completed", result["tasks"].([]any)[0].(map[string]any)["status"])
+}

@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// journalTestKey is the key of what is above confidential in these journals.
+var journalTestKey = strings.Repeat("4b", journal.KeyBytes)
+
+// offlineRun runs the spec of a folder offline and returns what it printed.
+func offlineRun(t *testing.T, c call, args ...string) outcome {
+	t.Helper()
+	c.args = append([]string{"run", "--offline", "--progress", "none"}, args...)
+	return c.run(t)
+}
+
+// listRuns returns the runs of a journal as runs prints them, in JSON.
+func listRuns(t *testing.T, c call) (list []listedRun) {
+	t.Helper()
+	c.args = []string{"runs", "-o", "json"}
+	got := c.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list), got.stdout)
+	return list
+}
+
+// writtenRun is a run that a test writes itself.
+type writtenRun struct {
+	t    *testing.T
+	run  *journal.Run
+	info journal.Info
+}
+
+// write begins a run in a journal.
+func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
+	t.Helper()
+	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: noon, Invocation: []byte("{}")}}
+	b := &event.Begin{Run: id, Name: name, Time: noon}
+	for _, title := range titles {
+		w.info.Tasks = append(w.info.Tasks, trace.Task{ID: task.NewID(title), Title: title, Assignee: "solo"})
+		b.Tasks = append(b.Tasks, event.Planned{Task: task.NewID(title), Title: title, Agent: "solo"})
+	}
+	var err error
+	w.run, err = j.Begin(t.Context(), w.info)
+	require.NoError(t, err)
+	w.add(event.Entry{Begin: b})
+	return w
+}
+
+func (w *writtenRun) add(entries ...event.Entry) {
+	w.t.Helper()
+	done := make(chan error, 1)
+	w.run.Append(entries, func(err error) { done <- err })
+	require.NoError(w.t, <-done)
+}
+
+// asked is a prompt that is sent.
+func (w *writtenRun) asked(title, model string, attempt, bytes int) {
+	w.add(event.Entry{Asked: &event.Asked{
+		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Agent: "solo", Model: model, Attempt: attempt, Time: noon.Add(time.Second), Bytes: bytes,
+	}}, event.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: noon}})
+}
+
+// exchange is what came of a prompt.
+func (w *writtenRun) exchange(title, model string, attempt int, edit func(*event.Exchange)) {
+	x := &event.Exchange{
+		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Title: title, Agent: "solo", Model: model, Attempt: attempt,
+		Key: event.Key{1, byte(len(title))}, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
+	}
+	edit(x)
+	w.add(event.Entry{Exchange: x}, event.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: noon}})
+}
+
+// says makes an exchange one that completed with a text.
+func (w *writtenRun) says(text string, level label.Classification, ttl time.Duration) func(*event.Exchange) {
+	return func(x *event.Exchange) {
+		h := envelope.Header{ID: envelope.ID(x.Session), Producer: "solo", Run: w.info.Run, Task: x.Task, Classification: level, CreatedAt: noon}
+		if ttl > 0 {
+			h.ExpiresAt = noon.Add(ttl)
+		}
+		e, err := envelope.New(h, envelope.Text(text))
+		require.NoError(w.t, err)
+		rec := e.Record()
+		x.Result = &rec
+	}
+}
+
+// end ends a run; without a status it is left as a crash leaves it.
+func (w *writtenRun) end(status string, tasks ...event.Ended) {
+	if status != "" {
+		w.add(event.Entry{End: &event.End{Time: noon.Add(time.Minute), Status: status, Tasks: tasks}})
+	}
+	_, err := w.run.Close(w.t.Context())
+	require.NoError(w.t, err)
+}
+
+func completed(title string) event.Ended {
+	return event.Ended{Task: task.NewID(title), Title: title, Agent: "solo", Status: task.Completed}
+}
+
+// openTest opens a journal of a folder to write runs into it.
+func openTest(t *testing.T, dir string, o journal.Options) *journal.Journal {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, journalFolder), 0o700))
+	j, err := journal.Open(filepath.Join(dir, journalFolder, journalFile), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+func TestRunsListsTheNewestFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	w := write(t, j, "aaaaaaaa-1111", "\x1b[31mred\u202e", "One", "Two", "Three")
+	w.exchange("One", "m", 1, w.says("1", label.Public, 0))
+	w.end("error", completed("One"), event.Ended{Task: task.NewID("Two"), Title: "Two", Status: task.Failed}, event.Ended{Task: task.NewID("Three"), Title: "Three", Status: task.Skipped})
+	w = write(t, j, "aaaaaaaa-2222", "cut", "One", "Two")
+	w.asked("One", "m", 1, 400)
+	w.end("")
+	w = write(t, j, "cccccccc-3333", "live", "One")
+	got := call{dir: dir, args: []string{"runs"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Empty(t, got.stderr)
+	lines := strings.Split(got.stdout, "\n")
+	require.Len(t, lines, 5, got.stdout)
+	require.Regexp(t, `^run +name +status +started +took +tasks$`, strings.TrimRight(lines[0], " "))
+	require.Regexp(t, `^cccccccc +live +running +\S+ \S+ +\S+ +0 of 1 done$`, strings.TrimRight(lines[1], " "))
+	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 done, 1 cancelled, 1 not run +runteam resume aaaaaaaa-2$`, lines[2])
+	require.Regexp(t, `^aaaaaaaa-1 +\\x1b\[31mred\\u202e +error +\S+ \S+ +1m00s +1 of 3 done, 1 failed, 1 not run +runteam resume aaaaaaaa-1$`, strings.TrimRight(lines[3], " "))
+
+	list := listRuns(t, call{dir: dir})
+	require.Len(t, list, 3)
+	require.Equal(t, []string{"cccccccc-3333", "aaaaaaaa-2222", "aaaaaaaa-1111"}, []string{list[0].Run, list[1].Run, list[2].Run})
+	require.Equal(t, journal.Counts{task.Completed: 1, task.Failed: 1, task.Skipped: 1}, list[2].Tasks)
+	require.True(t, noon.Equal(list[2].Started) && noon.Add(time.Minute).Equal(list[2].Ended))
+	require.True(t, list[1].Ended.IsZero())
+	w.end("ok", completed("One"))
+}
+
+func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, form := range []string{"text", "json"} {
+		got := call{dir: dir, args: []string{"runs", "-o", form}}.run(t)
+		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, map[string]string{"text": "", "json": "[]\n"}[form], got.stdout)
+		require.Contains(t, got.stderr, "there is no journal yet")
+		require.NoDirExists(t, filepath.Join(dir, journalFolder), "looking makes none")
+	}
+	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "1d"}} {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusUsage, got.status, "%v %+v", args, got)
+		require.Contains(t, got.stderr, "there is no journal")
+	}
+	openTest(t, dir, journal.Options{}).Close() //nolint:errcheck // it is empty
+	require.Empty(t, listRuns(t, call{dir: dir}))
+	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusUsage, got.status, "%v %+v", args, got)
+		require.Contains(t, got.stderr, "the journal has no runs yet")
+	}
+}
+
+func TestNamesOfRunsThatMeanNoneOrSeveral(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	for _, id := range []string{"abcd1111", "abcd2222"} {
+		w := write(t, j, id, "n", "One")
+		w.exchange("One", "m", 1, w.says("text of "+id, label.Public, 0))
+		w.end("ok", completed("One"))
+	}
+	for _, command := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"replay", "abcd2", "--diff"}} {
+		for run, want := range map[string]string{"abcd": "2 runs begin with that, abcd2222, abcd1111", "zzzz": "no run begins with that; the newest is abcd2222"} {
+			got := call{dir: dir, args: append(slices.Clone(command), run)}.run(t)
+			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Contains(t, got.stderr, want)
+			require.Empty(t, got.stdout)
+			got = call{dir: dir, args: append(slices.Clone(command), run, "-o", "json")}.run(t)
+			require.Equal(t, "usage", object(t, got.stdout)["error"].(map[string]any)["kind"])
+		}
+	}
+	got := call{dir: dir, args: []string{"show", "abcd1"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "text of abcd1111")
+	require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "text of abcd2222")
+	require.Contains(t, call{dir: dir, args: []string{"show", ""}}.run(t).stderr, "RUN is empty")
+	require.Contains(t, call{dir: dir, args: []string{"replay"}}.run(t).stderr, "no copy of it was kept")
+	got = call{dir: dir, args: []string{"show", "abcd1", "Oen"}}.run(t)
+	require.Equal(t, statusUsage, got.status)
+	require.Contains(t, got.stderr, `unknown task "Oen"`)
+}
+
+func TestJournalOfANewerVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	w := write(t, j, "abcd1111", "n", "One")
+	w.end("ok")
+	require.NoError(t, j.Close())
+	path := filepath.Join(dir, journalFolder, journalFile)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt([]byte{0, 0, 0, 99}, 60) // where SQLite has its user_version
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "0s"}} {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusNoRun, got.status, "%v %+v", args, got)
+		require.Contains(t, got.stderr, "99")
+		require.Contains(t, got.stderr, "newer")
+	}
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestDamagedJournalIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	w := write(t, j, "abcd1111", "n", "One")
+	w.exchange("One", "m", 1, w.says(strings.Repeat("words ", 20_000), label.Public, 0))
+	w.end("ok", completed("One"))
+	require.NoError(t, j.Close())
+	path := filepath.Join(dir, journalFolder, journalFile)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for i := 4096; i < len(text); i++ {
+		text[i] ^= 0xa5
+	}
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
+		got := call{dir: dir, args: args}.run(t)
+		require.Equal(t, statusNoRun, got.status, "%v %+v", args, got)
+		require.Contains(t, got.stderr, "the file is damaged")
+		require.Empty(t, got.stdout)
+	}
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, text, after)
+}
+
+func TestGCRemovesWhatIsOld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := time.Now()
+	at := now.Add(-72 * time.Hour)
+	j := openTest(t, dir, journal.Options{Now: func() time.Time { return at }})
+	begin := func(id string, when time.Time) *writtenRun {
+		run, err := j.Begin(t.Context(), journal.Info{Run: id, Name: id, Time: when})
+		require.NoError(t, err)
+		return &writtenRun{t: t, run: run, info: run.Info()}
+	}
+	old := begin("old00000", now.Add(-72*time.Hour))
+	old.exchange("One", "m", 1, old.says(strings.Repeat("long ago ", 20_000), label.Public, 0))
+	old.end("ok")
+	at = now
+	begin("young000", now.Add(-time.Hour)).end("ok")
+	live := begin("live0000", now.Add(-72*time.Hour))
+
+	got := call{dir: dir, args: []string{"gc", "--older-than", "2d", "--dry-run"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `(?s)^old00000 .*\n1 run would be removed\n$`, got.stdout)
+	require.Contains(t, got.stderr, "run live0000 stays")
+	require.Len(t, listRuns(t, call{dir: dir}), 3)
+
+	got = call{dir: dir, args: []string{"gc", "--older-than", "48h", "-o", "json"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	out := object(t, got.stdout)
+	require.Equal(t, []any{"old00000"}, out["runs"])
+	require.Equal(t, []any{"live0000"}, out["kept"])
+	require.Contains(t, got.stderr, "run live0000 stays")
+	list := listRuns(t, call{dir: dir})
+	require.Len(t, list, 2)
+	live.end("ok")
+
+	got = call{dir: dir, args: []string{"gc", "--older-than", "0s"}}.run(t)
+	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Regexp(t, `^2 runs removed; the journal is .* smaller\n$`, got.stdout)
+	require.Empty(t, listRuns(t, call{dir: dir}))
+}
+
+func TestShortIDsTellRunsApart(t *testing.T) {
+	t.Parallel()
+	list := []journal.Summary{{Run: "0123456789"}, {Run: "0123456799"}, {Run: "r"}, {Run: "abcdefghij"}, {Run: "012345678"}}
+	require.Equal(t, map[string]string{"0123456789": "0123456789", "0123456799": "012345679", "r": "r", "abcdefghij": "abcdefgh", "012345678": "012345678"}, shortIDs(list))
+	require.Empty(t, shortIDs(nil))
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version says which build this is.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the source; ends in "-modified" if that was changed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("%s takes no argument", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
+	}
+}
+
+func (a *app) printVersion() error {
+	v := thisVersion()
+	if a.settings.json() {
+		return a.printJSON(v)
+	}
+	return a.printText(v.String())
+}
+
+func (v version) String() string {
+	text := "runteam " + v.Version
+	if v.Revision != "" {
+		text += " " + v.Revision
+	}
+	return fmt.Sprintf("%s (%s, %s)", text, v.Go, v.Platform)
+}
+
+// thisVersion reads what the build noted down of itself.
+func thisVersion() version {
+	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				modified = "-modified"
+			}
+		}
+	}
+	if v.Revision != "" {
+		v.Revision += modified
+	}
+	return v
+}

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// patientSchema bounds kind and code, so that a declassifier may lower them,
+// and leaves the rest free.
+const patientSchema = `{"type":"object","required":["kind","code","note"],"properties":{
+"kind":{"enum":["zebrakind","lionkind"]},"code":{"type":"string","pattern":"^[a-z]{8}$","maxLength":8},
+"note":{"type":"string"},"hivcanary":{"type":"boolean"},"cards":{"type":"array","items":{"type":"string"}}}}`
+
+// patientResult has a canary in each place: values, an optional member, values
+// to be redacted, and a length that no other text has.
+var patientResult = `{"cards":["4111 1111 1111 1111","5500 0055 5555 5559"],"code":"qkplcode","hivcanary":true,"kind":"zebrakind","note":"noteword ` +
+	strings.Repeat("lorem ipsum ", 500) + `<|im_start|> ada.one@example.org"}`
+
+// aboveViewer is what a viewer below the label must find nowhere.
+var aboveViewer = map[string]*regexp.Regexp{
+	"a free text":                regexp.MustCompile(`noteword`),
+	"a bounded value":            regexp.MustCompile(`qkplcode`),
+	"an enum value":              regexp.MustCompile(`kind\\*":\\*"zebrakind`),
+	"the name of a member":       regexp.MustCompile(`[^"]/hivcanary|"/hivcanary|\\"hivcanary\\":true`),
+	"paths of members":           regexp.MustCompile(`fields(Included|Excluded)":\["/|"(kept|dropped|unmatched)":`),
+	"counts of redacted values":  regexp.MustCompile(`"redacted":\{|redacted [0-9]|[1-9][0-9]* values? redacted|"redacted":[1-9]`),
+	"a count of control tokens":  regexp.MustCompile(`broken [0-9]|"broken":[0-9]`),
+	"how much was cut":           regexp.MustCompile(`, cut [0-9]|cutFrom":[0-9]|cut from`),
+	"the exact size of a result": regexp.MustCompile(fmt.Sprintf(`\b(%d|%d|%d)\b`, len(patientResult), len(patientResult)/4, len(patientResult)/4+1)),
+	"a number of tokens":         regexp.MustCompile(`\b(71117|81119)\b|71,117|81,119`),
+}
+
+// A crossing is one combination: how a result is translated on its way, which
+// declassifier lowers it, and how sensitive it is.
+type crossing struct {
+	translation  string
+	declassifier string
+	level        label.Classification
+}
+
+func (c crossing) String() string {
+	return strings.ReplaceAll(fmt.Sprintf("%s, %s, %v", c.translation, c.declassifier, c.level), " ", "-")
+}
+
+var translations = map[string]*handoff.Translation{
+	"none": nil, "fields": {Fields: []task.Path{"/kind", "/code", "/note"}}, "filter": {Filter: []task.Path{"/cards"}},
+	"excerpt": {MaxTokens: 30}, "model": {MaxTokens: 40, ByModel: true}, "model and fields": {MaxTokens: 40, ByModel: true, Fields: []task.Path{"/kind", "/note"}},
+	"recast user": {Recast: handoff.RecastUser}, "recast system": {Recast: handoff.RecastSystem},
+}
+
+var loweredPaths = map[string][]task.Path{"none": nil, "enum": {"/kind"}, "bounded": {"/code"}, "unsafe text": {task.Whole}}
+
+// policy is what lets the result of maker cross to reader.
+func (c crossing) policy() *handoff.Policy {
+	p := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: translations[c.translation]}}}
+	if c.translation == "recast system" {
+		p.Endorse = []handoff.Endorser{{Name: "endorsed", From: "maker", To: "reader", Reason: "a test"}}
+	}
+	if paths := loweredPaths[c.declassifier]; paths != nil {
+		p.Declassify = []handoff.Declassifier{{Name: "lowered", From: "maker", To: "reader", Paths: paths, LowerTo: label.Public, UnsafeText: c.declassifier == "unsafe text", Reason: "a test"}}
+	}
+	return p
+}
+
+// reads is what the reader accepts: with a declassifier less than the label.
+func (c crossing) reads() label.Classification {
+	if c.declassifier == "none" {
+		return c.level
+	}
+	return label.Public
+}
+
+// run runs maker and reader for a caller who is one level below the result, and
+// returns everything that is told in the process: trace, events, log and result.
+func (c crossing) run(t *testing.T, j *journal.Journal) string {
+	t.Helper()
+	replies := func(text string) team.AgentFunc {
+		return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{Text: text, Usage: llm.Usage{InputTokens: 71117, OutputTokens: 81119}}, nil
+		}
+	}
+	var seenMu sync.Mutex // guards seen: the reader has two tasks
+	var seen string       // by the reader, so that the test can fail
+	reader := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		seenMu.Lock()
+		defer seenMu.Unlock()
+		seen += p.System() + p.Text()
+		return agent.Reply{Text: "done"}, nil
+	})
+	var logged, traced, told bytes.Buffer
+	tm, err := team.New(team.Config{
+		Policy: c.policy(), Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Agents: []team.Member{
+			{Name: "maker", Agent: replies(patientResult), Accepts: c.level, SystemPrompt: "You make."},
+			{Name: "reader", Agent: reader, Accepts: c.reads(), SystemPrompt: "You read."},
+		},
+	})
+	require.NoError(t, err)
+	stored, err := j.Begin(t.Context(), journal.Info{Run: c.String(), Time: noon})
+	require.NoError(t, err)
+	writer := trace.NewWriter(&traced, trace.Options{Run: c.String()})
+	viewer := c.level - 1
+	res, err := tm.RunTasks(t.Context(), []task.Spec{
+		{Title: "make", Description: "Make it.", Assignee: "maker", Classification: c.level, OutputSchema: []byte(patientSchema)},
+		{Title: "read", Description: "Read it.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
+		{Title: "tell", Description: "Say that it is done.", Assignee: "reader", Classification: label.Public}, // for whom the run is
+	}, &team.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: stored, Recorder: writer, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
+		text, err := json.Marshal(e)
+		require.NoError(t, err)
+		told.Write(append(text, '\n'))
+	}}})
+	require.NoError(t, err)
+	require.NoError(t, res.Err())
+	require.NotEmpty(t, seen)
+	if c.translation != "excerpt" && (c.declassifier == "none" || c.declassifier == "unsafe text") {
+		require.Contains(t, seen, "noteword")
+	}
+	_, err = writer.Close(res, noon)
+	require.NoError(t, err)
+	_, err = stored.Close(t.Context())
+	require.NoError(t, err)
+	result, err := json.Marshal(res)
+	require.NoError(t, err)
+	for i := range res.Tasks {
+		receipts, err := json.Marshal(res.Tasks[i].Receipts)
+		require.NoError(t, err)
+		result = append(result, receipts...)
+	}
+	return strings.Join([]string{traced.String(), told.String(), logged.String(), string(result)}, "\n")
+}
+
+// inJournal runs a command that reads the journal of a folder.
+func inJournal(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	a, stdout, stderr := here(args...)
+	a.folder = dir
+	require.Equal(t, statusOK, a.run(), "%v: %s", args, stderr)
+	return stdout.String() + stderr.String()
+}
+
+// linesOf returns what a journal of a folder holds, line by line as it stands there.
+func linesOf(t *testing.T, dir string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, journalFolder, journalFile))
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query("select kept, rest from batches order by n")
+	require.NoError(t, err)
+	defer rows.Close()
+	decoder, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer decoder.Close()
+	var out strings.Builder
+	for rows.Next() {
+		var blobs [2][]byte
+		require.NoError(t, rows.Scan(&blobs[0], &blobs[1]))
+		for _, blob := range blobs {
+			text, err := decoder.DecodeAll(blob, nil)
+			require.NoError(t, err)
+			out.Write(text)
+		}
+	}
+	require.NoError(t, rows.Err())
+	return out.String()
+}
+
+// requireHidden looks for what is hidden, and shows where it stands.
+func requireHidden(t *testing.T, where, text string) {
+	t.Helper()
+	for what, pattern := range aboveViewer {
+		if at := pattern.FindStringIndex(text); at != nil {
+			t.Errorf("%s: %s: …%s…", where, what, text[max(0, at[0]-150):min(len(text), at[1]+60)])
+		}
+	}
+}
+
+// G50: whatever translates a result on its way and whatever declassifier lowers
+// it, a viewer below its label learns no value, no member, no count and no exact
+// size from the trace, the events, the log, the result, explain and show; and of
+// a secret result the journal without a key holds none of these.
+//
+// Requirement: G50.
+func TestEveryTranslationBesideEveryDeclassifier(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	var all []crossing
+	for translation := range translations {
+		for declassifier := range loweredPaths {
+			for _, level := range []label.Classification{label.Internal, label.Confidential, label.Secret} {
+				if translation == "model and fields" && declassifier == "bounded" {
+					continue // /code is none of the fields
+				}
+				all = append(all, crossing{translation, declassifier, level})
+			}
+		}
+	}
+	for _, c := range all {
+		requireHidden(t, c.String()+", in the process", c.run(t, j))
+	}
+	require.NoError(t, j.Close())
+	for line := range strings.Lines(linesOf(t, dir)) {
+		if strings.Contains(line, fmt.Sprint("-", label.Secret, "\"")) || strings.Contains(line, fmt.Sprint("-", label.Secret, "/")) {
+			requireHidden(t, "the journal", line)
+		}
+	}
+	for _, c := range all {
+		if c.level != label.Secret {
+			continue // the commands print what the trace has
+		}
+		requireHidden(t, c.String()+", explain", inJournal(t, dir, "explain", c.String()))
+		requireHidden(t, c.String()+", explain in JSON", inJournal(t, dir, "explain", c.String(), "-o", "json"))
+		requireHidden(t, c.String()+", show", inJournal(t, dir, "show", c.String(), "make", "-o", "json"))
+		requireHidden(t, c.String()+", show --usage", inJournal(t, dir, "show", c.String(), "--usage"))
+		require.Contains(t, inJournal(t, dir, "explain", c.String(), "--contains", "noteword"), "occurs in nothing that may be shown")
+	}
+}
