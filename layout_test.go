@@ -53,8 +53,9 @@ var arrows = []struct {
 	{"agent", "label task internal/pick envelope prompt llm llm/limit"},
 	{"synth", "label task envelope handoff prompt"},
 	{"team", "label redact task internal/pick envelope queue handoff prompt event internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit"},
-	{"spec", "label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team"},
-	{"flowtest", "label redact task internal/pick envelope handoff prompt event agent internal/audit internal/trace internal/flow team spec llm llm/scripted"},
+	{"internal/specfile", "label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team"},
+	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
+	{"flowtest", "internal/specfile label redact task internal/pick envelope handoff prompt event agent internal/audit internal/trace internal/flow team spec llm llm/scripted"},
 }
 
 // pure packages compute and do nothing else.

@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -71,10 +71,10 @@ type member struct {
 	own       team.Agent // the one that the test brought, or nil
 }
 
-func (c *cast) connect(a spec.Agent) (team.Agent, error) {
+func (c *cast) connect(a specfile.Agent) (team.Agent, error) {
 	name := a.Member.Name
 	m := &member{cast: c, name: name, own: c.f.agents[name]}
-	for _, one := range append([]spec.Connection{a.Connection}, a.Fallback...) {
+	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 		m.endpoints = append(m.endpoints, cmp.Or(one.BaseURL, c.base, openAI))
 	}
 	return m, nil

@@ -27,6 +27,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
@@ -34,7 +35,7 @@ import (
 // A Flow is a spec with canaries in it and promises about them. It is used from
 // one goroutine; each [Flow.Run] is a run of its own.
 type Flow struct {
-	file     *spec.File
+	file     *specfile.File
 	dir      string // for files of agents under test
 	logs     *buffer
 	logger   *slog.Logger
@@ -63,8 +64,10 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
-	o.Offline = true
-	file, err := spec.Load(o)
+	file, err := specfile.Load(specfile.Options{
+		Path: o.Path, Stdin: o.Stdin, Goal: o.Goal, Inputs: o.Inputs, Params: o.Params, Models: o.Models,
+		Lookup: o.Lookup, Offline: true,
+	})
 	if err != nil {
 		t.Fatalf("flowtest: %v", err)
 	}

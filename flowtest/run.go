@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -184,7 +184,7 @@ func (r *run) schema(t *task.Spec) string {
 	if t.OutputSchema != nil {
 		return string(t.OutputSchema)
 	}
-	i := slices.IndexFunc(r.file.Agents, func(a spec.Agent) bool { return a.Member.Name == t.Assignee })
+	i := slices.IndexFunc(r.file.Agents, func(a specfile.Agent) bool { return a.Member.Name == t.Assignee })
 	if i < 0 {
 		return ""
 	}

@@ -1,141 +1,185 @@
-// Package spec decides what a file says.
+// Package spec reads team files and runs what they describe.
 //
-// [Load] reads a team file, in YAML or JSON, and everything that it names, and
-// gives back a [File] in the types that the rest of the module works with, or
-// an [*Error] that lists everything wrong with it, each [Problem] at its line
-// and column. What only a team can check is found there and located here:
-// [File.Build] and [File.Locate] turn the pointers of [task.Problems] into
-// places in the files. [File.WithPlan] writes a spec with the tasks of a plan,
-// and [JSONSchema] tells editors what a spec may say. Nothing is run, no network is used and no clock read;
-// the same files, flags and environment give the same answer.
+// [Load] reads a team file, in YAML or JSON, and every file that it names.
+// [File.Build] makes the team, whose RunTasks and RunTeam run the file's tasks
+// or its goal:
+//
+//	file, err := spec.Load(spec.Options{Path: "team.yaml", Lookup: os.LookupEnv})
+//	if err != nil {
+//		return err
+//	}
+//	tm, err := file.Build(nil)
+//	if err != nil {
+//		return err
+//	}
+//	res, err := tm.RunTasks(ctx, file.Tasks, &file.Run)
+//
+// An error of Load and Build lists everything that is wrong as [Problems], each
+// with its line and column; [File.Locate] does the same for errors of the team.
+// Load runs nothing, uses no network and reads no clock: the same files,
+// options and environment give the same result.
 package spec
 
 import (
 	"errors"
 	"io"
+	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
-// Conditions of a file. Problems wrap them where they apply.
-var (
-	ErrNotFound = errors.New("no spec file")  // the file, or team.yaml in the folder, does not exist
-	ErrNotBuilt = errors.New("not built yet") // a key that is known, whose machinery does not exist yet
-	ErrRefused  = errors.New("refused")       // a key of the original that runteam will not have, or has under another name
-	ErrUnknown  = errors.New("unknown key")   // a key that nobody knows
-	ErrInvalid  = errors.New("invalid")       // a value of the wrong kind or out of range
-	ErrSyntax   = errors.New("syntax")        // a file that is no YAML or JSON, or uses what is refused of it
-	ErrRead     = errors.New("cannot read")   // a file that a spec names and that cannot be taken
-)
+// ErrNotFound reports that the file, or the team.yaml of the folder, does not exist.
+var ErrNotFound = specfile.ErrNotFound
 
-// Options say what to load. The zero value loads team.yaml (or .yml, .json) of
-// the working directory.
+// Options say what to load. The zero value loads team.yaml, team.yml or
+// team.json of the working directory.
 type Options struct {
-	Path  string    // file; directory: its team.yaml, team.yml or team.json; "": the working directory; "-": Stdin
-	Stdin io.Reader // read, once, for a path that is "-"; nil is an empty file
+	Path  string    // a file, or a folder with a team.yaml, team.yml or team.json; "" is the working directory, "-" is Stdin
+	Stdin io.Reader // read once for the path "-"; nil is empty
 
-	// Team and Orchestrator are the paths of extra files: the team that a tasks
-	// file does not bring, and settings that take the place of the spec's own.
-	// Empty means none. With Team and without Path, the team file is the spec.
-	Team, Orchestrator string
+	Goal   string            // replaces the file's goal; its tasks are then not run. "" keeps the file's own
+	Inputs map[string]string // path of a file for each input whose text it replaces, by the name of the input
+	Params map[string]string // values of parameters that the file declares
+	Models []string          // MODEL for every agent, or AGENT=MODEL for one; the last match counts
 
-	// Goal takes the place of the spec's goal, whose label stays; the tasks of
-	// the spec are then not run. Empty means the spec's own.
-	Goal string
-
-	// Coordinator is the path of a file with the keys of the spec's
-	// coordinator, or with the key coordinator, in place of the spec's own.
-	Coordinator string
-
-	// Inputs bring the text of an input that the spec declares, by its name: the
-	// path of a file, "-", or run:RUN/TASK for a result of an earlier run. The
-	// input keeps its label, which that of a result can only raise.
-	Inputs map[string]string
-	Params map[string]string // K: value of the parameter K that the spec declares
-	Models []string          // MODEL for all agents and the coordinator, or AGENT=MODEL for one; later ones win
-
-	// Stored are copies of files, of [File.Stored]: each stands in for the file
-	// of its path if that does not exist, and for standard input. What exists is
-	// read anew.
-	Stored []StoredFile
-
-	// StoredOnly reads nothing but Stored, whatever stands in the files by now,
-	// as for looking at a run as it was. A file of which there is no copy is then
-	// an error.
-	StoredOnly bool
-
-	// Result returns the result of a task of an earlier run, as the Result method of a
-	// journal does. A run may be named by the beginning of its ID in Inputs alone, and not
-	// in a file. Nil means that no input can be such a result.
-	Result func(run, task string) (*envelope.Envelope, error)
-
-	// Lookup gives the environment for ${NAME} in baseURL, apiKey, headers,
-	// model and paths. Nil means that no variable is set. Whatever it says,
-	// variables that begin with RUNTEAM_ are never used.
+	// Lookup returns the variables of the environment that the file names as
+	// ${NAME}, such as os.LookupEnv. Nil means that none is set. Variables that
+	// begin with RUNTEAM_ are never used.
 	Lookup func(name string) (string, bool)
 
-	// AllowEnv says which variables may go where; see [ParseEnvUse]. Without it,
-	// only what is [EnvUse].Known may: anything else is an [*EnvError].
-	AllowEnv []EnvUse
+	// AllowEnv lists what a variable may be sent to, as NAME=ORIGIN or NAME=file
+	// for paths. The keys of well-known providers may go to these providers, and
+	// OPENAI_API_KEY to the endpoint that OPENAI_BASE_URL names; everything else
+	// that is not listed is a problem.
+	AllowEnv []string
 
-	// Trusted, if it is not nil, is called at most once, when AllowEnv does not
-	// allow everything, with the path of the spec and all uses that are not Known.
-	// It returns whether they all are allowed.
-	Trusted func(path string, uses []EnvUse) bool
-
-	// Offline is for callers that call no model. No variable needs to be set or
-	// allowed then: what is not stays as it is written.
+	// Offline is for programs that call no model: no variable needs to be set or
+	// allowed, and what is not set stays as it is written.
 	Offline bool
 }
 
-// A File is a spec that was read, with defaults and flags applied. It is
-// immutable by convention and safe for concurrent use.
+// A File is a team file that was read, with defaults applied. Its methods are
+// safe for concurrent use.
 type File struct {
-	Path string // as given or found; "-" for standard input
-	Dir  string // folder that its relative paths start from
-	Name string // name of the team
+	Name     string          // of the team
+	Tasks    []task.Spec     // in the order written; empty for a goal that the coordinator plans
+	Goal     *team.Goal      // what RunTeam is asked for; nil if there is none, or if the file has tasks
+	Run      team.RunOptions // inputs, messages, limits and output
+	Warnings []Problem       // accepted but probably unintended, in the order of the text
 
-	Agents []Agent     // the roster, in the order written
-	Config team.Config // all but Agents and Coordinator, which Build fills in
-	Tasks  []task.Spec // in the order written; none for a roster and for a goal that is to be planned
-
-	// Goal is what the coordinator plans the tasks for, for the team's RunTeam.
-	// Nil means that there is none, or that the tasks are written: then
-	// Run.Answer is what it answers from their results.
-	Goal *team.Goal
-
-	// Coordinator is who would plan and answer a goal. It is nil only if the
-	// file has tasks and neither a goal nor the key coordinator.
-	Coordinator *Coordinator
-
-	Run      team.RunOptions // inputs, messages, output, limits
-	Offline  string          // path of the script for offline runs, absolute or from the working directory; "" means none
-	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
-	Warnings []Problem       // what is accepted but worth a look, in the order of the text
-
-	// Env lists which variables of the environment go where, by name. The key that
-	// a client takes from the environment by itself is not among them.
-	Env []EnvUse
-
-	// Limits bound the calls to endpoints, by base URL; nil if the file says nothing.
-	Limits map[string]limit.Limits
-
-	offlineShown string // Offline with ${NAME} for values of the environment
-
-	reads  []string // the files that it names and that were read
-	places *places
+	file   *specfile.File
+	lookup func(string) (string, bool)
+	limits *limit.Group
 }
 
-// OfflineAsWritten returns Offline with ${NAME} in place of values of the
-// environment, for messages.
-func (f *File) OfflineAsWritten() string { return f.offlineShown }
+// Load reads a team file and every file that it names. The error is of type
+// [Problems]. Names, references and labels are checked by [File.Build] and by
+// the team. A file without tasks and goal is a roster.
+func Load(o Options) (*File, error) {
+	allowed := make([]specfile.EnvUse, len(o.AllowEnv))
+	for i, text := range o.AllowEnv {
+		var err error
+		if allowed[i], err = specfile.ParseEnvUse(text); err != nil {
+			return nil, Problems{{Message: "AllowEnv: " + err.Error(), Err: err}}
+		}
+	}
+	f, err := specfile.Load(specfile.Options{
+		Path: o.Path, Stdin: o.Stdin, Goal: o.Goal, Inputs: o.Inputs, Params: o.Params, Models: o.Models,
+		Lookup: o.Lookup, AllowEnv: allowed, Offline: o.Offline,
+	})
+	if err != nil {
+		return nil, problemsOf(err)
+	}
+	file := &File{
+		Name: f.Name, Tasks: f.Tasks, Goal: f.Goal, Run: f.Run, Warnings: problems(f.Warnings),
+		file: f, lookup: o.Lookup, limits: new(limit.Group),
+	}
+	for base, bounds := range f.Limits {
+		file.limits.Set(base, bounds)
+	}
+	return file, nil
+}
 
-// An Agent is one member of the roster and how its model is reached. The
-// Member's Agent is nil until [File.Build].
-type Agent struct {
-	Member team.Member
-	Connection
+// Build makes the team. It calls connect for each agent, and for the
+// coordinator if there is a goal. A nil connect gives agents that call the
+// models that the file names. The error is of type [Problems] if the file is
+// wrong; else it says why agents cannot be connected.
+func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
+	if connect == nil {
+		connect = f.connect
+	}
+	tm, err := f.file.Build(func(a specfile.Agent) (team.Agent, error) { return connect(f.agent(a)) })
+	if err != nil {
+		return nil, problemsOf(err)
+	}
+	return tm, nil
+}
+
+// Locate returns the [Problems] of an error of the team, with their places in
+// the files. It returns every other error, and nil, unchanged.
+func (f *File) Locate(err error) error { return problemsOf(f.file.Locate(err)) }
+
+// A Problem is one thing that is wrong in a file, or probably unintended.
+type Problem struct {
+	At      task.Position // zero for a problem of the options
+	Message string        // what is wrong
+	Hint    string        // what to write instead; may be empty
+	Excerpt string        // the lines around the place, with a caret, without secrets; may be empty
+	Err     error         // the condition, for errors.Is; may be nil
+}
+
+// Error returns "file:line:column: message", and the excerpt and the hint on
+// lines of their own.
+func (p Problem) Error() string { return p.internal().Error() }
+
+// Unwrap returns Err.
+func (p Problem) Unwrap() error { return p.Err }
+
+func (p Problem) internal() specfile.Problem {
+	return specfile.Problem{
+		File: p.At.File, Line: p.At.Line, Column: p.At.Column,
+		Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, Err: p.Err,
+	}
+}
+
+// Problems is an error that lists everything that is wrong, file by file in the
+// order of the text. Load and Build never return an empty one.
+type Problems []Problem
+
+// Error lists the problems one after the other.
+func (p Problems) Error() string {
+	texts := make([]string, len(p))
+	for i, one := range p {
+		texts[i] = one.Error()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Unwrap returns the problems one by one, for errors.Is and errors.As.
+func (p Problems) Unwrap() []error {
+	errs := make([]error, len(p))
+	for i, one := range p {
+		errs[i] = one
+	}
+	return errs
+}
+
+// problemsOf returns what a list of problems says as Problems, and another error unchanged.
+func problemsOf(err error) error {
+	if all, ok := errors.AsType[*specfile.Error](err); ok {
+		return Problems(problems(all.Problems))
+	}
+	return err
+}
+
+func problems(all []specfile.Problem) []Problem {
+	var out []Problem
+	for _, p := range all {
+		at := task.Position{File: p.File, Line: p.Line, Column: p.Column}
+		out = append(out, Problem{At: at, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, Err: p.Err})
+	}
+	return out
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -27,7 +27,7 @@ func (p *promises) flags(cmd *cobra.Command) {
 }
 
 // add adds the assertions of flags to those of a spec.
-func (p *promises) add(file *spec.File) error {
+func (p *promises) add(file *specfile.File) error {
 	p.first = len(file.Run.Assert)
 	for _, text := range p.texts {
 		a, err := flow.ParseAssertion(text)
@@ -43,19 +43,19 @@ func (p *promises) add(file *spec.File) error {
 // locate takes the place in the spec from what is wrong with assertions of
 // flags, which stand in no file, and puts it last.
 func (p *promises) locate(err error) error {
-	found, ok := errors.AsType[*spec.Error](err)
+	found, ok := errors.AsType[*specfile.Error](err)
 	if !ok || len(p.texts) == 0 {
 		return err
 	}
-	var all, own []spec.Problem
+	var all, own []specfile.Problem
 	for _, q := range found.Problems {
 		if p.own(q.Err) {
-			own = append(own, spec.Problem{Message: "--assert: " + q.Message, Hint: q.Hint, Err: q.Err})
+			own = append(own, specfile.Problem{Message: "--assert: " + q.Message, Hint: q.Hint, Err: q.Err})
 		} else {
 			all = append(all, q)
 		}
 	}
-	return &spec.Error{Problems: append(all, own...)}
+	return &specfile.Error{Problems: append(all, own...)}
 }
 
 // own reports whether an error is about an assertion of a flag.

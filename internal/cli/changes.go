@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // tellMissing says of which files the journal has a copy that cannot be read,
@@ -33,7 +33,7 @@ func placeOf(path string) string {
 }
 
 // tellChanges says of what a run is resumed that is not as it was.
-func (a *app) tellChanges(j *job, file *spec.File, told *chronicle) {
+func (a *app) tellChanges(j *job, file *specfile.File, told *chronicle) {
 	again := j.again
 	if again == nil {
 		return
@@ -76,7 +76,7 @@ func titlesOf(list []*event.Exchange) (titles []string) {
 }
 
 // changedInputs names the inputs whose text is not what it was.
-func changedInputs(h *event.History, file *spec.File) (names []string) {
+func changedInputs(h *event.History, file *specfile.File) (names []string) {
 	if len(h.Begins) == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -16,16 +16,16 @@ import (
 // checked is what check says of a spec that has no error, in JSON. It is not OK
 // if an assertion does not hold.
 type checked struct {
-	OK       bool           `json:"ok"`
-	Name     string         `json:"name,omitempty"`
-	File     string         `json:"file"`
-	Agents   int            `json:"agents"`
-	Inputs   int            `json:"inputs"`
-	Tasks    int            `json:"tasks"`
-	Goal     bool           `json:"goal,omitempty"` // the coordinator plans the tasks
-	Warnings []spec.Problem `json:"warnings"`
+	OK       bool               `json:"ok"`
+	Name     string             `json:"name,omitempty"`
+	File     string             `json:"file"`
+	Agents   int                `json:"agents"`
+	Inputs   int                `json:"inputs"`
+	Tasks    int                `json:"tasks"`
+	Goal     bool               `json:"goal,omitempty"` // the coordinator plans the tasks
+	Warnings []specfile.Problem `json:"warnings"`
 
-	Environment []spec.EnvUse `json:"environment,omitempty"` // which variables go where
+	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables go where
 
 	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
 }
@@ -60,7 +60,7 @@ func (a *app) check(ctx context.Context, s *source) error {
 	return a.checkFile(ctx, file)
 }
 
-func (a *app) checkFile(ctx context.Context, file *spec.File) error {
+func (a *app) checkFile(ctx context.Context, file *specfile.File) error {
 	plan, err := a.look(ctx, file)
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func (c checked) String() string {
 // modelless warns of the agents that no model is named for, and of a
 // coordinator that is asked for something: a run needs a model for each, unless
 // it is offline. A roster may get them where it is used.
-func modelless(file *spec.File) (found []spec.Problem) {
+func modelless(file *specfile.File) (found []specfile.Problem) {
 	asked := file.Goal != nil || file.Run.Answer != nil
 	if len(file.Tasks) == 0 && !asked {
 		return nil
 	}
 	var names []string
-	var first *spec.Agent
+	var first *specfile.Agent
 	for i := range file.Agents {
 		if ag := &file.Agents[i]; ag.Model == "" {
 			if names = append(names, fmt.Sprintf("%q", ag.Member.Name)); first == nil {
@@ -140,14 +140,14 @@ func modelless(file *spec.File) (found []spec.Problem) {
 	return found
 }
 
-func noModel(at task.Position, message string) spec.Problem {
-	return spec.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
+func noModel(at task.Position, message string) specfile.Problem {
+	return specfile.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
 }
 
 // look makes the team of a spec and plans its tasks, without a key, a network or a
 // model, and checks what the spec asserts about them. The plan of a spec without tasks
 // is nil. Of a goal, everything is checked but the coordinator's answer.
-func (a *app) look(ctx context.Context, file *spec.File) (*team.Plan, error) {
+func (a *app) look(ctx context.Context, file *specfile.File) (*team.Plan, error) {
 	t, err := build(file, unasked(a.lookup))
 	if err != nil {
 		return nil, err

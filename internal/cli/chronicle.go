@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
 
@@ -37,7 +37,7 @@ type chronicle struct {
 }
 
 // chronicle opens the journal of a run, if it is to have one.
-func (a *app) chronicle(j *job, file *spec.File) (*chronicle, error) {
+func (a *app) chronicle(j *job, file *specfile.File) (*chronicle, error) {
 	if j.journal.none {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func (c *chronicle) unbegun() error {
 // unkeyed reports whether of something that may come of a run, or that came from
 // standard input, only a digest would be kept, since there is no key. Of a goal
 // that is not planned more may come.
-func (c *chronicle) unkeyed(plan *team.Plan, file *spec.File) bool {
+func (c *chronicle) unkeyed(plan *team.Plan, file *specfile.File) bool {
 	if c == nil || c.keyed {
 		return false
 	}

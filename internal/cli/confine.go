@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 )
 
 // confine limits which files a resumed run reads, since a journal from elsewhere
@@ -65,7 +65,7 @@ func (s *source) main() string {
 }
 
 // isResult reports whether an --input names the result of an earlier run, and no file.
-func isResult(given string) bool { return strings.HasPrefix(given, spec.ResultPrefix) }
+func isResult(given string) bool { return strings.HasPrefix(given, specfile.ResultPrefix) }
 
 // root returns the folder that the spec is in, and whether the spec is there.
 func (s *source) root() (folder string, there bool) {
@@ -83,7 +83,7 @@ func (s *source) root() (folder string, there bool) {
 	if !at.IsDir() {
 		return filepath.Dir(path), true
 	}
-	_, there = spec.InFolder(path)
+	_, there = specfile.InFolder(path)
 	return path, there
 }
 
@@ -162,7 +162,7 @@ func (a *app) readNamed(ctx context.Context, was, own *source) error {
 				kept = append(kept, s)
 			}
 		}
-		was.stored = append(kept, spec.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
+		was.stored = append(kept, specfile.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
 	}
 	return nil
 }

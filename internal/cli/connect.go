@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -25,11 +25,11 @@ import (
 type connector struct {
 	lookup func(string) (string, bool)
 	log    *slog.Logger
-	server *scripted.Server // stands in for every endpoint; nil means the real ones
-	strays []spec.Problem   // replies of the script for tasks that the spec has not
-	rec    *recording       // what keeps the answers of all models; nil if nothing does
-	limits *limit.Group     // of the endpoints
-	lazy   bool             // that there is no key is the matter of who is asked: perhaps nobody is
+	server *scripted.Server   // stands in for every endpoint; nil means the real ones
+	strays []specfile.Problem // replies of the script for tasks that the spec has not
+	rec    *recording         // what keeps the answers of all models; nil if nothing does
+	limits *limit.Group       // of the endpoints
+	lazy   bool               // that there is no key is the matter of who is asked: perhaps nobody is
 	open   []opened
 }
 
@@ -56,7 +56,7 @@ func (c *connector) newModel(cfg openai.Config) (*openai.Model, error) {
 
 // strays warns of the replies of a script whose task no spec's task is: a
 // misspelled title would fall through to another reply without a word.
-func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
+func strays(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
 	known := make(map[string]bool, len(tasks))
 	titles := make([]string, len(tasks))
 	for i := range tasks {
@@ -72,7 +72,7 @@ func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
 		if near, ok := task.Nearest(strings.TrimSpace(r.Task), titles); ok {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		found = append(found, spec.Problem{
+		found = append(found, specfile.Problem{
 			File: r.At.File, Line: r.At.Line, Column: r.At.Column, Hint: hint,
 			Message: fmt.Sprintf("no task is called %q, so this reply answers nothing", r.Task),
 		})
@@ -80,9 +80,9 @@ func strays(script *scripted.Script, tasks []task.Spec) (found []spec.Problem) {
 	return found
 }
 
-// connect returns the agent for its settings; [spec.File.Build] calls it. For the gate, the
+// connect returns the agent for its settings; [specfile.File.Build] calls it. For the gate, the
 // agent has the endpoints of its settings, even if a script answers.
-func (c *connector) connect(ag spec.Agent) (team.Agent, error) {
+func (c *connector) connect(ag specfile.Agent) (team.Agent, error) {
 	var models []llm.Model
 	var bases []string
 	for i, one := range connections(ag) {
@@ -109,7 +109,7 @@ func (m pricedModel) Endpoint() string { return llm.Endpoint(m.Model) }
 
 // modelNames returns the names of the models of all connections of an agent, as the
 // spec has them.
-func modelNames(ag spec.Agent) (names []string) {
+func modelNames(ag specfile.Agent) (names []string) {
 	for _, one := range connections(ag) {
 		names = append(names, one.ModelAsWritten())
 	}
@@ -118,10 +118,10 @@ func modelNames(ag spec.Agent) (names []string) {
 
 // connections returns an agent for each of its connections: itself, then each
 // entry of its fallback.
-func connections(ag spec.Agent) []spec.Agent {
-	all := []spec.Agent{ag}
+func connections(ag specfile.Agent) []specfile.Agent {
+	all := []specfile.Agent{ag}
 	for _, next := range ag.Fallback {
-		all = append(all, spec.Agent{Member: ag.Member, Connection: next})
+		all = append(all, specfile.Agent{Member: ag.Member, Connection: next})
 	}
 	return all
 }
@@ -140,7 +140,7 @@ func inFallback(entry int, err error) error {
 }
 
 // model returns the model of one connection, and its base URL.
-func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
+func (c *connector) model(ag specfile.Agent) (llm.Model, string, error) {
 	if c.server != nil {
 		return c.standIn(ag)
 	}
@@ -167,7 +167,7 @@ func (c *connector) model(ag spec.Agent) (llm.Model, string, error) {
 
 // concealing returns a model that does not repeat what variables of the
 // environment brought into its connection, whatever an endpoint says.
-func concealing(m llm.Model, c spec.Connection) llm.Model {
+func concealing(m llm.Model, c specfile.Connection) llm.Model {
 	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if written := c.URLAsWritten(); res.Endpoint != "" && written != c.BaseURL {
@@ -192,7 +192,7 @@ type located struct {
 func (l located) Endpoint() string { return l.endpoint }
 
 // concealed returns an error of a connection with variables in place of their values.
-func concealed(c spec.Connection, err error) error {
+func concealed(c specfile.Connection, err error) error {
 	failed, ok := err.(*llm.Error) //nolint:errorlint // one that is wrapped keeps what it is wrapped in
 	if !ok {
 		if err == nil || c.Conceal(err.Error()) == err.Error() {
@@ -216,7 +216,7 @@ func concealed(c spec.Connection, err error) error {
 }
 
 // keyless returns a model that has no key, and fails when it is called.
-func (c *connector) keyless(ag spec.Agent, why error) (llm.Model, string, error) {
+func (c *connector) keyless(ag specfile.Agent, why error) (llm.Model, string, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
@@ -228,7 +228,7 @@ func (c *connector) keyless(ag spec.Agent, why error) (llm.Model, string, error)
 
 // standIn returns a model that the scripted endpoint answers for, and the base URL
 // of the settings.
-func (c *connector) standIn(ag spec.Agent) (llm.Model, string, error) {
+func (c *connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
 	base, err := endpoint(ag, c.lookup)
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
@@ -241,7 +241,7 @@ func (c *connector) standIn(ag spec.Agent) (llm.Model, string, error) {
 }
 
 // agent returns the agent that calls the models in order.
-func (c *connector) agent(ag spec.Agent, models []llm.Model) *agent.LLM {
+func (c *connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
 	return agent.New(models[0], agent.Options{
 		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
 		FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort,
@@ -273,7 +273,7 @@ func (c *connector) close() {
 // endpoint returns the base URL that the settings of an agent lead to. No key is
 // needed to know it. One with a variable that is not replaced, since no model is
 // called, stays as it is.
-func endpoint(ag spec.Agent, lookup func(string) (string, bool)) (string, error) {
+func endpoint(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
 	if strings.Contains(ag.BaseURL, "${") {
 		return ag.BaseURL, nil
 	}
@@ -303,7 +303,7 @@ func fromScript(m llm.Model) llm.Model {
 }
 
 // endpointsOfAgent returns the base URLs of all connections of an agent.
-func endpointsOfAgent(ag spec.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
+func endpointsOfAgent(ag specfile.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
 	for i, one := range connections(ag) {
 		base, err := endpoint(one, lookup)
 		if err != nil {
@@ -329,8 +329,8 @@ func (e elsewhere) Models() []string { return e.models }
 func (e elsewhere) Endpoints() []string { return e.endpoints }
 
 // unasked connects the agents of a team that is only looked at.
-func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, error) {
-	return func(ag spec.Agent) (team.Agent, error) {
+func unasked(lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
+	return func(ag specfile.Agent) (team.Agent, error) {
 		bases, err := endpointsOfAgent(ag, lookup)
 		if err != nil {
 			return nil, err
@@ -343,7 +343,7 @@ func unasked(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, e
 
 // resolveError says why an agent has no endpoint. If the environment decides
 // on it alone, the fault is the environment's and no agent's.
-func resolveError(ag spec.Agent, lookup func(string) (string, bool), err error) error {
+func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err error) error {
 	err = connectionError(err)
 	f, ok := errors.AsType[*fault](err)
 	if !ok || strings.TrimSpace(ag.BaseURL) != "" || !ag.APIKey.IsZero() {
@@ -358,7 +358,7 @@ func resolveError(ag spec.Agent, lookup func(string) (string, bool), err error) 
 
 // build makes the team of a spec. What is wrong with the environment is said
 // once, and of no agent.
-func build(file *spec.File, connect func(spec.Agent) (team.Agent, error)) (*team.Team, error) {
+func build(file *specfile.File, connect func(specfile.Agent) (team.Agent, error)) (*team.Team, error) {
 	t, err := file.Build(connect)
 	if f, ok := errors.AsType[*fault](err); ok && f.ambient {
 		return nil, f

@@ -13,8 +13,8 @@ import (
 	"github.com/joho/godotenv"
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/openai"
-	"github.com/runteam/runteam/spec"
 )
 
 // envAllow names the variable that allows what --allow-env does, in one text:
@@ -39,10 +39,10 @@ func (e *environment) fileFlag(cmd *cobra.Command) {
 }
 
 // allowed returns what flags and the environment allow.
-func (e *environment) allowed(lookup func(string) (string, bool)) ([]spec.EnvUse, error) {
-	var all []spec.EnvUse
+func (e *environment) allowed(lookup func(string) (string, bool)) ([]specfile.EnvUse, error) {
+	var all []specfile.EnvUse
 	add := func(from, text string) error {
-		use, err := spec.ParseEnvUse(text)
+		use, err := specfile.ParseEnvUse(text)
 		if err != nil {
 			return usageError("%s: %w", from, err)
 		}
@@ -116,9 +116,9 @@ func readEnvFile(path string) (map[string]string, error) {
 	return vars, nil
 }
 
-// checkReadable adds to the error of [spec.CheckReadable] what to do.
+// checkReadable adds to the error of [specfile.CheckReadable] what to do.
 func checkReadable(path string) error {
-	if err := spec.CheckReadable(path); err != nil {
+	if err := specfile.CheckReadable(path); err != nil {
 		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
 	}
 	return nil
@@ -126,12 +126,12 @@ func checkReadable(path string) error {
 
 // addConsentHints adds to the error of each variable without consent how to allow it.
 func (s *source) addConsentHints(err error) error {
-	found, ok := errors.AsType[*spec.Error](err)
+	found, ok := errors.AsType[*specfile.Error](err)
 	if !ok {
 		return err
 	}
 	for i := range found.Problems {
-		if refused, ok := errors.AsType[*spec.EnvError](found.Problems[i].Err); ok {
+		if refused, ok := errors.AsType[*specfile.EnvError](found.Problems[i].Err); ok {
 			found.Problems[i].Hint = s.consentHint(refused.Use)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *source) addConsentHints(err error) error {
 }
 
 // consentHint says how to allow a variable to go where a spec sends it.
-func (s *source) consentHint(use spec.EnvUse) string {
+func (s *source) consentHint(use specfile.EnvUse) string {
 	var trust strings.Builder
 	trust.WriteString("runteam trust")
 	for _, arg := range []struct{ flag, path string }{{"", s.path}, {" --team", s.team}, {" --orchestrator", s.orchestrator}, {" --coordinator", s.coordinator}, {" --env-file", s.environment.file}} {
@@ -169,23 +169,23 @@ var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z
 
 // sent lists which variables go where if the spec is run: those that it names,
 // and OPENAI_API_KEY where an agent, or an entry of its fallback, has no key of its own.
-func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
+func sent(file *specfile.File, lookup func(string) (string, bool)) []specfile.EnvUse {
 	all := slices.Clone(file.Env)
-	addOne := func(c *spec.Connection) {
+	addOne := func(c *specfile.Connection) {
 		base, key, err := openai.Resolve(c.BaseURL, openai.NewKey(c.APIKey.Reveal()), lookup)
 		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
 			return
 		}
 		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
-		use, err := spec.ParseEnvUse("OPENAI_API_KEY=" + base)
+		use, err := specfile.ParseEnvUse("OPENAI_API_KEY=" + base)
 		if err != nil {
 			return
 		}
-		if use.Known = true; !slices.ContainsFunc(all, func(u spec.EnvUse) bool { return u.Name == use.Name && u.To == use.To }) {
+		if use.Known = true; !slices.ContainsFunc(all, func(u specfile.EnvUse) bool { return u.Name == use.Name && u.To == use.To }) {
 			all = append(all, use)
 		}
 	}
-	add := func(c *spec.Connection) {
+	add := func(c *specfile.Connection) {
 		addOne(c)
 		for i := range c.Fallback {
 			addOne(&c.Fallback[i])
@@ -201,7 +201,7 @@ func sent(file *spec.File, lookup func(string) (string, bool)) []spec.EnvUse {
 }
 
 // writeSent writes which variables go where.
-func writeSent(w io.Writer, uses []spec.EnvUse, indent string) {
+func writeSent(w io.Writer, uses []specfile.EnvUse, indent string) {
 	rows := newRows(w, indent)
 	for _, u := range uses {
 		to := cleanLine(u.To)

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/scripted"
-	"github.com/runteam/runteam/spec"
 )
 
 // The exit statuses.
@@ -96,9 +96,9 @@ func kindOf(err error) kind {
 	if _, ok := errors.AsType[*llm.Error](err); ok {
 		return kindRuntime
 	}
-	if found, ok := errors.AsType[*spec.Error](err); ok {
+	if found, ok := errors.AsType[*specfile.Error](err); ok {
 		for _, p := range found.Problems {
-			if !errors.Is(p.Err, spec.ErrNotFound) && !errors.Is(p.Err, spec.ErrRead) {
+			if !errors.Is(p.Err, specfile.ErrNotFound) && !errors.Is(p.Err, specfile.ErrRead) {
 				return kindValidation
 			}
 		}
@@ -114,18 +114,18 @@ func kindOf(err error) kind {
 }
 
 // problemsOf returns the places in files that an error is about.
-func problemsOf(err error) []spec.Problem {
-	if found, ok := errors.AsType[*spec.Error](err); ok {
+func problemsOf(err error) []specfile.Problem {
+	if found, ok := errors.AsType[*specfile.Error](err); ok {
 		return found.Problems
 	}
 	return scriptProblems(err, nil)
 }
 
 // scriptProblems collects the problems of a script, which are joined.
-func scriptProblems(err error, found []spec.Problem) []spec.Problem {
+func scriptProblems(err error, found []specfile.Problem) []specfile.Problem {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
 	case *scripted.FileError:
-		return append(found, spec.Problem{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Excerpt: e.Excerpt})
+		return append(found, specfile.Problem{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Excerpt: e.Excerpt})
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
 			found = scriptProblems(one, found)
@@ -139,13 +139,13 @@ func scriptProblems(err error, found []spec.Problem) []spec.Problem {
 // errorDocument is how JSON says that a command did not do what it was asked.
 type errorDocument struct {
 	Error struct {
-		Kind    kind           `json:"kind"`
-		Message string         `json:"message"`
-		Details []spec.Problem `json:"details,omitempty"`
+		Kind    kind               `json:"kind"`
+		Message string             `json:"message"`
+		Details []specfile.Problem `json:"details,omitempty"`
 	} `json:"error"`
 }
 
-func document(k kind, err error, problems []spec.Problem) errorDocument {
+func document(k kind, err error, problems []specfile.Problem) errorDocument {
 	var d errorDocument
 	d.Error.Kind, d.Error.Message, d.Error.Details = k, err.Error(), problems
 	if len(problems) > 0 {
@@ -155,7 +155,7 @@ func document(k kind, err error, problems []spec.Problem) errorDocument {
 }
 
 // headline says in one line what is wrong with files.
-func headline(problems []spec.Problem) string {
+func headline(problems []specfile.Problem) string {
 	first := problems[0]
 	text := first.Message
 	if at := first.At(); at != "" {
@@ -168,7 +168,7 @@ func headline(problems []spec.Problem) string {
 }
 
 // complain prints an error for people.
-func (a *app) complain(err error, problems []spec.Problem) {
+func (a *app) complain(err error, problems []specfile.Problem) {
 	if len(problems) == 0 {
 		a.say("runteam: %s", clean(err.Error()))
 		return

@@ -17,14 +17,14 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
 
 // governed is a spec under every sort of rule, and its plan, in which its last
 // assertion is broken.
-func governed(t *testing.T) (*spec.File, *team.Plan) {
+func governed(t *testing.T) (*specfile.File, *team.Plan) {
 	t.Helper()
 	a, _, _ := here()
 	s := &source{path: "testdata/governed"}
@@ -46,7 +46,7 @@ func hold(t *testing.T) string {
 }
 
 // shown prints a plan in a form, and says with which status it would end.
-func shown(t *testing.T, form string, q question, file *spec.File, plan *team.Plan) (stdout, stderr string, status int) {
+func shown(t *testing.T, form string, q question, file *specfile.File, plan *team.Plan) (stdout, stderr string, status int) {
 	t.Helper()
 	a, out, complaints := here()
 	a.settings.output = form

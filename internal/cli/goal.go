@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // goalFlag is what --goal asks for. It tells an empty text from none.
@@ -55,11 +55,11 @@ func (g *goalFlag) read(stdin io.Reader) (string, error) {
 }
 
 // nothingTo says what a spec lacks that has neither tasks nor a goal.
-func nothingTo(do string, s *source, file *spec.File) error {
+func nothingTo(do string, s *source, file *specfile.File) error {
 	if do == "run" && s.team != "" && s.path == "" {
 		return usageError(`--goal is missing: --team F brings a team, and --goal TEXT what it is to do; to run a list of tasks write "runteam task --file F --team F"`)
 	}
-	return &spec.Error{Problems: []spec.Problem{{
+	return &specfile.Error{Problems: []specfile.Problem{{
 		File: file.Path, Message: "it has neither tasks nor a goal, so there is nothing to " + do, Hint: "add --goal TEXT, or write tasks: or goal:",
 	}}}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -17,7 +17,7 @@ import (
 // cleared for; empty if there is none. It takes the road of everything that is
 // printed, the gate: a secret in it is redacted, and one above the caller's
 // clearance is withheld.
-func goalOf(ctx context.Context, file *spec.File, accepts label.Classification, now time.Time) string {
+func goalOf(ctx context.Context, file *specfile.File, accepts label.Classification, now time.Time) string {
 	goal := file.Goal
 	if goal == nil {
 		goal = file.Run.Answer

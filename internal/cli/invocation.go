@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -76,7 +76,7 @@ const (
 )
 
 // infoOf is what a journal keeps of a run beside what the run tells.
-func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
+func (j *job) infoOf(a *app, file *specfile.File) (journal.Info, error) {
 	of := optionsOf(file, nil, a.now())
 	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.command, Time: of.Time, Tasks: of.Tasks, Inputs: of.Inputs}
 	v, err := j.invocation(file)
@@ -109,7 +109,7 @@ func (j *job) infoOf(a *app, file *spec.File) (journal.Info, error) {
 }
 
 // invocation says how the run was asked for.
-func (j *job) invocation(file *spec.File) (*invocation, error) {
+func (j *job) invocation(file *specfile.File) (*invocation, error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (j *job) invocation(file *spec.File) (*invocation, error) {
 
 // flagFiles are the texts that flags gave: the goal at its label, and each
 // parameter at the highest label of the texts that quote it.
-func (j *job) flagFiles(file *spec.File) (said []journal.File) {
+func (j *job) flagFiles(file *specfile.File) (said []journal.File) {
 	if j.goal.given {
 		said = append(said, journal.File{Path: goalText, Text: j.goal.text, Label: label.Internal.Join(file.Goal.Classification)})
 	}
@@ -155,7 +155,7 @@ func (j *job) flagFiles(file *spec.File) (said []journal.File) {
 
 // paramLabels returns the highest label of the texts that quote each parameter.
 // A system prompt is internal.
-func paramLabels(file *spec.File) map[string]label.Classification {
+func paramLabels(file *specfile.File) map[string]label.Classification {
 	labels := map[string]label.Classification{}
 	add := func(params []task.Param, level label.Classification) {
 		for _, p := range params {
@@ -176,7 +176,7 @@ func paramLabels(file *spec.File) map[string]label.Classification {
 // A remembered run is what a journal has of how a run was asked for.
 type remembered struct {
 	invocation
-	stored  []spec.StoredFile
+	stored  []specfile.StoredFile
 	goal    string
 	params  []string          // K=V
 	missing map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
@@ -208,7 +208,7 @@ func remember(info *journal.Info) (*remembered, error) {
 			m.params = append(m.params, name+"="+f.Text)
 		default:
 			c := about[f.Path]
-			m.stored = append(m.stored, spec.StoredFile{Path: f.Path, Found: cmp.Or(c.Found, f.Path), Text: f.Text, Label: f.Label, Without: c.Without})
+			m.stored = append(m.stored, specfile.StoredFile{Path: f.Path, Found: cmp.Or(c.Found, f.Path), Text: f.Text, Label: f.Label, Without: c.Without})
 		}
 	}
 	return m, nil
@@ -243,7 +243,7 @@ func (m *remembered) missingParams() (names []string) {
 }
 
 // restoreVersions gives the agents of a spec the versions that they had in the run.
-func (m *remembered) restoreVersions(file *spec.File) {
+func (m *remembered) restoreVersions(file *specfile.File) {
 	for i := range file.Agents {
 		member := &file.Agents[i].Member
 		if v, ok := m.Versions[member.Name]; ok {

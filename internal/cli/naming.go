@@ -3,8 +3,8 @@ package cli
 import (
 	"slices"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 )
 
@@ -13,7 +13,7 @@ import (
 type naming []trace.Task
 
 // namingOf are the tasks of a spec.
-func namingOf(file *spec.File) (all naming) {
+func namingOf(file *specfile.File) (all naming) {
 	for i := range file.Tasks {
 		t := &file.Tasks[i]
 		all = append(all, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title})

@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -71,7 +71,7 @@ spec does; the exit status is 1 if it is broken.`,
 }
 
 // check refuses flags that ask for nothing without a goal.
-func (j *planJob) check(cmd *cobra.Command, file *spec.File) error {
+func (j *planJob) check(cmd *cobra.Command, file *specfile.File) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case j.save.force && !changed("save"):
@@ -124,7 +124,7 @@ func (a *app) plan(cmd *cobra.Command, j *planJob) error {
 }
 
 // makePlan plans what a spec says, and holds the plan to what it and the flags assert.
-func (a *app) makePlan(ctx context.Context, j *planJob, file *spec.File) (plan *team.Plan, err error) {
+func (a *app) makePlan(ctx context.Context, j *planJob, file *specfile.File) (plan *team.Plan, err error) {
 	if err := j.promises.add(file); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (a *app) makePlan(ctx context.Context, j *planJob, file *spec.File) (plan *
 }
 
 // printPlan prints a plan in the form that was asked for, or of its flow what was asked.
-func (a *app) printPlan(ctx context.Context, file *spec.File, plan *team.Plan, asked question) error {
+func (a *app) printPlan(ctx context.Context, file *specfile.File, plan *team.Plan, asked question) error {
 	found := warnings(file, plan)
 	if _, ok := drawings[a.settings.output]; ok {
 		a.warn(found)
@@ -172,10 +172,10 @@ func (a *app) printPlan(ctx context.Context, file *spec.File, plan *team.Plan, a
 // warnings with their places.
 type planned struct {
 	*team.Plan
-	GoalText    string         `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
-	Flow        flowDocument   `json:"flow"`
-	Environment []spec.EnvUse  `json:"environment,omitempty"` // which variables go where
-	Warnings    []spec.Problem `json:"warnings"`
+	GoalText    string             `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
+	Flow        flowDocument       `json:"flow"`
+	Environment []specfile.EnvUse  `json:"environment,omitempty"` // which variables go where
+	Warnings    []specfile.Problem `json:"warnings"`
 }
 
 // writePlan writes a plan for people: its goal, tasks so that each stands after those

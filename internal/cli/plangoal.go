@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
 
 // planGoal asks the coordinator for a plan, and says so before it does.
-func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.Plan, error) {
+func (a *app) planGoal(ctx context.Context, j *planJob, file *specfile.File) (*team.Plan, error) {
 	c, err := a.connector(ctx, &j.stage, file, nil)
 	if err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (a *app) planGoal(ctx context.Context, j *planJob, file *spec.File) (*team.
 }
 
 // where says which model is asked, and where it is.
-func (c *connector) where(file *spec.File) string {
+func (c *connector) where(file *specfile.File) string {
 	if c.server != nil {
 		return "offline"
 	}
 	asked := file.Coordinator.Connection
-	base, _ := endpoint(spec.Agent{Connection: asked}, c.lookup) // it was connected to it
+	base, _ := endpoint(specfile.Agent{Connection: asked}, c.lookup) // it was connected to it
 	if asked.BaseURL != "" {
 		base = asked.URLAsWritten()
 	}
@@ -79,7 +79,7 @@ func answered(err error) bool {
 }
 
 // writable refuses before anything is asked what could not be saved then.
-func (j *planJob) writable(file *spec.File) error {
+func (j *planJob) writable(file *specfile.File) error {
 	if err := j.save.check(append(j.reads(file), j.scriptOf(file))...); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (j *planJob) writable(file *spec.File) error {
 
 // savePlan writes a planned goal as a spec, if that was asked for, and returns
 // what could not be kept in it.
-func (j *planJob) savePlan(file *spec.File, plan *team.Plan) ([]spec.Problem, error) {
+func (j *planJob) savePlan(file *specfile.File, plan *team.Plan) ([]specfile.Problem, error) {
 	if j.save.path == "" {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (j *planJob) savePlan(file *spec.File, plan *team.Plan) ([]spec.Problem, er
 
 // saved says what to do with the spec that was written, or why there is none:
 // on stderr, since stdout has the plan.
-func (a *app) saved(j *planJob, left []spec.Problem, unsaved error) error {
+func (a *app) saved(j *planJob, left []specfile.Problem, unsaved error) error {
 	switch {
 	case j.save.path == "":
 		return nil

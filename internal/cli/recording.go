@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/scripted"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
 
@@ -23,7 +23,7 @@ type recording struct {
 
 // recording returns what keeps the answers of a run, if flags ask for it, and
 // refuses a file that could not be written when the run has ended.
-func (j *job) recording(cmd *cobra.Command, file *spec.File) (*recording, error) {
+func (j *job) recording(cmd *cobra.Command, file *specfile.File) (*recording, error) {
 	if !cmd.Flags().Changed("record") {
 		return nil, nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // replaying is what is to be done with a stored run, as flags ask for it.
@@ -148,7 +148,7 @@ func (r *replaying) checkFlags(cmd *cobra.Command, a *app) error {
 // specOf reads the spec as the run had it, from the copies alone: what stands in
 // the files by now does not count. The environment is that of the command; asked
 // says whether it is needed, or a variable may be missing that is not set any more.
-func (r *replaying) specOf(ctx context.Context, a *app, k *storedRun, asked bool) (*remembered, *spec.File, error) {
+func (r *replaying) specOf(ctx context.Context, a *app, k *storedRun, asked bool) (*remembered, *specfile.File, error) {
 	m, err := remember(&k.info)
 	if err != nil {
 		return nil, nil, err
@@ -176,7 +176,7 @@ func (r *replaying) specOf(ctx context.Context, a *app, k *storedRun, asked bool
 
 // restoreModels gives the agents the names of the models that they had, which
 // the environment may have brought.
-func restoreModels(k *storedRun, file *spec.File) {
+func restoreModels(k *storedRun, file *specfile.File) {
 	models := map[string]string{}
 	for i := range k.history.Log {
 		if x := k.history.Log[i].Exchange; x != nil {
@@ -221,10 +221,10 @@ func (k *storedRun) lasting() []*event.Exchange {
 
 // endpointsOf returns the base URLs that the agents of a spec and its coordinator
 // call, and those of their fallback, as far as they are known.
-func endpointsOf(file *spec.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
+func endpointsOf(file *specfile.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
 	own, fallback = map[string]string{}, map[string][]string{}
-	add := func(name string, c spec.Connection) {
-		bases, err := endpointsOfAgent(spec.Agent{Connection: c}, lookup)
+	add := func(name string, c specfile.Connection) {
+		bases, err := endpointsOfAgent(specfile.Agent{Connection: c}, lookup)
 		if err != nil {
 			return
 		}
@@ -244,7 +244,7 @@ func endpointsOf(file *spec.File, lookup func(string) (string, bool)) (own map[s
 
 // storedURL returns a base URL as a journal keeps it: the origin, on which a
 // clearance depends, and the path as it is written.
-func storedURL(c spec.Connection, base string) string {
+func storedURL(c specfile.Connection, base string) string {
 	written := c.URLAsWritten()
 	if !strings.Contains(written, "${") {
 		return base

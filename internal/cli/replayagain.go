@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -22,7 +22,7 @@ import (
 // A repetition is a stored run that is made again from what the journal has.
 type repetition struct {
 	run  *storedRun
-	file *spec.File
+	file *specfile.File
 	team *team.Team
 	o    team.RunOptions
 
@@ -93,8 +93,8 @@ func (a *app) repetition(ctx context.Context, r *replaying, k *storedRun) (*repe
 
 // silent connects agents that are not to be asked. They count as behind the
 // endpoints that they had.
-func (m *remembered) silent(lookup func(string) (string, bool)) func(spec.Agent) (team.Agent, error) {
-	return func(ag spec.Agent) (team.Agent, error) {
+func (m *remembered) silent(lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
+	return func(ag specfile.Agent) (team.Agent, error) {
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
 			bases, _ = endpointsOfAgent(ag, lookup)

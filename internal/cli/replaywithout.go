@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -23,7 +23,7 @@ type trial struct {
 	past  *storedRun
 	how   *remembered // how that was asked for
 	job   *job
-	file  *spec.File
+	file  *specfile.File
 	team  *team.Team
 	told  *chronicle
 
@@ -132,7 +132,7 @@ func (r *replaying) leftOut(m *remembered) (tasks, inputs []string) {
 }
 
 // known refuses to leave out what the run had not.
-func (r *replaying) known(k *storedRun, file *spec.File) error {
+func (r *replaying) known(k *storedRun, file *specfile.File) error {
 	var titles, inputs []string
 	for i := range k.tasks {
 		if t := &k.tasks[i]; t.task() {

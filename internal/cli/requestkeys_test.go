@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/openai"
-	"github.com/runteam/runteam/spec"
 )
 
 // TestKeysOfRequestsAreSent runs a file with every key that says what a model call
@@ -104,7 +104,7 @@ func TestExtraBodyIsRefusedEarly(t *testing.T) {
 		"function_call", "user", "min_p", "provider", "MODEL", "logit_bias", "a b",
 	} {
 		_, err := openai.New(openai.Config{Model: "m", BaseURL: "http://localhost/v1", ExtraBody: json.RawMessage(`{"` + name + `":1}`)})
-		_, bad := spec.Load(spec.Options{Path: "-", Stdin: strings.NewReader(`agents: [{name: a, extraBody: {"` + name + `": 1}}]`)})
+		_, bad := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(`agents: [{name: a, extraBody: {"` + name + `": 1}}]`)})
 		require.Equal(t, err == nil, bad == nil, "%s: %v, %v", name, err, bad)
 	}
 }

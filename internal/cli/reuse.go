@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/team"
 )
 
@@ -39,7 +39,7 @@ func (r *reusing) asked() *bool {
 
 // settle applies the flags to a spec, and refuses what contradicts it or what
 // it does not know. A run that is resumed has answers of its own.
-func (r *reusing) settle(file *spec.File, keeps bool, again *resumption) error {
+func (r *reusing) settle(file *specfile.File, keeps bool, again *resumption) error {
 	if r.given {
 		file.Run.Reuse = r.on
 	}
@@ -64,7 +64,7 @@ func (r *reusing) settle(file *spec.File, keeps bool, again *resumption) error {
 
 // resolve has the run take the tasks of --fresh, and refuses one that is not
 // there. Of a goal that is not planned nobody knows the tasks yet.
-func (r *reusing) resolve(file *spec.File, names naming) error {
+func (r *reusing) resolve(file *specfile.File, names naming) error {
 	if len(names) == 0 {
 		file.Run.Fresh = r.fresh
 		return nil
@@ -82,7 +82,7 @@ func (r *reusing) resolve(file *spec.File, names naming) error {
 
 // tellReuse says it if a script is not what it was in the last run of the same
 // spec: nothing that it answered is taken.
-func (a *app) tellReuse(ctx context.Context, j *job, file *spec.File, told *chronicle) error {
+func (a *app) tellReuse(ctx context.Context, j *job, file *specfile.File, told *chronicle) error {
 	if told == nil || j.again != nil || !file.Run.Reuse || !j.offline {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -242,7 +242,7 @@ type finished struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File, c *connector, records []func(event.Event), rec recorder) (out finished, err error) {
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *specfile.File, c *connector, records []func(event.Event), rec recorder) (out finished, err error) {
 	o := j.options(file)
 	if j.includeMessages {
 		j.conversation = &conversation{}
@@ -293,7 +293,7 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *spec.File
 }
 
 // options are the spec's, with the flags over them.
-func (j *job) options(file *spec.File) team.RunOptions {
+func (j *job) options(file *specfile.File) team.RunOptions {
 	o := file.Run
 	if j.concurrency > 0 {
 		o.MaxConcurrency = j.concurrency

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -26,7 +26,7 @@ and in the first line of a spec:
 		},
 		RunE: func(*cobra.Command, []string) error {
 			return satisfied(a.print(func(w io.Writer) error {
-				_, err := w.Write(spec.JSONSchema())
+				_, err := w.Write(specfile.JSONSchema())
 				return err
 			}))
 		},

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -31,8 +31,8 @@ type source struct {
 	environment  environment
 	noCalls      bool // no model is called, so nothing is sent
 
-	stored     []spec.StoredFile // stand in for files that are gone
-	storedOnly bool              // and for all others
+	stored     []specfile.StoredFile // stand in for files that are gone
+	storedOnly bool                  // and for all others
 
 	// results gives results of earlier runs; nil looks in the journal that a
 	// command without --journal finds.
@@ -65,7 +65,7 @@ func (s *source) goalFlags(cmd *cobra.Command) {
 
 // load reads the spec. Nothing is run, and no network is used. From then on the
 // environment of a is that which the spec was read with.
-func (s *source) load(ctx context.Context, a *app) (*spec.File, error) {
+func (s *source) load(ctx context.Context, a *app) (*specfile.File, error) {
 	lookup, err := await(ctx, func() (func(string) (string, bool), error) { return s.environment.lookup(a.lookup) })
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func (s *source) load(ctx context.Context, a *app) (*spec.File, error) {
 		return nil, err
 	}
 	a.lookup = lookup
-	file, err := await(ctx, func() (*spec.File, error) { return s.read(ctx, a, allowed) })
+	file, err := await(ctx, func() (*specfile.File, error) { return s.read(ctx, a, allowed) })
 	return file, s.addConsentHints(err)
 }
 
 // read reads the spec with what may be sent of the environment.
-func (s *source) read(ctx context.Context, a *app, allowed []spec.EnvUse) (*spec.File, error) {
+func (s *source) read(ctx context.Context, a *app, allowed []specfile.EnvUse) (*specfile.File, error) {
 	inputs, err := pairs("input", "NAME=FILE", s.inputs)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *source) read(ctx context.Context, a *app, allowed []spec.EnvUse) (*spec
 	if results == nil {
 		results = (&journaling{}).results(a)
 	}
-	return spec.Load(spec.Options{
+	return specfile.Load(specfile.Options{
 		Result: func(run, task string) (*envelope.Envelope, error) {
 			e, err := results(ctx, run, task)
 			if errors.Is(err, journal.ErrUnknownRun) {
@@ -118,7 +118,7 @@ func (s *source) read(ctx context.Context, a *app, allowed []spec.EnvUse) (*spec
 }
 
 // reads lists the files that were read, as far as flags name them.
-func (s *source) reads(file *spec.File) []string {
+func (s *source) reads(file *specfile.File) []string {
 	paths := append(file.Reads(), file.Path, s.team, s.orchestrator, s.coordinator)
 	inputs, _ := pairs("input", "", s.inputs) // load has refused what is wrong with them
 	for _, path := range inputs {
@@ -167,17 +167,17 @@ func pairs(flag, form string, given []string) (map[string]string, error) {
 
 // warnings returns what is worth a look in a spec and its plan, which may be
 // nil, each place once.
-func warnings(file *spec.File, plan *team.Plan) []spec.Problem {
-	all := append([]spec.Problem{}, file.Warnings...)
+func warnings(file *specfile.File, plan *team.Plan) []specfile.Problem {
+	all := append([]specfile.Problem{}, file.Warnings...)
 	if plan == nil || len(plan.Warnings) == 0 {
 		return all
 	}
-	found, ok := errors.AsType[*spec.Error](file.Locate(task.Problems(plan.Warnings)))
+	found, ok := errors.AsType[*specfile.Error](file.Locate(task.Problems(plan.Warnings)))
 	if !ok {
 		return all
 	}
 	for _, p := range found.Problems {
-		if !slices.ContainsFunc(all, func(known spec.Problem) bool { return p.Line > 0 && known.At() == p.At() }) {
+		if !slices.ContainsFunc(all, func(known specfile.Problem) bool { return p.Line > 0 && known.At() == p.At() }) {
 			all = append(all, p)
 		}
 	}
@@ -185,7 +185,7 @@ func warnings(file *spec.File, plan *team.Plan) []spec.Problem {
 }
 
 // warn prints what is worth a look in a spec, unless the log level hides it.
-func (a *app) warn(warnings []spec.Problem) {
+func (a *app) warn(warnings []specfile.Problem) {
 	if a.settings.level > slog.LevelWarn {
 		return
 	}

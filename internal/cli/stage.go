@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/scripted"
-	"github.com/runteam/runteam/spec"
 )
 
 // stage says who answers the model calls: the endpoints, or a script.
@@ -41,7 +41,7 @@ func (s *stage) check(cmd *cobra.Command) error {
 }
 
 // scriptOf is the script that answers, if one does.
-func (s *stage) scriptOf(file *spec.File) string {
+func (s *stage) scriptOf(file *specfile.File) string {
 	switch {
 	case !s.offline:
 		return ""
@@ -90,7 +90,7 @@ func digestOf(script *scripted.Script) (string, error) {
 // scriptChange says why answers of an earlier run cannot be used: a script is
 // part of the version of the agents that it answers for. It is empty if the same
 // script, or a model, answers as before.
-func (s *stage) scriptChange(was *invocation, file *spec.File) string {
+func (s *stage) scriptChange(was *invocation, file *specfile.File) string {
 	path := s.scriptOf(file)
 	switch {
 	case was.Offline && was.Answers == "", s.offline == was.Offline && s.answers == was.Answers:
@@ -111,7 +111,7 @@ func (s *stage) scriptChange(was *invocation, file *spec.File) string {
 
 // sign makes the script part of the version of whoever it answers for, so that
 // its answers are never taken for those of a model or of another script.
-func (s *stage) sign(file *spec.File) {
+func (s *stage) sign(file *specfile.File) {
 	suffix := " scripted/" + s.answers
 	for i := range file.Agents {
 		file.Agents[i].Member.Version += suffix
@@ -122,7 +122,7 @@ func (s *stage) sign(file *spec.File) {
 }
 
 // connector returns what connects the agents: to their endpoints, or to a script.
-func (a *app) connector(ctx context.Context, s *stage, file *spec.File, rec *recording) (*connector, error) {
+func (a *app) connector(ctx context.Context, s *stage, file *specfile.File, rec *recording) (*connector, error) {
 	c := &connector{lookup: a.lookup, log: a.log, rec: rec, limits: a.limits}
 	for base, l := range file.Limits {
 		a.limits.Set(base, l)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // takeUp asks for a run as it was asked for, but for what flags say anew.
@@ -34,7 +34,7 @@ func (j *job) takeUp(cmd *cobra.Command, a *app, again *resumption) error {
 	was.inputs, was.params = replaced(was.inputs, own.inputs), replaced(was.params, own.params)
 	was.models = append(slices.Clone(was.models), own.models...)
 	if slices.ContainsFunc(own.inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.path != "-" && !was.storedOnly {
-		was.stored = slices.DeleteFunc(was.stored, func(s spec.StoredFile) bool { return s.Path == "-" }) // somebody writes it again
+		was.stored = slices.DeleteFunc(was.stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // somebody writes it again
 	}
 	j.source = was
 	changed := cmd.Flags().Changed

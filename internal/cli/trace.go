@@ -11,8 +11,8 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 )
 
@@ -34,7 +34,7 @@ func (t *tracing) flags(cmd *cobra.Command) {
 // begin returns what keeps the trace of a run, or nil if no flag asks for it.
 // It refuses files that could not be written; read are files that the command
 // reads, or writes besides. Nothing is written before something is to be told.
-func (t *tracing) begin(cmd *cobra.Command, a *app, file *spec.File, force bool, read ...string) (*keeper, error) {
+func (t *tracing) begin(cmd *cobra.Command, a *app, file *specfile.File, force bool, read ...string) (*keeper, error) {
 	changed := cmd.Flags().Changed
 	if !changed("trace") {
 		if changed("audit-anchor") {
@@ -85,7 +85,7 @@ func (t *tracing) key(given bool, a *app) ([]byte, error) {
 }
 
 // optionsOf says what a trace is of.
-func optionsOf(file *spec.File, key []byte, now time.Time) trace.Options {
+func optionsOf(file *specfile.File, key []byte, now time.Time) trace.Options {
 	o := trace.Options{Run: file.Run.RunID, Name: file.Name, Time: now, Key: key}
 	for i := range file.Tasks {
 		t := &file.Tasks[i]

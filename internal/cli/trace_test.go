@@ -14,9 +14,9 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -31,7 +31,7 @@ func traced(a *app, force bool, read []string, flags ...string) (*keeper, error)
 	if err := cmd.Flags().Parse(flags); err != nil {
 		return nil, err
 	}
-	file := &spec.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: task.Position{File: "team.yaml", Line: 14}}}}
+	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: task.Position{File: "team.yaml", Line: 14}}}}
 	file.Run.Inputs = []team.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
 	return t.begin(cmd, a, file, force, read...)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // trustOptions are the flags of the trust command.
@@ -77,9 +77,9 @@ func (a *app) trust(ctx context.Context, t *trustOptions) error {
 
 // A trustedSpec is what trust says of a spec, in JSON.
 type trustedSpec struct {
-	Spec        string        `json:"spec"`
-	Environment []spec.EnvUse `json:"environment"`
-	Trusted     bool          `json:"trusted"`
+	Spec        string            `json:"spec"`
+	Environment []specfile.EnvUse `json:"environment"`
+	Trusted     bool              `json:"trusted"`
 }
 
 func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trustOptions) error {
@@ -95,7 +95,7 @@ func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trustOptions)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return usageError("%s is not a regular file, so there is no path to remember: write --allow-env NAME=ORIGIN when you run it", cleanLine(file.Path))
 	}
-	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u spec.EnvUse) bool { return u.Known })
+	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u specfile.EnvUse) bool { return u.Known })
 	said := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || a.isTrusted(path, uses)}
 	if said.Trusted {
 		return a.sayTrusted(&said, "already allowed")
@@ -105,7 +105,7 @@ func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trustOptions)
 			return err
 		}
 	}
-	c := &consent{Spec: path, Digest: spec.EnvDigest(uses), Environment: uses, Time: a.now().UTC()}
+	c := &consent{Spec: path, Digest: specfile.EnvDigest(uses), Environment: uses, Time: a.now().UTC()}
 	if err := store.write(c); err != nil {
 		return &fault{kind: kindIO, err: fmt.Errorf("keep the consent in %s: %w", store.folder, plainly(err))}
 	}
@@ -140,7 +140,7 @@ func (a *app) confirm(ctx context.Context, said *trustedSpec) error {
 func (a *app) sayTrusted(said *trustedSpec, verdict string) error {
 	if a.settings.json() {
 		if said.Environment == nil {
-			said.Environment = []spec.EnvUse{}
+			said.Environment = []specfile.EnvUse{}
 		}
 		return a.printJSON(said)
 	}
@@ -200,7 +200,7 @@ func (a *app) revokeTrusted(store *trustStore, path string) error {
 		return usageError("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)
 	}
 	if a.settings.json() {
-		return a.printJSON(trustedSpec{Spec: at, Environment: []spec.EnvUse{}})
+		return a.printJSON(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}})
 	}
 	return a.printText(cleanLine(at) + ": no longer allowed")
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/specfile"
 )
 
 // trustStore keeps which specs may send which variables where: a folder in the
@@ -22,10 +22,10 @@ type trustStore struct{ folder string }
 
 // A consent is what the user allowed for one spec.
 type consent struct {
-	Spec        string        `json:"spec"` // absolute, links resolved
-	Digest      string        `json:"digest"`
-	Environment []spec.EnvUse `json:"environment"`
-	Time        time.Time     `json:"time"`
+	Spec        string            `json:"spec"` // absolute, links resolved
+	Digest      string            `json:"digest"`
+	Environment []specfile.EnvUse `json:"environment"`
+	Time        time.Time         `json:"time"`
 }
 
 // trusted returns the store of the user.
@@ -41,7 +41,7 @@ func (a *app) trusted() (*trustStore, error) {
 }
 
 // isTrusted reports whether the user allowed a spec to send these variables.
-func (a *app) isTrusted(path string, uses []spec.EnvUse) bool {
+func (a *app) isTrusted(path string, uses []specfile.EnvUse) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false // the path of a pipe names another one the next time
 	}
@@ -53,7 +53,7 @@ func (a *app) isTrusted(path string, uses []spec.EnvUse) bool {
 	if err != nil {
 		return false
 	}
-	want := consent{Spec: at, Digest: spec.EnvDigest(uses)}
+	want := consent{Spec: at, Digest: specfile.EnvDigest(uses)}
 	c, err := s.read(want.file())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("a stored consent is not used", "file", filepath.Join(s.folder, want.file()), "err", err)

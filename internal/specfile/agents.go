@@ -1,0 +1,121 @@
+package specfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// readAgents reads the roster.
+func (r *reader) readAgents() {
+	n := r.roster.spec.own("agents")
+	if r.roster.team != nil {
+		n = r.roster.team.own("agents")
+	}
+	r.places.agentList = n
+	defaults := r.agentDefaults()
+	if n == nil {
+		return
+	}
+	defer func() { r.subject = nil }()
+	for i := range n.kids.nodes {
+		if len(r.found) >= tooMany {
+			return
+		}
+		item := &n.kids.nodes[i]
+		r.mine = func() string { return agentName(i, text(item.get("name"))) + ": " }
+		r.subject = r.mine
+		f := r.fields(item, agentPlace, defaults)
+		r.places.agents = append(r.places.agents, f)
+		if f == nil {
+			r.file.Agents = append(r.file.Agents, Agent{}) // keeps the numbers in step
+			continue
+		}
+		r.needs(item, agentPlace, "")
+		r.file.Agents = append(r.file.Agents, r.agent(f))
+	}
+}
+
+// openAI is the provider of every agent of a file: the only one there is.
+const openAI = "openai"
+
+// agentName names agent i in a message.
+func agentName(i int, name string) string {
+	if strings.TrimSpace(name) == "" {
+		return fmt.Sprintf("agent %d", i+1)
+	}
+	return "agent " + quote(name)
+}
+
+// agentDefaults are those of the roster's file, then those of the others.
+func (r *reader) agentDefaults() *fields {
+	var first, last *fields
+	for _, y := range append([]*layer{r.roster}, r.layers...) {
+		n := y.spec.own("agentDefaults")
+		if n == nil || last != nil && n == last.node || first != nil && n == first.node {
+			continue
+		}
+		r.subject = func() string { return "agentDefaults: " }
+		f := r.fields(n, agentDefaultsPlace, nil)
+		r.subject = nil
+		if f == nil {
+			continue
+		}
+		if first == nil {
+			first = f
+		} else {
+			last.defaults = f
+		}
+		last = f
+	}
+	return first
+}
+
+// agent reads one agent.
+func (r *reader) agent(f *fields) Agent {
+	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
+	_, description := r.textOf(r.pick(f, "description"))
+	m := team.Member{
+		Name:         text(f.own("name")),
+		SystemPrompt: prompt,
+		SystemParams: params,
+		OutputSchema: r.schema(r.pick(f, "outputSchema")),
+		Accepts:      level(f.get("accepts")),
+		Handoff:      handoff.Mode(text(f.get("handoff"))),
+		OutputTags:   textList(f.get("outputTags")),
+		Reuse:        task.Reuse(text(f.get("reuse"))),
+		MaxSession:   duration(f.get("maxSessionMs")),
+		MaxParallel:  integer(f.get("maxParallel")),
+
+		MaxTokenBudget: integer(f.get("maxTokenBudget")),
+		MaxCostBudget:  money(f.get("maxCostBudget")),
+
+		MaxContextBytes: integer(f.get("maxContextBytes")),
+		MaxPromptBytes:  integer(f.get("maxPromptBytes")),
+
+		Description:  description,
+		Capabilities: textList(f.get("capabilities")),
+		Provider:     openAI,
+		Origin:       origin(f.node.src, f.node.at),
+	}
+	if n := f.get("produces"); n != nil {
+		m.Produces = new(level(n))
+	}
+	a := Agent{Member: m, Connection: r.connection(f)}
+	a.Member.Model, a.Member.EndpointName, a.Member.FallbackNames = a.ModelAsWritten(), a.shownURL, a.fallbackNames()
+	return a
+}
+
+// pick returns a value that may be a default, and sets the subject of
+// messages: what is wrong with a default is not said of each agent.
+func (r *reader) pick(f *fields, name string) *node {
+	n := f.own(name)
+	if r.subject = r.mine; n == nil {
+		r.subject = nil
+		n = f.defaults.get(name)
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package specfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/task"
+)
+
+// What is asserted of a run. Whether it holds, a plan says; who and what it is
+// about is looked at as soon as that is known, before any model is asked.
+
+// readAsserts reads the assertions of lists.
+func (r *reader) readAsserts(lists ...*node) {
+	for _, n := range lists {
+		for i := range n.len() {
+			item := &n.kids.nodes[i]
+			a, err := flow.ParseAssertion(item.text)
+			if err != nil {
+				continue // the kind of the list has said so
+			}
+			a.Line = origin(item.src, item.at).String()
+			r.file.Run.Assert = append(r.file.Run.Assert, a)
+			r.places.asserts = append(r.places.asserts, item)
+		}
+	}
+}
+
+// strangers finds the assertions that name a reader, an input or a task that
+// no run of this file can have. A team that is built says which endpoints there
+// are; nil means that it is not built yet, and what may be one is left alone.
+func (f *File) strangers(endpoints []string) (found task.Problems) {
+	if len(f.Run.Assert) == 0 {
+		return nil
+	}
+	readers, inputs, tasks := f.readers(endpoints), f.inputs(), f.titles()
+	for i := range f.Run.Assert {
+		a := &f.Run.Assert[i]
+		no := func(what, name, normal string, known roll) {
+			if len(found) < tooMany && known.lacks(normal) {
+				found = append(found, task.Problem{
+					Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", a.Text),
+					Message: fmt.Sprintf("no %s %q", what, name), Hint: task.Suggest(name, known.shown), Err: task.ErrUnknown,
+				})
+			}
+		}
+		switch name := a.Subject.Name; a.Subject.Kind {
+		case flow.OfInput:
+			no("input", name, name, inputs)
+		case flow.OfTask:
+			no("task", name, task.Normalize(name), tasks)
+		}
+		if may := strings.Contains(a.Reader, "://") || strings.HasPrefix(a.Reader, "("); !may || endpoints != nil {
+			no("reader", a.Reader, strings.TrimRight(a.Reader, "/"), readers)
+		}
+	}
+	return found
+}
+
+// A roll is a list of names, in the forms in which they are compared. The zero
+// value is one that is not known.
+type roll struct {
+	names map[string]bool
+	shown []string // the first of them, as they are written
+}
+
+func (r *roll) add(name string, normal ...string) {
+	if r.names == nil {
+		r.names = make(map[string]bool)
+	}
+	for _, n := range normal {
+		r.names[n] = true
+	}
+	if len(r.shown) < tooMany { // each is compared with a name that is none
+		r.shown = append(r.shown, name)
+	}
+}
+
+// lacks reports whether a name is not on a roll that is known.
+func (r *roll) lacks(normal string) bool { return r.names != nil && !r.names[normal] }
+
+// readers are those who may read something of a run; not known if an agent has
+// no name, which may be the one that is meant.
+func (f *File) readers(endpoints []string) (known roll) {
+	if f.nameless() {
+		return roll{}
+	}
+	for i := range f.Agents {
+		name := f.Agents[i].Member.Name
+		known.add(name, name)
+	}
+	if f.asked() || len(f.Tasks) == 0 {
+		known.add(handoff.Coordinator, handoff.Coordinator)
+	}
+	known.add(handoff.User, handoff.User)
+	for _, url := range endpoints {
+		known.add(url, strings.TrimRight(url, "/"))
+	}
+	return known
+}
+
+// inputs are those of the file; not known if one could not be read.
+func (f *File) inputs() (known roll) {
+	if n := f.places.main.node.get("inputs"); n.len() != len(f.Run.Inputs) {
+		return roll{}
+	}
+	known.names = map[string]bool{}
+	for i := range f.Run.Inputs {
+		name := f.Run.Inputs[i].Name
+		known.add(name, name)
+	}
+	return known
+}
+
+// titles are those of the tasks, with their keys and ids; not known of tasks
+// that are still to be planned, or if one has no title.
+func (f *File) titles() (known roll) {
+	for i := range f.Tasks {
+		t := &f.Tasks[i]
+		if strings.TrimSpace(t.Title) == "" {
+			return roll{}
+		}
+		known.add(t.Title, task.Normalize(t.Title), string(task.NewID(t.Title)))
+		if t.Key != "" {
+			known.add(t.Key, t.Key)
+		}
+	}
+	return known
+}

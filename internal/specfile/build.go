@@ -1,0 +1,247 @@
+package specfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Build calls connect for each agent, and if there is a goal for the
+// coordinator, as an agent of that name, and makes the team. What [team.New] finds
+// wrong comes back as an [*Error], with places, and with it what is wrong with
+// names and references of the tasks, and with whom and what assertions name: no
+// model is asked for a plan first. If agents cannot be connected the error joins
+// why, each reason once. connect must not be nil.
+func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
+	cfg := f.Config
+	cfg.Agents = make([]team.Member, len(f.Agents))
+	var errs []error
+	seen := make(map[string]bool)
+	add := func(who string, err error) {
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
+		}
+	}
+	for i, a := range f.Agents {
+		does, err := connect(a)
+		add(fmt.Sprintf("agent %q", a.Member.Name), err)
+		cfg.Agents[i] = a.Member
+		cfg.Agents[i].Agent = does
+	}
+	if f.asked() && f.Coordinator != nil {
+		c := f.Coordinator.Coordinator
+		does, err := connect(f.Coordinator.agent())
+		add(handoff.Coordinator, err)
+		c.Agent = does
+		cfg.Coordinator = &c
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	t, err := team.New(cfg)
+	if found := f.strangers(endpoints(&cfg)); err == nil && len(found) > 0 {
+		err = found
+	}
+	if err == nil {
+		return t, nil
+	}
+	if problems, ok := errors.AsType[task.Problems](err); ok {
+		err = append(f.known(problems), f.graph(f.Tasks)...)
+	}
+	return nil, f.Locate(err)
+}
+
+// endpoints returns the names of the endpoints of a team, as far as its agents
+// have any.
+func endpoints(cfg *team.Config) []string {
+	known := []string{}
+	add := func(a team.Agent, names ...string) {
+		var urls []string
+		switch at := a.(type) {
+		case interface{ Endpoints() []string }:
+			urls = at.Endpoints()
+		case interface{ Endpoint() string }:
+			urls = []string{at.Endpoint()}
+		}
+		for i, base := range urls {
+			name := base
+			if i < len(names) {
+				name = cmp.Or(names[i], base)
+			}
+			if base != "" && !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	for i := range cfg.Agents {
+		m := &cfg.Agents[i]
+		add(m.Agent, append([]string{m.EndpointName}, m.FallbackNames...)...)
+	}
+	if c := cfg.Coordinator; c != nil {
+		add(c.Agent, append([]string{c.EndpointName}, c.FallbackNames...)...)
+	}
+	return known
+}
+
+// standIn takes an agent's place in a team that only checks. It cannot run.
+type standIn struct{ team.Agent }
+
+// cleared returns a member that can do what m can and may read everything.
+func cleared(m team.Member) team.Member {
+	c := team.Member{
+		Name: m.Name, Agent: standIn{}, Accepts: label.Secret, MaxSession: m.MaxSession,
+		Provider: m.Provider, Capabilities: m.Capabilities, Description: m.Description, SystemPrompt: m.SystemPrompt,
+	}
+	for _, tag := range m.OutputTags {
+		if task.CheckName(tag) == nil {
+			c.OutputTags = append(c.OutputTags, tag)
+		}
+	}
+	if m.OutputSchema != nil {
+		c.OutputSchema = json.RawMessage("{}")
+	}
+	return c
+}
+
+// graph returns what a team says of tasks, whatever is wrong with the roster:
+// it is asked about the agents whose names can be names, and what names the
+// others is not held against the tasks.
+func (f *File) graph(tasks []task.Spec) task.Problems {
+	if len(tasks) == 0 {
+		return nil
+	}
+	cfg := team.Config{Name: f.Name}
+	if f.asked() {
+		cfg.Coordinator = &team.Coordinator{Agent: standIn{}}
+	}
+	nameless := false
+	tasks = slices.Clone(tasks)
+	run := f.Run
+	run.Messages, run.Assert = slices.Clone(run.Messages), nil // a policy and forms may be missing here
+	for _, a := range f.Agents {
+		name := a.Member.Name
+		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })
+		if !twice && task.CheckName(name) == nil {
+			cfg.Agents = append(cfg.Agents, cleared(a.Member))
+			continue
+		}
+		nameless = nameless || name == ""
+		for i := range tasks {
+			t := &tasks[i]
+			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // it may be the one that has what is required
+				t.Assignee = ""
+			}
+		}
+		for i := range run.Messages {
+			if m := &run.Messages[i]; m.From == name || m.To == name {
+				*m = team.Message{From: handoff.User, To: handoff.Anyone, Text: "x"}
+			}
+		}
+	}
+	if len(cfg.Agents) == 0 {
+		cfg.Agents, nameless = []team.Member{{Name: "x", Agent: standIn{}, Accepts: label.Secret}}, true
+	}
+	t, err := team.New(cfg)
+	if err != nil {
+		return nil
+	}
+	_, err = t.Plan(tasks, &run)
+	problems, _ := errors.AsType[task.Problems](err)
+	return slices.DeleteFunc(problems, func(p task.Problem) bool {
+		return nameless && errors.Is(p, team.ErrUnknownAgent)
+	})
+}
+
+// names returns what a team says of the names of agents.
+func (f *File) names() task.Problems {
+	cfg := team.Config{Name: f.Name}
+	for _, a := range f.Agents {
+		cfg.Agents = append(cfg.Agents, team.Member{Name: a.Member.Name, Agent: standIn{}})
+	}
+	_, err := team.New(cfg)
+	problems, _ := errors.AsType[task.Problems](err)
+	return problems
+}
+
+// follow returns what a team says of the names and references of a file that
+// has other problems already, so that all are reported together. It leaves out
+// what only follows from those.
+func (f *File) follow(found []finding) []finding {
+	if f.places.main.spec == nil || len(found) >= tooMany {
+		return nil
+	}
+	p := f.places
+	tasks := slices.Clone(f.Tasks)
+	untitled := false
+	for i := range tasks {
+		// Labels, tags and forms depend on values that may not have been read.
+		s := &tasks[i]
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires = label.Public, nil, nil, 0, nil
+		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
+		for k := range s.DependsOn {
+			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
+		}
+		for k := range s.Uses {
+			s.Uses[k].Need, s.Uses[k].Reveal = nil, nil
+		}
+		untitled = untitled || strings.TrimSpace(s.Title) == ""
+		if n := p.tasks[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
+			s.Description = "x" // its file is reported as what could not be read
+		}
+	}
+	run := f.Run
+	run.Inputs = slices.Clone(run.Inputs)
+	for i := range run.Inputs {
+		run.Inputs[i].Classification, run.Inputs[i].Text = label.Public, "x"
+	}
+	run.Messages, run.Answer = slices.Clone(run.Messages), nil
+	for i := range run.Messages {
+		run.Messages[i].Classification, run.Messages[i].Text = label.Public, "x"
+	}
+	unread := p.main.node.get("inputs").len() != len(run.Inputs)
+	plain := &File{Name: f.Name, Agents: f.Agents, Run: run, places: p}
+	var out []finding
+	for _, problem := range sound(append(plain.names(), plain.graph(tasks)...), tasks, run.Inputs) {
+		switch {
+		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, team.ErrUnknownInput):
+			continue
+		case !p.written(tokens(problem.Pointer)):
+			continue
+		}
+		out = append(out, p.find(problem))
+	}
+	for _, problem := range f.strangers(nil) {
+		out = append(out, p.find(problem))
+	}
+	return slices.DeleteFunc(out, func(one finding) bool {
+		return slices.ContainsFunc(found, func(f finding) bool { return f.src == one.src && f.at == one.at })
+	})
+}
+
+// written reports whether the value that a pointer names was read: problems of
+// one that is missing or of the wrong type are reported as that.
+func (p *places) written(parts []string) bool {
+	switch {
+	case len(parts) == 0:
+		return false
+	case parts[0] == "tasks" && len(parts) > 2:
+		f := pick(p.tasks, parts)
+		return f != nil && f.get(parts[2]) != nil
+	case parts[0] == "agents" && len(parts) > 2:
+		return pick(p.agents, parts).own(parts[2]) != nil
+	case parts[0] == "messages" && len(parts) > 2:
+		return pick(p.messages, parts).own(parts[2]) != nil
+	case parts[0] == "tasks", parts[0] == "agents":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,178 @@
+package specfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Connection says how the model of an agent is reached. Each setting is the
+// first that is there of: the flag, the agent's, agentDefaults', the spec's,
+// the orchestrator's. The environment is not looked at, except where a value
+// names it.
+type Connection struct {
+	Model       string // empty means that nothing names one
+	BaseURL     string // empty means OPENAI_BASE_URL, else api.openai.com
+	APIKey      Key
+	Headers     map[string]string // may hold credentials; printing a Connection shows names only
+	MaxTurns    int               // zero means the agent package's default
+	MaxTokens   int               // zero leaves it to the endpoint
+	Temperature *float64          // nil leaves it to the endpoint
+	TopP        *float64          // nil leaves it to the endpoint
+	Stop        []string          // texts at which a reply ends
+	Timeout     time.Duration     // bound on the work for one prompt; zero means none
+	CallTimeout time.Duration     // bound on one model call; zero means the default
+
+	FrequencyPenalty *float64 // nil leaves it to the endpoint
+	PresencePenalty  *float64 // nil leaves it to the endpoint
+	Seed             *int64   // nil sends none
+	ReasoningEffort  string   // empty leaves it to the endpoint
+
+	MaxTokensKey string          // name under which MaxTokens is sent; empty means the endpoint's usual one
+	SystemRole   string          // system, developer or merge; empty means system
+	ExtraBody    json.RawMessage // members that are added to each request: a JSON object, or nil
+
+	StructuredOutput string // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
+
+	// Fallback are the connections to use in this order if this one fails. They have no
+	// fallback of their own.
+	Fallback []Connection
+
+	written    string            // BaseURL before the environment came in
+	shownURL   string            // BaseURL with ${NAME} for values of the environment; empty if there are none
+	shownModel string            // Model likewise
+	values     map[string]string // of the variables that are part of the connection
+}
+
+// conceal remembers the values that an expansion took from the environment.
+func (c *Connection) conceal(x expansion) {
+	for name, value := range x.values {
+		if c.values == nil {
+			c.values = make(map[string]string)
+		}
+		c.values[name] = value
+	}
+}
+
+// minConcealed is how long a value is at least that Conceal looks for inside of
+// other words.
+const minConcealed = 4
+
+// Conceal returns a text with ${NAME} in place of what variables of the
+// environment brought into c: its base URL, key, headers and model. Messages
+// about a connection pass it before anyone reads them. The value of
+// OPENAI_BASE_URL is no secret and stays.
+func (c Connection) Conceal(text string) string {
+	if c.shownURL != "" && c.BaseURL != "" {
+		base, _, _ := strings.Cut(c.BaseURL, "?") // messages name an endpoint without its query
+		shown, _, _ := strings.Cut(c.shownURL, "?")
+		text = strings.ReplaceAll(text, strings.TrimRight(base, "/"), strings.TrimRight(shown, "/"))
+	}
+	names := slices.SortedFunc(maps.Keys(c.values), func(a, b string) int { // a value may contain another one
+		return cmp.Or(len(c.values[b])-len(c.values[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		if value := strings.TrimSpace(c.values[name]); len(value) >= minConcealed && name != openAIBase {
+			text = strings.ReplaceAll(text, value, opening+name+"}")
+			text = strings.ReplaceAll(text, url.PathEscape(value), opening+name+"}") // as it stands in a path
+		}
+	}
+	return text
+}
+
+// URLAsWritten returns the base URL with ${NAME} in place of values of the
+// environment, for messages and records. It is BaseURL if there are none.
+func (c Connection) URLAsWritten() string { return cmp.Or(c.shownURL, c.BaseURL) }
+
+// fallbackNames returns the names of the fallback's endpoints: their base URLs with
+// ${NAME} for values of the environment, or "" if there are none.
+func (c *Connection) fallbackNames() []string {
+	names := make([]string, len(c.Fallback))
+	for i := range names {
+		names[i] = c.Fallback[i].shownURL
+	}
+	return names
+}
+
+// ModelAsWritten returns the name of the model with ${NAME} in place of values of
+// the environment, for messages and records. It is Model if there are none.
+func (c Connection) ModelAsWritten() string { return cmp.Or(c.shownModel, c.Model) }
+
+// String names the model, the endpoint and the headers, and shows no value of a header.
+func (c Connection) String() string {
+	base := c.shownURL
+	if base == "" {
+		base = safeURL(c.BaseURL)
+	}
+	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.ModelAsWritten(), base, c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
+}
+
+// safeURL returns a URL without what may be a credential: user, password, query.
+func safeURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "[unreadable]"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// Format prints String, whatever the verb.
+func (c Connection) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
+
+// LogValue returns String.
+func (c Connection) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalJSON encodes String.
+func (c Connection) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", c.String()), nil }
+
+// A Key is the text of an API key that no printer shows: only Reveal gives it
+// out. The zero Key means none.
+type Key struct {
+	text *string // behind a pointer, since fmt prints unexported fields without asking their methods
+}
+
+// NewKey returns a key; an empty text gives the zero Key.
+func NewKey(text string) Key {
+	if text == "" {
+		return Key{}
+	}
+	return Key{text: &text}
+}
+
+// IsZero reports whether k is no key.
+func (k Key) IsZero() bool { return k.text == nil }
+
+// Reveal returns the text of the key, for the client that sends it.
+func (k Key) Reveal() string {
+	if k.text == nil {
+		return ""
+	}
+	return *k.text
+}
+
+// String returns "[key]", or nothing for the zero Key.
+func (k Key) String() string {
+	if k.IsZero() {
+		return ""
+	}
+	return "[key]"
+}
+
+// GoString returns String.
+func (k Key) GoString() string { return k.String() }
+
+// Format prints String, whatever the verb.
+func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.String()) }
+
+// LogValue returns String.
+func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
+
+// MarshalText returns String, for JSON, YAML and the like.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

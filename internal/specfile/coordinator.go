@@ -1,0 +1,164 @@
+package specfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A Coordinator plans and answers goals. What the file does not say of its
+// connection is the spec's; agentDefaults do not count for it. Its Agent is
+// nil: [File.Build] connects it only for a goal.
+type Coordinator struct {
+	team.Coordinator
+	Connection
+}
+
+// String is that of the Connection.
+func (c Coordinator) String() string { return c.Connection.String() }
+
+// Format prints String, whatever the verb.
+func (c Coordinator) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
+
+// LogValue returns String.
+func (c Coordinator) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalJSON encodes String.
+func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
+
+// agent is the coordinator as what [File.Build] connects.
+func (c *Coordinator) agent() Agent {
+	m := team.Member{
+		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
+		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
+	}
+	return Agent{Member: m, Connection: c.Connection}
+}
+
+// asked reports whether a run of the file asks the coordinator for anything.
+func (f *File) asked() bool { return f.Goal != nil || f.Run.Answer != nil }
+
+// readCoordinator reads who plans and answers goals. Where there is neither a
+// goal nor the key, a roster has one all the same: a goal may come later.
+func (r *reader) readCoordinator() {
+	defer func() { r.subject = nil }()
+	n := r.coordinatorNode()
+	root := cmp.Or(n, r.places.main.node)
+	if root == nil || n == nil && !r.file.asked() && len(r.file.Tasks) > 0 {
+		return
+	}
+	r.mine = func() string { return "coordinator: " }
+	f := &fields{place: coordinatorPlace, node: root, vals: make([]*node, len(coordinatorPlace.keys))}
+	if n != nil {
+		r.subject = r.mine
+		if f = r.fields(n, coordinatorPlace, nil); f == nil {
+			return
+		}
+	}
+	r.places.coordinator = f
+	r.file.Coordinator = r.coordinator(f)
+}
+
+// coordinator reads one.
+func (r *reader) coordinator(f *fields) *Coordinator {
+	c := &Coordinator{Connection: r.connection(f)}
+	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
+	c.Instructions = r.plainText("instructions", r.pick(f, "instructions"))
+	if n := f.own("accepts"); n != nil {
+		accepts := level(n)
+		c.Accepts = &accepts
+	}
+	for _, word := range textList(f.own("mayGrant")) {
+		c.MayGrant.Memory = c.MayGrant.Memory || word == "memory"
+		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
+	}
+	c.Reuse = task.Reuse(text(f.own("reuse")))
+	c.MaxContextBytes, c.MaxPromptBytes = integer(f.own("maxContextBytes")), integer(f.own("maxPromptBytes"))
+	c.MaxTokenBudget, c.MaxCostBudget = integer(f.own("maxTokenBudget")), money(f.own("maxCostBudget"))
+	c.Coordinator.Model, c.EndpointName, c.FallbackNames = c.ModelAsWritten(), c.shownURL, c.fallbackNames()
+	c.Origin = origin(f.node.src, f.node.at)
+	return c
+}
+
+// coordinatorNode returns what says who the coordinator is: the file of
+// --coordinator, else the main file, else that of the team; nil if none does.
+func (r *reader) coordinatorNode() *node {
+	own := r.places.main.spec.own("coordinator")
+	if r.o.Coordinator == "" {
+		return cmp.Or(own, r.roster.spec.own("coordinator"))
+	}
+	if own != nil {
+		r.warnAt(own.src, own.at, "", "coordinator: not used: --coordinator brings one")
+		r.subject = func() string { return "coordinator: " }
+		r.fields(own, coordinatorPlace, nil) // what is wrong there is said all the same
+		r.subject = nil
+	}
+	n := r.open(r.o.Coordinator, "--coordinator")
+	if n == nil || n.get("coordinator") == nil {
+		return n
+	}
+	return r.fields(n, coordinatorFile, nil).own("coordinator")
+}
+
+// coordinatorFile is a file of --coordinator that names the key.
+var coordinatorFile = newPlace("", "a file of --coordinator", key{"coordinator", mapping, Works, nil, ""})
+
+// checkMemory refuses what reads the shared memory where the file says that
+// there is none.
+func (r *reader) checkMemory() {
+	defer func() { r.subject = nil }()
+	off := r.places.sharedMemory()
+	if off == nil || off.text != "false" {
+		return
+	}
+	for i, f := range r.places.tasks {
+		scope := f.get("memoryScope")
+		if text(scope) != string(task.ScopeAll) {
+			continue
+		}
+		if r.subject = nil; scope == f.own("memoryScope") {
+			r.subject = func() string { return taskName(i, r.file.Tasks[i].Title) + ": " }
+		}
+		r.bad(scope, ErrInvalid, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
+	}
+	grants := r.places.coordinator.own("mayGrant")
+	for i := range grants.len() {
+		if n := &grants.kids.nodes[i]; n.text == "memory" {
+			r.subject = nil
+			r.bad(n, ErrInvalid, "write sharedMemory: true, or remove the word", "coordinator: mayGrant: memory needs the shared memory, and sharedMemory is false")
+		}
+	}
+}
+
+// sharedMemory returns what says whether there is shared memory, or nil.
+func (p *places) sharedMemory() *node {
+	return cmp.Or(p.main.spec.own("sharedMemory"), p.main.team.own("sharedMemory"), p.roster.spec.own("sharedMemory"), p.roster.team.own("sharedMemory"))
+}
+
+// plainText returns a text in which no parameters stand, and warns of what
+// looks like one.
+func (r *reader) plainText(key string, n *node) string {
+	from, words := r.textOf(n)
+	if i := strings.Index(words, paramOpen); i >= 0 {
+		src, at := from, i
+		if from == nil {
+			src, at = placeInText(n, i)
+		}
+		r.warnAt(src, at, "parameters stand in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
+	}
+	return words
+}
+
+// firstWord returns what stands before the first brace that shuts, or blank.
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, "} \t\r\n"); i >= 0 {
+		return strings.TrimSpace(text[:i+1])
+	}
+	return text
+}

@@ -1,0 +1,192 @@
+package specfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// Writing YAML. What is written is read back before anybody gets it, so the
+// rules below need only be good for what files usually say: where the parser
+// sees something else, everything is put in quotes, and if need be the whole
+// is written as JSON.
+
+// emit returns a value, which must be an object, as text that reads as the
+// same value, unless it is too large to be read at all.
+func emit(n *node) ([]byte, error) {
+	for _, w := range [...]*emitter{{}, {cautious: true}} {
+		w.mapping(n, 0)
+		if text := w.b.String(); len(text) > maxYAML || reads(text, n) {
+			return []byte(text), nil
+		}
+	}
+	text, err := n.appendJSON(nil)
+	if err == nil && !reads(string(text), n) {
+		err = fmt.Errorf("%w: it cannot be written so that it reads the same", ErrInvalid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
+
+// reads reports whether a text says what a value does.
+func reads(text string, n *node) bool {
+	back, bad := parse(newSource("", "", text))
+	return back != nil && len(bad) == 0 && same(back, n)
+}
+
+// An emitter writes one value.
+type emitter struct {
+	b        strings.Builder
+	cautious bool // every text stands in quotes
+}
+
+// mapping writes the keys of an object, each on a line, of which the first has begun.
+func (w *emitter) mapping(n *node, depth int) {
+	for i, key := range n.kids.keys {
+		if i > 0 {
+			w.indent(depth)
+		}
+		w.b.WriteString(w.scalar(textNode(key)) + ":")
+		w.value(&n.kids.nodes[i], depth)
+	}
+}
+
+// value writes what stands behind a colon.
+func (w *emitter) value(n *node, depth int) {
+	switch {
+	case n.is == isObject && n.len() > 0 && !short(n):
+		w.b.WriteByte('\n')
+		w.indent(depth + 1)
+		w.mapping(n, depth+1)
+	case n.is == isList && n.len() > 0 && !short(n):
+		w.b.WriteByte('\n')
+		w.list(n, depth+1)
+	case w.block(n):
+		w.literal(n.text, depth+1)
+	default:
+		w.b.WriteString(" " + w.scalar(n) + "\n")
+	}
+}
+
+// list writes the parts of a list, each behind a dash.
+func (w *emitter) list(n *node, depth int) {
+	for i := range n.kids.nodes {
+		item := &n.kids.nodes[i]
+		w.indent(depth)
+		w.b.WriteString("-")
+		if item.is == isObject && item.len() > 0 && !short(item) {
+			w.b.WriteByte(' ')
+			w.mapping(item, depth+1)
+			continue
+		}
+		w.value(item, depth)
+	}
+}
+
+func (w *emitter) indent(depth int) { w.b.WriteString(strings.Repeat("  ", depth)) }
+
+// scalar writes a value on one line: it is none with parts, or short.
+func (w *emitter) scalar(n *node) string {
+	switch n.is {
+	case isNull:
+		return "null"
+	case isBool, isNumber:
+		return n.text
+	case isText:
+		if !w.cautious && plainText().MatchString(n.text) && !slices.Contains(otherwise, strings.ToLower(n.text)) {
+			return n.text
+		}
+		return inYAMLQuotes(n.text)
+	}
+	items := make([]string, n.len())
+	for i := range items {
+		if items[i] = w.scalar(&n.kids.nodes[i]); n.is == isObject {
+			items[i] = w.scalar(textNode(n.kids.keys[i])) + ": " + items[i]
+		}
+	}
+	if n.is == isObject {
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// plainText matches what needs no quotes, also between brackets.
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\pL[\pL\pN._/-]*( [\pL\pN._/()-]+)*\.?$`)
+})
+
+// otherwise are the words that some reader of YAML takes for something else than a text.
+var otherwise = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+
+// short reports whether the parts of a list or an object fit on a line.
+func short(n *node) bool {
+	width := 0
+	for i := range n.len() {
+		item := &n.kids.nodes[i]
+		width += len(item.text) + 2
+		if n.is == isObject {
+			width += len(n.kids.keys[i]) + 2
+		}
+		if item.len() > 0 || width > 80 || strings.Contains(item.text, "\n") {
+			return false
+		}
+	}
+	return n.is == isList || n.len() < 4
+}
+
+// block reports whether a text is better written line by line.
+func (w *emitter) block(n *node) bool {
+	if n.is != isText || w.cautious || !strings.Contains(strings.TrimSuffix(n.text, "\n"), "\n") {
+		return false
+	}
+	return !strings.HasPrefix(n.text, " ") && !strings.HasPrefix(n.text, "\n") && !strings.HasSuffix(n.text, "\n\n") &&
+		!strings.Contains(n.text, " \n") && !strings.HasSuffix(n.text, " ") && !strings.ContainsFunc(n.text, func(r rune) bool { return r != '\n' && !visible(r) })
+}
+
+// literal writes a text line by line.
+func (w *emitter) literal(text string, depth int) {
+	body, ends := strings.CutSuffix(text, "\n")
+	sign := " |\n"
+	if !ends {
+		sign = " |-\n"
+	}
+	w.b.WriteString(sign)
+	for line := range strings.SplitSeq(body, "\n") {
+		if line != "" {
+			w.indent(depth)
+		}
+		w.b.WriteString(line + "\n")
+	}
+}
+
+func visible(r rune) bool { return r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+
+// inYAMLQuotes writes a text in double quotes.
+func inYAMLQuotes(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"', r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case visible(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,241 @@
+package specfile
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Which endpoint an agent is asked at, and what may be sent there.
+
+// connection reads how the model of an agent is reached, and its fallback.
+func (r *reader) connection(f *fields) Connection {
+	c, to := r.connect(f, &link{})
+	c.Fallback = r.fallback(f, &c, to)
+	return c
+}
+
+// connect reads one connection and returns it with its destination. It records in l where
+// the settings are written.
+func (r *reader) connect(f *fields, l *link) (Connection, destination) {
+	c := Connection{
+		MaxTurns:    integer(f.get("maxTurns")),
+		MaxTokens:   integer(f.get("maxTokens")),
+		Temperature: decimal(f.get("temperature")),
+		TopP:        decimal(f.get("topP")),
+		Timeout:     duration(f.get("timeoutMs")),
+		CallTimeout: duration(f.get("callTimeoutMs")),
+		Stop:        stopList(f.get("stop")),
+
+		FrequencyPenalty: decimal(f.get("frequencyPenalty")),
+		PresencePenalty:  decimal(f.get("presencePenalty")),
+		Seed:             seedOf(f.get("seed")),
+		ReasoningEffort:  strings.TrimSpace(text(f.get("reasoningEffort"))),
+
+		MaxTokensKey: text(f.get("maxTokensKey")),
+		SystemRole:   text(f.get("systemRole")),
+		ExtraBody:    jsonOf(f.get("extraBody")),
+
+		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.setting("structuredOutput"))),
+	}
+	r.places.links[f] = l
+	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
+	where := r.destination(f, base, &c)
+	l.baseURL = base
+	l.model = cmp.Or(r.pick(f, "model"), r.setting("model"))
+	if x, ok := r.expand("model", l.model); ok {
+		c.Model = strings.TrimSpace(r.send("model", f, l.model, x, where.to, where.origin))
+		c.conceal(x)
+		if len(x.values) > 0 {
+			c.shownModel = strings.TrimSpace(x.written)
+		}
+	}
+	c.APIKey = r.apiKey(f, l, where, &c)
+	c.Headers = r.headers(f, l, where, &c)
+	return c, where
+}
+
+// A destination is the endpoint that a connection leads to.
+type destination struct {
+	origin string // "" if there is none, which is reported
+	to     string // the same with variables as they are written
+}
+
+// destination reads the base URL of a connection and says where it leads.
+func (r *reader) destination(f *fields, base *node, c *Connection) (d destination) {
+	x, ok := r.expand("baseURL", base)
+	if base != nil {
+		c.written = strings.TrimSpace(base.text)
+	}
+	if !ok {
+		return d
+	}
+	value := r.baseURL(base, x)
+	if value == "" {
+		value = openAIOrigin
+		if env, _ := r.lookup(openAIBase); strings.TrimSpace(env) != "" {
+			value = env
+		}
+		d.origin, _ = originOf(value) // what is wrong with the variable is reported when it is used
+		d.to = cmp.Or(d.origin, opening+openAIBase+"}")
+		return d
+	}
+	d.origin, _ = originOf(value)
+	if part := originPart(strings.TrimSpace(x.written)); strings.Contains(part, opening) && !(part == opening+openAIBase+"}" && r.isKnown(openAIBase, d.origin)) {
+		d.to = part
+	} else {
+		d.to = d.origin
+	}
+	c.BaseURL = strings.TrimSpace(r.send("baseURL", f, base, x, d.to, d.origin))
+	c.conceal(x)
+	if shown := strings.TrimSpace(x.written); len(x.values) > 0 && shown != opening+openAIBase+"}" {
+		c.shownURL = shown
+	}
+	return d
+}
+
+// A link is where the settings of a connection are written.
+type link struct {
+	model, baseURL, apiKey *node // nil for what nothing says
+	headers                *kids // those that are sent, each once
+
+	owner *fields     // of the agent, for an entry of a fallback; else nil
+	first destination // of the agent's own connection, for an entry of a fallback
+}
+
+// baseURL checks a base URL and returns it. What the environment put into it is
+// not shown. One with a variable that is not set is not checked.
+func (r *reader) baseURL(n *node, x expansion) string {
+	value := strings.TrimSpace(x.value)
+	if value == "" || r.o.Offline && strings.Contains(value, opening) {
+		return value
+	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
+	case u.User != nil:
+		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
+	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
+		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
+	default:
+		if _, err := originOf(value); err != nil {
+			r.bad(n, ErrInvalid, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")
+		}
+	}
+	return value
+}
+
+// apiVersion matches the query that a base URL of Azure may have.
+var apiVersion = regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
+
+// checkBases checks the base URLs that agents may take over, whether one does
+// or not. What the environment says of one is known when it is used.
+func (r *reader) checkBases() {
+	for _, y := range r.layers {
+		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
+			if n != nil && !strings.Contains(n.text, opening) {
+				r.baseURL(n, expansion{value: n.text})
+			}
+		}
+	}
+}
+
+// apiKey returns the key that goes to an agent's endpoint: its own, else its
+// defaults', else the spec's.
+func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
+	n := cmp.Or(r.pick(f, "apiKey"), r.setting("apiKey"))
+	if n == nil {
+		return Key{}
+	}
+	x, ok := r.expand("apiKey", n)
+	if !ok {
+		return Key{}
+	}
+	if !strings.Contains(n.text, opening) && strings.TrimSpace(n.text) != "" {
+		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
+	}
+	if r.elsewhere(f, n, l, to, "apiKey") {
+		return Key{}
+	}
+	l.apiKey = n
+	c.conceal(x)
+	return NewKey(strings.TrimSpace(r.send("apiKey", f, n, x, to.to, to.origin)))
+}
+
+// headers adds an agent's headers to those of its defaults and of the spec.
+func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
+	var from []*node // the last one wins
+	for i := len(r.layers) - 1; i >= 0; i-- {
+		from = append(from, r.layers[i].spec.own("headers"))
+	}
+	var own []*node
+	for d := f; d != nil; d = d.defaults {
+		own = append([]*node{d.own("headers")}, own...)
+	}
+	var all map[string]string
+	for _, n := range append(from, own...) {
+		if n == nil || r.elsewhere(f, n, l, to, "headers") {
+			continue
+		}
+		if r.subject = nil; n == f.own("headers") {
+			r.subject = r.mine
+		}
+		if all == nil {
+			all, l.headers = make(map[string]string), &kids{}
+		}
+		for i, name := range n.kids.keys {
+			x, _ := r.expand("headers", &n.kids.nodes[i])
+			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
+			l.headers.replace(name, &n.kids.nodes[i])
+			if !n.src.taken[&n.kids.nodes[i]] { // what was taken out of a stored copy is not sent, and not replaced by another's
+				all[name] = r.send("headers", f, &n.kids.nodes[i], x, to.to, to.origin)
+				c.conceal(x)
+			}
+		}
+	}
+	return all
+}
+
+// elsewhere reports whether a key or headers are for another host than the agent's
+// endpoint, and warns if so. Credentials written next to a base URL are for its host only.
+// If an entry of a fallback inherits credentials without a base URL next to them, they
+// are for the host of the agent's own connection.
+func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
+	base, beside := l.baseURL, r.beside(f, n)
+	switch {
+	case base == nil, beside == base:
+		return false
+	case beside == nil && (l.owner == nil || f.own(what) == n || l.first.origin == to.origin):
+		return false
+	case beside != nil:
+		other, ok := r.expand("baseURL", beside)
+		if !ok || strings.Contains(other.value, opening) {
+			return l.owner != nil && base == f.own("baseURL") // what cannot be compared is not the same
+		}
+		if origin, err := originOf(other.value); err == nil && origin == to.origin {
+			return false
+		}
+	}
+	r.subject = r.mine
+	line, _ := n.src.place(n.at)
+	r.warnAt(base.src, base.at, "if it needs one, write "+what+" beside this baseURL", "%s of line %d: for another host, so not sent to this one", what, line)
+	return true
+}
+
+// beside returns the base URL that stands in the same object as a key or headers, or nil.
+func (r *reader) beside(f *fields, n *node) *node {
+	for ; f != nil; f = f.defaults {
+		if f.own("apiKey") == n || f.own("headers") == n {
+			return f.own("baseURL")
+		}
+	}
+	for _, y := range r.layers {
+		if y.spec.own("apiKey") == n || y.spec.own("headers") == n || y.orch.own("defaultApiKey") == n {
+			return cmp.Or(y.spec.own("baseURL"), y.orch.own("defaultBaseURL"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package specfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Excerpts: the line of a problem and its neighbours, with a caret, without
+// keys, and fit for a terminal.
+
+// hidden stands in excerpts for what may be a key.
+const hidden = "[hidden]"
+
+// excerpt shows the line of an offset and the one before and after it, as far
+// as there is something to see, with a caret under the offset.
+func (s *source) excerpt(offset int) string {
+	if s.text == "" {
+		return ""
+	}
+	offset = max(0, min(offset, len(s.text)))
+	start, end := s.extent(offset)
+	line, _ := s.place(offset)
+	width := len(fmt.Sprint(line + 1))
+	var b strings.Builder
+	if start > 0 && start == s.lineStart(line) {
+		s.show(&b, ' ', width, line-1, s.lineStart(line-1), -1)
+	}
+	s.show(&b, '>', width, line, start, offset)
+	if next := s.lineStart(line + 1); next < len(s.text) && end < next {
+		s.show(&b, ' ', width, line+1, next, -1)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// show writes one line of an excerpt; with an offset it adds the caret's.
+func (s *source) show(b *strings.Builder, sign rune, width, line, start, caret int) {
+	_, end := s.extent(start)
+	if caret >= 0 {
+		_, end = s.extent(caret)
+	}
+	text, column := s.visible(start, end, caret)
+	if caret < 0 && strings.TrimSpace(text) == "" {
+		return
+	}
+	text, column = clip(text, column)
+	if veiled(text) != text {
+		text, column = hidden, 0
+	}
+	fmt.Fprintf(b, "%c %*d | %s\n", sign, width, line, text)
+	if caret >= 0 {
+		fmt.Fprintf(b, "  %*s | %s^\n", width, "", strings.Repeat(" ", column))
+	}
+}
+
+// visible returns the bytes from start to end as an excerpt shows them, and
+// the column, from 0, at which the caret stands in them.
+func (s *source) visible(start, end, caret int) (text string, column int) {
+	spans := s.hiddenIn(start, end)
+	var b strings.Builder
+	for i := start; i < end; {
+		if i <= caret {
+			column = utf8.RuneCountInString(b.String())
+		}
+		if k := slices.IndexFunc(spans, func(p span) bool { return p.start <= i && i < p.end }); k >= 0 {
+			b.WriteString(hidden)
+			i = spans[k].end
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s.text[i:end])
+		b.WriteRune(printable(r))
+		i += size
+	}
+	if caret >= end {
+		column = utf8.RuneCountInString(b.String())
+	}
+	return strings.TrimRight(b.String(), " "), column
+}
+
+// conceal notes what excerpts must not show, anywhere in the file: secrets, and
+// the values of keys that sound like credentials. It does so once, before the
+// first excerpt.
+func (s *source) conceal() {
+	s.once.Do(func() {
+		s.secrets = s.secretsIn(0, len(s.text))
+		if s.tree != nil {
+			s.concealBelow(s.tree, false, false, make(map[keyed]bool))
+		}
+	})
+}
+
+// isPath reports whether a value looks like a path, or has nothing to hide.
+func isPath(n *node) bool {
+	return n.is == isText && (n.text == "" || strings.HasPrefix(n.text, "/") || strings.Trim(n.text, "*") == "") || n.is == isList || n.is == isNull
+}
+
+// A keyed is a key, and whether its value is a number.
+type keyed struct {
+	key    string
+	number bool
+}
+
+// concealBelow notes what must not be shown of the parts of a value: all, or of
+// a reveal, whose keys are kinds, all but paths. Few keys are different, even
+// among many, so it remembers in sounds which are secret.
+func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
+	for i := 0; i < n.len(); i++ {
+		value, hide := &n.kids.nodes[i], all
+		inside := reveal
+		if n.is == isObject {
+			inside = inside || n.kids.keys[i] == "reveal" && !all
+			hide = hide || secretAt(n.kids.keys[i], value.is == isNumber, sounds)
+			s.veil(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
+		}
+		if value.is == isText {
+			s.veil(value.text, value.at, s.endOf(n, i))
+		}
+		if value.len() == 0 && hide && !(reveal && isPath(value)) {
+			s.hide(value, n, i)
+		}
+		s.concealBelow(value, hide, inside, sounds)
+	}
+}
+
+// secretAt reports whether the value of a key may be a credential.
+func secretAt(key string, number bool, sounds map[keyed]bool) bool {
+	id := keyed{key, number}
+	secret, known := sounds[id]
+	if known {
+		return secret
+	}
+	secret = soundsSecret(key)
+	if len(sounds) < 10_000 {
+		secret = secret && !(number && meansCount(key))
+		sounds[id] = secret
+	}
+	return secret
+}
+
+// hide keeps value i of parent out of excerpts, unless it only names a variable.
+func (s *source) hide(value, parent *node, i int) {
+	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
+		return
+	}
+	s.secrets = append(s.secrets, span{value.at, s.endOf(parent, i)})
+}
+
+// endOf returns where value i of parent ends, as well as that can be told.
+func (s *source) endOf(parent *node, i int) int {
+	at, end := parent.kids.nodes[i].at, parent.kids.end
+	if i+1 < len(parent.kids.keyAt) {
+		end = parent.kids.keyAt[i+1]
+	} else if i+1 < len(parent.kids.nodes) {
+		end = parent.kids.nodes[i+1].at
+	}
+	if end <= at {
+		_, end = s.extent(at)
+	}
+	return at + len(strings.TrimRight(s.text[at:end], " \t\r\n,"))
+}
+
+// hiddenIn returns the parts of a line that may be keys: those that conceal
+// noted, those that are secrets, and in a file that could not be parsed those
+// behind a key that sounds like it.
+func (s *source) hiddenIn(start, end int) []span {
+	spans := s.secretsIn(start, end)
+	for _, p := range s.secrets {
+		if p.start < end && start < p.end {
+			spans = append(spans, span{max(p.start, start), min(p.end, end)})
+		}
+	}
+	if s.prose {
+		return merge(spans)
+	}
+	for _, at := range userInfo.FindAllStringSubmatchIndex(s.text[start:end], -1) {
+		spans = append(spans, span{start + at[2], start + at[3]})
+	}
+	if s.tree != nil {
+		return merge(spans)
+	}
+	if at, ok := credentialIn(s.text[start:end]); ok {
+		if variable.MatchString(s.text[start+at : end]) {
+			return merge(spans)
+		}
+		spans = append(spans, span{start + at, end})
+	} else if s.underHeaders(start) {
+		if colon := strings.IndexByte(s.text[start:end], ':'); colon >= 0 {
+			rest := s.text[start+colon+1 : end]
+			spans = append(spans, span{end - len(strings.TrimLeft(rest, " \t")), end})
+		}
+	}
+	return merge(spans)
+}
+
+// merge sorts spans and joins those that overlap.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	merged := spans[:0]
+	for _, p := range spans {
+		if n := len(merged); n > 0 && p.start <= merged[n-1].end {
+			merged[n-1].end = max(merged[n-1].end, p.end)
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}
+
+// underHeaders reports whether a line stands deeper than a line before it that
+// opens headers or a key on the next line. It is for files that could not be
+// parsed, so it looks at blanks alone.
+func (s *source) underHeaders(start int) bool {
+	depth := indent(s.text[start:])
+	line, _ := s.place(start)
+	for back := 0; back < 50 && line > 1 && depth > 0; back++ {
+		line--
+		at := s.lineStart(line)
+		_, end := s.extent(at)
+		text := s.text[at:end]
+		if strings.TrimSpace(text) == "" || indent(text) >= depth {
+			continue
+		}
+		depth = indent(text)
+		if _, ok := credentialIn(text); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func indent(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }
+
+// credentialIn returns where the value begins of a key that sounds like a
+// credential: apiKey, headers, Authorization, a token, and misspellings of them.
+func credentialIn(line string) (value int, ok bool) {
+	for from := 0; ; {
+		colon := strings.IndexByte(line[from:], ':')
+		if colon < 0 {
+			return 0, false
+		}
+		colon += from
+		word := strings.TrimRight(line[:colon], " \t\"'")
+		if i := strings.LastIndexAny(word, " \t{,[\"'?-"); i >= 0 && !strings.HasSuffix(word[:i], "api") {
+			word = word[i+1:]
+		}
+		rest := line[colon+1:]
+		if soundsSecret(word) && !(aNumber.MatchString(rest) && meansCount(word)) {
+			return len(line) - len(strings.TrimLeft(rest, " \t")), true
+		}
+		from = colon + 1
+	}
+}
+
+// variable matches the rest of a line that holds nothing but ${NAME}: the name
+// of a variable is no secret.
+var variable = regexp.MustCompile(`^\s*["']?\$\{[A-Za-z_][A-Za-z0-9_]*\}["']?[\s,}\]]*$`)
+
+// userInfo matches what stands before the host of a URL.
+var userInfo = regexp.MustCompile(`://([^\s/"'@]+)@`)
+
+// clip cuts a long line to a window around the column.
+func clip(text string, column int) (string, int) {
+	const most, before = 100, 40
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text, column
+	}
+	from := max(0, min(column-before, len(runes)-most))
+	to := min(len(runes), from+most)
+	text, column = string(runes[from:to]), column-from
+	if from > 0 {
+		text, column = "…"+text, column+1
+	}
+	if to < len(runes) {
+		text += "…"
+	}
+	return text, column
+}

@@ -1,0 +1,294 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fields are the values of an object that can be used, by key, after the
+// table has ruled on each of them.
+type fields struct {
+	place    *place
+	node     *node
+	vals     []*node
+	defaults *fields // where a value comes from that is not here: defaults
+}
+
+// get returns the value of a key, from here or from the defaults, or nil.
+func (f *fields) get(name string) *node {
+	for ; f != nil; f = f.defaults {
+		if n := f.own(name); n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// own returns the value of a key that stands here, or nil.
+func (f *fields) own(name string) *node {
+	if f == nil {
+		return nil
+	}
+	i, known := f.place.index[name]
+	if !known {
+		return nil
+	}
+	return f.vals[i]
+}
+
+// fields reads an object by the table of a place. A value that is no object is
+// reported, and nil returned; a nil *fields has no values.
+func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
+	if n.is != isObject {
+		l.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
+		return nil
+	}
+	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
+	for i, name := range n.kids.keys {
+		value := &n.kids.nodes[i]
+		if k, known := p.index[name]; !known {
+			l.unknown(n, i, p)
+		} else if l.takes(n, i, &p.keys[k]) {
+			f.vals[k] = value
+		}
+	}
+	return f
+}
+
+// sample names keys of a place, for who wrote something else there.
+func sample(p *place) string {
+	shown := p.shows
+	if len(shown) == 0 {
+		shown = names(p, Works)
+		shown = shown[:min(len(shown), 3)]
+	}
+	return "{" + strings.Join(shown, ": …, ") + ": …}"
+}
+
+// takes rules on the value of a known key, reports what there is to report,
+// and says whether the value can be used.
+func (l *loader) takes(n *node, i int, k *key) bool {
+	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+	switch k.status {
+	case NotBuilt:
+		if k.asking().of(value) {
+			l.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
+		}
+		return false
+	case Refused:
+		if k.asking().of(value) {
+			l.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+		}
+		return false
+	case Idle:
+		l.warnAt(n.src, at, "", "%s: no effect here: %s", k.name, k.says)
+		return false
+	}
+	if !k.kind.fits(value) {
+		l.bad(value, ErrInvalid, k.kind.instead(value), "%s: %s where %s belongs", k.name, l.describe(value, k.name), k.kind.want)
+		return false
+	}
+	return k.kind.parts == nil || k.kind.parts(l, k.name, value)
+}
+
+// describe describes a value, but not one that may be a credential.
+func (l *loader) describe(n *node, key string) string {
+	if soundsSecret(key) && n.is != isNull {
+		return "something else"
+	}
+	return n.describe()
+}
+
+// unknown reports a key that the place does not have, with what was probably meant.
+func (l *loader) unknown(n *node, i int, p *place) {
+	if len(l.found) >= tooMany {
+		return
+	}
+	name := n.kids.keys[i]
+	l.badAt(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
+}
+
+// meant says what to write in the place of an unknown key: what its word
+// stands for, what is spelled nearly so, or else what there is.
+func meant(name string, p *place) string {
+	if best := synonym(name, p); best != "" {
+		return "did you mean " + best + "?"
+	}
+	if best := nearestOf(name, names(p, Works)...); best != "" {
+		return "did you mean " + best + "?"
+	}
+	if best := nearestOf(name, names(p)...); best != "" {
+		switch p.keys[p.index[best]].status {
+		case NotBuilt:
+			return "remove it; " + best + " is not built yet"
+		case Refused:
+			return "remove it; " + best + " is not taken"
+		}
+		return "remove it; " + best + " has no effect here"
+	}
+	if home := homes(name); home != "" {
+		return name + " is a key of " + home
+	}
+	const most = 10
+	known := names(p, Works)
+	if more := len(known) - most; more > 2 {
+		return fmt.Sprintf("known here: %s and %d more", strings.Join(known[:most], ", "), more)
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// misspelled reports whether an object has an unknown key of which a hint says that another is meant.
+func misspelled(n *node, key string, p *place) bool {
+	return slices.ContainsFunc(n.kids.keys, func(name string) bool {
+		_, known := p.index[name]
+		return !known && meant(name, p) == "did you mean "+key+"?"
+	})
+}
+
+// needs reports the keys that an object must have and lacks.
+func (l *loader) needs(n *node, p *place, before string) {
+	for _, name := range p.needs {
+		if n.get(name) == nil && !misspelled(n, name, p) {
+			hint := "write " + name + ": …"
+			if one := p.keys[p.index[name]].kind.one; one != "" {
+				hint = "write " + name + ": " + one
+			}
+			if before != "" {
+				hint = "write {" + name + ": …}"
+			}
+			l.bad(n, ErrInvalid, hint, "%s%s: it is missing", before, name)
+		}
+	}
+}
+
+// names returns the keys of a place with one of the statuses; with none given, all.
+func names(p *place, only ...Status) []string {
+	var out []string
+	for _, k := range p.keys {
+		if len(only) == 0 || slices.Contains(only, k.status) {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// homes returns the places that have a key of this name.
+func homes(name string) string {
+	var out []string
+	for _, p := range allPlaces {
+		if i, ok := p.index[name]; ok && p.keys[i].status == Works && p != agentDefaultsPlace && p != taskDefaultsPlace {
+			out = append(out, p.a)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// bad reports a problem of a value.
+func (l *loader) bad(n *node, err error, hint, format string, args ...any) {
+	l.badAt(n.src, n.at, err, hint, format, args...)
+}
+
+// badAt reports a problem at a byte of a source.
+func (l *loader) badAt(src *source, at int, err error, hint, format string, args ...any) {
+	if len(l.found) < tooMany {
+		l.found = append(l.found, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+	}
+}
+
+// warnAt notes what is accepted but worth a look.
+func (l *loader) warnAt(src *source, at int, hint, format string, args ...any) {
+	if len(l.warned) < tooMany {
+		l.warned = append(l.warned, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint}})
+	}
+}
+
+// badFlag reports a problem of a flag, which has no place in a file.
+func (l *loader) badFlag(err error, hint, format string, args ...any) {
+	l.found = append(l.found, finding{nil, len(l.found), Problem{Message: fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+}
+
+// about names what is being read.
+func (l *loader) about() string {
+	if l.subject == nil {
+		return ""
+	}
+	return l.subject()
+}
+
+// maxProblems bounds how many problems are reported; tooMany how many are
+// collected before they are sorted.
+const (
+	maxProblems = 100
+	tooMany     = 1000
+)
+
+// A finding is a problem whose line and excerpt are still to be made.
+type finding struct {
+	src *source // nil for a flag
+	at  int
+	Problem
+}
+
+// locate turns findings into problems: sorted, without doubles, at most
+// maxProblems, with excerpts. Excerpts come last, when everything that they
+// must hide is known.
+func locate(found []finding) []Problem {
+	slices.SortStableFunc(found, func(a, b finding) int {
+		if a.src == nil || b.src == nil {
+			return order(a.src) - order(b.src)
+		}
+		if a.src != b.src {
+			return a.src.order - b.src.order
+		}
+		return a.at - b.at
+	})
+	type same struct {
+		src     *source
+		at      int
+		message string
+	}
+	seen := make(map[same]bool)
+	var out []Problem
+	left := 0
+	for _, f := range found {
+		if id := (same{f.src, f.at, f.Message}); seen[id] {
+			continue
+		} else {
+			seen[id] = true
+		}
+		if len(out) == maxProblems {
+			left++
+			continue
+		}
+		out = append(out, f.place())
+	}
+	if left > 0 {
+		out = append(out, Problem{Message: fmt.Sprintf("and %d more", left), Hint: "mend these first", Err: errors.New("too many problems")})
+	}
+	return out
+}
+
+func order(s *source) int {
+	if s == nil {
+		return 1 << 30
+	}
+	return s.order
+}
+
+// place fills in file, line, column and excerpt, and makes the texts fit for a
+// terminal. What messages of other packages quote may hold secrets too.
+func (f *finding) place() Problem {
+	p := f.Problem
+	p.File = veiled(p.File)
+	p.Message, p.Hint = veiled(strings.Map(printable, p.Message)), veiled(strings.Map(printable, p.Hint))
+	if f.src == nil {
+		return p
+	}
+	f.src.conceal()
+	p.File = veiled(f.src.path)
+	p.Line, p.Column = f.src.place(f.at)
+	p.Excerpt = f.src.excerpt(f.at)
+	return p
+}

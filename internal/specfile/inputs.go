@@ -1,0 +1,240 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/team"
+)
+
+// readInputs reads the named inputs of the main file and the files of --input.
+func (r *reader) readInputs() {
+	defer func() { r.subject = nil }()
+	var names []string
+	if n := r.places.main.spec.own("inputs"); n != nil {
+		names = n.kids.keys
+		for i, name := range names {
+			r.subject = func() string { return "input " + quote(name) + ": " }
+			r.input(name, n, i)
+		}
+	}
+	r.subject = nil
+	for _, name := range sortedKeys(r.o.Inputs) {
+		if _, known := r.inputFlag(name, names); !known {
+			hint := "declare it under inputs"
+			if best := nearestOf(name, names...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			r.badFlag(ErrUnknown, hint, "--input %s: the spec has no such input", quote(name))
+		}
+	}
+}
+
+// inputFlag returns the input that a name of --input means.
+func (r *reader) inputFlag(flag string, names []string) (string, bool) {
+	for _, name := range names {
+		if name == flag {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// input reads one input. Nothing at all (null) means that --input brings it.
+func (r *reader) input(name string, parent *node, i int) {
+	n, at := &parent.kids.nodes[i], parent.kids.keyAt[i]
+	var f *fields
+	switch n.is {
+	case isNull:
+		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
+	case isText:
+		r.bad(n, ErrInvalid, "write {text: …} or {file: "+cut(veiled(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
+		return
+	default:
+		if f = r.fields(n, inputPlace, nil); f == nil {
+			return
+		}
+	}
+	in := team.Input{
+		Name: name, Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
+		MaxContextBytes: integer(f.own("maxContextBytes")), Cut: text(f.own("cut")) == "true",
+		Origin: origin(parent.src, at),
+	}
+	if run, result, ok := r.resultOf(name, f); ok {
+		in.Envelope, in.Text = r.earlier(name, run, result, f, parent.src, at)
+	} else {
+		in.Text = r.inputText(name, f, parent.src, at)
+	}
+	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
+	place := inputPlaceOf{name: name, fields: f, src: parent.src, key: at}
+	if in.Envelope != nil {
+		place.run = in.Envelope.Header().Run
+	}
+	r.places.inputs = append(r.places.inputs, place)
+}
+
+// ResultPrefix begins a value of Options.Inputs that names the result of a task of an
+// earlier run, as in run:RUN/TASK, and not a file.
+const ResultPrefix = "run:"
+
+// resultOf returns the run and the task whose result an input is: of --input,
+// else of its key from. ok is false if the input is a text.
+func (r *reader) resultOf(name string, f *fields) (run, result string, ok bool) {
+	if given, flag := r.o.Inputs[name]; flag {
+		given, ok = strings.CutPrefix(given, ResultPrefix)
+		run, result, _ = strings.Cut(given, "/")
+		return run, result, ok
+	}
+	n := f.own("from")
+	if n == nil {
+		return "", "", false
+	}
+	for _, key := range []string{"file", "text"} {
+		if other := f.own(key); other != nil {
+			r.bad(other, ErrInvalid, "keep one of them", "%s: from says it too", key)
+		}
+	}
+	from := r.fields(n, fromPlace, nil)
+	if from == nil {
+		return "", "", true
+	}
+	r.needs(n, fromPlace, "from: ")
+	return text(from.own("run")), text(from.own("task")), true
+}
+
+// earlier returns the result of an earlier run that an input is, and its text,
+// or nil after reporting why there is none.
+func (r *reader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
+	report := func(err error, hint, message string) {
+		if given, flag := r.o.Inputs[name]; flag {
+			r.badFlag(err, hint, "--input %s=%s: %s", name, quote(given), message)
+			return
+		}
+		if n := f.own("from"); n != nil {
+			src, at = n.src, n.at
+		}
+		r.badAt(src, at, err, hint, "from: %s", message)
+	}
+	switch {
+	case run == "" || result == "":
+		if _, flag := r.o.Inputs[name]; flag { // of a key that is missing, needs has told
+			report(ErrInvalid, "write run:RUN/TASK, with the ID of a run and the title of a task", "it names no result")
+		}
+		return nil, ""
+	case r.o.Result == nil:
+		report(ErrInvalid, "give a text", "results of earlier runs are in a journal, and there is none")
+		return nil, ""
+	}
+	e, err := r.o.Result(run, result)
+	text := ""
+	if err == nil {
+		if _, flag := r.o.Inputs[name]; !flag && e.Header().Run != run { // nobody who wrote the file could have meant this run
+			report(ErrInvalid, "write the whole ID: "+e.Header().Run, fmt.Sprintf("run: %s is only the beginning of the ID of a run", quote(run)))
+			return nil, ""
+		}
+		text, _, err = handoff.AsInput(e, time.Time{}) // the team refuses one that has expired
+	}
+	if err != nil {
+		hint := "give the input with --input " + name + "=FILE, or name another result"
+		if r.o.StoredOnly { // no other input can be given
+			hint = "resume the run, and give the input with --input " + name + "=FILE"
+		}
+		report(err, hint, err.Error())
+		return nil, ""
+	}
+	r.results = append(r.results, fmt.Sprintf("input %s %s %s", quote(name), e.Header().Run, e.Digest()))
+	return e, text
+}
+
+// inputText returns the text of an input: of --input, else its own.
+func (r *reader) inputText(name string, f *fields, src *source, at int) string {
+	file, inline := f.own("file"), f.own("text")
+	if path, given := r.o.Inputs[name]; given {
+		text, err := r.readInput(name, path, level(f.own("classification")))
+		if err != nil {
+			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("--input %s: %v", name, err), Err: err}})
+		}
+		return text
+	}
+	switch {
+	case file != nil && inline != nil:
+		r.bad(inline, ErrInvalid, "keep one of them", "text: file says it too")
+	case file != nil:
+		if from := r.readFile(file, maxInput); from != nil {
+			from.kept.label = from.kept.label.Join(level(f.own("classification")))
+			return from.text
+		}
+	case inline != nil:
+		if strings.TrimSpace(inline.text) == "" {
+			r.bad(inline, ErrInvalid, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
+		}
+		if len(inline.text) > maxInput {
+			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", label.SizeText(int(maxInput)))
+		}
+		r.holds(inline, level(f.own("classification")))
+		return inline.text
+	case f.node.get("file") == nil && f.node.get("text") == nil:
+		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
+	}
+	return ""
+}
+
+// readInput reads a file of the user's choice: it may be anywhere, or a pipe that
+// the process was given as /dev/fd/N, and "-" is standard input. Its
+// stored copy is taken if the file is gone, or is to be taken instead.
+func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
+	copied := l.standIn(path)
+	if path == "" {
+		copied = nil // that of the working directory's spec
+	}
+	text, err := "", error(nil)
+	instead := copied != nil && (path == "-" || copied.Instead)
+	if !instead {
+		text, err = l.inputFile(path)
+	}
+	if copied != nil && (instead || errors.Is(err, errNoCopy) || errors.Is(err, fs.ErrNotExist)) {
+		text, err = copyText(copied, maxInput)
+	} else {
+		copied = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	k := l.keep(path, path, "input "+name, text, copied)
+	k.label = k.label.Join(level)
+	return text, nil
+}
+
+// inputFile reads a file that may be anywhere.
+func (l *loader) inputFile(path string) (string, error) {
+	if l.o.StoredOnly {
+		return "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
+	}
+	if path == "-" {
+		if l.o.Stdin == nil {
+			return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
+		}
+		return readText(l.o.Stdin, maxInput, 0)
+	}
+	if err := CheckReadable(path); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
+	}
+	defer f.Close()
+	return readText(f, maxInput, fileSize(f))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

@@ -1,0 +1,173 @@
+package specfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSONSchema returns the JSON Schema (draft 2020-12) of a spec file, made of
+// the table that [Load] reads files by: an editor that has it completes keys,
+// shows what they are for, and marks what Load would refuse. Keys that are not
+// built yet or not taken are there with the values that ask for nothing, and
+// are marked as deprecated, as those without effect are.
+//
+// What a schema cannot say is left to Load and the team: whether what is named
+// exists (tasks, agents, inputs, schemas, parameters, variables of the
+// environment, files) and is named once, whether a base URL or a parameter's
+// value is one, lengths in bytes, and what labels allow.
+func JSONSchema() []byte {
+	defs := make(object, 0, len(allPlaces)-1)
+	for _, p := range allPlaces {
+		if p != specPlace {
+			defs = append(defs, member{p.name, p.schema()})
+		}
+	}
+	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "runteam spec"}}
+	root = append(root, specPlace.schema()...)
+	root = append(root, member{"$defs", defs})
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		panic("spec: the schema did not marshal: " + err.Error())
+	}
+	return asciiOnly(b.Bytes())
+}
+
+// asciiOnly writes every other character of a JSON text as an escape, so that
+// the blanks of patterns can be seen.
+func asciiOnly(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r < utf8.RuneSelf {
+			out = append(out, byte(r))
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, "\\u%04x", unit)
+		}
+	}
+	return out
+}
+
+// schema is a place as a JSON Schema.
+func (p *place) schema() object {
+	properties := make(object, len(p.keys))
+	for i := range p.keys {
+		properties[i] = member{p.keys[i].name, p.keys[i].schema()}
+	}
+	s := object{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}}
+	if len(p.needs) > 0 {
+		s = append(s, member{"required", p.needs})
+	}
+	switch p {
+	case specPlace:
+		s = append(s, member{"allOf", contradictions()})
+	case goalPlace:
+		s = append(s, member{"oneOf", []object{required("text"), required("file")}})
+	case fallbackPlace:
+		s = append(s, member{"minProperties", 1})
+	case inputPlace:
+		s = append(s, member{"not", required("file", "text")})
+	}
+	return s
+}
+
+// contradictions are the keys of a spec that cannot stand together.
+func contradictions() []object {
+	never := []object{{{"not", required("agents", "team")}}}
+	for _, pair := range settings {
+		inside := object{{"orchestrator", required(pair.orch)}}
+		never = append(never, object{{"not", append(required(pair.spec, "orchestrator"), member{"properties", inside})}})
+	}
+	return never
+}
+
+// schema is the value of a key as a JSON Schema.
+func (k *key) schema() object {
+	says := strings.ReplaceAll(k.says, "`", "")
+	switch k.status {
+	case NotBuilt:
+		return object{{"description", "Not built yet: " + says}, {"deprecated", true}, {"enum", k.asking().nothings}}
+	case Refused:
+		return object{{"description", "Not taken: " + says}, {"deprecated", true}, {"enum", k.asking().nothings}}
+	case Idle:
+		return object{{"description", "No effect here: " + says}, {"deprecated", true}}
+	}
+	return append(object{{"description", says}}, k.kind.json...)
+}
+
+// An object is one of JSON whose keys keep their order.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// MarshalJSON writes the keys in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:", appendText(nil, m.key))
+		if err := e.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// What the schemas of values are made of.
+
+// blank are the characters that [strings.TrimSpace] takes away, as a class of
+// a regular expression; what \s means differs between editors.
+const blank = "\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+// filled is a text that is not blank.
+var filled = object{{"type", "string"}, {"pattern", "[^" + blank + "]"}}
+
+// paramPattern is what names of parameters match; see [isParamName].
+const paramPattern = "^[A-Za-z0-9_-]{1,64}$"
+
+var scalarOrNull = object{{"type", []any{"string", "number", "boolean", "null"}}}
+
+func typed(name string) object { return object{{"type", name}} }
+
+func ref(place string) object { return object{{"$ref", "#/$defs/" + place}} }
+
+func anyOf(all ...object) object { return object{{"anyOf", all}} }
+
+func orNull(place string) object { return anyOf(ref(place), typed("null")) }
+
+func listOf(item object) object { return object{{"type", "array"}, {"items", item}} }
+
+// filledListOf is a list of at least one item.
+func filledListOf(item object) object { return append(listOf(item), member{"minItems", 1}) }
+
+func oneOf(known []string) object { return object{{"enum", known}} }
+
+func required(keys ...string) object { return object{{"required", keys}} }
+
+func bounded(name string, low, high float64) object {
+	return object{{"type", name}, {"minimum", low}, {"maximum", high}}
+}
+
+// fileOr is a value of a type, or {file: PATH}.
+func fileOr(name string) object {
+	return object{
+		{"type", []any{name, "object"}}, {"properties", object{{"file", filled}}},
+		{"required", []string{"file"}}, {"additionalProperties", false},
+	}
+}

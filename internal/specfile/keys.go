@@ -1,0 +1,163 @@
+package specfile
+
+import (
+	"slices"
+	"strings"
+)
+
+// Status says what becomes of a key.
+type Status string
+
+// What becomes of a key.
+const (
+	Works    Status = "works"    // it does what it says
+	NotBuilt Status = "notBuilt" // its machinery does not exist yet: an error, unless the value asks for nothing
+	Refused  Status = "refused"  // a key of the original that would change what a run does and that nothing here can honour: an error
+	Idle     Status = "idle"     // a key of the original that has no effect here: a warning
+)
+
+// A Word is a key that a file may have: the reference of the format in one
+// line. See [Vocabulary].
+type Word struct {
+	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
+	Key    string
+	Kind   string // what may be written
+	Status Status
+	Says   string // what it is for, or why it is not taken and what to write instead
+}
+
+// Vocabulary returns every key that files may have, place by place. What is
+// not here is an error.
+func Vocabulary() []Word {
+	var words []Word
+	for _, p := range allPlaces {
+		for i := range p.keys {
+			k := &p.keys[i]
+			words = append(words, Word{p.name, k.name, k.kind.name, k.status, k.says})
+		}
+	}
+	return words
+}
+
+// A key is one row of the table: what the loader knows of a key, and all that
+// it needs to know to accept, check, refuse or pass over it.
+type key struct {
+	name   string
+	kind   kind
+	status Status
+	asks   *asking // of NotBuilt and Refused: which values ask for something; nil: all but null
+	says   string
+}
+
+// reason is the part of a description that says why a key is not taken.
+func (k *key) reason() string {
+	why, _, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
+	return why
+}
+
+// instead says what to write in the place of a key that is not built yet or not
+// taken: what stands behind the semicolon of its description.
+func (k *key) instead() string {
+	_, rest, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
+	switch {
+	case rest == "":
+		return "remove it"
+	case strings.HasPrefix(rest, "or "):
+		return "remove it, " + rest
+	}
+	return "remove it; " + rest
+}
+
+// A place is an object of a file and the keys that it may have.
+type place struct {
+	name  string
+	a     string // in messages: "an agent"
+	keys  []key
+	index map[string]int
+	needs []string // keys that must be there
+	shows []string // keys of a typical one, for who wrote something else there
+}
+
+func newPlace(name, a string, keys ...key) *place {
+	p := &place{name: name, a: a, keys: keys, index: make(map[string]int, len(keys))}
+	for i, k := range keys {
+		p.index[k.name] = i
+	}
+	return p
+}
+
+// idle returns the keys of a place that do not work.
+func (p *place) idle() []key {
+	return slices.DeleteFunc(slices.Clone(p.keys), func(k key) bool { return k.status == Works })
+}
+
+// without returns a place of another name that lacks some keys.
+func (p *place) without(name, a string, keys ...string) *place {
+	var rest []key
+	for _, k := range p.keys {
+		if !slices.Contains(keys, k.name) {
+			rest = append(rest, k)
+		}
+	}
+	return newPlace(name, a, rest...)
+}
+
+// with returns the place with more keys, inserted before the key with a name.
+func (p *place) with(keys []key, before string) *place {
+	return newPlace(p.name, p.a, slices.Insert(slices.Clone(p.keys), p.index[before], keys...)...)
+}
+
+// needing names the keys that must be there.
+func (p *place) needing(keys ...string) *place {
+	p.needs = keys
+	return p
+}
+
+// like gives a place the keys of a typical one.
+func (p *place) like(keys ...string) *place {
+	p.shows = keys
+	return p
+}
+
+var allPlaces = []*place{
+	specPlace, goalPlace, coordinatorPlace, teamPlace, orchestratorPlace, agentPlace, agentDefaultsPlace, taskPlace, taskDefaultsPlace,
+	provenancePlace, requiresPlace, inputPlace, fromPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, fallbackPlace, pricePlace,
+	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
+}
+
+// An asking tells values of a key that is not taken apart: those that ask for
+// something, which is an error, and the nothings, which are fine.
+type asking struct {
+	of       func(n *node) bool // whether the value asks for anything
+	nothings []any              // the values that do not, in the words of JSON
+}
+
+// asksUnlessNull is for the keys whose every value asks for something.
+var asksUnlessNull = &asking{func(n *node) bool { return n.is != isNull }, []any{nil}}
+
+// asksIfFilled: an empty list, mapping or text, false and null ask for nothing.
+var asksIfFilled = &asking{func(n *node) bool {
+	switch n.is {
+	case isNull:
+		return false
+	case isBool:
+		return n.text == "true"
+	case isText:
+		return n.text != ""
+	case isList, isObject:
+		return n.len() > 0
+	}
+	return true
+}, []any{nil, false, "", []any{}, object{}}}
+
+var asksIfNotPending = &asking{func(n *node) bool {
+	return n.is != isNull && (n.is != isText || n.text != "pending")
+}, []any{nil, "pending"}}
+
+// asking returns what tells the values of a key apart.
+func (k *key) asking() *asking {
+	if k.asks == nil {
+		return asksUnlessNull
+	}
+	return k.asks
+}

@@ -1,0 +1,313 @@
+package specfile
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A kind is what may be written as the value of a key.
+type kind struct {
+	name string // in the reference
+	want string // in messages, after "where" and before "belongs"
+	hint string // what to write instead
+	many string // what to write instead of a list, where that is something else
+	none string // what to write instead of nothing, where that is something else
+	one  string // of a word, which ones there are
+	json object // the same as a JSON Schema, as far as one can say it
+	// fits reports whether the value has the right type.
+	fits func(n *node) bool
+	// parts looks into a value of the right type, reports what is wrong there
+	// and says whether the value can be used; nil means that it can.
+	parts func(l *loader, key string, n *node) bool
+}
+
+// inQuotes is what to do about a number, true or false where a text belongs.
+const inQuotes = "put it in quotes"
+
+// instead says what to write in the place of a value that is not of the kind.
+func (k kind) instead(n *node) string {
+	switch f, number := n.float(); {
+	case n.is == isList && k.many != "":
+		return k.many
+	case n.is == isNull && k.none != "":
+		return k.none
+	case n.is == isNull && (k.hint == list.hint || k.hint == mapping.hint):
+		return k.hint + "; or leave the key out"
+	case k.hint == inQuotes && (n.is == isList || n.is == isObject):
+		return "write one text"
+	case k.hint == inQuotes && n.is == isNull:
+		return "write one, or leave the key out"
+	case k.name == millis.name && number && f < 0:
+		return "write 0 or more"
+	}
+	return k.hint
+}
+
+func is(shapes ...shape) func(*node) bool {
+	return func(n *node) bool {
+		return slices.Contains(shapes, n.is)
+	}
+}
+
+var (
+	anything  = kind{name: "any", fits: func(*node) bool { return true }}
+	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	inputText = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
+	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: (*loader).notBlank}
+	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
+	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
+	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: (*loader).notBlank}
+	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
+	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
+	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
+	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
+	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: (*loader).onlyTexts}
+	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
+	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
+	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxLimit), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxLimit }}
+	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
+
+	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
+	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: (*loader).goalParts}
+	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", json: object{{"type", []any{"object", "string", "boolean"}}}, fits: is(isObject, isText, isBool)}
+	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: (*loader).onlyTextValues}
+	scalars    = kind{name: "mapping of texts, numbers, booleans and lists of them", want: "a mapping of texts, numbers, booleans and lists of them", hint: "write {name: value}", json: mapping.each(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, listsOfScalars)).json, fits: is(isObject)}
+
+	instant = kind{name: "time", want: "a time", hint: `write it as "2026-01-31T09:30:00Z"`, json: object{{"type", "string"}, {"pattern", instantForm.String()}}, fits: func(n *node) bool {
+		_, err := time.Parse(time.RFC3339Nano, n.text)
+		return n.is == isText && err == nil && instantForm.MatchString(n.text)
+	}}
+	provenance = kind{name: mapping.name, want: mapping.want, hint: "write {from: coordinator}, or remove it if the task is your own", json: ref("provenance"), fits: mapping.fits}
+
+	requirement = kind{name: mapping.name, want: mapping.want, hint: "write {requiredCapabilities: [a, b]}", many: "write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn", json: ref("requires"), fits: mapping.fits}
+
+	classification = words(label.Classifications()...)
+	strategy       = words(strategies()...)
+	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{string(task.ReuseNever)}}}, fits: func(n *node) bool { return n.is == isText && n.text == string(task.ReuseNever) }}
+	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: (*loader).provider}
+)
+
+// listsOfScalars is a list of values of one type.
+var listsOfScalars = anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))
+
+// instantForm matches a time as RFC 3339 writes it, in UTC.
+var instantForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
+
+// strategies returns the words for who gets a task without an assignee.
+func strategies() []string {
+	var words []string
+	for _, s := range assign.Strategies() {
+		words = append(words, string(s))
+	}
+	return words
+}
+
+// of is the kind of a mapping whose keys are those of a place.
+func (k kind) of(place string) kind {
+	switch {
+	case k.name != list.name:
+		k.json = ref(place)
+	case k.parts != nil:
+		k.json = filledListOf(ref(place))
+	default:
+		k.json = listOf(ref(place))
+	}
+	return k
+}
+
+// orText is the kind of a list whose entries are texts, or mappings with the keys of a place.
+func (k kind) orText(place string) kind {
+	k.json = listOf(anyOf(typed("string"), ref(place)))
+	return k
+}
+
+// each is the kind of a mapping with a value of a schema under any name.
+func (k kind) each(value object) kind {
+	k.json = object{{"type", "object"}, {"additionalProperties", value}}
+	return k
+}
+
+// named is each with names of a pattern.
+func (k kind) named(pattern string, value object) kind {
+	k.json = object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}}
+	return k
+}
+
+// words is the kind of one of several words.
+func words(known ...string) kind {
+	choice := strings.Join(known, ", ")
+	last := len(known) - 1
+	return kind{
+		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
+		one: strings.Join(known[:last], ", ") + " or " + known[last], json: oneOf(known), fits: is(isText),
+		parts: func(l *loader, key string, n *node) bool {
+			if slices.Contains(known, n.text) {
+				return true
+			}
+			hint := "write one of " + choice
+			if best := nearestOf(n.text, known...); best != "" {
+				hint = fmt.Sprintf("did you mean %s? known are %s", best, choice)
+			}
+			l.bad(n, ErrInvalid, hint, "%s: unknown word %s", key, quote(n.text))
+			return false
+		},
+	}
+}
+
+// wordList is the kind of a list of words.
+func wordList(known ...string) kind {
+	one := words(known...)
+	return kind{
+		name: "list of " + one.name, want: "a list of words", hint: "write [" + strings.Join(known, ", ") + "], or one of them",
+		json: listOf(oneOf(known)), fits: is(isList),
+		parts: func(l *loader, key string, n *node) bool {
+			ok := texts.parts(l, key, n)
+			for i := range n.kids.nodes {
+				if item := &n.kids.nodes[i]; item.is == isText && !one.parts(l, key, item) {
+					ok = false
+				}
+			}
+			return ok
+		},
+	}
+}
+
+// number is the kind of a number within bounds.
+func number(low, high float64) kind {
+	want := fmt.Sprintf("a number from %g to %g", low, high)
+	return kind{name: "number", want: want, hint: "write " + want + ", without quotes", json: bounded("number", low, high), fits: func(n *node) bool {
+		f, ok := n.float()
+		return ok && f >= low && f <= high
+	}}
+}
+
+func isWhole(low int) func(*node) bool {
+	return func(n *node) bool {
+		i, ok := n.whole()
+		return ok && i >= low && i <= math.MaxInt32
+	}
+}
+
+// maxLimit is the largest size limit of a prompt or a piece of context, in bytes.
+const maxLimit = 4 << 20
+
+// maxMillis bounds times, in milliseconds: 285 years.
+const maxMillis = 9e12
+
+func isMillis(n *node) bool {
+	f, ok := n.float()
+	return ok && f >= 0 && f <= maxMillis
+}
+
+// isFileRef reports whether a value has the form {file: PATH}.
+func isFileRef(n *node) bool {
+	return n.is == isObject && n.len() == 1 && n.kids.keys[0] == "file" && n.kids.nodes[0].is == isText && strings.TrimSpace(n.kids.nodes[0].text) != ""
+}
+
+// duration returns a number of milliseconds; nil is zero.
+func duration(n *node) time.Duration {
+	if n == nil {
+		return 0
+	}
+	f, _ := n.float()
+	return time.Duration(math.Round(f * float64(time.Millisecond)))
+}
+
+// integer returns a whole number; nil is zero.
+func integer(n *node) int {
+	if n == nil {
+		return 0
+	}
+	i, _ := n.whole()
+	return i
+}
+
+// decimal returns a number; nil is nil.
+func decimal(n *node) *float64 {
+	if n == nil {
+		return nil
+	}
+	f, _ := n.float()
+	return &f
+}
+
+// text returns a text; nil is empty.
+func text(n *node) string {
+	if n == nil {
+		return ""
+	}
+	return n.text
+}
+
+// level returns a label; nil is the zero value, which is internal.
+func level(n *node) label.Classification {
+	if n == nil {
+		return label.Internal
+	}
+	c, _ := label.ParseClassification(n.text)
+	return c
+}
+
+// textList returns the texts of a list; nil is nil.
+func textList(n *node) []string {
+	if n == nil || n.len() == 0 {
+		return nil
+	}
+	out := make([]string, n.len())
+	for i := range n.kids.nodes {
+		out[i] = n.kids.nodes[i].text
+	}
+	return out
+}
+
+func (l *loader) notBlank(key string, n *node) bool {
+	if strings.TrimSpace(n.text) != "" {
+		return true
+	}
+	l.bad(n, ErrInvalid, "write one, or leave the key out", "%s: it is empty", key)
+	return false
+}
+
+func (l *loader) onlyTexts(key string, n *node) bool {
+	ok := true
+	for i := range n.kids.nodes {
+		if item := &n.kids.nodes[i]; item.is != isText {
+			l.bad(item, ErrInvalid, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
+			ok = false
+		}
+	}
+	return ok
+}
+
+// onlyTextValues is for headers, whose values may be credentials: they are not described.
+func (l *loader) onlyTextValues(key string, n *node) bool {
+	ok := true
+	for i := range n.kids.nodes {
+		if n.kids.nodes[i].is != isText {
+			l.bad(&n.kids.nodes[i], ErrInvalid, "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
+			ok = false
+		}
+	}
+	return ok
+}
+
+// goalParts refuses a goal that is an empty text; what is wrong with a mapping is said when it is read.
+func (l *loader) goalParts(key string, n *node) bool {
+	return n.is == isObject || l.notBlank(key, n)
+}
+
+func (l *loader) provider(key string, n *node) bool {
+	if n.text == openAI {
+		return true
+	}
+	l.bad(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
+	return false
+}

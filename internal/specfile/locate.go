@@ -1,0 +1,297 @@
+package specfile
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// places remembers where everything in a File is written.
+type places struct {
+	main        *layer
+	layers      []*layer // where settings come from
+	roster      *layer   // the one with the agents
+	compat      bool
+	agentList   *node
+	taskList    *node
+	agents      []*fields // of each agent
+	tasks       []*fields // of each task
+	messages    []*fields // of each message
+	inputs      []inputPlaceOf
+	goal        *node                 // nil without one, or if --goal brought it
+	goalFlag    bool                  // --goal brought the goal
+	coordinator *fields               // nil without one
+	links       map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
+	fallback    map[*fields][]*fields // of each agent and the coordinator
+	entries     map[*node][]*fields   // of each list, as they are written
+	models      map[*fields]string    // of --model, of each that it is for
+	params      map[string]*param
+	given       map[string]string // of --input
+	files       map[*node]*source // what a {file: PATH} was read from
+	trees       map[*source]*node // of files that are JSON or YAML themselves
+	asserts     []*node           // of the run's assertions
+	kept        []*kept           // every file that was read
+	flags       []string          // what flags said, for the fingerprint
+	accepts     map[string]bool   // endpoints with a key accepts
+	spoiled     []string          // pointers to what of the policy could not be read
+}
+
+// An inputPlaceOf is where an input is written; it may be a name alone.
+type inputPlaceOf struct {
+	name   string
+	fields *fields
+	src    *source
+	key    int
+	run    string // the whole ID of the run whose result it is
+}
+
+// Locate gives the problems of an error their places: a [task.Problem] or
+// [task.Problems], which point into the tasks and agents of f, become an
+// [*Error]. Any other error, and nil, comes back as it is.
+func (f *File) Locate(err error) error {
+	problems, ok := errors.AsType[task.Problems](err)
+	if !ok {
+		one, ok := errors.AsType[task.Problem](err)
+		if !ok {
+			return err
+		}
+		problems = task.Problems{one}
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	if f.places.main.spec != nil {
+		problems = f.joined(sound(problems, f.Tasks, f.Run.Inputs))
+	}
+	found := make([]finding, len(problems))
+	for i, p := range problems {
+		found[i] = f.places.find(p)
+	}
+	return &Error{Problems: locate(found)}
+}
+
+// Place returns where the value that an RFC 6901 pointer names is written, or
+// where it comes from: a default, or the object that lacks it.
+func (f *File) Place(pointer string) task.Position {
+	at := f.places.find(task.Problem{Pointer: pointer})
+	if at.src == nil {
+		return task.Position{}
+	}
+	return origin(at.src, at.at)
+}
+
+// find turns a problem with a pointer into a finding.
+func (p *places) find(t task.Problem) finding {
+	message := t.Message
+	if t.Subject != "" {
+		message = t.Subject + ": " + message
+	}
+	if errors.Is(t.Err, team.ErrNoAgents) && p.lacksTeam() {
+		t.Hint = "write agents, with one that has a name, or bring a team with --team FILE"
+	}
+	parts := tokens(t.Pointer)
+	if p.goalFlag && len(parts) > 0 && parts[0] == "goal" {
+		return finding{Problem: Problem{Message: "--goal: " + message, Hint: t.Hint, Err: t}}
+	}
+	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
+	n, src, at := p.resolve(parts)
+	if need := p.unmet(t, parts); need != nil {
+		n, src, at = need, need.src, need.at
+		if need == pick(p.tasks, parts).get("needToKnow") {
+			out.Hint = strings.ReplaceAll(out.Hint, "leave need out", "leave needToKnow out")
+		}
+	}
+	out.src, out.at = src, at
+	if n == nil {
+		return out
+	}
+	if from, ok := p.files[n]; ok {
+		if t.Line > 0 {
+			out.src, out.at = from, skipBlanks(from.text, lineOffset(from.text, t.Line))
+		}
+		return out
+	}
+	if t.Line > 0 && n.is == isText {
+		out.src, out.at = placeInText(n, skipBlanks(n.text, lineOffset(n.text, t.Line)))
+	}
+	return out
+}
+
+// unmet returns the need that a problem of a dependency or a used input is
+// about, where that is written.
+func (p *places) unmet(t task.Problem, parts []string) *node {
+	refusal, ok := errors.AsType[*handoff.Refusal](t)
+	if !ok || len(parts) != 4 || parts[0] != "tasks" || !strings.Contains(refusal.Hint, "need") {
+		return nil
+	}
+	if f := pick(p.tasks, parts); f != nil && (parts[2] == "dependsOn" || parts[2] == "uses") {
+		return needed(f, parts[2:])
+	}
+	return nil
+}
+
+// lacksTeam reports whether a file says what is to be done, and neither it nor
+// --team who does it.
+func (p *places) lacksTeam() bool {
+	asks := p.main.spec.own("tasks") != nil || p.main.spec.own("goal") != nil
+	return asks && p.agentList == nil && p.roster == p.main && p.main.team == nil
+}
+
+// payloadKey is the key by which a dependency says its form: the dependency's
+// own, if it stands there, else that of the task.
+func (p *places) payloadKey(parts []string) string {
+	if len(parts) > 3 && parts[2] == "dependsOn" {
+		if f := pick(p.tasks, parts); f != nil {
+			if n, _, _ := walk(f.own("dependsOn"), parts[3:4]); n.get("as") != nil {
+				return "`as`"
+			}
+		}
+	}
+	return "dependencyPayload"
+}
+
+// tokens splits an RFC 6901 pointer.
+func tokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	}
+	return parts
+}
+
+// resolve follows a pointer as far as the files go. The node is the value
+// itself, or nil if only something around it exists; the offset is never
+// missing unless the spec itself is.
+func (p *places) resolve(parts []string) (n *node, src *source, at int) {
+	root := p.main.node
+	if root == nil {
+		return nil, nil, 0
+	}
+	if len(parts) == 0 {
+		return root, root.src, root.at
+	}
+	switch parts[0] {
+	case "agents":
+		if f := pick(p.agents, parts); f != nil {
+			return inFields(f, parts[2:])
+		}
+		if p.agentList != nil {
+			return p.agentList, p.agentList.src, p.agentList.at
+		}
+	case "tasks":
+		if f := pick(p.tasks, parts); f != nil {
+			return inFields(f, parts[2:])
+		}
+		if p.taskList != nil {
+			return p.taskList, p.taskList.src, p.taskList.at
+		}
+	case "coordinator":
+		if p.coordinator != nil {
+			return inFields(p.coordinator, parts[1:])
+		}
+	case "goal":
+		if n := p.goal; n != nil {
+			if text := n.get("text"); text != nil && len(parts) == 1 {
+				n = text
+			}
+			return walk(n, parts[1:])
+		}
+	case "inputs":
+		if in := p.input(parts); in != nil {
+			if len(parts) > 2 {
+				if n := in.fields.own(parts[2]); n != nil {
+					return walk(n, parts[3:])
+				}
+			}
+			return nil, in.src, in.key
+		}
+	}
+	if i, err := strconv.Atoi(strings.Join(parts[1:], "/")); parts[0] == "assert" && err == nil && i >= 0 && i < len(p.asserts) {
+		return p.asserts[i], p.asserts[i].src, p.asserts[i].at
+	}
+	if n := p.main.spec.own("policy"); n != nil && parts[0] == "policy" {
+		return inPolicy(n, parts[1:])
+	}
+	if n := cmp.Or(p.setting(parts[0]), p.main.team.own(parts[0])); n != nil {
+		return walk(n, parts[1:])
+	}
+	return nil, root.src, root.at
+}
+
+// pick returns the element that the second part of a pointer counts to.
+func pick(all []*fields, parts []string) *fields {
+	if len(parts) < 2 {
+		return nil
+	}
+	i, err := strconv.Atoi(parts[1])
+	if err != nil || i < 0 || i >= len(all) {
+		return nil
+	}
+	return all[i]
+}
+
+// input returns an input by its name, else by its number.
+func (p *places) input(parts []string) *inputPlaceOf {
+	if len(parts) < 2 {
+		return nil
+	}
+	for i := range p.inputs {
+		if p.inputs[i].name == parts[1] {
+			return &p.inputs[i]
+		}
+	}
+	if i, err := strconv.Atoi(parts[1]); err == nil && i >= 0 && i < len(p.inputs) {
+		return &p.inputs[i]
+	}
+	return nil
+}
+
+// inFields follows a pointer into an agent or a task, and into its defaults.
+func inFields(f *fields, parts []string) (*node, *source, int) {
+	if len(parts) == 0 {
+		return f.node, f.node.src, f.node.at
+	}
+	n := f.get(parts[0])
+	if n == nil {
+		return nil, f.node.src, f.node.at
+	}
+	if parts[0] == "dependsOn" && len(parts) == 3 && parts[2] == "as" {
+		item, src, at := walk(n, parts[1:2])
+		if own := item.get("as"); own != nil {
+			return own, own.src, own.at
+		}
+		if all := f.get("dependencyPayload"); all != nil {
+			return all, all.src, all.at
+		}
+		return nil, src, at
+	}
+	return walk(n, parts[1:])
+}
+
+// walk follows a pointer down from a node, as far as it goes.
+func walk(n *node, parts []string) (*node, *source, int) {
+	for _, part := range parts {
+		var next *node
+		switch n.is {
+		case isObject:
+			next = n.get(part)
+		case isList:
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < n.len() {
+				next = &n.kids.nodes[i]
+			}
+		}
+		if next == nil {
+			return nil, n.src, n.at
+		}
+		n = next
+	}
+	return n, n.src, n.at
+}

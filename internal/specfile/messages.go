@@ -1,0 +1,33 @@
+package specfile
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/team"
+)
+
+// readMessages reads what members of the team are told before anything runs.
+func (r *reader) readMessages() {
+	defer func() { r.subject = nil }()
+	n := r.places.main.spec.own("messages")
+	for i := range n.len() {
+		if len(r.found) >= tooMany {
+			return
+		}
+		item := &n.kids.nodes[i]
+		r.subject = func() string { return fmt.Sprintf("message %d: ", i+1) }
+		f := r.fields(item, messagePlace, nil)
+		r.places.messages = append(r.places.messages, f)
+		if f == nil {
+			r.file.Run.Messages = append(r.file.Run.Messages, team.Message{}) // keeps the numbers in step
+			continue
+		}
+		r.needs(item, messagePlace, "")
+		m := team.Message{
+			From: text(f.own("from")), To: text(f.own("to")), Text: r.plainText("text", f.own("text")),
+			Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
+		}
+		r.holds(f.own("text"), m.Classification)
+		r.file.Run.Messages = append(r.file.Run.Messages, m)
+	}
+}

@@ -1,0 +1,225 @@
+package specfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A node is a value of a file: what YAML and JSON have in common.
+type node struct {
+	src  *source
+	at   int // where it begins, in bytes
+	is   shape
+	form form
+	text string // of a scalar; a number as it is written
+	kids *kids  // of a list or an object
+}
+
+// kids are the parts of a list or an object. Keys and their offsets are empty for a list.
+type kids struct {
+	keys  []string
+	keyAt []int
+	nodes []node
+	end   int // behind the last byte, or in the last part
+}
+
+// shape is the type of a value.
+type shape uint8
+
+const (
+	isNull shape = iota
+	isBool
+	isNumber
+	isText
+	isList
+	isObject
+)
+
+// form is how a text is written, which decides where its lines are.
+type form uint8
+
+const (
+	plain   form = iota // YAML, plain, quoted or folded: lines are joined
+	literal             // YAML, after a |: line by line
+	quoted              // JSON: all on one line, with escapes
+)
+
+// get returns the value of a key of an object, or nil.
+func (n *node) get(key string) *node {
+	if n == nil || n.is != isObject {
+		return nil
+	}
+	for i, k := range n.kids.keys {
+		if k == key {
+			return &n.kids.nodes[i]
+		}
+	}
+	return nil
+}
+
+// len returns the number of parts of a list or an object.
+func (n *node) len() int {
+	if n == nil {
+		return 0
+	}
+	if n.kids == nil {
+		return 0
+	}
+	return len(n.kids.nodes)
+}
+
+// describe names the value in a message: its type, and a short value.
+func (n *node) describe() string {
+	switch n.is {
+	case isNull:
+		return "nothing"
+	case isBool:
+		return n.text
+	case isNumber:
+		return "the number " + cut(n.text, 30)
+	case isText:
+		return "the text " + quote(n.text)
+	case isList:
+		return "a list"
+	default:
+		return "a mapping"
+	}
+}
+
+// quote quotes a word of the user, with escapes for what a terminal must not
+// see, without secrets, and cuts it so that a message stays readable.
+func quote(word string) string { return strconv.Quote(cut(veiled(word), 60)) }
+
+func cut(word string, most int) string {
+	if utf8.RuneCountInString(word) > most {
+		return string([]rune(word)[:most-1]) + "…"
+	}
+	return word
+}
+
+// nearestOf returns the known word that was probably meant, or "".
+func nearestOf(word string, known ...string) string {
+	best, _ := task.Nearest(word, known)
+	return best
+}
+
+// float returns a number; ok is false for one that is too large or none.
+func (n *node) float() (f float64, ok bool) {
+	if n.is != isNumber {
+		return 0, false
+	}
+	if i, err := strconv.ParseInt(yamlDigits(n.text), 0, 64); err == nil {
+		return float64(i), true
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(n.text, "_", ""), 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// whole returns a whole number; ok is false for another.
+func (n *node) whole() (int, bool) {
+	f, ok := n.float()
+	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// yamlDigits writes a whole number of YAML as Go does: without underscores, and
+// without the zeros in front that Go takes for octal.
+func yamlDigits(text string) string {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "+"), "_", "")
+	sign := ""
+	if rest, ok := strings.CutPrefix(text, "-"); ok {
+		sign, text = "-", rest
+	}
+	if len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
+		return sign + "0o" + text[1:]
+	}
+	return sign + text
+}
+
+// appendJSON appends the value as JSON, keys in the order of the file.
+func (n *node) appendJSON(dst []byte) ([]byte, error) {
+	switch n.is {
+	case isNull:
+		return append(dst, "null"...), nil
+	case isBool:
+		return append(dst, n.text...), nil
+	case isNumber:
+		if json.Valid([]byte(n.text)) {
+			return append(dst, n.text...), nil
+		}
+		f, ok := n.float()
+		if !ok {
+			return nil, fmt.Errorf("%s is no number of JSON", cut(n.text, 30))
+		}
+		return strconv.AppendFloat(dst, f, 'g', -1, 64), nil
+	case isText:
+		return appendText(dst, n.text), nil
+	}
+	open, shut := byte('['), byte(']')
+	if n.is == isObject {
+		open, shut = '{', '}'
+	}
+	dst = append(dst, open)
+	var err error
+	for i := range n.kids.nodes {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if n.is == isObject {
+			dst = append(appendText(dst, n.kids.keys[i]), ':')
+		}
+		if dst, err = n.kids.nodes[i].appendJSON(dst); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, shut), nil
+}
+
+func appendText(dst []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic("spec: a string did not marshal: " + err.Error())
+	}
+	return append(dst, quoted...)
+}
+
+// duplicates finds the keys that stand in an object more than once.
+func duplicates(s *source, k *kids) (found []fault) {
+	report := func(i, first int) {
+		line, column := s.place(k.keyAt[first])
+		found = append(found, fault{
+			at: k.keyAt[i], message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(k.keys[i]), line, column),
+			hint: "keep one of them",
+		})
+	}
+	if len(k.keys) <= 16 {
+		for i := range k.keys {
+			for j := range i {
+				if k.keys[i] == k.keys[j] {
+					report(i, j)
+					break
+				}
+			}
+		}
+		return found
+	}
+	seen := make(map[string]int, len(k.keys))
+	for i, key := range k.keys {
+		if first, twice := seen[key]; twice {
+			if len(found) < maxProblems {
+				report(i, first)
+			}
+			continue
+		}
+		seen[key] = i
+	}
+	return found
+}

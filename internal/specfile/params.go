@@ -1,0 +1,200 @@
+package specfile
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/task"
+)
+
+// A param is a one-line value that descriptions and prompts may quote.
+type param struct {
+	value string
+	src   *source
+	key   int // offset of its name
+	used  bool
+	bad   bool // reported already
+}
+
+// readParams collects the parameters of all files and the values of --param.
+func (l *loader) readParams(layers []*layer) {
+	for _, y := range layers {
+		n := y.spec.own("params")
+		if n == nil {
+			continue
+		}
+		for i, name := range n.kids.keys {
+			value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+			if !isParamName(name) {
+				l.badAt(n.src, at, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				continue
+			}
+			if _, twice := l.params[name]; twice {
+				l.badAt(n.src, at, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
+				continue
+			}
+			l.params[name] = l.param(name, value, at)
+		}
+	}
+	for _, name := range sortedKeys(l.o.Params) {
+		if _, known := l.params[name]; !known {
+			hint := "declare it under params"
+			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			l.badFlag(ErrUnknown, hint, "--param %s: no such parameter", quote(name))
+		}
+	}
+}
+
+// param returns one parameter with its value: of the flag, else of the file.
+func (l *loader) param(name string, n *node, at int) *param {
+	p := &param{src: n.src, key: at, value: n.text}
+	given, fromFlag := l.o.Params[name]
+	if fromFlag {
+		p.value = given
+	}
+	switch {
+	case n.is == isList || n.is == isObject:
+		l.bad(n, ErrInvalid, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
+		p.bad = true
+	case !fromFlag && n.is == isNull:
+		l.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		p.bad = true
+	default:
+		if err := task.CheckLine(p.value); err != nil && fromFlag {
+			l.badFlag(err, "give one line", "--param %s: %v", name, err)
+			p.bad = true
+		} else if err != nil {
+			l.bad(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
+			p.bad = true
+		}
+	}
+	return p
+}
+
+// isParamName reports whether a word may name a parameter.
+func isParamName(name string) bool {
+	if name == "" || len(name) > task.MaxName {
+		return false
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+const (
+	opening   = "${"
+	paramOpen = opening + "params."
+)
+
+// fill puts parameters into a text, and says which bytes of the outcome they
+// are. Problems are reported where they stand.
+func (l *loader) fill(key string, n *node) (string, []task.Param) {
+	from, text := l.textOf(n)
+	return l.fillText(key, text, func(offset int) (*source, int) {
+		if from == nil {
+			return placeInText(n, offset)
+		}
+		return from, offset
+	})
+}
+
+// dollar is the parameter that stands for a dollar sign and leaves no trace:
+// ${params.$}{params.x} is how a text says ${params.x}.
+const dollar = "$"
+
+// fillText is fill for a text of which place knows where its bytes stand.
+func (l *loader) fillText(key, text string, place func(offset int) (*source, int)) (string, []task.Param) {
+	if !strings.Contains(text, opening) {
+		return text, nil
+	}
+	var b strings.Builder
+	var ranges []task.Param
+	for offset := 0; ; {
+		i := strings.Index(text[offset:], opening)
+		if i < 0 {
+			b.WriteString(text[offset:])
+			return b.String(), ranges
+		}
+		b.WriteString(text[offset : offset+i])
+		offset += i
+		src, at := place(offset)
+		if !strings.HasPrefix(text[offset:], paramOpen) {
+			l.attempt(key, text[offset:], src, at)
+			b.WriteString(opening)
+			offset += len(opening)
+			continue
+		}
+		name, _, closed := strings.Cut(text[offset+len(paramOpen):], "}")
+		if closed && name == dollar {
+			b.WriteString(dollar)
+			offset += len(paramOpen) + len(name) + 1
+			continue
+		}
+		if !closed || !isParamName(name) {
+			l.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
+			b.WriteString(paramOpen)
+			offset += len(paramOpen)
+			continue
+		}
+		offset += len(paramOpen) + len(name) + 1
+		p, known := l.params[name]
+		if !known {
+			hint := "declare it under params"
+			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+				hint = "did you mean ${params." + best + "}?"
+			}
+			l.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			b.WriteString(name)
+			continue
+		}
+		p.used = true
+		ranges = append(ranges, task.Param{Name: name, Start: b.Len(), End: b.Len() + len(p.value)})
+		b.WriteString(p.value)
+	}
+}
+
+// attempt warns of a text such as ${year}, which is plain text in a prompt,
+// where a parameter seems to be meant.
+func (l *loader) attempt(key, text string, src *source, at int) {
+	word, _, closed := strings.Cut(text[len(opening):], "}")
+	inner := strings.TrimSpace(word)
+	group, name, dotted := strings.Cut(inner, ".")
+	if !dotted {
+		group, name = "", inner
+	}
+	if !closed || !isParamName(name) {
+		return
+	}
+	hint := ""
+	for _, known := range append(sortedKeys(l.params), name) { // an exact one wins
+		if p := l.params[known]; p != nil && strings.EqualFold(known, name) {
+			hint, p.used = "write ${params."+known+"}", true
+		}
+	}
+	switch near := nearestOf(strings.ToLower(group), "params", "param", "parameters", "env"); {
+	case hint != "":
+	case group == "" || near == "":
+		return
+	case near == "env":
+		hint = "the environment never enters a prompt; declare a parameter, and write ${params.NAME}"
+	default:
+		hint = "write ${params." + name + "}, and declare it under params"
+	}
+	l.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
+}
+
+// textOf returns the text of a value that may be {file: PATH}, and the file it
+// came from; nil is the spec.
+func (l *loader) textOf(n *node) (from *source, text string) {
+	switch {
+	case n == nil:
+		return nil, ""
+	case n.is == isObject:
+		src := l.readFile(n.get("file"), maxText)
+		if src == nil {
+			return nil, ""
+		}
+		l.places.files[n] = src
+		return src, src.text
+	}
+	return nil, n.text
+}

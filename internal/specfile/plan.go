@@ -1,0 +1,425 @@
+package specfile
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// WithPlan returns a spec, as YAML, that says what f says, but for its tasks
+// and its goal: those are a plan's. [Load] reads it as the same agents, the
+// same inputs, the same coordinator and these tasks; run, its tasks are not
+// planned again, and the coordinator answers the goal from what they come to.
+// An empty goal means tasks without one.
+//
+// What flags said stands in it: models, and values of parameters. dir is the
+// folder where it will stand: paths are written from there, and one that would
+// leave it is a problem. Variables of the environment stay variables.
+//
+// left lists what could not be kept, which the text says in its first lines
+// too: keys that are written out in a file, and inputs that --input brought
+// from elsewhere, which it must bring again. The error is an [*Error].
+func (f *File) WithPlan(goal team.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
+	s := &saver{f: f, p: f.places, dir: dir, repeated: make(map[*fields]bool)}
+	for i := range f.Agents {
+		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.fallback[f.places.agents[i]]))
+	}
+	if c := f.Coordinator; c != nil {
+		maps.Copy(s.repeated, repeated(&c.Connection, f.places.fallback[f.places.coordinator]))
+	}
+	n := s.spec(goal, tasks)
+	if text, err = emit(n); err != nil {
+		s.wrong("%v", err)
+	} else if len(text) > maxYAML {
+		s.wrong("larger than %d KiB, the most for YAML", maxYAML>>10)
+	}
+	if len(s.found) > 0 {
+		return nil, nil, &Error{Problems: locate(s.found)}
+	}
+	left = locate(s.left)
+	if text[0] == '{' {
+		return text, left, nil // JSON has no comments
+	}
+	var head bytes.Buffer
+	for _, p := range left {
+		fmt.Fprintf(&head, "# %s:%d: %s; %s\n", filepath.Base(p.File), p.Line, p.Message, p.Hint)
+	}
+	return append(head.Bytes(), text...), left, nil
+}
+
+// A saver makes a spec of a file and a plan.
+type saver struct {
+	f     *File
+	p     *places
+	dir   string
+	found []finding // what keeps it from being saved
+	left  []finding // what is left out
+
+	repeated map[*fields]bool // entries of a fallback
+}
+
+// wrong notes something about the plan that no spec can say.
+func (s *saver) wrong(format string, args ...any) {
+	s.found = append(s.found, finding{Problem: Problem{Message: "the plan: " + fmt.Sprintf(format, args...), Err: ErrInvalid}})
+}
+
+// spec makes the whole. Where several files say what the agents' connections
+// are, each agent says its own.
+func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
+	f, n := s.f, objectNode()
+	if strings.TrimSpace(f.Name) != "" {
+		n.set("name", textNode(f.Name))
+	}
+	if !s.flat() {
+		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
+		n.set("structuredOutput", s.p.setting("structuredOutput"))
+	}
+	if list := s.p.main.spec.own("fallback"); list != nil && !s.flat() {
+		n.set("fallback", s.fallback("", fallbackFields(list)))
+	}
+	s.limits(n)
+	if offline := s.p.main.spec.own("offline"); offline != nil {
+		n.set("offline", s.path("offline", offline))
+	}
+	if strings.TrimSpace(goal.Text) != "" {
+		n.set("goal", s.goal(goal))
+		n.set("coordinator", s.coordinator())
+	}
+	n.set("params", s.params(goal, tasks))
+	n.set("inputs", s.inputs())
+	n.set("schemas", s.schemas())
+	n.set("endpoints", s.endpoints())
+	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat() {
+		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults, agentDefaultsPlace)}
+		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
+	}
+	n.set("policy", s.p.main.spec.own("policy"))
+	n.set("assert", s.p.main.spec.own("assert"))
+	agents := listNode()
+	for i, a := range s.p.agents {
+		agents.kids.nodes = append(agents.kids.nodes, *s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))
+	}
+	n.set("agents", agents)
+	n.set("messages", s.messages())
+	n.set("tasks", s.tasks(tasks))
+	return n
+}
+
+// flat reports whether the settings of connections come from several files.
+func (s *saver) flat() bool { return len(s.p.layers) > 1 }
+
+// limits writes what bounds the run as a whole.
+func (s *saver) limits(n *node) {
+	run := &s.f.Run
+	if run.MaxConcurrency > 0 {
+		n.set("maxConcurrency", intNode(run.MaxConcurrency))
+	}
+	if run.MaxTokenBudget > 0 {
+		n.set("maxTokenBudget", intNode(run.MaxTokenBudget))
+	}
+	if run.MaxCostBudget > 0 {
+		n.set("maxCostBudget", dollarsNode(run.MaxCostBudget.Dollars()))
+	}
+	if run.Timeout > 0 {
+		n.set("timeoutMs", millisNode(run.Timeout))
+	}
+	if run.Strategy != "" {
+		n.set("schedulingStrategy", textNode(string(run.Strategy)))
+	}
+	if run.Reuse {
+		n.set("reuse", boolNode(true))
+	}
+	if bytes := s.f.Config.MaxContextBytes; bytes > 0 {
+		n.set("maxContextBytes", intNode(bytes))
+	}
+	if bytes := s.f.Config.MaxPromptBytes; bytes > 0 {
+		n.set("maxPromptBytes", intNode(bytes))
+	}
+	n.set("prices", s.prices())
+	if off := s.p.sharedMemory(); off != nil {
+		n.set("sharedMemory", off)
+	}
+}
+
+// goal writes a goal: a text, or with its label.
+func (s *saver) goal(g team.Goal) *node {
+	words := s.words(g.Text, g.Params)
+	if g.Classification == label.Internal {
+		return words
+	}
+	n := objectNode()
+	n.set("text", words)
+	n.set("classification", textNode(g.Classification.String()))
+	return n
+}
+
+// coordinator writes who answers the goal; nil if that is nothing but what the spec says.
+func (s *saver) coordinator() *node {
+	f := s.p.coordinator
+	if f == nil && s.flat() {
+		s.wrong("it has a goal, and the files were loaded without one: load them with Options.Goal")
+	}
+	if f == nil {
+		return nil
+	}
+	n := s.agent("coordinator: ", f)
+	if n.len() == 0 {
+		return nil
+	}
+	return n
+}
+
+// agent writes what an agent, its defaults or the coordinator says.
+func (s *saver) agent(who string, f *fields) *node {
+	n := objectNode()
+	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: kidsOf(f.own("headers"))}
+	if s.flat() {
+		l = s.p.links[f]
+	}
+	for i := range f.place.keys {
+		k := &f.place.keys[i]
+		value := f.own(k.name)
+		if s.flat() && f.place != fallbackPlace { // an entry inherits the rest from its agent
+			value = f.get(k.name)
+			if value == nil && k.name == "structuredOutput" {
+				value = s.p.setting(k.name)
+			}
+		}
+		switch {
+		case k.name == "model":
+			s.connection(n, who, s.model(f, l.model), l.baseURL, l.apiKey, l.headers)
+		case k.name == "fallback" && (s.flat() || value != nil && s.p.fallback[f] != nil):
+			n.set(k.name, s.fallback(who, s.p.fallback[f]))
+		case k.name == "fallback":
+			n.set(k.name, s.fallback(who, fallbackFields(value)))
+		case k.name == "baseURL", k.name == "apiKey", k.name == "headers":
+		case value != nil && k.status == Works:
+			n.set(k.name, s.copy(k.name, value))
+		}
+	}
+	return n
+}
+
+// fallback returns the entries of a fallback, or nil if there are none. It leaves out an
+// entry whose key is a literal, and one that --model made equal to another.
+func (s *saver) fallback(who string, entries []*fields) *node {
+	n := listNode()
+	for i, e := range entries {
+		left := len(s.left)
+		entry := s.agent(fmt.Sprintf("%sfallback %d: ", who, i+1), e)
+		if len(s.left) == left && !s.repeated[e] { // it would not work without its key
+			n.kids.nodes = append(n.kids.nodes, *entry)
+		}
+	}
+	if n.len() == 0 {
+		return nil
+	}
+	return n
+}
+
+// fallbackFields returns the entries of a fallback as written, without defaults.
+func fallbackFields(list *node) (entries []*fields) {
+	for i := range list.len() {
+		item := &list.kids.nodes[i]
+		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item, fallbackPlace)})
+	}
+	return entries
+}
+
+// model returns the model that --model gave, else the one that is written.
+func (s *saver) model(f *fields, written *node) *node {
+	model, given := s.p.models[f]
+	switch {
+	case !given:
+		return written
+	case strings.Contains(model, opening):
+		s.wrong("--model: %s would be read as a variable of the environment", quote(model))
+	}
+	return textNode(model)
+}
+
+// connection writes the settings of a connection, but for keys that are written out.
+func (s *saver) connection(n *node, who string, model, baseURL, apiKey *node, headers *kids) {
+	n.set("model", model)
+	n.set("baseURL", baseURL)
+	if apiKey != nil && s.named(who+"apiKey", apiKey) {
+		n.set("apiKey", apiKey)
+	}
+	if headers == nil {
+		return
+	}
+	kept := objectNode()
+	for i, name := range headers.keys {
+		if value := &headers.nodes[i]; !soundsSecret(name) || s.named(who+"headers: "+name, value) {
+			kept.set(name, value)
+		}
+	}
+	n.set("headers", kept)
+}
+
+// namesKey matches a credential that only names a variable, alone or behind the
+// word for how it is sent.
+var namesKey = regexp.MustCompile(`^\s*([A-Za-z-]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$`)
+
+// named reports whether a credential may be written, and notes it if not.
+func (s *saver) named(what string, n *node) bool {
+	if strings.TrimSpace(n.text) == "" || namesKey.MatchString(n.text) {
+		return true
+	}
+	s.left = append(s.left, finding{n.src, n.at, Problem{Message: what + ": not saved: the key itself stands in the file", Hint: "write ${NAME}, and set that variable"}})
+	return false
+}
+
+// copy writes a value as it stands in a file; a path is written from the new folder.
+func (s *saver) copy(key string, n *node) *node {
+	switch key {
+	case "systemPrompt", "description", "instructions", "outputSchema", "text":
+		if isFileRef(n) {
+			ref := objectNode()
+			ref.set("file", s.path(key+": file", n.get("file")))
+			return ref
+		}
+	}
+	return n
+}
+
+// params writes the parameters that stand in something that is written.
+func (s *saver) params(goal team.Goal, tasks []task.Spec) *node {
+	var used []string
+	add := func(params []task.Param) {
+		for _, p := range params {
+			if s.p.params[p.Name] != nil && !slices.Contains(used, p.Name) {
+				used = append(used, p.Name)
+			}
+		}
+	}
+	add(goal.Params)
+	for i := range tasks {
+		add(tasks[i].Params)
+	}
+	for i := range s.f.Agents {
+		add(s.f.Agents[i].Member.SystemParams)
+	}
+	if c := s.f.Coordinator; c != nil && strings.TrimSpace(goal.Text) != "" {
+		add(c.SystemParams)
+	}
+	if slices.Sort(used); len(used) == 0 {
+		return nil
+	}
+	n := objectNode()
+	for _, name := range used {
+		n.set(name, textNode(s.p.params[name].value))
+	}
+	return n
+}
+
+// schemas writes the named schemas of all files.
+func (s *saver) schemas() *node {
+	all := objectNode()
+	for _, y := range s.p.layers {
+		if n := y.spec.own("schemas"); n != nil {
+			for i, name := range n.kids.keys {
+				all.set(name, s.copy("outputSchema", &n.kids.nodes[i]))
+			}
+		}
+	}
+	if all.len() == 0 {
+		return nil
+	}
+	return all
+}
+
+// endpoints writes what endpoints may read, and how often they may be called.
+func (s *saver) endpoints() *node {
+	if len(s.f.Config.Endpoints) == 0 {
+		return nil
+	}
+	all := objectNode()
+	for _, base := range sortedKeys(s.f.Config.Endpoints) {
+		n := objectNode()
+		if s.p.accepts[base] {
+			n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
+		}
+		l := s.f.Limits[base]
+		for _, bound := range []struct {
+			key string
+			n   int
+		}{{"requestsPerMinute", l.RequestsPerMinute}, {"tokensPerMinute", l.TokensPerMinute}, {"maxConcurrency", l.MaxConcurrency}} {
+			if bound.n > 0 {
+				n.set(bound.key, intNode(bound.n))
+			}
+		}
+		all.set(base, n)
+	}
+	return all
+}
+
+// prices writes what models cost.
+func (s *saver) prices() *node {
+	prices := s.f.Config.Prices
+	if len(prices) == 0 {
+		return nil
+	}
+	all := objectNode()
+	for _, model := range sortedKeys(prices) {
+		p, n := prices[model], objectNode()
+		n.set("input", dollarsNode(p.Input))
+		n.set("output", dollarsNode(p.Output))
+		if p.CachedInput != nil {
+			n.set("cachedInput", dollarsNode(*p.CachedInput))
+		}
+		if p.Reasoning != nil {
+			n.set("reasoning", dollarsNode(*p.Reasoning))
+		}
+		all.set(model, n)
+	}
+	return all
+}
+
+// dollarsNode writes a number of US dollars.
+func dollarsNode(amount float64) *node { return numberNode(strconv.FormatFloat(amount, 'f', -1, 64)) }
+
+// messages writes what members of the team are told.
+func (s *saver) messages() *node {
+	if len(s.p.messages) == 0 {
+		return nil
+	}
+	all := listNode()
+	for _, f := range s.p.messages {
+		n := objectNode()
+		for i := range f.place.keys {
+			if value := f.vals[i]; value != nil {
+				n.set(f.place.keys[i].name, s.copy(f.place.keys[i].name, value))
+			}
+		}
+		all.kids.nodes = append(all.kids.nodes, *n)
+	}
+	return all
+}
+
+func kidsOf(n *node) *kids {
+	if n == nil {
+		return nil
+	}
+	return n.kids
+}
+
+// valuesOf are the values of an object that the loader has taken, by the keys of a place.
+func valuesOf(n *node, p *place) []*node {
+	vals := make([]*node, len(p.keys))
+	for i, name := range n.kids.keys {
+		if k, known := p.index[name]; known {
+			vals[k] = &n.kids.nodes[i]
+		}
+	}
+	return vals
+}

@@ -1,0 +1,112 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Inputs and paths of a saved plan, which stands in another folder, maybe, than
+// what it is made of.
+
+// inputs writes the named inputs.
+func (s *saver) inputs() *node {
+	if len(s.p.inputs) == 0 {
+		return nil
+	}
+	all := objectNode()
+	for _, in := range s.p.inputs {
+		n := objectNode()
+		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, ResultPrefix) {
+			_, result, _ := strings.Cut(path, "/")
+			from := objectNode()
+			from.set("run", textNode(in.run))
+			from.set("task", textNode(result))
+			n.set("from", from)
+		} else if from := in.fields.own("from"); from != nil && !given {
+			n.set("from", from)
+		} else if given {
+			n.set("file", s.givenInput(in, path))
+		} else if file := in.fields.own("file"); file != nil {
+			n.set("file", s.path("input "+quote(in.name)+": file", file))
+		} else {
+			n.set("text", in.fields.own("text"))
+		}
+		n.set("classification", in.fields.own("classification"))
+		for _, key := range []string{"ttlMs", "maxContextBytes", "cut"} {
+			n.set(key, in.fields.own(key))
+		}
+		all.set(in.name, n)
+	}
+	return all
+}
+
+// givenInput returns the path of an input that --input brought, if it is in
+// the folder of the plan; else --input must bring it again.
+func (s *saver) givenInput(in inputPlaceOf, path string) *node {
+	if rel, err := s.from(path); path != "-" && err == nil && !strings.Contains(rel, opening) {
+		if err := s.there(rel); err == nil {
+			return textNode(rel)
+		}
+	}
+	s.left = append(s.left, finding{in.src, in.key, Problem{
+		Message: fmt.Sprintf("input %s: not saved: --input brought it from elsewhere", quote(in.name)), Hint: "give --input " + in.name + "=FILE again",
+	}})
+	return nil
+}
+
+// path writes a path of a file of the old spec from the folder of the new one.
+// Where a variable stands in it, only the way between the folders can be written.
+func (s *saver) path(what string, n *node) *node {
+	variable := strings.Contains(n.text, opening)
+	given := filepath.Join(n.src.dir, n.text)
+	if variable {
+		given = n.src.dir
+	}
+	rel, err := s.from(given)
+	switch {
+	case err == nil && !variable && strings.Contains(rel, opening):
+		err = errors.New("a folder on the way is called ${…, which a spec would take for a variable")
+	case err == nil && !variable:
+		err = s.there(rel)
+	}
+	if err != nil {
+		s.found = append(s.found, finding{n.src, n.at, Problem{
+			Message: fmt.Sprintf("%s: %s: cannot be named from %s, the folder of the plan: %v", what, quote(n.text), quote(s.dir), err),
+			Hint:    "save the plan beside " + filepath.Base(n.src.path), Err: ErrRead,
+		}})
+		return n
+	}
+	if variable && rel != "." {
+		rel += "/" + n.text
+	} else if variable {
+		rel = n.text
+	}
+	return textNode(rel)
+}
+
+// from returns a path from the folder of the plan, in which it must stay.
+func (s *saver) from(path string) (string, error) {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err == nil && !filepath.IsLocal(rel) {
+		err = errors.New("it lies outside")
+	}
+	return filepath.ToSlash(rel), err
+}
+
+// there reports why a file of the folder of the plan cannot be read.
+func (s *saver) there(rel string) error {
+	f, err := openInside(s.dir, rel)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,349 @@
+package specfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// tasks writes the tasks of a plan. Each says everything itself.
+func (s *saver) tasks(tasks []task.Spec) *node {
+	all := listNode()
+	for i := range tasks {
+		n := s.task(&tasks[i])
+		s.check(taskName(i, tasks[i].Title), n)
+		all.kids.nodes = append(all.kids.nodes, *n)
+	}
+	return all
+}
+
+// task writes one task, as far as it is not as it would be without a word.
+func (s *saver) task(t *task.Spec) *node {
+	n := objectNode()
+	word := func(key, value string) {
+		if value != "" {
+			n.set(key, textNode(value))
+		}
+	}
+	n.set("title", textNode(t.Title))
+	word("key", t.Key)
+	word("assignee", t.Assignee)
+	word("role", t.Role)
+	word("priority", string(t.Priority))
+	n.set("requires", requiresNode(t.Requires))
+	n.set("dependsOn", dependsOnNode(t.DependsOn))
+	n.set("uses", usesNode(t.Uses))
+	n.set("needToKnow", pathsNode(t.NeedToKnow))
+	word("memoryScope", string(t.MemoryScope))
+	if t.AcceptTruncated {
+		n.set("acceptTruncated", boolNode(true))
+	}
+	word("reuse", string(t.Reuse))
+	if t.Classification != label.Internal {
+		word("classification", t.Classification.String())
+	}
+	if len(t.RequiredTags) > 0 {
+		n.set("requiredTags", textsNode(t.RequiredTags))
+	}
+	n.set("provenance", provenanceNode(t.Provenance))
+	n.set("description", s.words(t.Description, t.Params))
+	n.set("outputSchema", s.schema(t.OutputSchema))
+	s.times(n, t)
+	n.set("metadata", s.metadata(t.Metadata))
+	return n
+}
+
+// times writes what bounds a task and its attempts.
+func (s *saver) times(n *node, t *task.Spec) {
+	bound := func(key string, d time.Duration) {
+		if d != 0 {
+			n.set(key, millisNode(d))
+		}
+	}
+	bound("ttlMs", t.TTL)
+	bound("timeoutMs", t.Timeout)
+	if t.MaxRetries > 0 {
+		n.set("maxRetries", intNode(t.MaxRetries))
+	}
+	if t.RetryDelay == task.NoDelay {
+		n.set("retryDelayMs", intNode(0))
+	} else {
+		bound("retryDelayMs", t.RetryDelay)
+	}
+	if t.RetryBackoff != 0 {
+		n.set("retryBackoff", numberNode(strconv.FormatFloat(t.RetryBackoff, 'f', -1, 64)))
+	}
+}
+
+// check reports what of a task no spec can say.
+func (s *saver) check(who string, n *node) {
+	l := &loader{subject: func() string { return "the plan: " + who + ": " }}
+	reset(n, newSource("", "", ""))
+	l.fields(n, taskPlace, nil)
+	if r := n.get("requires"); r != nil {
+		l.fields(r, requiresPlace, nil)
+	}
+	if p := n.get("provenance"); p != nil {
+		l.fields(p, provenancePlace, nil)
+	}
+	refs := n.get("dependsOn")
+	for i := range refs.len() {
+		if ref := &refs.kids.nodes[i]; ref.is == isObject {
+			l.fields(ref, dependencyPlace, nil)
+		}
+	}
+	uses := n.get("uses")
+	for i := range uses.len() {
+		if use := &uses.kids.nodes[i]; use.is == isObject {
+			l.fields(use, usePlace, nil)
+		}
+	}
+	if text(n.get("memoryScope")) == string(task.ScopeAll) && text(s.p.sharedMemory()) == "false" {
+		l.bad(n, ErrInvalid, "", "memoryScope: all needs the shared memory, and sharedMemory is false")
+	}
+	for _, f := range l.found {
+		s.found = append(s.found, finding{Problem: f.Problem})
+	}
+}
+
+// reset lets all of a value stand in a source, which the loader asks of it.
+func reset(n *node, src *source) {
+	n.src = src
+	if n.kids == nil {
+		return
+	}
+	if n.kids.keyAt == nil {
+		n.kids.keyAt = make([]int, len(n.kids.keys))
+	}
+	for i := range n.kids.nodes {
+		reset(&n.kids.nodes[i], src)
+	}
+}
+
+// words writes a text: parameters as such where they are the spec's, and what
+// only looks like one so that it is read as it stands.
+func (s *saver) words(text string, params []task.Param) *node {
+	if !utf8.ValidString(text) {
+		s.wrong("a text is not valid UTF-8")
+	}
+	var out, plain strings.Builder
+	flush := func() {
+		out.WriteString(strings.ReplaceAll(plain.String(), paramOpen, opening+"params."+dollar+"}"+paramOpen[len(dollar):]))
+		plain.Reset()
+	}
+	at := 0
+	for _, p := range params {
+		if p.Start < at || p.End < p.Start || p.End > len(text) {
+			break
+		}
+		plain.WriteString(text[at:p.Start])
+		if known := s.p.params[p.Name]; known != nil && known.value == text[p.Start:p.End] {
+			flush()
+			out.WriteString(paramOpen + p.Name + "}")
+		} else {
+			plain.WriteString(text[p.Start:p.End])
+		}
+		at = p.End
+	}
+	plain.WriteString(text[at:])
+	flush()
+	return textNode(out.String())
+}
+
+// schema writes a JSON Schema.
+func (s *saver) schema(raw json.RawMessage) *node {
+	if len(raw) == 0 {
+		return nil
+	}
+	n, twice, err := parseJSON(newSource("", "", string(raw)))
+	if err == nil && len(twice) > 0 {
+		err = &twice[0]
+	}
+	if err == nil && (n.is == isText || isFileRef(n)) {
+		err = errors.New("it would be read as the name of a schema or a file")
+	}
+	if err != nil {
+		s.wrong("outputSchema: %v", err)
+		return nil
+	}
+	return n
+}
+
+func requiresNode(r *task.Requires) *node {
+	if r.Empty() {
+		return nil
+	}
+	n := objectNode()
+	if len(r.Tools) > 0 {
+		n.set("requiredTools", textsNode(r.Tools))
+	}
+	if len(r.Capabilities) > 0 {
+		n.set("requiredCapabilities", textsNode(r.Capabilities))
+	}
+	if r.Backend != "" {
+		n.set("requiredBackend", textNode(r.Backend))
+	}
+	if r.Provider != "" {
+		n.set("requiredProvider", textNode(r.Provider))
+	}
+	return n
+}
+
+// provenanceNode writes where a description comes from; nil where it is the caller's own.
+func provenanceNode(p *task.Provenance) *node {
+	if p == nil {
+		return nil
+	}
+	n := objectNode()
+	for _, one := range [...]struct{ key, value string }{
+		{"from", p.From}, {"run", p.Run}, {"envelope", p.Envelope}, {"createdAt", instantText(p.CreatedAt)}, {"expiresAt", instantText(p.ExpiresAt)},
+	} {
+		if one.value != "" {
+			n.set(one.key, textNode(one.value))
+		}
+	}
+	return n
+}
+
+// instantText writes a time; nothing for the zero time.
+func instantText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// dependsOnNode writes references: titles, or mappings for those that say more.
+func dependsOnNode(refs []task.Ref) *node {
+	if refs == nil {
+		return nil
+	}
+	all := listNode()
+	for _, r := range refs {
+		if r.As == "" && !r.Optional && r.Need == nil && r.MaxContextBytes == 0 {
+			all.kids.nodes = append(all.kids.nodes, *textNode(r.Task))
+			continue
+		}
+		n := objectNode()
+		n.set("task", textNode(r.Task))
+		if r.As != "" {
+			n.set("as", textNode(string(r.As)))
+		}
+		n.set("need", pathsNode(r.Need))
+		if r.Optional {
+			n.set("optional", boolNode(true))
+		}
+		if r.MaxContextBytes > 0 {
+			n.set("maxContextBytes", intNode(r.MaxContextBytes))
+		}
+		all.kids.nodes = append(all.kids.nodes, *n)
+	}
+	return all
+}
+
+func usesNode(uses []task.Use) *node {
+	if uses == nil {
+		return nil
+	}
+	all := listNode()
+	for _, u := range uses {
+		if u.Need == nil && len(u.Reveal) == 0 {
+			all.kids.nodes = append(all.kids.nodes, *textNode(u.Name))
+			continue
+		}
+		n := objectNode()
+		n.set("name", textNode(u.Name))
+		n.set("need", pathsNode(u.Need))
+		if len(u.Reveal) > 0 {
+			shown := objectNode()
+			for _, kind := range sortedKeys(u.Reveal) {
+				shown.set(kind, pathsNode(u.Reveal[kind]))
+			}
+			n.set("reveal", shown)
+		}
+		all.kids.nodes = append(all.kids.nodes, *n)
+	}
+	return all
+}
+
+// pathsNode writes paths; nil is none.
+func pathsNode(paths []task.Path) *node {
+	if paths == nil {
+		return nil
+	}
+	words := make([]string, len(paths))
+	for i, p := range paths {
+		words[i] = string(p)
+	}
+	return textsNode(words)
+}
+
+// metadata writes what the loader reads as the same: whole numbers without a
+// point, others with one.
+func (s *saver) metadata(all map[string]any) *node {
+	if len(all) == 0 {
+		return nil
+	}
+	n := objectNode()
+	for _, key := range sortedKeys(all) {
+		if list, ok := all[key].([]any); ok {
+			n.set(key, s.metadataList(key, list))
+		} else if value := metadataNode(all[key]); value != nil {
+			n.set(key, value)
+		} else {
+			s.wrong("metadata: %s: it is a %T", quote(key), all[key])
+		}
+	}
+	return n
+}
+
+func (s *saver) metadataList(key string, list []any) *node {
+	n := &node{is: isList, kids: &kids{}}
+	for i, v := range list {
+		value := metadataNode(v)
+		if value == nil {
+			s.wrong("metadata: %s[%d]: it is a %T", quote(key), i, v)
+			continue
+		}
+		n.kids.nodes = append(n.kids.nodes, *value)
+	}
+	return n
+}
+
+// metadataNode writes one value; nil for what is no text, number or boolean.
+func metadataNode(v any) *node {
+	switch v := v.(type) {
+	case string:
+		return textNode(v)
+	case bool:
+		return boolNode(v)
+	case float64:
+		return floatNode(v)
+	case float32:
+		return floatNode(float64(v))
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, json.Number:
+		return numberNode(fmt.Sprint(v))
+	}
+	return nil
+}
+
+// floatNode writes a number so that it is read as no whole one.
+func floatNode(f float64) *node {
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return numberNode(text)
+}
+
+// millisNode writes a time.
+func millisNode(d time.Duration) *node {
+	return numberNode(strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64))
+}

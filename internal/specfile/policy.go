@@ -1,0 +1,217 @@
+package specfile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// readPolicy reads what may cross between the members of the team.
+func (r *reader) readPolicy() {
+	defer func() { r.subject = nil }()
+	main := r.places.main.spec
+	n := main.own("policy")
+	if n == nil {
+		r.readAsserts(main.own("assert"))
+		return
+	}
+	r.subject = func() string { return "policy: " }
+	f := r.fields(n, policyPlace, nil)
+	r.readAsserts(main.own("assert"), f.own("assert"))
+	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
+	p.Redact = r.redaction(f.own("redact"), "redact")
+	for i, e := range r.entries(f, "rules", rulePlace) {
+		p.Rules = append(p.Rules, r.rule(i, e))
+	}
+	for _, e := range r.entries(f, "declassify", declassifyPlace) {
+		p.Declassify = append(p.Declassify, r.declassifier(e))
+	}
+	for _, e := range r.entries(f, "endorse", endorsePlace) {
+		p.Endorse = append(p.Endorse, handoff.Endorser{
+			Name: text(e.own("name")), From: text(e.own("from")), To: text(e.own("to")), Reason: text(e.own("reason")), Origin: e.origin(),
+		})
+	}
+	for _, e := range r.entries(f, "renew", renewPlace) {
+		p.Renew = append(p.Renew, handoff.Renewal{
+			Name: text(e.own("name")), From: text(e.own("from")), To: text(e.own("to")), Reason: text(e.own("reason")), TTL: duration(e.own("ttlMs")), Origin: e.origin(),
+		})
+	}
+	if n.len() > 0 {
+		r.file.Config.Policy = p
+		r.checkPolicy(p, f)
+		r.idleModes(p.Default)
+	}
+}
+
+// idleModes warns of modes of agents that are wider than the policy's default,
+// which they cannot widen.
+func (r *reader) idleModes(standard handoff.Mode) {
+	width := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full, ""}
+	r.subject = nil
+	for _, f := range r.places.agents {
+		n := f.get("handoff")
+		if n != nil && slices.Index(width, handoff.Mode(n.text)) > slices.Index(width, standard) {
+			r.warnAt(n.src, n.at, "leave it out, or widen default of the policy", "handoff: no effect: default of the policy is %s", standard)
+		}
+	}
+}
+
+// origin is where an object stands; nil stands nowhere.
+func (f *fields) origin() task.Position {
+	if f == nil {
+		return task.Position{}
+	}
+	return origin(f.node.src, f.node.at)
+}
+
+// entries reads a list of a policy. What only follows from what is wrong with
+// an entry is not said. A value that is no object is nil.
+func (r *reader) entries(policy *fields, list string, p *place) []*fields {
+	n := policy.own(list)
+	all := make([]*fields, n.len())
+	for i := range all {
+		item := &n.kids.nodes[i]
+		r.subject = func() string { return "policy: " + entryName(list, i, item) + ": " }
+		if all[i] = r.fields(item, p, nil); all[i] != nil {
+			r.needs(item, p, "")
+		}
+		r.places.spoil(all[i], list, i)
+	}
+	return all
+}
+
+// entryName names an entry in a message: by its name, by its pair, else by its number.
+func entryName(list string, i int, n *node) string {
+	what := map[string]string{"rules": "rule", "declassify": "declassifier", "endorse": "endorser", "renew": "renewal"}[list]
+	name, from, to := text(n.get("name")), text(n.get("from")), text(n.get("to"))
+	switch {
+	case name != "":
+		return what + " " + quote(name)
+	case from != "" && to != "":
+		return fmt.Sprintf("%s %s→%s", what, cut(veiled(from), 60), cut(veiled(to), 60))
+	}
+	return fmt.Sprintf("%s %d", what, i+1)
+}
+
+// rule reads one rule. For what could not be read of it the gate gets what it
+// has nothing to say of, so that it can speak of the rest.
+func (r *reader) rule(i int, f *fields) handoff.PairRule {
+	if f == nil {
+		return handoff.PairRule{}
+	}
+	r.subject = func() string { return "policy: " + entryName("rules", i, f.node) + ": " }
+	known := len(r.found)
+	p := handoff.PairRule{
+		ID:     handoff.Rule(text(f.own("name"))),
+		From:   text(f.own("from")),
+		To:     text(f.own("to")),
+		Mode:   handoff.Mode(text(f.own("mode"))),
+		Allow:  pathList(f.own("allow")),
+		Block:  pathList(f.own("block")),
+		Redact: r.redaction(f.own("redact"), "rules", i, "redact"),
+		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
+		Origin: f.origin(),
+	}
+	if n := f.own("maxClassification"); n != nil {
+		p.Ceiling = new(level(n))
+	}
+	p.Translate = r.translation(f.own("translate"), "rules", i, "translate")
+	if f.unread("allow") {
+		p.Allow = []task.Path{task.Whole}
+	}
+	if f.unread("reveal") {
+		p.Reveal = map[redact.Kind][]task.Path{redact.IBAN: {task.Whole}}
+	}
+	if p.Ceiling == nil && (known < len(r.found) || f.partly()) {
+		p.Ceiling = new(label.Secret) // it may have said something
+	}
+	return p
+}
+
+// redaction reads what is taken out beside what always is.
+func (r *reader) redaction(n *node, where ...any) handoff.Redaction {
+	var out handoff.Redaction
+	if n == nil {
+		return out
+	}
+	f := r.fields(n, redactPlace, nil)
+	r.places.spoil(f, where...)
+	for _, word := range textList(f.own("kinds")) {
+		out.Kinds = append(out.Kinds, redact.Kind(word))
+	}
+	all := f.own("patterns")
+	for i := range all.len() {
+		item := &all.kids.nodes[i]
+		p := r.fields(item, patternPlace, nil)
+		if p != nil {
+			r.needs(item, patternPlace, fmt.Sprintf("patterns[%d]: ", i))
+		}
+		if p.partly() {
+			r.places.spoilAll(append(slices.Clone(where), "patterns", i)...)
+		}
+		out.Patterns = append(out.Patterns, redact.Pattern{Name: text(p.own("name")), Regexp: text(p.own("regexp"))})
+	}
+	return out
+}
+
+// translation reads how what crosses is retold.
+func (r *reader) translation(n *node, where ...any) *handoff.Translation {
+	if n == nil {
+		return nil
+	}
+	known := len(r.found)
+	f := r.fields(n, translatePlace, nil)
+	r.places.spoil(f, where...)
+	t := &handoff.Translation{Fields: pathList(f.own("fields")), Filter: pathList(f.own("filter")), Recast: handoff.Recast(text(f.own("recast")))}
+	if s := f.own("summarize"); s != nil {
+		by := r.fields(s, summarizePlace, nil)
+		r.needs(s, summarizePlace, "summarize: ")
+		t.MaxTokens, t.ByModel = integer(by.own("maxTokens")), text(by.own("by")) == "model"
+	}
+	if t.MaxTokens == 0 && known < len(r.found) {
+		t.MaxTokens = 1 // it may have said something
+	}
+	return t
+}
+
+// revealOf reads paths by kind; nil is nil.
+func revealOf[K ~string](n *node, kind func(string) K) map[K][]task.Path {
+	if n.len() == 0 {
+		return nil
+	}
+	out := make(map[K][]task.Path, n.len())
+	for i, word := range n.kids.keys {
+		out[kind(word)] = pathList(&n.kids.nodes[i])
+	}
+	return out
+}
+
+// declassifier reads what lowers labels.
+func (r *reader) declassifier(f *fields) handoff.Declassifier {
+	if f == nil {
+		return handoff.Declassifier{}
+	}
+	d := handoff.Declassifier{
+		Name:       text(f.own("name")),
+		From:       text(f.own("from")),
+		To:         text(f.own("to")),
+		Paths:      pathList(f.own("paths")),
+		LowerTo:    label.Internal,
+		Reason:     text(f.own("reason")),
+		UnsafeText: text(f.own("unsafeText")) == "true",
+		Origin:     f.origin(),
+	}
+	if n := f.own("lowerTo"); n != nil {
+		d.LowerTo = level(n)
+	}
+	if d.UnsafeText {
+		n := f.own("unsafeText")
+		r.subject = func() string { return "policy: " + entryName("declassify", 0, f.node) + ": " }
+		r.warnAt(n.src, n.at, "name paths that the producer's outputSchema bounds, and leave unsafeText out", "unsafeText: what it lets through can carry anything that %s has read", quote(d.From))
+	}
+	return d
+}

@@ -1,0 +1,200 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// spoil notes which values of an object of the policy could not be read, or are
+// missing: what the gate says of those only follows. Of an object that is none
+// it says nothing.
+func (p *places) spoil(f *fields, where ...any) {
+	if f == nil {
+		p.spoilAll(where...)
+		return
+	}
+	for i := range f.place.keys {
+		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // see rule
+			p.spoilAll(append(slices.Clone(where), name)...)
+		}
+	}
+}
+
+func (p *places) spoilAll(where ...any) {
+	p.spoiled = append(p.spoiled, task.Pointer(append([]any{"policy"}, where...)...))
+}
+
+// unread reports whether a key stands here whose value cannot be used.
+func (f *fields) unread(name string) bool { return f.own(name) == nil && f.node.get(name) != nil }
+
+// lacks reports whether a key is unread, or is missing where it must stand.
+func (f *fields) lacks(name string) bool {
+	return f.own(name) == nil && (f.node.get(name) != nil || slices.Contains(f.place.needs, name))
+}
+
+// partly reports whether something of an object could not be read or is missing.
+func (f *fields) partly() bool {
+	if f == nil {
+		return true
+	}
+	unknown := func(name string) bool { _, known := f.place.index[name]; return !known }
+	return slices.ContainsFunc(f.node.kids.keys, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
+}
+
+// soundEntry reports whether a pointer names nothing that is spoiled.
+func (p *places) soundEntry(pointer string) bool {
+	for _, s := range p.spoiled {
+		if pointer == s || strings.HasPrefix(pointer, s+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// checkPolicy reports, in their places, what the gate itself finds wrong with a
+// policy, so that a team made of the file finds nothing new in it but what the
+// schemas of results tell.
+func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
+	r.uniqueRules(p)
+	clash := r.uniquePatterns(p, f)
+	if len(r.found) >= tooMany {
+		return
+	}
+	parties := make([]handoff.Party, 0, len(r.file.Agents))
+	for i := range r.file.Agents {
+		parties = append(parties, handoff.Party{Name: r.file.Agents[i].Member.Name})
+	}
+	_, err := p.Compile(parties)
+	problems, _ := errors.AsType[task.Problems](err)
+	for _, problem := range r.file.known(problems) {
+		if len(r.found) >= tooMany {
+			return
+		}
+		if r.places.soundEntry(problem.Pointer) && !(clash && problem.Pointer == "/policy/redact") {
+			problem.Subject = r.policySubject(tokens(problem.Pointer))
+			r.found = append(r.found, r.places.find(problem))
+		}
+	}
+}
+
+// known leaves out who is not known to the policy of a team that lacks the
+// name of an agent: it may be that one.
+func (f *File) known(problems task.Problems) task.Problems {
+	nameless := f.nameless()
+	return slices.DeleteFunc(problems, func(p task.Problem) bool {
+		side := strings.HasSuffix(p.Pointer, "/from") || strings.HasSuffix(p.Pointer, "/to")
+		return nameless && side && errors.Is(p, handoff.ErrPolicy)
+	})
+}
+
+// nameless reports whether an agent lacks its name, or there is none.
+func (f *File) nameless() bool {
+	return len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
+}
+
+// policySubject says what of the policy a pointer is about.
+func (r *reader) policySubject(parts []string) string {
+	if len(parts) > 2 {
+		if n, _, _ := r.places.resolve(parts[:3]); n != nil {
+			if i, err := strconv.Atoi(parts[2]); err == nil {
+				return "policy: " + entryName(parts[1], i, n)
+			}
+		}
+	}
+	return "policy"
+}
+
+// uniqueRules reports two rules of one name: records could not tell them apart.
+func (r *reader) uniqueRules(p *handoff.Policy) {
+	first := make(map[handoff.Rule]int)
+	for i := range p.Rules {
+		name := p.Rules[i].ID
+		if name == "" {
+			continue
+		}
+		if k, twice := first[name]; twice {
+			n, _, _ := r.places.resolve([]string{"policy", "rules", fmt.Sprint(i), "name"})
+			r.subject = nil
+			r.bad(n, ErrInvalid, "give each rule a name of its own, or none", "policy: rule %s: the rule in line %d has this name too", quote(string(name)), p.Rules[k].Origin.Line)
+			continue
+		}
+		first[name] = i
+	}
+}
+
+// uniquePatterns reports two patterns of one name that mean different things:
+// where both count, nobody could tell what was taken out. It says whether there are.
+func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
+	known := make(map[string]string)
+	look := func(of handoff.Redaction, where ...string) {
+		r.subject = nil
+		own := make(map[string]bool)
+		for i, pattern := range of.Patterns {
+			regexp, twice := known[pattern.Name]
+			n, _, _ := walk(f.node, append(where, "redact", "patterns", fmt.Sprint(i), "name"))
+			switch {
+			case pattern.Name == "" || n == nil:
+			case own[pattern.Name]:
+				r.bad(n, ErrInvalid, "join the two by |", "policy: pattern %s: named twice", quote(pattern.Name))
+				clash = true
+			case twice && regexp != pattern.Regexp:
+				r.bad(n, ErrInvalid, "give each pattern a name of its own", "policy: pattern %s: another one has this name and another regexp", quote(pattern.Name))
+				clash = true
+			}
+			known[pattern.Name], own[pattern.Name] = pattern.Regexp, true
+		}
+	}
+	look(p.Redact)
+	for i := range p.Rules {
+		look(p.Rules[i].Redact, "rules", fmt.Sprint(i))
+	}
+	return clash
+}
+
+// inPolicy finds a value of a policy, or what comes nearest to it: where a rule
+// states a mode without the key, what states it; of a pattern, the part that
+// is wrong.
+func inPolicy(policy *node, parts []string) (*node, *source, int) {
+	n, src, at := walk(policy, parts)
+	last := len(parts) - 1
+	switch {
+	case n == nil && last > 1 && parts[last] == "mode":
+		rule, _, _ := walk(policy, parts[:last])
+		for _, key := range [...]string{"allow", "block"} {
+			if other := rule.get(key); other != nil {
+				return other, other.src, other.at
+			}
+		}
+	case n != nil && last > 0 && parts[last-1] == "patterns":
+		if bad := badPart(n); bad != nil {
+			return bad, bad.src, bad.at
+		}
+	}
+	return n, src, at
+}
+
+// badPart returns the part of a pattern that is wrong: its name, else its regexp.
+func badPart(n *node) *node {
+	const never = `\x{10FFFF}`
+	if _, err := redact.New(redact.Options{Patterns: []redact.Pattern{{Name: text(n.get("name")), Regexp: never}}}); err != nil {
+		return n.get("name")
+	}
+	return n.get("regexp")
+}
+
+// needed finds what a dependency or a used input needs: its own need, else,
+// for a dependency, that of the task. Nil if neither is written.
+func needed(f *fields, parts []string) *node {
+	item, _, _ := walk(f.get(parts[0]), parts[1:])
+	if own := item.get("need"); own != nil || parts[0] != "dependsOn" {
+		return own
+	}
+	return f.get("needToKnow")
+}

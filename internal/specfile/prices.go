@@ -1,0 +1,129 @@
+package specfile
+
+import "github.com/runteam/runteam/llm"
+
+// readPrices reads the prices of models. If two files have one for a model, the first
+// file counts.
+func (r *reader) readPrices() {
+	for _, y := range r.layers {
+		n := y.spec.own("prices")
+		for i := range n.len() {
+			model, item := n.kids.keys[i], &n.kids.nodes[i]
+			r.subject = func() string { return "prices: " + quote(model) + ": " }
+			f := r.fields(item, pricePlace, nil)
+			if f == nil {
+				continue
+			}
+			r.needs(item, pricePlace, "")
+			prices := r.file.Config.Prices
+			if _, twice := prices[model]; twice {
+				r.warnAt(n.src, n.kids.keyAt[i], "keep one of them", "not used: another file has a price for it too")
+				continue
+			}
+			if prices == nil {
+				prices = make(map[string]llm.Price)
+				r.file.Config.Prices = prices
+			}
+			prices[model] = llm.Price{
+				Input: amount(f.own("input")), Output: amount(f.own("output")),
+				CachedInput: decimal(f.own("cachedInput")), Reasoning: decimal(f.own("reasoning")),
+			}
+		}
+	}
+	r.subject = nil
+}
+
+// amount returns a number; nil is zero.
+func amount(n *node) float64 {
+	if n == nil {
+		return 0
+	}
+	f, _ := n.float()
+	return f
+}
+
+// price is the kind of an amount of money for a million tokens.
+var price = kind{
+	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, without quotes and currency",
+	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", llm.MaxPrice}}, fits: func(n *node) bool {
+		f, ok := n.float()
+		return ok && f >= 0 && f <= llm.MaxPrice
+	},
+}
+
+// The bounds of a cost budget, in US dollars. A larger budget is probably in another unit.
+const (
+	minBudget = 0.000001
+	maxBudget = 1_000_000
+)
+
+// costBudget is the kind of a cost budget.
+var costBudget = kind{
+	name: "US dollars, more than 0", want: "a number of US dollars from 0.000001 to 1000000", hint: "write a number such as 2.50, without quotes and currency, or leave the key out",
+	json: bounded("number", minBudget, maxBudget), fits: func(n *node) bool {
+		f, ok := n.float()
+		return ok && f >= minBudget && f <= maxBudget
+	},
+}
+
+// money returns an amount of US dollars; nil is zero.
+func money(n *node) llm.Money {
+	if n == nil {
+		return 0
+	}
+	return llm.Dollars(amount(n))
+}
+
+// checkPrices warns about prices of models that no agent has.
+func (r *reader) checkPrices() {
+	asked := make(map[string]bool)
+	r.eachConnection(func(c *Connection) { asked[c.Model] = true })
+	r.priceWritten()
+	var known []string
+	for _, model := range sortedKeys(asked) {
+		if model != "" {
+			known = append(known, model)
+		}
+	}
+	for _, y := range r.layers {
+		n := y.spec.own("prices")
+		for i := range n.len() {
+			model := n.kids.keys[i]
+			if asked[model] && model != "" {
+				continue
+			}
+			hint := "remove it, or write the name of a model that an agent has"
+			if best := nearestOf(model, known...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			r.warnAt(n.src, n.kids.keyAt[i], hint, "prices: no agent has the model %s", quote(model))
+		}
+	}
+}
+
+// priceWritten gives models that a variable names their prices under the name
+// that runs record.
+func (r *reader) priceWritten() {
+	r.eachConnection(func(c *Connection) {
+		if p, ok := r.file.Config.Prices[c.Model]; ok {
+			r.file.Config.Prices[c.ModelAsWritten()] = p
+		}
+	})
+}
+
+// eachConnection calls do for the connections of all agents and of the
+// coordinator, and for those of their fallback.
+func (r *reader) eachConnection(do func(*Connection)) {
+	all := func(c *Connection) {
+		do(c)
+		for i := range c.Fallback {
+			do(&c.Fallback[i])
+		}
+	}
+	for i := range r.file.Agents {
+		all(&r.file.Agents[i].Connection)
+	}
+	if c := r.file.Coordinator; c != nil {
+		all(&c.Connection)
+	}
+}

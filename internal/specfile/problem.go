@@ -1,0 +1,81 @@
+package specfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Problem is one thing that is wrong with a file, or worth a look.
+type Problem struct {
+	File    string // path as the user wrote it, without secrets; empty for a flag
+	Line    int    // from 1; zero when the problem has no place in a file
+	Column  int    // from 1, in characters
+	Message string
+	Hint    string // what to write instead; may be empty
+	Excerpt string // the lines around the place, with a caret; never a key or what a run takes out as a secret; may be empty
+	Err     error  // the condition, for errors.Is; may be nil
+}
+
+// problemJSON is what a program reads of a problem.
+type problemJSON struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// At is where the problem is: "team.yaml:3:5", a file alone, or nothing.
+func (p Problem) At() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Error is "file:line:col: message", then the excerpt and the hint on lines of their own.
+func (p Problem) Error() string {
+	var b strings.Builder
+	if at := p.At(); at != "" {
+		b.WriteString(at + ": ")
+	}
+	b.WriteString(p.Message)
+	if p.Excerpt != "" {
+		b.WriteString("\n" + p.Excerpt)
+	}
+	if p.Hint != "" {
+		b.WriteString("\n  hint: " + p.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap returns the condition.
+func (p Problem) Unwrap() error { return p.Err }
+
+// An Error lists everything that is wrong with a spec, file by file in the
+// order of the text. It is never empty.
+type Error struct{ Problems []Problem }
+
+// Error lists the problems, one after the other.
+func (e *Error) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		texts[i] = p.Error()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Unwrap returns the problems one by one, for errors.Is and errors.As.
+func (e *Error) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+// MarshalJSON writes file, line, column, message and hint.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	return json.Marshal(problemJSON{p.File, p.Line, p.Column, p.Message, p.Hint})
+}

@@ -1,0 +1,237 @@
+package specfile
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm/limit"
+	"github.com/runteam/runteam/team"
+)
+
+// What concerns a run as a whole: its limits, endpoints and flags, and what is
+// known only when everything has been read.
+
+// readRun reads what concerns the run as a whole.
+func (r *reader) readRun() {
+	f, main := r.file, r.places.main
+	f.Name = r.name()
+	f.Config.Name = f.Name
+	f.Config.MaxContextBytes, f.Config.MaxPromptBytes = integer(main.spec.own("maxContextBytes")), integer(main.spec.own("maxPromptBytes"))
+	f.Run.Output = text(main.spec.own("output"))
+	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
+	f.Run.Reuse = text(main.spec.own("reuse")) == "true"
+	f.Run.MaxTokenBudget = integer(r.setting("maxTokenBudget"))
+	f.Run.MaxCostBudget = money(r.setting("maxCostBudget"))
+	f.Run.Strategy = assign.Strategy(text(r.setting("schedulingStrategy")))
+	if text(main.spec.own("mode")) == "auto" {
+		f.Run.Mode = team.ModeAuto
+	}
+	f.Run.MaxConcurrency = integer(r.setting("maxConcurrency"))
+	if n := integer(r.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
+		f.Run.MaxConcurrency = n
+	}
+	r.checkBases()
+	r.checkFallbacks()
+	r.readEndpoints()
+	if n := main.spec.own("offline"); n != nil {
+		r.readOffline(n)
+	}
+	if n := r.setting("strictAssignees"); n != nil && n.text == "false" {
+		r.warnAt(n.src, n.at, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
+	}
+}
+
+// name is the name of the spec, else of the team, else of the file.
+func (r *reader) name() string {
+	for _, n := range []*node{
+		r.places.main.spec.own("name"), r.places.main.team.own("name"), r.roster.spec.own("name"), r.roster.team.own("name"),
+	} {
+		if n != nil {
+			return strings.TrimSpace(n.text)
+		}
+	}
+	if r.file.Path == "-" {
+		return "stdin"
+	}
+	base := filepath.Base(cmp.Or(r.file.Path, "team"))
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// readEndpoints reads the clearances and the limits of endpoints. If several files have a
+// key, the first counts.
+func (r *reader) readEndpoints() {
+	f := r.file
+	for _, y := range r.layers {
+		n := y.spec.own("endpoints")
+		if n == nil {
+			continue
+		}
+		for i, base := range n.kids.keys {
+			own := r.fields(&n.kids.nodes[i], endpointPlace, nil)
+			if own == nil {
+				continue
+			}
+			if f.Config.Endpoints == nil {
+				f.Config.Endpoints = make(map[string]label.Classification)
+			}
+			if accepts := own.own("accepts"); accepts != nil && !r.places.accepts[base] {
+				r.places.accepts[base] = true
+				f.Config.Endpoints[base] = level(accepts)
+			} else if _, named := f.Config.Endpoints[base]; !named {
+				f.Config.Endpoints[base] = team.DefaultAccepts(base)
+			}
+			l := f.Limits[base]
+			l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, integer(own.own("requestsPerMinute")))
+			l.TokensPerMinute = cmp.Or(l.TokensPerMinute, integer(own.own("tokensPerMinute")))
+			l.MaxConcurrency = cmp.Or(l.MaxConcurrency, integer(own.own("maxConcurrency")))
+			if l == (limit.Limits{}) {
+				continue
+			}
+			if f.Limits == nil {
+				f.Limits = make(map[string]limit.Limits)
+			}
+			f.Limits[base] = l
+		}
+	}
+}
+
+func (r *reader) readOffline(n *node) {
+	path, shown, ok := r.path("offline", n)
+	if !ok {
+		return
+	}
+	r.file.offlineShown = filepath.Join(n.src.dir, shown)
+	if r.o.StoredOnly {
+		r.file.Offline = filepath.Join(n.src.dir, path)
+		return
+	}
+	script, err := openInside(n.src.dir, path)
+	if n.src.kept.copied != nil && errors.Is(err, errMissing) {
+		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; who runs offline is told
+		return
+	}
+	if err != nil {
+		r.bad(n, err, fileHint(err), "offline: %s: %v", quote(n.text), err)
+		return
+	}
+	script.Close()
+	r.file.Offline = filepath.Join(n.src.dir, path)
+}
+
+// readModels applies --model.
+func (r *reader) readModels() {
+	for _, flag := range r.o.Models {
+		agent, model, one := strings.Cut(flag, "=")
+		if !one {
+			agent, model = "", flag
+		}
+		if strings.TrimSpace(model) == "" {
+			r.badFlag(ErrInvalid, "write --model MODEL or --model AGENT=MODEL", "--model %s: no model", quote(flag))
+			continue
+		}
+		known, hit := r.setModel(agent, model, one)
+		if one && !hit {
+			hint := "write --model AGENT=MODEL, with the name of an agent"
+			if strings.EqualFold(agent, handoff.Coordinator) {
+				hint = "there are tasks and no goal, so no coordinator is asked"
+			} else if best := nearestOf(agent, known...); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			r.badFlag(ErrUnknown, hint, "--model %s: no agent %s", quote(flag), quote(agent))
+		}
+	}
+}
+
+// setModel gives a model to an agent or the coordinator, or to all, and says
+// who there is and whether anybody was meant.
+func (r *reader) setModel(agent, model string, one bool) (known []string, hit bool) {
+	for i := range r.file.Agents {
+		a := &r.file.Agents[i]
+		known = append(known, a.Member.Name)
+		if !one || strings.EqualFold(a.Member.Name, agent) {
+			a.Model, a.Member.Model, a.shownModel, hit = model, model, "", true
+			r.places.models[r.places.agents[i]] = model
+			r.setFallbackModel(r.places.agents[i], a.Fallback, model)
+		}
+	}
+	if c := r.file.Coordinator; c != nil {
+		known = append(known, handoff.Coordinator)
+		if !one || strings.EqualFold(handoff.Coordinator, agent) {
+			c.Connection.Model, c.Coordinator.Model, c.shownModel, hit = model, model, "", true
+			r.places.models[r.places.coordinator] = model
+			r.setFallbackModel(r.places.coordinator, c.Fallback, model)
+		}
+	}
+	return known, hit
+}
+
+// checkIdle finds keys that have no effect because of what else the file says.
+func (r *reader) checkIdle() {
+	main, f := r.places.main.spec, r.file
+	warn := func(name, hint, why string) {
+		if n := main.own(name); n != nil {
+			r.warnAt(n.src, n.at, hint, "%s: no effect: %s", name, why)
+		}
+	}
+	if n := main.own("output"); n != nil && f.asked() {
+		if f.Run.Output = ""; r.places.goalFlag {
+			warn("output", "", "the coordinator answers --goal, from all results")
+		} else {
+			r.bad(n, ErrInvalid, "leave it out, or the goal", "output: the coordinator answers the goal, from all results")
+		}
+	}
+	if f.Goal != nil {
+		warn("taskDefaults", "remove it", "the coordinator plans the tasks")
+	}
+	if len(f.Tasks) == 0 {
+		return
+	}
+	if f.Run.Mode == team.ModeAuto {
+		warn("mode", "remove it, or the tasks", "the tasks are written")
+	}
+	if c := r.places.coordinator; c != nil && !f.asked() {
+		r.warnAt(c.node.src, c.node.at, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
+	}
+}
+
+// checkUnused warns of inputs and parameters that nothing uses.
+func (r *reader) checkUnused() {
+	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 {
+		return
+	}
+	why, hint := "no task uses it", func(name string) string { return "grant it with uses: [" + name + "], or remove it" }
+	if r.file.Goal != nil {
+		why, hint = "no plan may grant it", func(string) string { return "write coordinator: {mayGrant: [inputs]}, or remove it" }
+	}
+	used := r.usedInputs()
+	for i, in := range r.file.Run.Inputs {
+		if at := r.places.inputs[i]; !used(in.Name) {
+			r.warnAt(at.src, at.key, hint(in.Name), "input %s: %s", quote(in.Name), why)
+		}
+	}
+	for _, name := range sortedKeys(r.params) {
+		if p := r.params[name]; !p.used {
+			r.warnAt(p.src, p.key, "write ${params."+name+"} where it belongs, or remove it", "params: nothing uses %s", quote(name))
+		}
+	}
+}
+
+// usedInputs tells which inputs a task uses, or a plan may.
+func (r *reader) usedInputs() func(name string) bool {
+	if r.file.Goal != nil {
+		may := r.file.Coordinator != nil && r.file.Coordinator.MayGrant.Inputs
+		return func(string) bool { return may }
+	}
+	used := make(map[string]bool)
+	for i := range r.file.Tasks {
+		for _, u := range r.file.Tasks[i].Uses {
+			used[strings.ToLower(u.Name)] = true
+		}
+	}
+	return func(name string) bool { return used[strings.ToLower(name)] }
+}

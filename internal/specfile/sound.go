@@ -1,0 +1,84 @@
+package specfile
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// sound takes out of what a team says what only follows from something else
+// that it says: a reference to a task or an input whose own name is refused.
+// A hint that would make a task depend on itself is worded anew.
+func sound(problems task.Problems, tasks []task.Spec, inputs []team.Input) task.Problems {
+	bad := refused(tasks, inputs)
+	kept := make(task.Problems, 0, len(problems))
+	for _, p := range problems {
+		i, list, word := reference(p, tasks)
+		meant := meantBy(p.Hint)
+		switch {
+		case list == "":
+		case bad[name{list, task.Normalize(word)}], meant != "" && bad[name{list, task.Normalize(meant)}]:
+			continue
+		case list == "dependsOn" && meant != "" && (task.Normalize(meant) == task.Normalize(tasks[i].Title) || meant == tasks[i].Key):
+			p.Hint = "write the title, the key or the id of another task"
+		}
+		kept = append(kept, p)
+	}
+	if len(kept) == 0 {
+		return problems
+	}
+	return kept
+}
+
+// A name is what an entry of a list of a task may say.
+type name struct{ list, word string }
+
+// refused are the titles and keys of tasks and the names of inputs that cannot be names.
+func refused(tasks []task.Spec, inputs []team.Input) map[name]bool {
+	bad := make(map[name]bool)
+	for i := range tasks {
+		if t := &tasks[i]; task.CheckTitle(t.Title) != nil {
+			bad[name{"dependsOn", task.Normalize(t.Title)}] = true
+		}
+		if key := tasks[i].Key; strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(key) > task.MaxName {
+			bad[name{"dependsOn", task.Normalize(key)}] = true
+		}
+	}
+	for _, in := range inputs {
+		if task.CheckName(in.Name) != nil {
+			bad[name{"uses", task.Normalize(in.Name)}] = true
+		}
+	}
+	return bad
+}
+
+// reference returns the task and the word that a problem of a name in a list
+// is about; no list means that it is about something else.
+func reference(p task.Problem, tasks []task.Spec) (i int, list, word string) {
+	parts := tokens(p.Pointer)
+	if len(parts) != 4 || parts[0] != "tasks" {
+		return 0, "", ""
+	}
+	i, err := strconv.Atoi(parts[1])
+	k, err2 := strconv.Atoi(parts[3])
+	if err != nil || err2 != nil || i < 0 || k < 0 || i >= len(tasks) {
+		return 0, "", ""
+	}
+	switch {
+	case parts[2] == "dependsOn" && k < len(tasks[i].DependsOn) && errors.Is(p, task.ErrUnknown):
+		return i, parts[2], tasks[i].DependsOn[k].Task
+	case parts[2] == "uses" && k < len(tasks[i].Uses) && !errors.Is(p, task.ErrDuplicate):
+		return i, parts[2], tasks[i].Uses[k].Name
+	}
+	return 0, "", ""
+}
+
+// meantBy returns the word of a hint such as `did you mean "Score"?`, or "".
+func meantBy(hint string) string {
+	quoted, _ := strings.CutPrefix(hint, "did you mean ")
+	word, _ := strconv.Unquote(strings.TrimSuffix(quoted, "?")) // "" for another hint
+	return word
+}

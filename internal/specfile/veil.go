@@ -1,0 +1,77 @@
+package specfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/redact"
+)
+
+// What no problem may show: the secrets that a run takes out of the same text,
+// and the values of keys that sound like credentials.
+
+// veiled returns a text without secrets; one that cannot be judged is not shown.
+func veiled(text string) string {
+	clean, _, err := redact.Secrets().Text(strings.ToValidUTF8(text, "\uFFFD"))
+	if err != nil {
+		return hidden
+	}
+	return clean
+}
+
+// veil keeps the secrets of a text out of excerpts that the bytes from start to
+// end mean: where they stand there letter by letter, else, behind escapes and
+// line breaks, all of these bytes.
+func (s *source) veil(text string, start, end int) {
+	for _, found := range redact.Secrets().Find(text, nil) {
+		at := strings.Index(s.text[start:end], text[found.Start:found.End])
+		if at < 0 {
+			s.secrets = append(s.secrets, span{start, end})
+			return
+		}
+		s.secrets = append(s.secrets, span{start + at, start + at + found.End - found.Start})
+	}
+}
+
+// secretsIn returns the secrets among the bytes from start to end.
+func (s *source) secretsIn(start, end int) (spans []span) {
+	for _, found := range redact.Secrets().Find(s.text[start:end], nil) {
+		spans = append(spans, span{start + found.Start, start + found.End})
+	}
+	return spans
+}
+
+// soundsSecret reports whether the value of a key may be a credential.
+func soundsSecret(key string) bool {
+	folded := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
+	switch folded {
+	case "maxtokens", "maxtokenbudget", "tokensperminute", "maxtokenskey", "key":
+		return false
+	}
+	for _, word := range [...]string{"key", "header", "auth", "token", "secret", "password", "credential", "cookie"} {
+		if strings.Contains(folded, word) {
+			return true
+		}
+	}
+	return nearestOf(key, "apiKey", "defaultApiKey", "headers") != ""
+}
+
+// meansCount reports whether an unknown key stands for keys whose values are no
+// credentials, such as maxTokenBudgts: a number there is no secret.
+func meansCount(key string) bool {
+	var known, meant []string
+	for _, p := range allPlaces {
+		known = append(known, names(p)...)
+		if best := synonym(key, p); best != "" {
+			meant = append(meant, best)
+		}
+	}
+	if best := nearestOf(key, known...); best != "" {
+		meant = append(meant, best)
+	}
+	return len(meant) > 0 && !slices.ContainsFunc(meant, soundsSecret)
+}
+
+// aNumber matches what stands behind a colon if it is a number and nothing else.
+var aNumber = regexp.MustCompile(`^\s*[0-9][0-9_.]*\s*([,}\]#]|$)`)

@@ -1,0 +1,302 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxYAML bounds a YAML file, in bytes.
+const maxYAML = 1 << 20
+
+// maxBlockKeys bounds the keys of one mapping in block style: the time that
+// the parser needs for one grows with their square.
+const maxBlockKeys = 1000
+
+// parseYAML reads the text of a source. What YAML has beyond values (anchors,
+// aliases, merges, tags, directives, complex keys, several documents) is
+// refused while it is still a list of tokens: the parser sees nothing that
+// could make it expand, recurse without bound or take quadratic time. A * that
+// stands alone is reported, and read as the text that was meant.
+func parseYAML(s *source) (*node, []fault, error) {
+	tokens := lexer.Tokenize(s.text)
+	c := &yamlConverter{src: s, line: 1, column: 1}
+	stars := c.stars(tokens)
+	if bad := append(c.inspect(tokens), stars...); len(bad) > len(stars) {
+		return nil, bad, bad[0].err()
+	}
+	file, err := parseTokens(tokens)
+	if err != nil {
+		f := c.syntax(err)
+		return nil, append(stars, *f), f
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && body == nil {
+			body = doc.Body
+		}
+	}
+	n := &node{src: s}
+	if body != nil {
+		c.convert(body, n)
+	}
+	if c.fault != nil {
+		return nil, append(stars, *c.fault), c.fault
+	}
+	return n, append(stars, c.twice...), nil
+}
+
+func (f fault) err() error { return &f }
+
+// parseTokens calls the parser. A panic of it is a syntax error like another.
+func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("cannot be read as YAML")
+		}
+	}()
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+}
+
+// A yamlConverter makes nodes of a syntax tree. It remembers the last place
+// that it looked up, since the tree is walked in the order of the text.
+type yamlConverter struct {
+	src          *source
+	line, column int // of offset
+	offset       int
+	twice        []fault
+	fault        *fault
+}
+
+// stars reports each * that stands alone, which YAML takes for an alias without
+// a name, and makes a text of it. More than a file can reasonably have stay aliases.
+func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
+	for _, t := range tokens {
+		if t.Type != token.AliasType || len(found) == maxProblems {
+			continue
+		}
+		at := c.at(t.Position)
+		rest := strings.TrimPrefix(c.src.text[at:], "*")
+		if rest != "" && !strings.ContainsRune(" \t\r\n,}]", rune(rest[0])) {
+			continue
+		}
+		found = append(found, fault{at: at, message: "a * without quotes begins an alias, which is not taken", hint: `put it in quotes: "*"`, refused: true})
+		t.Type, t.CharacterType, t.Indicator = token.StringType, token.CharacterTypeMiscellaneous, token.NotIndicator
+	}
+	return found
+}
+
+// inspect returns the tokens that are refused, and what is nested too deep or too wide.
+func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
+	line := 0 // of the last one: a line with several of a kind is reported once
+	add := func(t *token.Token, message, hint string) {
+		if n := len(bad); n == 0 || bad[n-1].message != message || line != t.Position.Line {
+			bad = append(bad, fault{at: c.at(t.Position), message: message, hint: hint})
+		}
+		line = t.Position.Line
+	}
+	type level struct{ column, keys int }
+	var blocks []level
+	flow, content, closed := 0, false, false
+	for i, t := range tokens {
+		if len(bad) >= maxProblems {
+			return bad
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType:
+			add(t, "anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes")
+		case token.MergeKeyType:
+			add(t, "merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults")
+		case token.TagType:
+			add(t, "tags (!) are not taken", "write the value alone; put a text that begins with ! in quotes")
+		case token.DirectiveType:
+			add(t, "directives (%) are not taken", "remove the line; put a text that begins with % in quotes")
+		case token.MappingKeyType:
+			add(t, "keys of the form \"? key\" are not taken", "write key: value")
+		case token.DocumentHeaderType:
+			closed = content
+		case token.DocumentEndType:
+			closed = content
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		}
+		switch t.Type {
+		case token.CommentType, token.DocumentHeaderType, token.DocumentEndType:
+			continue
+		}
+		if content = true; closed {
+			add(t, "a second document (after --- or ...): a file holds one", "put it into a file of its own")
+			return bad
+		}
+		if flow == 0 && (t.Type == token.MappingValueType || t.Type == token.SequenceEntryType) {
+			first := t
+			if t.Type == token.MappingValueType && i > 0 {
+				first = tokens[i-1]
+			}
+			column := first.Position.Column
+			for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
+				blocks = blocks[:len(blocks)-1]
+			}
+			if len(blocks) == 0 || blocks[len(blocks)-1].column < column {
+				blocks = append(blocks, level{column: column})
+			}
+			if t.Type == token.MappingValueType {
+				if blocks[len(blocks)-1].keys++; blocks[len(blocks)-1].keys > maxBlockKeys {
+					add(first, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
+					return bad
+				}
+			}
+		}
+		if len(blocks)+flow > maxDepth {
+			add(t, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
+			return bad
+		}
+	}
+	return bad
+}
+
+// syntax places an error of the parser.
+func (c *yamlConverter) syntax(err error) *fault {
+	type located interface {
+		error
+		GetToken() *token.Token
+		GetMessage() string
+	}
+	if at, ok := errors.AsType[located](err); ok && at.GetToken() != nil && at.GetToken().Position != nil {
+		f := &fault{at: c.at(at.GetToken().Position), message: strings.Map(printable, at.GetMessage())}
+		if strings.HasPrefix(c.src.text[f.at:], "\t") || strings.HasPrefix(f.message, "tab character") {
+			f.message, f.hint = "tab used for indentation", "use spaces"
+			return f
+		}
+		start, end := c.src.extent(f.at)
+		f.hint = syntaxHint(f.message, c.src.text[start:end])
+		return f
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return &fault{message: first}
+}
+
+// syntaxHint says what to write, by what the parser says of a line.
+func syntaxHint(message, line string) string {
+	switch {
+	case strings.ContainsAny(line, "{[") && (strings.Contains(line, "://") || strings.Contains(line, "${")):
+		return "between braces and brackets, put URLs and ${…} in quotes"
+	case strings.HasPrefix(message, "',' or '"):
+		return "close what the line before opens; between braces and brackets, put texts that hold , : { } [ ] in quotes"
+	case strings.HasPrefix(message, "mapping value is not allowed"):
+		return `put a text that holds ": " in quotes, or write it after |; keys of one mapping begin in one column`
+	case strings.HasPrefix(message, "value is not allowed"):
+		return "align this key with its siblings; put a text that begins with a quote wholly in quotes"
+	case strings.HasPrefix(message, "non-map value"):
+		return "write key: value, in the column of the keys around it; put - before each entry of a list"
+	}
+	return ""
+}
+
+// at returns the offset of a position, which counts lines and characters.
+func (c *yamlConverter) at(p *token.Position) int {
+	if p.Line < c.line || p.Line == c.line && p.Column < c.column {
+		c.line, c.column, c.offset = p.Line, 1, c.src.lineStart(p.Line)
+	}
+	for c.offset < len(c.src.text) && (c.line < p.Line || c.line == p.Line && c.column < p.Column) {
+		r, size := utf8.DecodeRuneInString(c.src.text[c.offset:])
+		crlf := r == '\r' && strings.HasPrefix(c.src.text[c.offset+size:], "\n")
+		if r == '\n' || r == '\r' && !crlf {
+			if c.line == p.Line {
+				break // a column behind the end of its line
+			}
+			c.line, c.column = c.line+1, 1
+		} else {
+			c.column++
+		}
+		c.offset += size
+	}
+	return c.offset
+}
+
+// fail keeps the first value that no node can hold.
+func (c *yamlConverter) fail(n ast.Node, message string) {
+	if c.fault == nil {
+		c.fault = &fault{at: c.at(n.GetToken().Position), message: message}
+	}
+}
+
+// convert writes the value of a syntax node to n.
+func (c *yamlConverter) convert(from ast.Node, n *node) {
+	n.src = c.src
+	switch v := from.(type) {
+	case *ast.MappingNode:
+		c.mapping(v, v.Values, n)
+	case *ast.MappingValueNode:
+		c.mapping(v, []*ast.MappingValueNode{v}, n)
+	case *ast.SequenceNode:
+		n.is, n.at = isList, c.at(v.GetToken().Position)
+		n.kids = &kids{nodes: make([]node, len(v.Values))}
+		for i, value := range v.Values {
+			c.convert(value, &n.kids.nodes[i])
+		}
+		n.kids.end = c.shut(v.IsFlowStyle, v.End)
+	case *ast.LiteralNode:
+		n.is, n.at, n.text = isText, c.at(v.Start.Position), v.Value.Value
+		if v.Start.Type == token.LiteralType {
+			n.form = literal
+		}
+	case *ast.StringNode:
+		n.is, n.at, n.text = isText, c.at(v.Token.Position), v.Value
+	case *ast.NullNode:
+		n.at = c.at(v.GetToken().Position)
+	case *ast.BoolNode:
+		n.is, n.at, n.text = isBool, c.at(v.GetToken().Position), fmt.Sprint(v.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		n.is, n.at, n.text = isNumber, c.at(from.GetToken().Position), from.GetToken().Value
+	default:
+		c.fail(from, "a kind of value that is not taken")
+	}
+}
+
+func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n *node) {
+	n.is = isObject
+	n.kids = &kids{keys: make([]string, len(values)), keyAt: make([]int, len(values)), nodes: make([]node, len(values))}
+	m, ok := from.(*ast.MappingNode)
+	if ok && m.IsFlowStyle {
+		n.at = c.at(m.Start.Position)
+	} else if len(values) > 0 {
+		n.at = c.at(values[0].Key.GetToken().Position)
+	}
+	for i, pair := range values {
+		key := pair.Key.GetToken()
+		n.kids.keys[i], n.kids.keyAt[i] = key.Value, c.at(key.Position)
+		if _, list := pair.Key.(*ast.StringNode); !list && !isScalar(pair.Key) {
+			c.fail(pair.Key, "a key that is not one word")
+			return
+		}
+		c.convert(pair.Value, &n.kids.nodes[i])
+	}
+	n.kids.end = c.offset
+	if ok {
+		n.kids.end = c.shut(m.IsFlowStyle, m.End)
+	}
+	c.twice = append(c.twice, duplicates(c.src, n.kids)...)
+}
+
+// shut returns where the parts of a list or a mapping end: before the bracket
+// that closes it, or else somewhere in the last one.
+func (c *yamlConverter) shut(flow bool, end *token.Token) int {
+	if flow && end != nil {
+		return c.at(end.Position)
+	}
+	return c.offset
+}
+
+func isScalar(n ast.Node) bool {
+	_, ok := n.(ast.ScalarNode)
+	return ok
+}

@@ -1,0 +1,58 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/team"
+)
+
+// An Agent is what the file says about one agent or the coordinator, for the
+// connect function of [File.Build].
+type Agent struct {
+	Member  team.Member     // its Agent is nil
+	Models  []openai.Config // its model, then those of its fallback; an empty BaseURL means OPENAI_BASE_URL, else api.openai.com
+	Options agent.Options   // settings of its calls, without Fallback
+}
+
+// agent returns what the file says about an agent.
+func (f *File) agent(a specfile.Agent) Agent {
+	out := Agent{Member: a.Member, Options: agent.Options{
+		MaxTurns: a.MaxTurns, MaxTokens: a.MaxTokens, Temperature: a.Temperature, TopP: a.TopP, Stop: a.Stop,
+		FrequencyPenalty: a.FrequencyPenalty, PresencePenalty: a.PresencePenalty, Seed: a.Seed, ReasoningEffort: a.ReasoningEffort,
+		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
+	}}
+	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
+		out.Models = append(out.Models, openai.Config{
+			Model: c.Model, BaseURL: c.BaseURL, APIKey: openai.NewKey(c.APIKey.Reveal()), Headers: c.Headers, Timeout: c.CallTimeout,
+			MaxTokensKey: c.MaxTokensKey, SystemRole: c.SystemRole, ExtraBody: c.ExtraBody,
+			StructuredOutput: openai.StructuredOutput(c.StructuredOutput),
+		})
+	}
+	return out
+}
+
+// connect returns an agent that calls the models that the file names.
+func (f *File) connect(a Agent) (team.Agent, error) {
+	lookup := f.lookup
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	var models []llm.Model
+	for i, cfg := range a.Models {
+		var err error
+		if cfg.BaseURL, cfg.APIKey, err = openai.Resolve(cfg.BaseURL, cfg.APIKey, lookup); err != nil {
+			return nil, fmt.Errorf("model %d: %w", i+1, err)
+		}
+		m, err := openai.New(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("model %d: %w", i+1, err)
+		}
+		models = append(models, m)
+	}
+	a.Options.Fallback = models[1:]
+	return agent.New(models[0], a.Options), nil
+}

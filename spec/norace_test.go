@@ -1,5 +1,0 @@
-//go:build !race
-
-package spec_test
-
-const thin = 1
