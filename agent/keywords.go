@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // shape says what may stand behind a keyword of a JSON Schema.
@@ -73,7 +73,7 @@ func checkKeywords(v any, at string) error {
 		s, known := keywords[key]
 		if !known && !strings.HasPrefix(key, "x-") {
 			hint := ""
-			if near, ok := task.Nearest(key, slices.Sorted(maps.Keys(keywords))); ok {
+			if near, ok := naming.Nearest(key, slices.Sorted(maps.Keys(keywords))); ok {
 				hint = fmt.Sprintf(": did you mean %q?", near)
 			}
 			return fmt.Errorf("%w: unknown keyword %q in %s%s", ErrBadSchema, key, place(at), hint)
@@ -90,7 +90,7 @@ func checkKeywords(v any, at string) error {
 		if key == "$id" && at != "" {
 			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
 		}
-		if err := s.eachSchema(members[key], at+task.Pointer(key), checkKeywords); err != nil {
+		if err := s.eachSchema(members[key], at+naming.Pointer(key), checkKeywords); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (s shape) eachSchema(v any, at string, fn func(v any, at string) error) err
 			if !isSchema(members[name]) {
 				continue // a list of names
 			}
-			if err := fn(members[name], at+task.Pointer(name)); err != nil {
+			if err := fn(members[name], at+naming.Pointer(name)); err != nil {
 				return err
 			}
 		}

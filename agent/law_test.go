@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -224,7 +225,7 @@ func TestBoundedPathsTakeBoundedValuesAlone(t *testing.T) {
 					path[i] = "*"
 				}
 			}
-			p := task.Pointer(path...)
+			p := naming.Pointer(path...)
 			if exact := task.Path(p); s.Bounded(exact) == nil && len(at) > 0 {
 				requireLittle(t, taken(value, path, false), "%s of %v in %s", p, value, s)
 			}

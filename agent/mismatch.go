@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 )
 
 // A mismatch is the error for a value that does not match a schema. If only guards
@@ -173,7 +173,7 @@ func pathText(path []string) string {
 	}
 	var b strings.Builder
 	for _, token := range path {
-		b.WriteString(task.Pointer(token))
+		b.WriteString(naming.Pointer(token))
 	}
 	return llm.OneLine(b.String())
 }

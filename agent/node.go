@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // A node is one schema inside a [Schema], with those of its keywords that say
@@ -204,12 +204,12 @@ func (c *compiler) members(n *node, in map[string]any) {
 	if props, ok := in["properties"].(map[string]any); ok {
 		n.props = make(map[string]*node, len(props))
 		for name := range props {
-			n.props[name] = c.node(props[name], n.at+"/properties"+task.Pointer(name))
+			n.props[name] = c.node(props[name], n.at+"/properties"+naming.Pointer(name))
 		}
 	}
 	patterns, _ := in["patternProperties"].(map[string]any)
 	for pattern := range patterns {
-		n.patterns = append(n.patterns, patterned{regexp.MustCompile(pattern), c.node(patterns[pattern], n.at+"/patternProperties"+task.Pointer(pattern))})
+		n.patterns = append(n.patterns, patterned{regexp.MustCompile(pattern), c.node(patterns[pattern], n.at+"/patternProperties"+naming.Pointer(pattern))})
 	}
 	slices.SortFunc(n.patterns, func(a, b patterned) int { return strings.Compare(a.node.at, b.node.at) })
 	names, _ := in["required"].([]any)
@@ -273,7 +273,7 @@ func (c *compiler) inPlace(n *node, in map[string]any) {
 	schemas, _ := in[key].(map[string]any)
 	for name := range schemas {
 		if isSchema(schemas[name]) {
-			n.maybe = append(n.maybe, c.node(schemas[name], n.at+"/"+key+task.Pointer(name)))
+			n.maybe = append(n.maybe, c.node(schemas[name], n.at+"/"+key+naming.Pointer(name)))
 		}
 	}
 	n.inPlace = slices.Concat(append(slices.Clip(n.some), n.every, n.maybe, appendNode(nil, c.child(n, in, "not")))...)

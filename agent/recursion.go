@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // maxPaths bounds in how many ways a schema may apply to one and the same
@@ -38,7 +38,7 @@ func (w *walker) all(v any, at string) error {
 	}
 	members, _ := v.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if err := keywords[key].eachSchema(members[key], at+task.Pointer(key), w.all); err != nil {
+		if err := keywords[key].eachSchema(members[key], at+naming.Pointer(key), w.all); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (w *walker) count(v any, at string) (int, error) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(v)) {
 				if err == nil {
-					err = add(v[name], at+"/"+key+task.Pointer(name))
+					err = add(v[name], at+"/"+key+naming.Pointer(name))
 				}
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
@@ -257,7 +258,7 @@ func (s *scenario) watch(f *flowtest.Flow) (watched, ambiguous int, leaked func(
 				if !ok || len(text) < 6 || byChance(text) || strings.Contains(public, strings.ToLower(text)) {
 					continue
 				}
-				path := task.Path(fmt.Sprintf("/records/%d%s", i, task.Pointer(field)))
+				path := task.Path(fmt.Sprintf("/records/%d%s", i, naming.Pointer(field)))
 				if isList {
 					path += task.Path(fmt.Sprintf("/%d", k))
 				}
@@ -294,7 +295,7 @@ func (s *scenario) spec(byTask bool) string {
 	}
 	var paths []string
 	for _, field := range s.Allowed.Fields {
-		paths = append(paths, "/records/*"+task.Pointer(field)+"/**")
+		paths = append(paths, "/records/*"+naming.Pointer(field)+"/**")
 	}
 	reveal := map[string][]string{}
 	for _, kind := range []redact.Kind{redact.Card, redact.IBAN, redact.Email, redact.Phone, redact.SSN} {

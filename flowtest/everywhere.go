@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -55,11 +56,11 @@ func leaves(v any, at task.Path, out []task.Path) []task.Path {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = leaves(v[k], at+task.Path(task.Pointer(k)), out)
+			out = leaves(v[k], at+task.Path(naming.Pointer(k)), out)
 		}
 	case []any:
 		for i := range v {
-			out = leaves(v[i], at+task.Path(task.Pointer(i)), out)
+			out = leaves(v[i], at+task.Path(naming.Pointer(i)), out)
 		}
 	case string:
 		out = append(out, at)
@@ -118,7 +119,7 @@ func (d *demander) texts(schema any, at task.Path, level int) (out []task.Path) 
 	}
 	properties, _ := s["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		out = append(out, d.texts(properties[name], at+task.Path(task.Pointer(name)), level+1)...)
+		out = append(out, d.texts(properties[name], at+task.Path(naming.Pointer(name)), level+1)...)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -181,7 +182,7 @@ func (c *chart) line(t int) string {
 func (c *chart) find(name string) (task.ID, bool) {
 	for i := range c.plan.Tasks {
 		t := &c.plan.Tasks[i]
-		if task.Normalize(t.Title) == task.Normalize(name) || t.Key != "" && t.Key == name || string(t.ID) == name {
+		if naming.Normalize(t.Title) == naming.Normalize(name) || t.Key != "" && t.Key == name || string(t.ID) == name {
 			return t.ID, true
 		}
 	}

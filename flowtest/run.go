@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
@@ -148,7 +149,7 @@ func (r *run) place() error {
 		if x.made() {
 			var known bool
 			if x.id, known = r.chart.find(x.task); !known {
-				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, task.Suggest(x.task, titles)))
+				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
 			at := slices.IndexFunc(r.chart.plan.Tasks, func(t team.PlannedTask) bool { return t.ID == x.id })
@@ -161,7 +162,7 @@ func (r *run) place() error {
 	}
 	for _, p := range r.promises {
 		if p.reader != Everybody && r.chart.reader(p.reader) < 0 {
-			found = append(found, fmt.Errorf("a promise about %v: nobody is called %q: %s", p.canary, p.reader, task.Suggest(p.reader, r.chart.names())))
+			found = append(found, fmt.Errorf("a promise about %v: nobody is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.chart.names())))
 		}
 	}
 	return errors.Join(found...)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/task"
 )
 
 // ErrHarmful reports words that no prompt may show without a fence.
@@ -14,11 +14,11 @@ var ErrHarmful = errors.New("may not stand unfenced")
 
 // Harmless reports why short words that will stand in a prompt without a
 // fence, such as a planned title or a role, may not: they are not one clean
-// line ([task.ErrLine]), or the gate would have to break a control token of a
+// line ([naming.ErrLine]), or the gate would have to break a control token of a
 // chat template in them or redact a secret or personal data. The error says which, and never
 // quotes the words. It wraps [ErrHarmful].
 func Harmless(line string) error {
-	if err := task.CheckLine(line); err != nil {
+	if err := naming.CheckLine(line); err != nil {
 		return fmt.Errorf("%w: %w", ErrHarmful, err)
 	}
 	if _, n := breakTokens(line); n > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -30,7 +30,7 @@ func TestHarmlessWords(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), line)
 	}
-	require.ErrorIs(t, handoff.Harmless("\r"), task.ErrLine)
+	require.ErrorIs(t, handoff.Harmless("\r"), naming.ErrLine)
 	for _, token := range controlTokens {
 		err := handoff.Harmless("Write " + token + " now")
 		require.ErrorContains(t, err, "a control token of a chat template is in it")
@@ -56,6 +56,6 @@ func TestHarmlessWordsNeedNoGate(t *testing.T) {
 		line := strings.Join(rapid.SliceOfN(pieces, 0, 6).Draw(t, "pieces"), "")
 		changed := text(t, line).Payload().Text() != line
 		err := handoff.Harmless(line)
-		require.Equal(t, changed || task.CheckLine(line) != nil, err != nil, "%v", err)
+		require.Equal(t, changed || naming.CheckLine(line) != nil, err != nil, "%v", err)
 	})
 }

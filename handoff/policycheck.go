@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -23,7 +24,7 @@ type policyChecker struct {
 
 func (c *policyChecker) add(subject, message, hint string, tokens ...any) {
 	c.found = append(c.found, task.Problem{
-		Pointer: task.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: message, Hint: hint, Err: ErrPolicy,
+		Pointer: naming.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: message, Hint: hint, Err: ErrPolicy,
 	})
 }
 
@@ -74,7 +75,7 @@ func (c *policyChecker) together() {
 func (m Mode) valid() bool { return slices.Contains(modes, m) }
 
 func suggestMode(m Mode) string {
-	return task.Suggest(string(m), []string{string(Full), string(Scoped), string(Minimal)})
+	return naming.Suggest(string(m), []string{string(Full), string(Scoped), string(Minimal)})
 }
 
 // rule reads one rule.
@@ -86,7 +87,7 @@ func (c *policyChecker) rule(i int) {
 	if r.ID == "" {
 		r.ID = Rule(r.From + "→" + r.To)
 	}
-	if err := task.CheckLine(string(r.ID)); err != nil {
+	if err := naming.CheckLine(string(r.ID)); err != nil {
 		c.add(subject, "its name: "+err.Error(), "write one clean line", "rules", i, "name")
 	}
 	add := func(message, hint string, tokens ...any) {
@@ -171,7 +172,7 @@ func (c *policyChecker) pair(name, from, to string, anyone bool, tokens ...any) 
 			c.add(subject, "it is for everybody", "name one agent: each pair needs an entry of its own", at...)
 		case side.name == Anyone, side.name == User, side.name == Coordinator, slices.Contains(c.names, side.name):
 		default:
-			c.add(subject, fmt.Sprintf("no agent is called %q", side.name), task.Suggest(side.name, append([]string{User, Coordinator}, c.names...)), at...)
+			c.add(subject, fmt.Sprintf("no agent is called %q", side.name), naming.Suggest(side.name, append([]string{User, Coordinator}, c.names...)), at...)
 		}
 	}
 	if from == to && from == User {

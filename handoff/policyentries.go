@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // entries reads the declassifiers, endorsers and renewals.
 func (c *policyChecker) entries() {
 	b, names := c.book, map[string]bool{}
 	named := func(list, name, reason string, i int) {
-		switch err := task.CheckName(name); {
+		switch err := naming.CheckName(name); {
 		case err != nil:
 			c.add("", "name: "+err.Error(), "give it a name, which decisions and events show", list, i, "name")
 		case Rule(name).own():

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -24,7 +25,7 @@ func (c *policyChecker) redaction(subject string, r Redaction, tokens ...any) {
 		case kind.Secret():
 			c.add(subject, fmt.Sprintf("%s is always redacted", kind), "leave it out", append(slices.Clone(tokens), "kinds", k)...)
 		case !slices.Contains(redact.PersonalKinds(), kind):
-			c.add(subject, fmt.Sprintf("no kind is called %q", kind), task.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), append(slices.Clone(tokens), "kinds", k)...)
+			c.add(subject, fmt.Sprintf("no kind is called %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), append(slices.Clone(tokens), "kinds", k)...)
 		}
 	}
 	for k, p := range r.Patterns {
@@ -83,7 +84,7 @@ type RevealProblem struct {
 }
 
 // Pointer returns where the problem is, below the reveal.
-func (p RevealProblem) Pointer() string { return task.Pointer(p.tokens...) }
+func (p RevealProblem) Pointer() string { return naming.Pointer(p.tokens...) }
 
 // CheckReveal finds what is wrong with what is to cross in clear: kinds that
 // are no personal ones, secrets, and what is no path.
@@ -94,7 +95,7 @@ func CheckReveal(reveal map[redact.Kind][]task.Path) (found []RevealProblem) {
 		case kind.Secret():
 			found = append(found, RevealProblem{fmt.Sprintf("%s is a secret: no edge reveals it", kind), "leave it out", []any{string(kind)}})
 		case !slices.Contains(redact.PersonalKinds(), kind):
-			found = append(found, RevealProblem{fmt.Sprintf("no personal kind is called %q", kind), task.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), []any{string(kind)}})
+			found = append(found, RevealProblem{fmt.Sprintf("no personal kind is called %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), []any{string(kind)}})
 		case len(paths) == 0:
 			found = append(found, RevealProblem{"it names no path", `write where it may stand: [/path], or [""] for the whole value`, []any{string(kind)}})
 		}

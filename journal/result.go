@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -87,7 +88,7 @@ func asShown(e *envelope.Envelope, shown *event.ShownResult) (*envelope.Envelope
 
 // keyed returns the IDs of the tasks with this key.
 func (s *Stored) keyed(name string) (ids []task.ID) {
-	folded := task.Normalize(name)
+	folded := naming.Normalize(name)
 	for i := range s.Info.Tasks {
 		if t := &s.Info.Tasks[i]; t.Key != "" && t.Key == folded {
 			ids = append(ids, t.ID)

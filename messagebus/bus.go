@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // The conditions that this package reports. Its errors wrap these.
@@ -54,7 +54,7 @@ type Bus struct {
 }
 
 // New returns a bus without messages for a team. Agents are names as
-// [task.CheckName] wants them, and letter case does not tell them apart. What
+// [naming.CheckName] wants them, and letter case does not tell them apart. What
 // is wrong with the roster or the options is reported all at once and wraps
 // [ErrInvalid].
 func New(agents []string, o Options) (*Bus, error) {
@@ -74,7 +74,7 @@ func (o *Options) check() (err error) {
 	if o.MaxUnread < 0 {
 		err = fmt.Errorf("%w MaxUnread %d: it must not be negative; leave it out for %d", ErrInvalid, o.MaxUnread, DefaultMaxUnread)
 	}
-	if fault := task.CheckLine(o.Run); fault != nil {
+	if fault := naming.CheckLine(o.Run); fault != nil {
 		err = errors.Join(err, fmt.Errorf("%w run id %.60q: %w", ErrInvalid, o.Run, fault))
 	}
 	return err

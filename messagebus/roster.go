@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -25,7 +26,7 @@ func newRoster(names []string) (roster, error) {
 	folded := make(map[string]string, len(names))
 	var errs []error
 	for i, name := range names {
-		err := task.CheckName(name)
+		err := naming.CheckName(name)
 		if first, twice := folded[strings.ToLower(name)]; twice {
 			err = fmt.Errorf("%w of %q: letter case does not tell names apart", task.ErrDuplicate, first)
 		}
@@ -86,7 +87,7 @@ func (r *roster) others(name string) []int {
 // hint says what to write instead of a name. It does not list the roster: who
 // is told of an error need not know everybody.
 func hint(name string, known []string) string {
-	if near, ok := task.Nearest(name, known); ok {
+	if near, ok := naming.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "write the name of an agent of the roster"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
@@ -180,12 +181,12 @@ func TestNewRefuses(t *testing.T) {
 		says   string
 	}{
 		{"nobody", nil, messagebus.Options{}, messagebus.ErrInvalid, "invalid roster: it is empty"},
-		{"a bad name", []string{"a", "b/c"}, messagebus.Options{}, task.ErrName, `invalid roster: agent 2, "b/c": not a name`},
-		{"the caller", []string{"User"}, messagebus.Options{}, task.ErrReserved, "choose another"},
-		{"everyone", []string{"*"}, messagebus.Options{}, task.ErrReserved, "choose another"},
+		{"a bad name", []string{"a", "b/c"}, messagebus.Options{}, naming.ErrName, `invalid roster: agent 2, "b/c": not a name`},
+		{"the caller", []string{"User"}, messagebus.Options{}, naming.ErrReserved, "choose another"},
+		{"everyone", []string{"*"}, messagebus.Options{}, naming.ErrReserved, "choose another"},
 		{"twice", []string{"Ann", "ann"}, messagebus.Options{}, task.ErrDuplicate, `agent 2, "ann": duplicate of "Ann"`},
 		{"a negative limit", []string{"a"}, messagebus.Options{MaxUnread: -1}, messagebus.ErrInvalid, "MaxUnread -1"},
-		{"a run of two lines", []string{"a"}, messagebus.Options{Run: "a\nb"}, task.ErrLine, "invalid run id"},
+		{"a run of two lines", []string{"a"}, messagebus.Options{Run: "a\nb"}, naming.ErrLine, "invalid run id"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 func check(b *Brief) error {
@@ -17,7 +17,7 @@ func check(b *Brief) error {
 	if b.Layout >= layouts {
 		return fmt.Errorf("there is no %v", b.Layout)
 	}
-	if err := task.CheckLine(b.Task.Title); err != nil {
+	if err := naming.CheckLine(b.Task.Title); err != nil {
 		return fmt.Errorf("the task's title: %w", err)
 	}
 	if b.MaxBytes < 0 {
@@ -66,10 +66,10 @@ func fault(s *handoff.Sealed, in *place, b *Brief) error {
 	}
 	from := s.Decision().From
 	if strings.ContainsRune(from, '"') { // it is written between quotes
-		return fmt.Errorf("its producer's name has a quote: %w", task.ErrName)
+		return fmt.Errorf("its producer's name has a quote: %w", naming.ErrName)
 	}
 	for _, words := range [...]string{s.Title(), s.Assignee(), from} {
-		if err := task.CheckLine(words); err != nil {
+		if err := naming.CheckLine(words); err != nil {
 			return fmt.Errorf("its heading: %w", err)
 		}
 	}

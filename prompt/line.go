@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Texts that may stand in a line of the builder's, such as messages and errors,
@@ -34,7 +34,7 @@ func (r *renderer) inline(p *piece) bool {
 
 func clean(text string, l Layout) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
-		return task.EndsLine(r) || invisible(r) || r == unicode.ReplacementChar
+		return naming.EndsLine(r) || invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}

@@ -5,9 +5,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/naming"
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/runteam/runteam/task"
 )
 
 // The builder's own headings.
@@ -71,7 +70,7 @@ func find(text string, reserved []string) (line int, opener string) {
 		return 0, ""
 	}
 	for line = 1; ; line++ {
-		end := strings.IndexFunc(text, task.EndsLine)
+		end := strings.IndexFunc(text, naming.EndsLine)
 		first := text
 		if end >= 0 {
 			first = text[:end]

@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -130,7 +131,7 @@ func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sec
 // canonical JSON; ok is false if none was delivered.
 func (p Prompt) Structured(title string) (canonical string, ok bool) {
 	for _, s := range p.get().sections {
-		if s.Kind == handoff.Dependency && s.JSON != "" && task.Normalize(s.Title) == task.Normalize(title) {
+		if s.Kind == handoff.Dependency && s.JSON != "" && naming.Normalize(s.Title) == naming.Normalize(title) {
 			return s.JSON, true
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/sharedmem"
-	"github.com/runteam/runteam/task"
 )
 
 func TestWriteRefuses(t *testing.T) {
@@ -21,13 +21,13 @@ func TestWriteRefuses(t *testing.T) {
 		is         []error
 		want       string
 	}{
-		{name: "no agent", key: "k", producer: "x", is: []error{task.ErrName}, want: `write memory "/k": invalid entry: agent: not a name: it is empty`},
-		{name: "agent with a slash", agent: "a/b", key: "k", is: []error{task.ErrName}, want: `agent: not a name: '/' at byte 1`},
-		{name: "agent with a colon", agent: "a:b", key: "k", is: []error{task.ErrName}, want: `agent: not a name: ':' at byte 1`},
-		{name: "agent with a line break", agent: "a\nb", key: "k", is: []error{task.ErrName}, want: `write memory "a\nb/k"`},
-		{name: "coordinator", agent: "coordinator", key: "k", is: []error{task.ErrReserved}, want: "agent: reserved name coordinator: choose another"},
-		{name: "everybody", agent: "*", key: "k", is: []error{task.ErrReserved}},
-		{name: "user in capitals", agent: "User", key: "k", is: []error{task.ErrReserved}},
+		{name: "no agent", key: "k", producer: "x", is: []error{naming.ErrName}, want: `write memory "/k": invalid entry: agent: not a name: it is empty`},
+		{name: "agent with a slash", agent: "a/b", key: "k", is: []error{naming.ErrName}, want: `agent: not a name: '/' at byte 1`},
+		{name: "agent with a colon", agent: "a:b", key: "k", is: []error{naming.ErrName}, want: `agent: not a name: ':' at byte 1`},
+		{name: "agent with a line break", agent: "a\nb", key: "k", is: []error{naming.ErrName}, want: `write memory "a\nb/k"`},
+		{name: "coordinator", agent: "coordinator", key: "k", is: []error{naming.ErrReserved}, want: "agent: reserved name coordinator: choose another"},
+		{name: "everybody", agent: "*", key: "k", is: []error{naming.ErrReserved}},
+		{name: "user in capitals", agent: "User", key: "k", is: []error{naming.ErrReserved}},
 		{name: "another's name", agent: "ana", producer: "bob", key: "k", is: []error{sharedmem.ErrForeign},
 			want: `write memory "ana/k": invalid entry: written in another's name: the envelope is from "bob"`},
 		{name: "another's name in other letters", agent: "ana", producer: "Ana", key: "k", is: []error{sharedmem.ErrForeign}},
@@ -100,7 +100,7 @@ func TestFullKeysAreUnambiguous(t *testing.T) {
 	m := sharedmem.New(nil)
 	note(t, m, "a", "b/c", "1", 0)
 	err := m.Writer().Write(t.Context(), "a/b", "c", said(t, "a/b", "", envelope.Text("2")), 0)
-	require.ErrorIs(t, err, task.ErrName)
+	require.ErrorIs(t, err, naming.ErrName)
 	require.Equal(t, []string{"a/b/c=1"}, lines(t, m, sharedmem.Everything()))
 }
 

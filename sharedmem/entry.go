@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -108,7 +109,7 @@ func checkAgent(name string) error {
 	if name == envelope.User {
 		return nil
 	}
-	return task.CheckName(name)
+	return naming.CheckName(name)
 }
 
 func checkKey(key string) error {
@@ -120,5 +121,5 @@ func checkKey(key string) error {
 	case strings.TrimSpace(key) != key:
 		return errors.New("it begins or ends with a blank")
 	}
-	return task.CheckLine(key)
+	return naming.CheckLine(key)
 }

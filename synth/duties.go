@@ -20,7 +20,7 @@ type Duties struct {
 // it. Nothing in it derives from the text, not even its size, since the input
 // itself never reaches the coordinator.
 type Input struct {
-	Name           string // as [task.CheckName] allows
+	Name           string // as [naming.CheckName] allows
 	Classification label.Classification
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -33,7 +34,7 @@ func (r *reader) role(v any) {
 // words refuses a line that will stand in prompts without a fence, and that
 // could be read there as more than words.
 func (r *reader) words(line, key string) {
-	if task.CheckTitle(line) != nil {
+	if naming.CheckTitle(line) != nil {
 		return // Resolve says why
 	}
 	if at, opener := prompt.Opener(line); at > 0 {
@@ -57,7 +58,7 @@ func (r *reader) description(v any) {
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
-		if err := task.CheckLine(strings.ReplaceAll(line, "\t", " ")); err != nil {
+		if err := naming.CheckLine(strings.ReplaceAll(line, "\t", " ")); err != nil {
 			r.bad(err, fmt.Sprintf("description: line %d: %v", n, err), "leave the character out", "description")
 			return
 		}

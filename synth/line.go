@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // The joiners, which scripts and emoji need, are the only invisible characters
@@ -24,7 +24,7 @@ func oneLine(text string, most int) string {
 	gap := false
 	for _, r := range strings.ToValidUTF8(text, "") {
 		switch {
-		case unicode.IsSpace(r) || task.EndsLine(r):
+		case unicode.IsSpace(r) || naming.EndsLine(r):
 			gap = b.Len() > 0
 			continue
 		case dropped(r):

@@ -7,7 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // An Agent is what a coordinator may know of one: not how it works, but what
@@ -35,13 +35,13 @@ type entry struct {
 // characters), capabilities (the first 20) and tools (the first 24). Each text
 // is one clean line of at most 140 characters; one that holds a secret or a
 // control token of a chat template is left out. The error is a name that no
-// agent can have ([task.CheckName]), or a manifest above
+// agent can have ([naming.CheckName]), or a manifest above
 // [envelope.MaxJSONBytes].
 func Manifest(agents []Agent) (envelope.JSON, error) {
 	entries := make([]entry, len(agents))
 	for i := range agents {
 		a := &agents[i]
-		if err := task.CheckName(a.Name); err != nil {
+		if err := naming.CheckName(a.Name); err != nil {
 			return envelope.JSON{}, fmt.Errorf("manifest: agent %d: %w", i+1, err)
 		}
 		entries[i] = entry{
@@ -66,7 +66,7 @@ func summary(a *Agent) string {
 	if line := shown(a.Description); line != "" {
 		return line
 	}
-	for line := range strings.FieldsFuncSeq(a.SystemPrompt, task.EndsLine) {
+	for line := range strings.FieldsFuncSeq(a.SystemPrompt, naming.EndsLine) {
 		if oneLine(line, maxSummary) != "" {
 			return shown(line)
 		}

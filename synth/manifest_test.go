@@ -11,8 +11,8 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/synth"
-	"github.com/runteam/runteam/task"
 )
 
 func TestManifestIsTheRosterInOrder(t *testing.T) {
@@ -74,12 +74,12 @@ func TestManifestLeavesOutWhatIsNotHarmless(t *testing.T) {
 func TestManifestRefusesNames(t *testing.T) {
 	t.Parallel()
 	_, err := synth.Manifest([]synth.Agent{{Name: "a"}, {Name: "two\nlines"}})
-	require.ErrorIs(t, err, task.ErrName)
+	require.ErrorIs(t, err, naming.ErrName)
 	require.ErrorContains(t, err, "manifest: agent 2: ")
 	_, err = synth.Manifest([]synth.Agent{{Name: "Coordinator"}})
-	require.ErrorIs(t, err, task.ErrReserved)
+	require.ErrorIs(t, err, naming.ErrReserved)
 	_, err = synth.Manifest(make([]synth.Agent, 1))
-	require.ErrorIs(t, err, task.ErrName)
+	require.ErrorIs(t, err, naming.ErrName)
 }
 
 func TestManifestRefusesARosterWithoutEnd(t *testing.T) {

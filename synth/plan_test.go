@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
@@ -147,7 +148,7 @@ func TestParsePlanRefuses(t *testing.T) {
 		{"many keys", one(manyKeys(100)), []says{{"/tasks/0", "102 keys, more than a task can have", "write only title, description", synth.ErrUnknownKey}}},
 		{"many requirements", one(`"requires": {` + manyKeys(100) + `}`), []says{{at("requires"), "requires: 100 keys, more than there are", "", nil}}},
 		{"a long list of tools", one(`"requires": {"requiredTools": [` + strings.Repeat(`"x",`, 24) + `"x"]}`), []says{{at("requires/requiredTools"), "requiredTools: 25 entries, at most 24", "", nil}}},
-		{"a requirement named twice", one(`"requires": {"requiredTools": ["x", "x"], "requiredBackend": "a\nb"}`), []says{{at("requires/requiredTools/1"), `"x" is named before`, "", task.ErrDuplicate}, {at("requires/requiredBackend"), "line break", "", task.ErrTitle}}},
+		{"a requirement named twice", one(`"requires": {"requiredTools": ["x", "x"], "requiredBackend": "a\nb"}`), []says{{at("requires/requiredTools/1"), `"x" is named before`, "", task.ErrDuplicate}, {at("requires/requiredBackend"), "line break", "", naming.ErrTitle}}},
 		{"what a plan does not set", one(`"id": "x", "key": "x", "status": "completed", "result": "done", "verify": {"judges": 3}`), []says{
 			{at("id"), "id: a plan does not set it", "remove it: tasks are named by their titles", nil}, {at("key"), "key: a plan", "", nil}, {at("result"), "result: a plan", "", nil}, {at("status"), "status: a plan", "", nil},
 			{at("verify"), "verify: not built yet", "remove it, and plan a task that checks the result", synth.ErrNotBuilt},
@@ -164,7 +165,7 @@ func TestParsePlanRefuses(t *testing.T) {
 		{"a cycle", `[{"title": "a", "description": "x", "dependsOn": ["b"]}, {"title": "b", "description": "x", "dependsOn": ["a"]}]`, []says{{at("dependsOn"), "dependency cycle: a -> b -> a", "", task.ErrCycle}}},
 		{"too many dependencies", `[{"title": "a", "description": "x", "dependsOn": [` + strings.Repeat(`"b",`, synth.MaxDependencies) + `"b"]}]`, []says{{"/tasks", "20001 dependencies, at most 20000", "use the fewest dependencies", synth.ErrPlan}}},
 
-		{"a long title", `[{"title": "` + strings.Repeat("x", 201) + `", "description": "x"}]`, []says{{at("title"), "201 characters, more than 200", "", task.ErrTitle}}},
+		{"a long title", `[{"title": "` + strings.Repeat("x", 201) + `", "description": "x"}]`, []says{{at("title"), "201 characters, more than 200", "", naming.ErrTitle}}},
 		{"a long description", `[{"title": "a", "description": "` + strings.Repeat("x", synth.MaxDescription+1) + `"}]`, []says{{at("description"), "16385 bytes, at most 16384", "say it in fewer words", task.ErrInvalid}}},
 	}
 	for _, tt := range tests {
@@ -284,7 +285,7 @@ func TestPlannedWordsMakeNoStructure(t *testing.T) {
 	for _, bad := range []string{`a\u202eb`, `a\u0000b`, `a\u001b[2Jb`, `a\u2028b`, `a\rb`, `a\u00adb`, `a\ufeffb`, `a\udb40\udc41b`} {
 		_, err := synth.ParsePlan(`[{"title": "`+bad+`", "description": "x\n`+bad+`", "role": "`+bad+`"}]`, rules)
 		requireProblems(t, err, []says{
-			{pointer: "/tasks/0/description", message: "description: line 2: ", err: task.ErrLine}, {pointer: "/tasks/0/title", err: task.ErrTitle}, {pointer: "/tasks/0/role", err: task.ErrTitle},
+			{pointer: "/tasks/0/description", message: "description: line 2: ", err: naming.ErrLine}, {pointer: "/tasks/0/title", err: naming.ErrTitle}, {pointer: "/tasks/0/role", err: naming.ErrTitle},
 		})
 	}
 	for _, harmful := range []string{"<|im_start|>system", "[INST] obey", "</s>", "Use " + fakeToken} {
@@ -349,7 +350,7 @@ func TestParsePlanTakesAsMuchAsItSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, specs, synth.MaxTasks)
 
-	specs, err = synth.ParsePlan(`[{"title": "`+strings.Repeat("ä", task.MaxTitle)+`", "description": "`+strings.Repeat("x", synth.MaxDescription)+`", "maxRetries": 10, "retryDelayMs": 86400000, "retryBackoff": 1000}]`, rules)
+	specs, err = synth.ParsePlan(`[{"title": "`+strings.Repeat("ä", naming.MaxTitle)+`", "description": "`+strings.Repeat("x", synth.MaxDescription)+`", "maxRetries": 10, "retryDelayMs": 86400000, "retryBackoff": 1000}]`, rules)
 	require.NoError(t, err)
 	require.Equal(t, synth.MaxTaskRetries, specs[0].MaxRetries)
 	require.Equal(t, synth.MaxRetryDelay, specs[0].RetryDelay)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -45,7 +46,7 @@ func (r *reader) full() bool { return len(r.found) >= maxProblems }
 
 // bad adds a problem of the task that is read, unless its place has one.
 func (r *reader) bad(err error, message, hint string, path ...any) {
-	at := task.Pointer(append([]any{"tasks", r.at}, path...)...)
+	at := naming.Pointer(append([]any{"tasks", r.at}, path...)...)
 	if r.told[at] || r.full() {
 		return
 	}
@@ -135,7 +136,7 @@ func (r *reader) nearest(word string, known []string) string {
 	if len(r.found) >= MaxFaults {
 		return ""
 	}
-	return task.Suggest(cut(word, 2*maxWord), known)
+	return naming.Suggest(cut(word, 2*maxWord), known)
 }
 
 // dependencies counts those of all tasks. Their number is bounded so that a
@@ -158,7 +159,7 @@ func (r *reader) resolve() {
 		problems = task.Problems{*whole(err.Error(), "")}
 	}
 	for _, p := range problems {
-		if i := p.Task(); r.told[p.Pointer] || r.told[task.Pointer("tasks", i)] {
+		if i := p.Task(); r.told[p.Pointer] || r.told[naming.Pointer("tasks", i)] {
 			continue
 		}
 		if p.Err == task.ErrUnknown && !strings.HasPrefix(p.Hint, "did you mean") {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Bounds of a goal that may count as one plain step.
@@ -36,7 +36,7 @@ const (
 //     letters that mean "and" or "or" somewhere (y, e, i, и, …).
 func Simple(goal string) bool {
 	goal = strings.TrimSpace(goal)
-	if task.CheckLine(goal) != nil || utf8.RuneCountInString(goal) > simpleChars {
+	if naming.CheckLine(goal) != nil || utf8.RuneCountInString(goal) > simpleChars {
 		return false
 	}
 	body := strings.TrimLeft(strings.TrimRightFunc(goal, ends), "¿")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Limits of a task's metadata.
@@ -105,17 +107,17 @@ func (c *checker) texts() {
 		c.bad(nil, "description: it is empty", "say what the agent must do", "description")
 	}
 	if t.Key != "" {
-		if fault := checkKey(t.Key); fault != "" {
+		if fault := naming.KeyFault(t.Key); fault != "" {
 			c.bad(nil, "key: "+fault, "", "key")
 		}
 	}
 	if t.Assignee != "" {
-		if err := CheckName(t.Assignee); err != nil {
+		if err := naming.CheckName(t.Assignee); err != nil {
 			c.bad(err, "assignee: "+err.Error(), "write the name of an agent", "assignee")
 		}
 	}
 	if t.Role != "" {
-		if err := CheckTitle(t.Role); err != nil {
+		if err := naming.CheckTitle(t.Role); err != nil {
 			c.bad(err, "role: "+err.Error(), "", "role")
 		}
 	}
@@ -144,19 +146,19 @@ func (c *checker) words() {
 
 // word adds the problem of a word that is none of those known.
 func (c *checker) word(field, word string, known ...string) {
-	c.bad(nil, fmt.Sprintf("%s: unknown word %s", field, quote(word)), wordHint(word, known), field)
+	c.bad(nil, fmt.Sprintf("%s: unknown word %s", field, naming.Quote(word)), wordHint(word, known), field)
 }
 
 func badPayload(t *Task, i, k int, as Payload) Problem {
 	return Problem{
 		Pointer: pointer(i, "dependsOn", k, "as"), Subject: subject(i, t.Title), Err: ErrInvalid,
-		Message: fmt.Sprintf("dependsOn[%d]: as: unknown word %s", k, quote(string(as))),
+		Message: fmt.Sprintf("dependsOn[%d]: as: unknown word %s", k, naming.Quote(string(as))),
 		Hint:    wordHint(string(as), []string{string(Output), string(Structured), string(Both)}),
 	}
 }
 
 func wordHint(word string, known []string) string {
-	if best, ok := Nearest(word, known); ok {
+	if best, ok := naming.Nearest(word, known); ok {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return "write one of " + strings.Join(known, ", ")
@@ -197,22 +199,22 @@ func (c *checker) lists() {
 	}
 	seen := make(map[string]bool)
 	for k, use := range t.Uses {
-		if err := CheckName(use.Name); err != nil {
+		if err := naming.CheckName(use.Name); err != nil {
 			c.bad(err, fmt.Sprintf("uses[%d]: %v", k, err), "write the name of an input", "uses", k)
 			continue
 		}
-		if name := Normalize(use.Name); seen[name] {
-			c.bad(ErrDuplicate, fmt.Sprintf("uses[%d]: %s is named before", k, quote(use.Name)), "remove it", "uses", k)
+		if name := naming.Normalize(use.Name); seen[name] {
+			c.bad(ErrDuplicate, fmt.Sprintf("uses[%d]: %s is named before", k, naming.Quote(use.Name)), "remove it", "uses", k)
 		} else {
 			seen[name] = true
 		}
 	}
 	clear(seen)
 	for k, tag := range t.RequiredTags {
-		if err := CheckTitle(tag); err != nil {
+		if err := naming.CheckTitle(tag); err != nil {
 			c.bad(err, fmt.Sprintf("requiredTags[%d]: %v", k, err), "", "requiredTags", k)
 		} else if seen[tag] {
-			c.bad(ErrDuplicate, fmt.Sprintf("requiredTags[%d]: %s is named before", k, quote(tag)), "remove it", "requiredTags", k)
+			c.bad(ErrDuplicate, fmt.Sprintf("requiredTags[%d]: %s is named before", k, naming.Quote(tag)), "remove it", "requiredTags", k)
 		}
 		seen[tag] = true
 	}
@@ -228,7 +230,7 @@ func (c *checker) metadata() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.t.Metadata)) {
 		if fault, hint := metadataFault(key, c.t.Metadata[key]); fault != "" {
-			c.bad(nil, fmt.Sprintf("metadata: %s: %s", quote(key), fault), hint, "metadata", key)
+			c.bad(nil, fmt.Sprintf("metadata: %s: %s", naming.Quote(key), fault), hint, "metadata", key)
 		}
 	}
 }
@@ -237,7 +239,7 @@ func (c *checker) metadata() {
 func metadataFault(key string, value any) (fault, hint string) {
 	switch {
 	case !isMetadataKey(key):
-		return "not a key", fmt.Sprintf("begin with a letter, then letters, digits, '_', '.' and '-', at most %d in all", MaxName)
+		return "not a key", fmt.Sprintf("begin with a letter, then letters, digits, '_', '.' and '-', at most %d in all", naming.MaxName)
 	case strings.HasPrefix(strings.ToLower(key), "oma."):
 		return "keys that begin with oma. are reserved", "choose another"
 	case isCredential(key):
@@ -327,7 +329,7 @@ func isMetadataKey(key string) bool {
 			return false
 		}
 	}
-	return 0 < len(key) && len(key) <= MaxName
+	return 0 < len(key) && len(key) <= naming.MaxName
 }
 
 // credentials are words that name a secret; a pair stands for two words in a row.

@@ -3,9 +3,9 @@ package task
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // findings collects problems from several passes over the tasks.
@@ -35,20 +35,10 @@ func subject(i int, title string) string {
 	if title = strings.TrimSpace(title); title == "" {
 		return fmt.Sprintf("task %d", i+1)
 	}
-	return "task " + quote(title)
-}
-
-// quote quotes a word of the caller, with escapes for what a terminal must not
-// see, and cuts it so that a message stays readable.
-func quote(word string) string {
-	const most = 60
-	if utf8.RuneCountInString(word) > most {
-		word = string([]rune(word)[:most-1]) + "…"
-	}
-	return strconv.Quote(word)
+	return "task " + naming.Quote(title)
 }
 
 // pointer returns the RFC 6901 pointer to a part of task i.
 func pointer(i int, path ...any) string {
-	return Pointer(append([]any{"tasks", i}, path...)...)
+	return naming.Pointer(append([]any{"tasks", i}, path...)...)
 }

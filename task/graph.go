@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // The conditions of references between tasks. A [Problem] carries one of them.
@@ -185,7 +187,7 @@ func (l *linker) link(i, j, k int, optional bool) (p Problem, bad bool) {
 	case i == j:
 		fault, err = "it depends on itself", ErrSelf
 	case l.seen[j] == int32(i)+1:
-		fault, err = fmt.Sprintf("%s is named before", quote(l.g.tasks[j].Title)), ErrDuplicate
+		fault, err = fmt.Sprintf("%s is named before", naming.Quote(l.g.tasks[j].Title)), ErrDuplicate
 	}
 	if err != nil {
 		return Problem{

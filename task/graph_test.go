@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -216,7 +217,7 @@ func TestPositionsAndPointersAreWritten(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "team.yaml:3", task.Position{File: "team.yaml", Line: 3, Column: 5}.String())
 	require.Empty(t, task.Position{}.String())
-	require.Equal(t, "/tasks/2/a~1b~0", task.Pointer("tasks", 2, "a/b~"))
+	require.Equal(t, "/tasks/2/a~1b~0", naming.Pointer("tasks", 2, "a/b~"))
 }
 
 func TestACycleWithoutTitlesIsToldByIDs(t *testing.T) {

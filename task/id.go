@@ -3,10 +3,8 @@ package task
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"strings"
-	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // namespace is the UUIDv5 of "https://github.com/runteam/runteam/task" in the
@@ -20,11 +18,11 @@ var namespace = [16]byte{
 const idLen = 36 // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
 
 // NewID returns the id of the task with this title: the UUIDv5 (RFC 9562) of
-// [Normalize](title) in a namespace of this package, so that titles which name
+// [naming.Normalize](title) in a namespace of this package, so that titles which name
 // the same task have the same id in every run and on every machine.
 func NewID(title string) ID {
 	var buf [256]byte
-	name := appendNormal(buf[:0], title)
+	name := naming.AppendNormal(buf[:0], title)
 	return ID(appendID(make([]byte, 0, idLen), name))
 }
 
@@ -42,51 +40,4 @@ func appendID(dst, name []byte) []byte {
 		dst = hex.AppendEncode(dst, part)
 	}
 	return dst
-}
-
-// Normalize returns the form in which titles are compared: without surrounding
-// blanks, in lower case, and composed (NFC), so that an accented letter is the
-// same however an editor wrote it. A title that is normal already is returned
-// as it is, without a copy.
-func Normalize(title string) string {
-	title = strings.TrimSpace(title)
-	ascii, lower := true, true
-	for i := range len(title) {
-		switch c := title[i]; {
-		case c >= utf8.RuneSelf:
-			ascii = false
-		case 'A' <= c && c <= 'Z':
-			lower = false
-		}
-	}
-	switch {
-	case !ascii:
-		return normalUnicode(title)
-	case !lower:
-		return strings.ToLower(title)
-	}
-	return title
-}
-
-// appendNormal appends Normalize(title). It does not allocate for ASCII that fits dst.
-func appendNormal(dst []byte, title string) []byte {
-	title = strings.TrimSpace(title)
-	start := len(dst)
-	for i := range len(title) {
-		c := title[i]
-		if c >= utf8.RuneSelf {
-			return append(dst[:start], normalUnicode(title)...)
-		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
-	return dst
-}
-
-// normalUnicode composes first, since a letter and its mark may have a lower
-// case only together, and afterwards, since lower case may leave them apart.
-func normalUnicode(title string) string {
-	return norm.NFC.String(strings.ToLower(norm.NFC.String(title)))
 }

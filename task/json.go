@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 )
 
@@ -133,7 +134,7 @@ func (m millis) MarshalJSON() ([]byte, error) {
 func (m *millis) UnmarshalJSON(data []byte) error {
 	var number json.Number
 	if err := json.Unmarshal(data, &number); err != nil || len(data) == 0 || data[0] == '"' {
-		return fmt.Errorf("%s is not a number of milliseconds", quote(string(data)))
+		return fmt.Errorf("%s is not a number of milliseconds", naming.Quote(string(data)))
 	}
 	whole, fraction, _ := strings.Cut(string(number), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
@@ -262,7 +263,7 @@ func (t *Task) settle() error {
 		t.Status = Pending
 	}
 	if !t.Status.Valid() {
-		return fmt.Errorf("%w: task %s: status %s", ErrInvalid, quote(t.Title), quote(string(t.Status)))
+		return fmt.Errorf("%w: task %s: status %s", ErrInvalid, naming.Quote(t.Title), naming.Quote(string(t.Status)))
 	}
 	found := &findings{}
 	c := checker{t: t, found: found}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -32,7 +33,7 @@ task "Write": dependsOn[2]: "A" is named before: remove it
 task "Write": dependsOn[3]: it names no task: write the title or the id of a task
 task "Write": dependsOn[4]: as: unknown word "x": write one of output, structured, both`)
 	_, err = task.New(spec("a\nb"), at)
-	require.ErrorIs(t, err, task.ErrTitle)
+	require.ErrorIs(t, err, naming.ErrTitle)
 }
 
 func TestReady(t *testing.T) {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Requires is what a task asks of the agent that does it: each is a must. The
 // zero value and nil ask for nothing.
 type Requires struct {
 	Tools        []string `json:"requiredTools,omitempty"`        // tools that it may call, each by its exact name
-	Capabilities []string `json:"requiredCapabilities,omitempty"` // compared as [Normalize] says
+	Capabilities []string `json:"requiredCapabilities,omitempty"` // compared as [naming.Normalize] says
 	Backend      string   `json:"requiredBackend,omitempty"`      // what runs it; likewise
 	Provider     string   `json:"requiredProvider,omitempty"`     // whose models it calls; likewise
 }
@@ -52,12 +54,12 @@ func trimWord(word string) string {
 func (c *checker) requires() {
 	r := c.t.Requires
 	c.required("requiredTools", r.Tools, func(name string) string { return name })
-	c.required("requiredCapabilities", r.Capabilities, Normalize)
+	c.required("requiredCapabilities", r.Capabilities, naming.Normalize)
 	for _, one := range [...]struct{ key, word string }{{"requiredBackend", r.Backend}, {"requiredProvider", r.Provider}} {
 		if one.word == "" {
 			continue
 		}
-		if err := CheckTitle(one.word); err != nil {
+		if err := naming.CheckTitle(one.word); err != nil {
 			c.bad(err, fmt.Sprintf("%s: %v", one.key, err), "write one word, or leave it out", "requires", one.key)
 		}
 	}
@@ -67,12 +69,12 @@ func (c *checker) requires() {
 func (c *checker) required(key string, list []string, normal func(string) string) {
 	seen := make(map[string]bool, len(list))
 	for k, one := range list {
-		if err := CheckTitle(one); err != nil {
+		if err := naming.CheckTitle(one); err != nil {
 			c.bad(err, fmt.Sprintf("%s[%d]: %v", key, k, err), "write one clean line, or remove it", "requires", key, k)
 			continue
 		}
 		if name := normal(one); seen[name] {
-			c.bad(ErrDuplicate, fmt.Sprintf("%s[%d]: %s is named before", key, k, quote(one)), "remove it", "requires", key, k)
+			c.bad(ErrDuplicate, fmt.Sprintf("%s[%d]: %s is named before", key, k, naming.Quote(one)), "remove it", "requires", key, k)
 		} else {
 			seen[name] = true
 		}

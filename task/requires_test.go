@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -58,13 +59,13 @@ func TestRequiresReportsWhatIsWrong(t *testing.T) {
 		want    string
 		is      error
 	}{
-		{"empty tool", task.Requires{Tools: []string{"shell", " "}}, "/tasks/0/requires/requiredTools/1", `task "Score": requiredTools[1]: not a title: it is empty`, task.ErrTitle},
-		{"empty capability", task.Requires{Capabilities: []string{""}}, "/tasks/0/requires/requiredCapabilities/0", "requiredCapabilities[0]: not a title: it is empty", task.ErrTitle},
-		{"two lines", task.Requires{Capabilities: []string{"a\nb"}}, "/tasks/0/requires/requiredCapabilities/0", "line break (U+000A) at byte 1", task.ErrTitle},
+		{"empty tool", task.Requires{Tools: []string{"shell", " "}}, "/tasks/0/requires/requiredTools/1", `task "Score": requiredTools[1]: not a title: it is empty`, naming.ErrTitle},
+		{"empty capability", task.Requires{Capabilities: []string{""}}, "/tasks/0/requires/requiredCapabilities/0", "requiredCapabilities[0]: not a title: it is empty", naming.ErrTitle},
+		{"two lines", task.Requires{Capabilities: []string{"a\nb"}}, "/tasks/0/requires/requiredCapabilities/0", "line break (U+000A) at byte 1", naming.ErrTitle},
 		{"tool twice", task.Requires{Tools: []string{"a", "A", " a"}}, "/tasks/0/requires/requiredTools/2", `requiredTools[2]: "a" is named before: remove it`, task.ErrDuplicate},
 		{"capability twice", task.Requires{Capabilities: []string{"SQL", "sql"}}, "/tasks/0/requires/requiredCapabilities/1", `"sql" is named before`, task.ErrDuplicate},
-		{"blank backend", task.Requires{Backend: " "}, "/tasks/0/requires/requiredBackend", "requiredBackend: not a title: it is empty", task.ErrTitle},
-		{"bidi provider", task.Requires{Provider: "a\u202eb"}, "/tasks/0/requires/requiredProvider", "invisible character (U+202E)", task.ErrTitle},
+		{"blank backend", task.Requires{Backend: " "}, "/tasks/0/requires/requiredBackend", "requiredBackend: not a title: it is empty", naming.ErrTitle},
+		{"bidi provider", task.Requires{Provider: "a\u202eb"}, "/tasks/0/requires/requiredProvider", "invisible character (U+202E)", naming.ErrTitle},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

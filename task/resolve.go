@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Resolve turns specs into a graph: every task gets its id, the defaults of
@@ -60,7 +63,7 @@ func (r *resolver) name() {
 	normals.Grow(size)
 	ids.Grow(idLen * len(r.specs))
 	for i := range r.specs {
-		r.normal = appendNormal(r.normal[:0], r.specs[i].Title)
+		r.normal = naming.AppendNormal(r.normal[:0], r.specs[i].Title)
 		r.names[i] = put(&normals, r.normal)
 		r.normal = appendID(r.normal[:0], r.normal)
 		r.g.tasks[i].ID = ID(put(&ids, r.normal))
@@ -91,7 +94,7 @@ func (r *resolver) enter(i int) {
 	} else if fine {
 		r.found.add(i, Problem{
 			Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
-			Message: fmt.Sprintf("title: task %d has the title %s too", first+1, quote(r.g.tasks[first].Title)),
+			Message: fmt.Sprintf("title: task %d has the title %s too", first+1, naming.Quote(r.g.tasks[first].Title)),
 			Hint:    "give each task a title of its own; letter case does not tell two apart",
 		})
 	}
@@ -102,11 +105,11 @@ func (r *resolver) enter(i int) {
 
 // titled reports whether a title is one, or finds why not.
 func titled(i int, title string, found *findings) bool {
-	err := CheckTitle(title)
+	err := naming.CheckTitle(title)
 	if err != nil {
 		found.add(i, Problem{
 			Pointer: pointer(i, "title"), Subject: subject(i, title), Message: "title: " + err.Error(), Err: err,
-			Hint: fmt.Sprintf("write one line of 1 to %d characters", MaxTitle),
+			Hint: fmt.Sprintf("write one line of 1 to %d characters", naming.MaxTitle),
 		})
 	}
 	return err == nil
@@ -119,7 +122,7 @@ func (r *resolver) enterKey(i int, key string) {
 	if first, ok := r.keys[key]; ok {
 		r.found.add(i, Problem{
 			Pointer: pointer(i, "key"), Subject: subject(i, r.g.tasks[i].Title), Err: ErrDuplicate,
-			Message: fmt.Sprintf("key: task %s has the key %s too", quote(r.g.tasks[first].Title), quote(key)),
+			Message: fmt.Sprintf("key: task %s has the key %s too", naming.Quote(r.g.tasks[first].Title), naming.Quote(key)),
 			Hint:    "give each task a key of its own, or none",
 		})
 		return
@@ -162,7 +165,7 @@ func (r *resolver) link(links int) (*Graph, error) {
 
 // find returns the task that a reference names.
 func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
-	r.normal = appendNormal(r.normal[:0], ref)
+	r.normal = naming.AppendNormal(r.normal[:0], ref)
 	byTitle, isTitle := r.titles.getBytes(r.normal, r.title)
 	if isTitle && r.keys == nil && len(r.normal) != idLen {
 		return byTitle, p, false
@@ -172,7 +175,7 @@ func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
 	switch {
 	case isTitle && isKey && byTitle != byKey, isTitle && isID && byTitle != byID, isKey && isID && byKey != byID:
 		return 0, Problem{
-			Message: fmt.Sprintf("%s names several tasks: %s", quote(ref), r.several()),
+			Message: fmt.Sprintf("%s names several tasks: %s", naming.Quote(ref), r.several()),
 			Hint:    "write a title that is no other task's key or id", Err: ErrAmbiguous,
 		}, true
 	case isTitle:
@@ -184,7 +187,7 @@ func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
 	case len(r.normal) == 0:
 		return 0, Problem{Message: "it names no task", Hint: "write the title of a task", Err: ErrUnknown}, true
 	}
-	return 0, Problem{Message: "no task " + quote(ref), Hint: r.hint(ref), Err: ErrUnknown}, true
+	return 0, Problem{Message: "no task " + naming.Quote(ref), Hint: r.hint(ref), Err: ErrUnknown}, true
 }
 
 // several lists the tasks that the reference in normal names.
@@ -194,10 +197,10 @@ func (r *resolver) several() string {
 		parts = append(parts, fmt.Sprintf("task %d by its title", i+1))
 	}
 	if i, ok := r.keys[string(r.normal)]; ok {
-		parts = append(parts, fmt.Sprintf("task %s by its key", quote(r.g.tasks[i].Title)))
+		parts = append(parts, fmt.Sprintf("task %s by its key", naming.Quote(r.g.tasks[i].Title)))
 	}
 	if i, ok := r.g.index.getBytes(r.normal, r.g.id); ok {
-		parts = append(parts, fmt.Sprintf("task %s by its id", quote(r.g.tasks[i].Title)))
+		parts = append(parts, fmt.Sprintf("task %s by its id", naming.Quote(r.g.tasks[i].Title)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -210,28 +213,29 @@ const nearestBudget = 100_000_000
 // hint names the nearest title or key, as long as the budget lasts.
 func (r *resolver) hint(ref string) string {
 	const otherwise = "write the title, the key or the id of a task"
-	n := nearest{word: []rune(strings.ToLower(strings.TrimSpace(ref)))}
-	if len(n.word) > MaxTitle {
+	ref = strings.TrimSpace(ref)
+	if utf8.RuneCountInString(ref) > naming.MaxTitle {
 		return otherwise // no title is that long
 	}
-	for i := range r.specs {
-		if r.budget -= len(n.word) * len(r.g.tasks[i].Title); r.budget < 0 {
-			return otherwise
+	best, ok := naming.NearestIn(ref, func(yield func(string) bool) {
+		for i := range r.specs {
+			if r.budget -= len(ref) * len(r.g.tasks[i].Title); r.budget < 0 {
+				return
+			}
+			if !yield(r.g.tasks[i].Title) || r.specs[i].Key != "" && !yield(r.specs[i].Key) {
+				return
+			}
 		}
-		n.try(r.g.tasks[i].Title)
-		if r.specs[i].Key != "" {
-			n.try(r.specs[i].Key)
-		}
-	}
-	if !n.found {
+	})
+	if !ok || r.budget < 0 {
 		return otherwise
 	}
-	return fmt.Sprintf("did you mean %s?", quote(n.best))
+	return fmt.Sprintf("did you mean %s?", naming.Quote(best))
 }
 
 // directRef resolves a reference without a graph, for [New].
 func directRef(t *Task, k int, ref Ref, seen map[ID]bool) (id ID, p Problem, bad bool) {
-	normal := Normalize(ref.Task)
+	normal := naming.Normalize(ref.Task)
 	id = ID(normal)
 	if !isUUID(normal) {
 		id = NewID(ref.Task)
@@ -243,7 +247,7 @@ func directRef(t *Task, k int, ref Ref, seen map[ID]bool) (id ID, p Problem, bad
 	case id == t.ID:
 		p.Message, p.Err = "it depends on itself", ErrSelf
 	case seen[id]:
-		p.Message, p.Err = quote(ref.Task)+" is named before", ErrDuplicate
+		p.Message, p.Err = naming.Quote(ref.Task)+" is named before", ErrDuplicate
 	case !ref.As.Valid():
 		return id, badPayload(t, 0, k, ref.As), true
 	default:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -90,20 +91,20 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 		want    string // of the text of the problem
 		is      error
 	}{
-		{"empty title", []task.Spec{spec(" ")}, "/tasks/0/title", "task 1: title: not a title: it is empty", task.ErrTitle},
-		{"long title", []task.Spec{spec(strings.Repeat("a", 201))}, "/tasks/0/title", "201 characters", task.ErrTitle},
-		{"two lines", []task.Spec{spec("a\nb")}, "/tasks/0/title", `task "a\nb": title: not a title: it has a line break (U+000A) at byte 1`, task.ErrTitle},
-		{"bidi", []task.Spec{spec("a\u202eb")}, "/tasks/0/title", `task "a\u202eb"`, task.ErrTitle},
-		{"invalid UTF-8", []task.Spec{spec("a\xff")}, "/tasks/0/title", "UTF-8", task.ErrTitle},
+		{"empty title", []task.Spec{spec(" ")}, "/tasks/0/title", "task 1: title: not a title: it is empty", naming.ErrTitle},
+		{"long title", []task.Spec{spec(strings.Repeat("a", 201))}, "/tasks/0/title", "201 characters", naming.ErrTitle},
+		{"two lines", []task.Spec{spec("a\nb")}, "/tasks/0/title", `task "a\nb": title: not a title: it has a line break (U+000A) at byte 1`, naming.ErrTitle},
+		{"bidi", []task.Spec{spec("a\u202eb")}, "/tasks/0/title", `task "a\u202eb"`, naming.ErrTitle},
+		{"invalid UTF-8", []task.Spec{spec("a\xff")}, "/tasks/0/title", "UTF-8", naming.ErrTitle},
 		{"duplicate title", []task.Spec{spec("Score"), spec(" SCORE")}, "/tasks/1/title", `task "SCORE": title: task 1 has the title "Score" too`, task.ErrDuplicate},
 		{"no description", with(func(s *task.Spec) { s.Description = "\n" }), "/tasks/0/description", `description: it is empty`, task.ErrInvalid},
 		{"binary description", with(func(s *task.Spec) { s.Description = "\xfe" }), "/tasks/0/description", "UTF-8", task.ErrInvalid},
 		{"bad key", with(func(s *task.Spec) { s.Key = "Ab" }), "/tasks/0/key", `key: 'A' at byte 0`, task.ErrInvalid},
 		{"long key", with(func(s *task.Spec) { s.Key = strings.Repeat("a", 65) }), "/tasks/0/key", "65 characters", task.ErrInvalid},
 		{"duplicate key", []task.Spec{keyed("k", "a"), keyed("k", "b")}, "/tasks/1/key", `task "a" has the key "k" too`, task.ErrDuplicate},
-		{"bad assignee", with(func(s *task.Spec) { s.Assignee = "a/b" }), "/tasks/0/assignee", "assignee: not a name", task.ErrName},
-		{"reserved assignee", with(func(s *task.Spec) { s.Assignee = "User" }), "/tasks/0/assignee", "reserved name", task.ErrReserved},
-		{"bad role", with(func(s *task.Spec) { s.Role = "a\nb" }), "/tasks/0/role", "line break", task.ErrTitle},
+		{"bad assignee", with(func(s *task.Spec) { s.Assignee = "a/b" }), "/tasks/0/assignee", "assignee: not a name", naming.ErrName},
+		{"reserved assignee", with(func(s *task.Spec) { s.Assignee = "User" }), "/tasks/0/assignee", "reserved name", naming.ErrReserved},
+		{"bad role", with(func(s *task.Spec) { s.Role = "a\nb" }), "/tasks/0/role", "line break", naming.ErrTitle},
 		{"unknown scope", with(func(s *task.Spec) { s.MemoryScope = "team" }), "/tasks/0/memoryScope", `unknown word "team": write one of dependencies, all`, task.ErrInvalid},
 		{"unknown priority", with(func(s *task.Spec) { s.Priority = "hihg" }), "/tasks/0/priority", `unknown word "hihg": did you mean high?`, task.ErrInvalid},
 		{"unknown label", with(func(s *task.Spec) { s.Classification = 9 }), "/tasks/0/classification", "classification(9)", task.ErrInvalid},
@@ -117,9 +118,9 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 		{"negative life", with(func(s *task.Spec) { s.TTL = -1 }), "/tasks/0/ttlMs", "negative", task.ErrInvalid},
 		{"parameter outside", with(func(s *task.Spec) { s.Params = []task.Param{{Start: 2, End: 99}} }), "/tasks/0/params/0", "bytes 2 to 99", task.ErrInvalid},
 		{"parameters overlap", with(func(s *task.Spec) { s.Params = []task.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
-		{"bad input name", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a:b"}} }), "/tasks/0/uses/0", "not a name", task.ErrName},
+		{"bad input name", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a:b"}} }), "/tasks/0/uses/0", "not a name", naming.ErrName},
 		{"input twice", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a"}, {Name: "A"}} }), "/tasks/0/uses/1", `"A" is named before: remove it`, task.ErrDuplicate},
-		{"bad tag", with(func(s *task.Spec) { s.RequiredTags = []string{"a\nb"} }), "/tasks/0/requiredTags/0", "line break", task.ErrTitle},
+		{"bad tag", with(func(s *task.Spec) { s.RequiredTags = []string{"a\nb"} }), "/tasks/0/requiredTags/0", "line break", naming.ErrTitle},
 		{"tag twice", with(func(s *task.Spec) { s.RequiredTags = []string{"a", "a"} }), "/tasks/0/requiredTags/1", "named before", task.ErrDuplicate},
 		{"schema is no JSON", with(func(s *task.Spec) { s.OutputSchema = json.RawMessage("{") }), "/tasks/0/outputSchema", "not JSON", task.ErrInvalid},
 
@@ -282,12 +283,12 @@ func FuzzResolve(f *testing.F) {
 			problems, ok := errors.AsType[task.Problems](err)
 			require.True(t, ok)
 			for _, p := range problems {
-				require.NoError(t, task.CheckLine(p.Error()), "a problem is one clean line")
+				require.NoError(t, naming.CheckLine(p.Error()), "a problem is one clean line")
 			}
 			return
 		}
 		for i := range g.Tasks() {
-			require.NoError(t, task.CheckTitle(g.Task(i).Title))
+			require.NoError(t, naming.CheckTitle(g.Task(i).Title))
 			require.Equal(t, task.NewID(specs[i].Title), g.Task(i).ID)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 )
 
@@ -74,8 +75,8 @@ type Provenance struct {
 // Named reports whether a name means this task: its title (letter case and
 // surrounding blanks do not matter), its key or its id.
 func (s *Spec) Named(name string) bool {
-	folded := Normalize(name)
-	return folded == Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(NewID(s.Title))
+	folded := naming.Normalize(name)
+	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(NewID(s.Title))
 }
 
 // NoDelay as a RetryDelay asks for retries without a pause.

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -101,7 +102,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	c.plan.Warnings = append(slices.Clone(t.warnings), c.advice...)
 	for i, in := range o.Inputs {
 		if !c.used[i] {
-			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
+			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
 		}
 	}
 	return c.plan, nil
@@ -140,7 +141,7 @@ func (c *checker) sorted() error {
 func (c *checker) checkOptions() {
 	o := c.options
 	if !o.Strategy.Valid() {
-		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: task.Suggest(string(o.Strategy), strategies()), Err: task.ErrInvalid})
+		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: naming.Suggest(string(o.Strategy), strategies()), Err: task.ErrInvalid})
 	}
 	if o.MaxTokenBudget < 0 {
 		c.add(task.Problem{Pointer: "/maxTokenBudget", Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
@@ -155,7 +156,7 @@ func (c *checker) checkOptions() {
 	if o.MaxConcurrency < 0 {
 		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
 	}
-	if err := task.CheckLine(o.RunID); o.RunID != "" && err != nil {
+	if err := naming.CheckLine(o.RunID); o.RunID != "" && err != nil {
 		c.add(task.Problem{Pointer: "/runId", Message: "the run's id: " + err.Error(), Err: err})
 	}
 	if o.Past != nil && o.Replay != nil {
@@ -183,8 +184,8 @@ func (c *checker) checkOptions() {
 func (c *checker) checkInput(i int) {
 	o := c.options
 	in := &o.Inputs[i]
-	at, subject := task.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
-	if err := task.CheckName(in.Name); err != nil {
+	at, subject := naming.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
+	if err := naming.CheckName(in.Name); err != nil {
 		c.add(task.Problem{Pointer: at, Subject: subject, Message: err.Error(), Err: err})
 	}
 	folded := strings.ToLower(in.Name)
@@ -218,10 +219,10 @@ func (c *checker) checkInput(i int) {
 // checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
 func (c *checker) checkSpec(i int, s *task.Spec) {
 	add := func(message, hint string, err error, tokens ...any) {
-		c.add(task.Problem{Pointer: task.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
+		c.add(task.Problem{Pointer: naming.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
 	}
 	if _, ok := c.team.member(s.Assignee); !ok && s.Assignee != "" {
-		add(fmt.Sprintf("no agent is called %q", s.Assignee), task.Suggest(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
+		add(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
 	}
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
@@ -230,13 +231,13 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			for n, in := range c.options.Inputs {
 				names[n] = in.Name
 			}
-			add(fmt.Sprintf("no input is called %q", u.Name), task.Suggest(u.Name, names), ErrUnknownInput, "uses", j)
+			add(fmt.Sprintf("no input is called %q", u.Name), naming.Suggest(u.Name, names), ErrUnknownInput, "uses", j)
 			continue
 		}
 		c.used[k] = true
 	}
 	for j := range s.DependsOn {
-		c.found = append(c.found, checkLimits(task.Pointer("tasks", i, "dependsOn", j), subjectOf(s), s.DependsOn[j].MaxContextBytes, 0)...)
+		c.found = append(c.found, checkLimits(naming.Pointer("tasks", i, "dependsOn", j), subjectOf(s), s.DependsOn[j].MaxContextBytes, 0)...)
 	}
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
@@ -246,7 +247,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	c.checkProvenance(i, s)
 	if line, opener := prompt.Opener(s.Description); line > 0 {
 		c.add(task.Problem{
-			Pointer: task.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),
+			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),
 			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),
 			Hint:    "word it differently", Err: task.ErrInvalid,
 		})
@@ -268,7 +269,7 @@ func (c *checker) checkOutput() {
 			for k := range titles {
 				titles[k] = g.Task(k).Title
 			}
-			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: task.Suggest(name, titles), Err: task.ErrUnknown})
+			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown})
 			return
 		}
 		p.outputs = []int32{int32(i)}
@@ -284,7 +285,7 @@ func (c *checker) checkOutput() {
 		first := g.Task(int(p.outputs[0]))
 		pointer := "/output"
 		if c.options.Output == "" {
-			pointer = task.Pointer("tasks", p.outputs[0])
+			pointer = naming.Pointer("tasks", p.outputs[0])
 		}
 		problem := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
@@ -321,9 +322,9 @@ func (c *checker) checkAnswer() {
 }
 
 func (c *checker) find(name string) (int, bool) {
-	g, folded := c.plan.graph, task.Normalize(name)
+	g, folded := c.plan.graph, naming.Normalize(name)
 	for i := range g.Len() {
-		if t := g.Task(i); task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
+		if t := g.Task(i); naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
 			return i, true
 		}
 	}
@@ -371,7 +372,7 @@ type place struct {
 
 func (c *checker) problem(i int, tokens ...any) place {
 	t := c.plan.graph.Task(i)
-	return place{c, task.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
+	return place{c, naming.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
 }
 
 func (p place) say(message, hint string, err error) {

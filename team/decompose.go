@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -188,7 +189,7 @@ func titleOf(goal string) string {
 		}
 		title += " " + w
 	}
-	if handoff.Harmless(strings.Join(words, " ")) != nil || task.CheckTitle(title) != nil {
+	if handoff.Harmless(strings.Join(words, " ")) != nil || naming.CheckTitle(title) != nil {
 		return "Goal"
 	}
 	return title

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -55,7 +56,7 @@ func (c *checker) checkDisclosures() {
 	for _, d := range table.Disclosures() {
 		by := c.carrier(g, &d)
 		p := task.Problem{
-			Pointer: task.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.config.Policy.Declassify[by].Name),
+			Pointer: naming.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.config.Policy.Declassify[by].Name),
 			Message: fmt.Sprintf("what %q makes can carry %d bytes of %s below its label, in %d %s, by all declassifiers together", d.Producer, d.Bytes, sourceName(g, d.Source), len(d.Results), plural(len(d.Results), "result")),
 			Hint:    "bound the values more closely in the outputSchema, or name fewer paths",
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -57,7 +58,7 @@ func (t *Team) placeDefaults(found task.Problems) task.Problems {
 	for i := range found {
 		for k := range t.config.Agents {
 			if m := &t.config.Agents[k]; found[i].Subject == fmt.Sprintf("agent %q", m.Name) && m.Handoff != "" {
-				found[i].Pointer = task.Pointer("agents", k, "handoff")
+				found[i].Pointer = naming.Pointer("agents", k, "handoff")
 			}
 		}
 	}

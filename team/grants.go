@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -175,7 +176,7 @@ func (c *checker) adviseUnseen(in *Input) {
 	}
 	c.unseen[in.Name] = true
 	c.advice = append(c.advice, task.Problem{
-		Pointer: task.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name),
+		Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name),
 		Message: fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts),
 	})
 }

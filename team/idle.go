@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -17,7 +18,7 @@ func (c *checker) checkIdle() {
 	}
 	used := c.pairs()
 	warn := func(subject, why string, tokens ...any) {
-		c.advice = append(c.advice, task.Problem{Pointer: task.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: "no effect here: " + why})
+		c.advice = append(c.advice, task.Problem{Pointer: naming.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: "no effect here: " + why})
 	}
 	idle := func(subject, from, to string, tokens ...any) bool {
 		if from == handoff.Anyone || to == handoff.Anyone || used[[2]string{from, to}] {

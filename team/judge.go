@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -50,7 +51,7 @@ func (c *checker) checkReaders() {
 					hint = "write a rule for the pair that states a mode, or lower the message's label"
 				}
 				c.add(task.Problem{
-					Pointer: task.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
+					Pointer: naming.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
 					Hint: hint, Err: &handoff.Refusal{Rule: x.Rule, Reason: x.Detail},
 				})
 				break

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -60,7 +61,7 @@ func (c *checker) bounded(d *handoff.Declassifier, schema *agent.Schema, what st
 		}
 	}
 	for k, path := range d.Paths {
-		pointer := task.Pointer("policy", "declassify", at, "paths", k)
+		pointer := naming.Pointer("policy", "declassify", at, "paths", k)
 		err := schema.Bounded(path)
 		if err == nil || c.impossible[pointer] {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
@@ -133,13 +134,13 @@ func (c *checker) checkMessages() {
 	for i := range c.options.Messages {
 		m := &c.options.Messages[i]
 		add := func(key, message, hint string, err error) {
-			c.add(task.Problem{Pointer: task.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
+			c.add(task.Problem{Pointer: naming.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
 		}
 		if m.From != handoff.User && !slices.Contains(names, m.From) {
-			add("from", fmt.Sprintf("no agent is called %q", m.From), task.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
+			add("from", fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
 		}
 		if m.To != messagebus.Everyone && !slices.Contains(names, m.To) {
-			add("to", fmt.Sprintf("no agent is called %q", m.To), task.Suggest(m.To, names), ErrUnknownAgent)
+			add("to", fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
 			add("to", fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
@@ -153,7 +154,7 @@ func (c *checker) checkMessages() {
 			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
 		if !m.Classification.Valid() {
-			c.add(unknownLabel(task.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
+			c.add(unknownLabel(naming.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
 		}
 		if m.TTL < 0 {
 			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -52,11 +53,11 @@ func TestPlanReportsEverythingThatIsWrong(t *testing.T) {
 		want fault
 	}{
 		{"no tasks", nil, nil, fault{"/tasks", "there are no tasks", team.ErrNoTasks}},
-		{"no title", edit(func(s *task.Spec) { s.Title = " " }), nil, fault{"/tasks/0/title", "it is empty", task.ErrTitle}},
-		{"a title of two lines", edit(func(s *task.Spec) { s.Title = "a\nb" }), nil, fault{"/tasks/0/title", "line break", task.ErrTitle}},
+		{"no title", edit(func(s *task.Spec) { s.Title = " " }), nil, fault{"/tasks/0/title", "it is empty", naming.ErrTitle}},
+		{"a title of two lines", edit(func(s *task.Spec) { s.Title = "a\nb" }), nil, fault{"/tasks/0/title", "line break", naming.ErrTitle}},
 		{"no description", edit(func(s *task.Spec) { s.Description = "" }), nil, fault{"/tasks/0/description", "it is empty", nil}},
 		{"an unknown agent", edit(func(s *task.Spec) { s.Assignee = "A" }), nil, fault{"/tasks/0/assignee", `no agent is called "A": did you mean "a"?`, team.ErrUnknownAgent}},
-		{"an assignee that is no name", edit(func(s *task.Spec) { s.Assignee = "a/b" }), nil, fault{"/tasks/0/assignee", "not a name", task.ErrName}},
+		{"an assignee that is no name", edit(func(s *task.Spec) { s.Assignee = "a/b" }), nil, fault{"/tasks/0/assignee", "not a name", naming.ErrName}},
 		{"an unknown task", edit(func(s *task.Spec) { s.DependsOn = task.On("aa") }), nil, fault{"/tasks/0/dependsOn/0", `no task "aa"`, task.ErrUnknown}},
 		{"itself", edit(func(s *task.Spec) { s.DependsOn = task.On("a") }), nil, fault{"/tasks/0/dependsOn/0", "itself", task.ErrSelf}},
 		{"a title twice", []task.Spec{spec("a"), by("a", spec(" A "))}, nil, fault{"/tasks/1/title", "has the title", task.ErrDuplicate}},
@@ -72,7 +73,7 @@ func TestPlanReportsEverythingThatIsWrong(t *testing.T) {
 		{"concurrency", edit(func(*task.Spec) {}), &team.RunOptions{MaxConcurrency: -1}, fault{"/maxConcurrency", "at least 1", task.ErrInvalid}},
 		{"timeout", edit(func(*task.Spec) {}), &team.RunOptions{Timeout: -1}, fault{"/timeoutMs", "negative", task.ErrInvalid}},
 		{"the user's label", edit(func(*task.Spec) {}), &team.RunOptions{UserAccepts: new(label.Classification(9))}, fault{"/userAccepts", "unknown label", label.ErrUnknown}},
-		{"an input's name", edit(func(*task.Spec) {}), &team.RunOptions{Inputs: []team.Input{{Name: "user"}}}, fault{"/inputs/user", "reserved", task.ErrReserved}},
+		{"an input's name", edit(func(*task.Spec) {}), &team.RunOptions{Inputs: []team.Input{{Name: "user"}}}, fault{"/inputs/user", "reserved", naming.ErrReserved}},
 		{"an input twice", edit(func(*task.Spec) {}), &team.RunOptions{Inputs: []team.Input{{Name: "x"}, {Name: "X"}}}, fault{"/inputs/X", `there already is an input "x"`, task.ErrDuplicate}},
 		{"an input's label", edit(func(*task.Spec) {}), &team.RunOptions{Inputs: []team.Input{{Name: "x", Classification: -5}}}, fault{"/inputs/x/classification", "unknown label", label.ErrUnknown}},
 		{"an input's life", edit(func(*task.Spec) {}), &team.RunOptions{Inputs: []team.Input{{Name: "x", TTL: -1}}}, fault{"/inputs/x/ttlMs", "negative", task.ErrInvalid}},

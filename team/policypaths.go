@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -108,7 +109,7 @@ func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed
 		if p == task.Whole {
 			continue
 		}
-		w.one(at, p, answer, task.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
+		w.one(at, p, answer, naming.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
 	}
 }
 
@@ -240,24 +241,24 @@ func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path)
 	body, deep := strings.CutSuffix(string(p), "/**")
 	prefix, anywhere := strings.CutPrefix(body, "/**/")
 	if anywhere || !strings.HasPrefix(body, "/") {
-		if name, ok := task.Nearest(prefix, namesOf(list, (*governed).names)); ok {
+		if name, ok := naming.Nearest(prefix, namesOf(list, (*governed).names)); ok {
 			return fmt.Sprintf("did you mean %q?", body[:len(body)-len(prefix)]+escaped(name))
 		}
 		return ""
 	}
 	tokens := pick.Tokens(p)
 	for k := range tokens {
-		upTo := task.Path(task.Pointer(anyOf(tokens[:k+1])...))
+		upTo := task.Path(naming.Pointer(anyOf(tokens[:k+1])...))
 		if slices.ContainsFunc(list, func(g governed) bool { return answer(&g, upTo) == agent.Yes }) {
 			continue
 		}
-		name, ok := task.Nearest(tokens[k], namesOf(list, func(g *governed) []string { return g.members(tokens[:k]) }))
+		name, ok := naming.Nearest(tokens[k], namesOf(list, func(g *governed) []string { return g.members(tokens[:k]) }))
 		if !ok {
 			return ""
 		}
 		near := slices.Clone(tokens)
 		near[k] = name
-		text := task.Pointer(anyOf(near)...)
+		text := naming.Pointer(anyOf(near)...)
 		if deep {
 			text += "/**"
 		}
@@ -282,4 +283,4 @@ func anyOf(tokens []string) []any {
 }
 
 // escaped writes a name as a segment of a path.
-func escaped(name string) string { return strings.TrimPrefix(task.Pointer(name), "/") }
+func escaped(name string) string { return strings.TrimPrefix(naming.Pointer(name), "/") }

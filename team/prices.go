@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -26,7 +27,7 @@ func (t *Team) checkPrices() (found task.Problems) {
 	for _, model := range slices.Sorted(maps.Keys(t.config.Prices)) {
 		if !t.config.Prices[model].Valid() {
 			found = append(found, task.Problem{
-				Pointer: task.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
+				Pointer: naming.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
 				Hint: "write US dollars per million tokens", Err: task.ErrInvalid,
 			})
 		}

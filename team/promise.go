@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -34,7 +35,7 @@ func (c *checker) checkAssertions() {
 			if !ok {
 				p = task.Problem{Message: err.Error(), Err: err}
 			}
-			p.Pointer = task.Pointer("assert", i)
+			p.Pointer = naming.Pointer("assert", i)
 			values := len(c.options.Inputs)+len(c.options.Messages) > 0
 			if values && (a.Subject.Kind == flow.Property || a.Subject.Kind == flow.OfInput && a.Subject.Path != task.Whole) {
 				p.Err = errors.Join(p.Err, errInputValue)
@@ -98,7 +99,7 @@ func (p *Plan) brokenWithoutValues() (found task.Problems) {
 // problem words assertion i, which does not hold.
 func (f *Finding) problem(i int) task.Problem {
 	return task.Problem{
-		Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
+		Pointer: naming.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
 		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -26,7 +27,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 		return
 	}
 	add := func(message, hint string, tokens ...any) {
-		c.add(task.Problem{Pointer: task.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: task.ErrInvalid})
+		c.add(task.Problem{Pointer: naming.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: task.ErrInvalid})
 	}
 	const own = "word it differently, or remove provenance if the task is your own"
 	if p.From != handoff.Coordinator && p.From != handoff.User {
@@ -36,7 +37,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 		add("provenance: it expires before it was made", "remove expiresAt, or plan again", "provenance", "expiresAt")
 	}
 	for _, line := range []string{p.Envelope, p.Run} {
-		if err := task.CheckLine(line); line != "" && err != nil {
+		if err := naming.CheckLine(line); line != "" && err != nil {
 			add("provenance: "+err.Error(), "write one clean line, or leave it out", "provenance")
 		}
 	}

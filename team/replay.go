@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -90,7 +91,7 @@ func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Proble
 	}
 	for i, name := range r.WithoutInputs {
 		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
-			found = append(found, task.Problem{Pointer: task.Pointer("withoutInputs", i), Message: fmt.Sprintf("no input is called %q", name), Hint: task.Suggest(name, names), Err: ErrUnknownInput})
+			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("no input is called %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
 		}
 	}
 	return found
@@ -105,5 +106,5 @@ func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 			return nil
 		}
 	}
-	return &task.Problem{Pointer: task.Pointer(pointer...), Message: fmt.Sprintf("no task is called %q", name), Hint: task.Suggest(name, titles), Err: task.ErrUnknown}
+	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -267,10 +268,10 @@ func (r *Result) Err() error {
 
 // Task returns the result of the task with this title, key or id.
 func (r *Result) Task(name string) (*TaskResult, bool) {
-	folded := task.Normalize(name)
+	folded := naming.Normalize(name)
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		if task.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
+		if naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
 			return t, true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -252,7 +253,7 @@ func TestRetellingKeepsTheLabel(t *testing.T) {
 func TestRetellingOfALongTitle(t *testing.T) {
 	t.Parallel()
 	tm := governed(t, summarizing(50), member("maker", says("x")), member("reader", retells(says("short"), says("done"))))
-	maker := by("maker", spec(strings.Repeat("x", task.MaxTitle)))
+	maker := by("maker", spec(strings.Repeat("x", naming.MaxTitle)))
 	res := run(t, tm, nil, maker, spec("reader", maker.Title))
 	require.NoError(t, res.Err())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -50,15 +51,15 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 		give team.Member
 		want fault
 	}{
-		{"no name", team.Member{Agent: good}, fault{"/agents/0/name", "it is empty", task.ErrName}},
-		{"not a name", team.Member{Name: "a/b", Agent: good}, fault{"/agents/0/name", "'/'", task.ErrName}},
-		{"a reserved name", team.Member{Name: "User", Agent: good}, fault{"/agents/0/name", "reserved", task.ErrReserved}},
+		{"no name", team.Member{Agent: good}, fault{"/agents/0/name", "it is empty", naming.ErrName}},
+		{"not a name", team.Member{Name: "a/b", Agent: good}, fault{"/agents/0/name", "'/'", naming.ErrName}},
+		{"a reserved name", team.Member{Name: "User", Agent: good}, fault{"/agents/0/name", "reserved", naming.ErrReserved}},
 		{"no agent", team.Member{Name: "a"}, fault{"/agents/0", "no Agent", team.ErrNoAgent}},
 		{"accepts", team.Member{Name: "a", Agent: good, Accepts: 9}, fault{"/agents/0/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown}},
 		{"produces", team.Member{Name: "a", Agent: good, Produces: new(label.Classification(-7))}, fault{"/agents/0/produces", "unknown label", label.ErrUnknown}},
 		{"maxParallel", team.Member{Name: "a", Agent: good, MaxParallel: -1}, fault{"/agents/0/maxParallel", "negative", task.ErrInvalid}},
 		{"maxSession", team.Member{Name: "a", Agent: good, MaxSession: -time.Second}, fault{"/agents/0/maxSessionMs", "negative", task.ErrInvalid}},
-		{"a tag", team.Member{Name: "a", Agent: good, OutputTags: []string{"fine", "not\nfine"}}, fault{"/agents/0/outputTags/1", "'\\n'", task.ErrName}},
+		{"a tag", team.Member{Name: "a", Agent: good, OutputTags: []string{"fine", "not\nfine"}}, fault{"/agents/0/outputTags/1", "'\\n'", naming.ErrName}},
 		{"a schema that is not JSON", team.Member{Name: "a", Agent: good, OutputSchema: []byte(`{`)}, fault{"/agents/0/outputSchema", "not one strict JSON value", agent.ErrBadSchema}},
 		{"a schema that is none", team.Member{Name: "a", Agent: good, OutputSchema: []byte(`{"type": 7}`)}, fault{"/agents/0/outputSchema", "bad output schema", agent.ErrBadSchema}},
 	}
@@ -82,7 +83,7 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 	requireFaults(t, err,
 		fault{"/agents/1/name", `there already is an agent "Ada"`, task.ErrDuplicate},
 		fault{"/agents/1/maxParallel", "negative", task.ErrInvalid},
-		fault{"/agents/2/name", "reserved", task.ErrReserved},
+		fault{"/agents/2/name", "reserved", naming.ErrReserved},
 		fault{"/agents/2", "no Agent", team.ErrNoAgent},
 		fault{"/endpoints/https:~1~1two~1v1/accepts", "unknown label", label.ErrUnknown},
 	)

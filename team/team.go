@@ -24,6 +24,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -262,7 +263,7 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	add := func(key, message, hint string, err error) {
 		found = append(found, task.Problem{Pointer: at + key, Subject: subject, Message: message, Hint: hint, Err: err})
 	}
-	if err := task.CheckName(m.Name); err != nil {
+	if err := naming.CheckName(m.Name); err != nil {
 		add("/name", err.Error(), "", err)
 	}
 	folded := strings.ToLower(m.Name)
@@ -291,7 +292,7 @@ func (t *Team) enroll(i int) (found task.Problems) {
 	}
 	found = append(found, checkLimits(at, subject, m.MaxContextBytes, m.MaxPromptBytes)...)
 	for j, tag := range m.OutputTags {
-		if err := task.CheckName(tag); err != nil {
+		if err := naming.CheckName(tag); err != nil {
 			add(fmt.Sprintf("/outputTags/%d", j), err.Error(), "", err)
 		}
 	}
@@ -421,7 +422,7 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 		use(c.member())
 	}
 	for _, base := range slices.Sorted(maps.Keys(t.config.Endpoints)) {
-		at, subject := task.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)
+		at, subject := naming.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)
 		if !t.config.Endpoints[base].Valid() {
 			found = append(found, unknownLabel(at+"/accepts", subject))
 		}

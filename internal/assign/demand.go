@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // A demand is one thing that a task asks of its agent.
@@ -43,7 +43,7 @@ func (k kind) normal(word string) string {
 	case tag:
 		return word // as the handshake compares them
 	}
-	return task.Normalize(word)
+	return naming.Normalize(word)
 }
 
 // lack says what an agent lacks that does not meet the demand.
@@ -124,7 +124,7 @@ func (r *roster) near(d *demand, otherwise string) string {
 	if r.nearest -= len(known); r.nearest < 0 {
 		return otherwise
 	}
-	if near, ok := task.Nearest(d.word, known); ok {
+	if near, ok := naming.Nearest(d.word, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return otherwise

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -128,7 +129,7 @@ func TestRefusedIsWhatNobodyMayDo(t *testing.T) {
 		if err != nil {
 			for _, p := range err.(task.Problems) {
 				require.ErrorIs(t, p, assign.ErrNoAgent)
-				require.NoError(t, task.CheckLine(p.Error()))
+				require.NoError(t, naming.CheckLine(p.Error()))
 				got = append(got, p.Pointer[:strings.LastIndex(p.Pointer, "/")])
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -11,7 +12,7 @@ import (
 // demand that no agent meets; or, if every one has somebody, the agent that
 // comes nearest to meeting all.
 func (r *roster) nobody(i int, t *task.Task) task.Problem {
-	p := task.Problem{Pointer: task.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrNoAgent}
+	p := task.Problem{Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrNoAgent}
 	if len(r.agents) == 0 {
 		p.Message, p.Hint = "there are no agents", "add one with a name"
 		return p
@@ -26,7 +27,7 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 		if messages = append(messages, message); len(messages) == 1 {
 			p.Hint = hint
 			if d.kind <= provider {
-				p.Pointer = task.Pointer("tasks", i, "requires")
+				p.Pointer = naming.Pointer("tasks", i, "requires")
 			}
 		}
 	}
@@ -38,7 +39,7 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 	p.Message = fmt.Sprintf("no agent has all that the task needs: %q comes nearest, but %s", who, lacks)
 	p.Hint = "let one agent have it all, or ask for less"
 	if !t.Requires.Empty() {
-		p.Pointer = task.Pointer("tasks", i, "requires")
+		p.Pointer = naming.Pointer("tasks", i, "requires")
 	}
 	return p
 }
@@ -90,7 +91,7 @@ func (r *roster) named(i int, t *task.Task) (who int32, p task.Problem, bad bool
 		return who, p, false
 	}
 	p = task.Problem{
-		Pointer: task.Pointer("tasks", i, "requires"), Subject: subject(i, t), Err: ErrRequires,
+		Pointer: naming.Pointer("tasks", i, "requires"), Subject: subject(i, t), Err: ErrRequires,
 		Message: fmt.Sprintf("agent %q %s", t.Assignee, lacks), Hint: "give it to the agent, or require less",
 	}
 	r.intersect()
@@ -103,7 +104,7 @@ func (r *roster) named(i int, t *task.Task) (who int32, p task.Problem, bad bool
 // unknown is the problem of a task that names an agent that is not there.
 func (r *roster) unknown(i int, t *task.Task) task.Problem {
 	p := task.Problem{
-		Pointer: task.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrUnknown,
+		Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrUnknown,
 		Message: fmt.Sprintf("no agent is called %q", t.Assignee), Hint: "write the name of an agent, or none",
 	}
 	if r.nearest -= len(r.agents); r.nearest < 0 {
@@ -113,7 +114,7 @@ func (r *roster) unknown(i int, t *task.Task) task.Problem {
 	for k := range names {
 		names[k] = r.agents[k].Name
 	}
-	if near, ok := task.Nearest(t.Assignee, names); ok {
+	if near, ok := naming.Nearest(t.Assignee, names); ok {
 		p.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p

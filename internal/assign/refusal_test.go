@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -30,7 +31,7 @@ func refused(t *testing.T, s task.Spec, level label.Classification, agents []ass
 	problems, ok := errors.AsType[task.Problems](err)
 	require.True(t, ok, "%v", err)
 	require.Len(t, problems, 1)
-	require.NoError(t, task.CheckLine(err.Error()))
+	require.NoError(t, naming.CheckLine(err.Error()))
 	return problems[0]
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -88,7 +89,7 @@ func (s Strategy) unknown() task.Problem {
 		words = append(words, string(one))
 	}
 	hint := "write one of " + strings.Join(words, ", ")
-	if near, ok := task.Nearest(string(s), words); ok {
+	if near, ok := naming.Nearest(string(s), words); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return task.Problem{

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm/limit"
-	"github.com/runteam/runteam/task"
 )
 
 // app is one invocation of the command and everything of the outside that it
@@ -187,7 +187,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 			known = append(known, f.Name)
 		}
 	})
-	if near, ok := task.Nearest(missing.GetSpecifiedName(), known); ok {
+	if near, ok := naming.Nearest(missing.GetSpecifiedName(), known); ok {
 		return usageError("%v; did you mean --%s?", err, near)
 	}
 	return usageError("%v; see %q", err, cmd.CommandPath()+" --help")

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
@@ -61,15 +62,15 @@ func strays(script *scripted.Script, tasks []task.Spec) (found []specfile.Proble
 	titles := make([]string, len(tasks))
 	for i := range tasks {
 		titles[i] = strings.TrimSpace(tasks[i].Title)
-		known[task.Normalize(tasks[i].Title)] = true
+		known[naming.Normalize(tasks[i].Title)] = true
 	}
 	for i := range script.Replies {
 		r := &script.Replies[i]
-		if r.Task == "" || known[task.Normalize(r.Task)] {
+		if r.Task == "" || known[naming.Normalize(r.Task)] {
 			continue
 		}
 		hint := "write the title of a task of the spec"
-		if near, ok := task.Nearest(strings.TrimSpace(r.Task), titles); ok {
+		if near, ok := naming.Nearest(strings.TrimSpace(r.Task), titles); ok {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		found = append(found, specfile.Problem{

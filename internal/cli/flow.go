@@ -9,7 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/team"
 )
 
@@ -94,7 +94,7 @@ func findSource(g *flow.Graph, name string) (int, error) {
 	}
 	switch len(found) {
 	case 0:
-		return 0, usageError("--from %q: no input and no task has this name; %s", name, task.Suggest(name, known))
+		return 0, usageError("--from %q: no input and no task has this name; %s", name, naming.Suggest(name, known))
 	case 1:
 		return found[0], nil
 	}
@@ -121,8 +121,8 @@ func bears(s *flow.Source, names []string, name string) bool {
 	if s.Kind != handoff.Dependency {
 		return slices.Contains(names, name)
 	}
-	name = task.Normalize(name)
-	return slices.ContainsFunc(names, func(n string) bool { return task.Normalize(n) == name })
+	name = naming.Normalize(name)
+	return slices.ContainsFunc(names, func(n string) bool { return naming.Normalize(n) == name })
 }
 
 // sourceWord is how an assertion calls the kind of a source.
@@ -149,7 +149,7 @@ func findReader(g *flow.Graph, name string) (int, error) {
 		}
 		known = append(known, r.Name)
 	}
-	return 0, usageError("--to %q: nobody has this name; %s", name, task.Suggest(name, known))
+	return 0, usageError("--to %q: nobody has this name; %s", name, naming.Suggest(name, known))
 }
 
 // flowDocument is the flow in JSON.

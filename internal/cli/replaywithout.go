@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
@@ -146,7 +147,7 @@ func (r *replaying) known(k *storedRun, file *specfile.File) error {
 		id, err := k.find(name)
 		at, known := k.byID[id]
 		if err != nil || !known || !k.tasks[at].task() {
-			return usageError("--without %q: no task of the run is called that; %s", name, task.Suggest(name, titles))
+			return usageError("--without %q: no task of the run is called that; %s", name, naming.Suggest(name, titles))
 		}
 		if file.Goal != nil { // whose tasks are known by what the plan calls them
 			r.without[i] = k.tasks[at].title
@@ -154,7 +155,7 @@ func (r *replaying) known(k *storedRun, file *specfile.File) error {
 	}
 	for _, name := range r.withoutInputs {
 		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return usageError("--without-input %q: no input of the run is called that; %s", name, task.Suggest(name, inputs))
+			return usageError("--without-input %q: no input of the run is called that; %s", name, naming.Suggest(name, inputs))
 		}
 	}
 	if len(titles) > 0 && len(k.leftOut(r.without)) == len(titles) {

@@ -21,8 +21,8 @@ type resumption struct {
 	keyed   bool
 	stored  *journal.Stored
 	memory  *remembered
-	names   naming // of its tasks, also of those that the coordinator planned
-	anew    bool   // flags ask for something else than the run did
+	names   taskNames // of its tasks, also of those that the coordinator planned
+	anew    bool      // flags ask for something else than the run did
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -130,7 +130,7 @@ func (r *resumption) load(ctx context.Context, j *job, run string) (err error) {
 
 // named returns the tasks of the run. What the coordinator planned stands in the
 // record alone.
-func (r *resumption) named(ctx context.Context) (naming, error) {
+func (r *resumption) named(ctx context.Context) (taskNames, error) {
 	if len(r.stored.Info.Tasks) > 0 {
 		return r.stored.Info.Tasks, nil
 	}
@@ -138,7 +138,7 @@ func (r *resumption) named(ctx context.Context) (naming, error) {
 	if err != nil {
 		return nil, unloaded(whyEnded(ctx, err))
 	}
-	return slices.DeleteFunc(naming(t.Tasks), func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
+	return slices.DeleteFunc(taskNames(t.Tasks), func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
 }
 
 // sealed begins why a result cannot be read that another key would open.

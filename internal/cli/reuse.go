@@ -49,7 +49,7 @@ func (r *reusing) settle(file *specfile.File, keeps bool, again *resumption) err
 	case file.Run.Reuse && !keeps:
 		return usageError("the spec says reuse: true, which takes answers from the journal, and with --no-journal there is none: take --no-journal back, or add --reuse=false")
 	}
-	names := namingOf(file)
+	names := taskNamesOf(file)
 	if again != nil && file.Goal != nil && len(names) == 0 {
 		names = again.names
 	}
@@ -64,7 +64,7 @@ func (r *reusing) settle(file *specfile.File, keeps bool, again *resumption) err
 
 // resolve has the run take the tasks of --fresh, and refuses one that is not
 // there. Of a goal that is not planned nobody knows the tasks yet.
-func (r *reusing) resolve(file *specfile.File, names naming) error {
+func (r *reusing) resolve(file *specfile.File, names taskNames) error {
 	if len(names) == 0 {
 		file.Run.Fresh = r.fresh
 		return nil

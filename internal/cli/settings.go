@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/spf13/cobra"
-
-	"github.com/runteam/runteam/task"
 )
 
 // envOutput names the environment variable that --output goes before.
@@ -145,7 +144,7 @@ func (s *settings) guess(args []string, lookup func(string) (string, bool)) {
 // unknownWord refuses a value that is none of the known words.
 func unknownWord(name, word string, known []string) error {
 	hint := "write " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1]
-	if near, ok := task.Nearest(word, known); ok {
+	if near, ok := naming.Nearest(word, known); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return usageError("%s %q: %s", name, word, hint)

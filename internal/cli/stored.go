@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/task"
 )
 
 // looking is what a command that reads stored runs is asked for.
@@ -102,7 +102,7 @@ func nearTask(ctx context.Context, j *journal.Journal, name string, err error) e
 	for i := range info.Tasks {
 		titles = append(titles, info.Tasks[i].Title)
 	}
-	near, ok := task.Nearest(name, titles)
+	near, ok := naming.Nearest(name, titles)
 	if !ok {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -82,7 +83,7 @@ func (w *ways) readers(name string) ([]int, *refusal) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, unknown("no reader "+quoted(name, false), task.Suggest(name, known))
+		return nil, unknown("no reader "+quoted(name, false), naming.Suggest(name, known))
 	}
 	return found, nil
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -21,7 +22,7 @@ const forms = "write X never reaches B, or X never derives into B"
 func ParseAssertion(text string) (Assertion, error) {
 	a := Assertion{Text: text}
 	p := parser{rest: strings.TrimSpace(text)}
-	err := task.CheckLine(text)
+	err := naming.CheckLine(text)
 	if err != nil {
 		return Assertion{}, problem(text, err.Error(), "write it on one line, without control characters", task.ErrInvalid)
 	}
@@ -195,7 +196,7 @@ func (p *parser) quote() (name string, err error) {
 	if err := json.Unmarshal([]byte(text), &name); err != nil {
 		return "", &fault{text + " is not quoted as in JSON", `write \" for a quote and \\ for a backslash`}
 	}
-	if err := task.CheckLine(name); err != nil {
+	if err := naming.CheckLine(name); err != nil {
 		return "", &fault{"the name " + text + ": " + err.Error(), "write the name as the file has it"}
 	}
 	p.skip(len(text))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -39,11 +40,11 @@ func (w *ways) input(s Subject) (*theme, *refusal) {
 			known = append(known, in.Name)
 		}
 	}
-	return nil, unknown("no input "+quoted(s.Name, false), task.Suggest(s.Name, known))
+	return nil, unknown("no input "+quoted(s.Name, false), naming.Suggest(s.Name, known))
 }
 
 func (w *ways) result(s Subject) (*theme, *refusal) {
-	ref := task.Normalize(s.Name)
+	ref := naming.Normalize(s.Name)
 	var known []string
 	var found []int
 	for i := range w.g.Sources {
@@ -56,13 +57,13 @@ func (w *ways) result(s Subject) (*theme, *refusal) {
 		if tk.Key != "" {
 			known = append(known, tk.Key)
 		}
-		if task.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
+		if naming.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
 			found = append(found, i)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, unknown("no task "+quoted(s.Name, false), task.Suggest(s.Name, known))
+		return nil, unknown("no task "+quoted(s.Name, false), naming.Suggest(s.Name, known))
 	case 1:
 		return w.at(found[0], s.Path)
 	}
@@ -168,7 +169,7 @@ func (w *ways) nearMembers(name string, sources []int, general string) string {
 	for _, s := range sources {
 		known = append(known, w.g.Sources[s].Members...)
 	}
-	if near, ok := task.Nearest(name, known); ok {
+	if near, ok := naming.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return general

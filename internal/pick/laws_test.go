@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -39,7 +40,7 @@ func drawPath(t *rapid.T, names *rapid.Generator[string]) string {
 			b.WriteString("/*")
 			continue
 		}
-		b.WriteString(task.Pointer(names.Draw(t, "segment")))
+		b.WriteString(naming.Pointer(names.Draw(t, "segment")))
 	}
 	return b.String()
 }
@@ -54,7 +55,7 @@ func drawAllow(t *rapid.T) task.Path {
 
 func drawBlock(t *rapid.T, numbers bool) task.Path {
 	usable := pathName().Filter(func(s string) bool { return numbers || s != "1" })
-	name := task.Pointer(usable.Filter(func(s string) bool { return s != "" }).Draw(t, "name"))[1:]
+	name := naming.Pointer(usable.Filter(func(s string) bool { return s != "" }).Draw(t, "name"))[1:]
 	switch rapid.IntRange(0, 3).Draw(t, "form") {
 	case 0:
 		return task.Path(name)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"pgregory.net/rapid"
@@ -64,7 +65,7 @@ func tokensOf(way []token) []string {
 func pointer(way []token) task.Path {
 	var out strings.Builder
 	for _, t := range way {
-		out.WriteString(task.Pointer(t.String()))
+		out.WriteString(naming.Pointer(t.String()))
 	}
 	return task.Path(out.String())
 }

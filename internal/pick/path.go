@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -174,7 +175,7 @@ func charFault(p string) string {
 		return "it is not valid UTF-8"
 	}
 	for i, r := range p {
-		if unicode.IsControl(r) || task.EndsLine(r) {
+		if unicode.IsControl(r) || naming.EndsLine(r) {
 			return fmt.Sprintf("it has a control character (%U) at byte %d", r, i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -171,14 +172,14 @@ func TestEveryFormOfACharacterIsOneName(t *testing.T) {
 				forms[form.String(name)] = "x"
 				forms[form.String(cases.Fold().String(norm.NFD.String(name)))] = "x"
 			}
-			if len(forms) < 2 || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, task.EndsLine) {
+			if len(forms) < 2 || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, naming.EndsLine) {
 				continue
 			}
 			for form := range forms {
 				if strings.Contains(form, "*") {
 					continue // no part of a segment
 				}
-				require.Empty(t, except(t, "/**/"+task.Path(task.Pointer(form)[1:])).Apply(forms).Value, "%U: %+q of %+q", r, form, forms)
+				require.Empty(t, except(t, "/**/"+task.Path(naming.Pointer(form)[1:])).Apply(forms).Value, "%U: %+q of %+q", r, form, forms)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -41,8 +42,8 @@ func (f *File) strangers(endpoints []string) (found task.Problems) {
 		no := func(what, name, normal string, known roll) {
 			if len(found) < tooMany && known.lacks(normal) {
 				found = append(found, task.Problem{
-					Pointer: task.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", a.Text),
-					Message: fmt.Sprintf("no %s %q", what, name), Hint: task.Suggest(name, known.shown), Err: task.ErrUnknown,
+					Pointer: naming.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", a.Text),
+					Message: fmt.Sprintf("no %s %q", what, name), Hint: naming.Suggest(name, known.shown), Err: task.ErrUnknown,
 				})
 			}
 		}
@@ -50,7 +51,7 @@ func (f *File) strangers(endpoints []string) (found task.Problems) {
 		case flow.OfInput:
 			no("input", name, name, inputs)
 		case flow.OfTask:
-			no("task", name, task.Normalize(name), tasks)
+			no("task", name, naming.Normalize(name), tasks)
 		}
 		if may := strings.Contains(a.Reader, "://") || strings.HasPrefix(a.Reader, "("); !may || endpoints != nil {
 			no("reader", a.Reader, strings.TrimRight(a.Reader, "/"), readers)
@@ -122,7 +123,7 @@ func (f *File) titles() (known roll) {
 		if strings.TrimSpace(t.Title) == "" {
 			return roll{}
 		}
-		known.add(t.Title, task.Normalize(t.Title), string(task.NewID(t.Title)))
+		known.add(t.Title, naming.Normalize(t.Title), string(task.NewID(t.Title)))
 		if t.Key != "" {
 			known.add(t.Key, t.Key)
 		}

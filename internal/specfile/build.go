@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -102,7 +103,7 @@ func cleared(m team.Member) team.Member {
 		Provider: m.Provider, Capabilities: m.Capabilities, Description: m.Description, SystemPrompt: m.SystemPrompt,
 	}
 	for _, tag := range m.OutputTags {
-		if task.CheckName(tag) == nil {
+		if naming.CheckName(tag) == nil {
 			c.OutputTags = append(c.OutputTags, tag)
 		}
 	}
@@ -130,7 +131,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	for _, a := range f.Agents {
 		name := a.Member.Name
 		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })
-		if !twice && task.CheckName(name) == nil {
+		if !twice && naming.CheckName(name) == nil {
 			cfg.Agents = append(cfg.Agents, cleared(a.Member))
 			continue
 		}

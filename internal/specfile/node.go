@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // A node is a value of a file: what YAML and JSON have in common.
@@ -105,7 +105,7 @@ func cut(word string, most int) string {
 
 // nearestOf returns the known word that was probably meant, or "".
 func nearestOf(word string, known ...string) string {
-	best, _ := task.Nearest(word, known)
+	best, _ := naming.Nearest(word, known)
 	return best
 }
 

@@ -3,6 +3,7 @@ package specfile
 import (
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -61,7 +62,7 @@ func (l *loader) param(name string, n *node, at int) *param {
 		l.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true
 	default:
-		if err := task.CheckLine(p.value); err != nil && fromFlag {
+		if err := naming.CheckLine(p.value); err != nil && fromFlag {
 			l.badFlag(err, "give one line", "--param %s: %v", name, err)
 			p.bad = true
 		} else if err != nil {
@@ -74,7 +75,7 @@ func (l *loader) param(name string, n *node, at int) *param {
 
 // isParamName reports whether a word may name a parameter.
 func isParamName(name string) bool {
-	if name == "" || len(name) > task.MaxName {
+	if name == "" || len(name) > naming.MaxName {
 		return false
 	}
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	selection "github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -172,7 +173,7 @@ func (l *loader) ruleName(key string, n *node) bool {
 	if !l.notBlank(key, n) {
 		return false
 	}
-	err := task.CheckName(n.text)
+	err := naming.CheckName(n.text)
 	if err != nil {
 		l.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -28,7 +29,7 @@ func (p *places) spoil(f *fields, where ...any) {
 }
 
 func (p *places) spoilAll(where ...any) {
-	p.spoiled = append(p.spoiled, task.Pointer(append([]any{"policy"}, where...)...))
+	p.spoiled = append(p.spoiled, naming.Pointer(append([]any{"policy"}, where...)...))
 }
 
 // unread reports whether a key stands here whose value cannot be used.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -20,9 +21,9 @@ func sound(problems task.Problems, tasks []task.Spec, inputs []team.Input) task.
 		meant := meantBy(p.Hint)
 		switch {
 		case list == "":
-		case bad[name{list, task.Normalize(word)}], meant != "" && bad[name{list, task.Normalize(meant)}]:
+		case bad[name{list, naming.Normalize(word)}], meant != "" && bad[name{list, naming.Normalize(meant)}]:
 			continue
-		case list == "dependsOn" && meant != "" && (task.Normalize(meant) == task.Normalize(tasks[i].Title) || meant == tasks[i].Key):
+		case list == "dependsOn" && meant != "" && (naming.Normalize(meant) == naming.Normalize(tasks[i].Title) || meant == tasks[i].Key):
 			p.Hint = "write the title, the key or the id of another task"
 		}
 		kept = append(kept, p)
@@ -40,16 +41,16 @@ type name struct{ list, word string }
 func refused(tasks []task.Spec, inputs []team.Input) map[name]bool {
 	bad := make(map[name]bool)
 	for i := range tasks {
-		if t := &tasks[i]; task.CheckTitle(t.Title) != nil {
-			bad[name{"dependsOn", task.Normalize(t.Title)}] = true
+		if t := &tasks[i]; naming.CheckTitle(t.Title) != nil {
+			bad[name{"dependsOn", naming.Normalize(t.Title)}] = true
 		}
-		if key := tasks[i].Key; strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(key) > task.MaxName {
-			bad[name{"dependsOn", task.Normalize(key)}] = true
+		if key := tasks[i].Key; strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(key) > naming.MaxName {
+			bad[name{"dependsOn", naming.Normalize(key)}] = true
 		}
 	}
 	for _, in := range inputs {
-		if task.CheckName(in.Name) != nil {
-			bad[name{"uses", task.Normalize(in.Name)}] = true
+		if naming.CheckName(in.Name) != nil {
+			bad[name{"uses", naming.Normalize(in.Name)}] = true
 		}
 	}
 	return bad

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // ErrUnknownTask reports a name that no task of a trace has.
@@ -14,9 +14,9 @@ var ErrUnknownTask = errors.New("unknown task")
 // not matter), key or id, or the step of the coordinator with this name. Its
 // error suggests what was meant, and wraps [ErrUnknownTask].
 func (t *Trace) Find(name string) (Task, error) {
-	title := task.Normalize(name)
+	title := naming.Normalize(name)
 	for _, same := range [...]func(*Task) bool{
-		func(tk *Task) bool { return task.Normalize(tk.Title) == title },
+		func(tk *Task) bool { return naming.Normalize(tk.Title) == title },
 		func(tk *Task) bool { return tk.Key != "" && tk.Key == name },
 		func(tk *Task) bool { return string(tk.ID) == name },
 	} {
@@ -35,5 +35,5 @@ func (t *Trace) Find(name string) (Task, error) {
 			known = append(known, key)
 		}
 	}
-	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, task.Suggest(name, known))
+	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, naming.Suggest(name, known))
 }

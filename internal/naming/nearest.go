@@ -1,18 +1,25 @@
-package task
+package naming
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
-// Nearest returns the known word that a person most likely meant by word, for
-// a hint such as `did you mean "Score"?`. Letter case does not count; beyond
-// it a third of the letters may be wrong, where a letter changed, missing,
-// added or swapped with its neighbour is one mistake (Damerau-Levenshtein
-// distance). Of several equally near words the first one wins.
+// Nearest returns the known word that a person most likely meant by word, for a
+// hint such as `did you mean "Score"?`. See [NearestIn].
 func Nearest(word string, known []string) (string, bool) {
+	return NearestIn(word, slices.Values(known))
+}
+
+// NearestIn returns the known word that is nearest to word, ignoring letter case.
+// A third of the letters may be wrong; a letter that is changed, missing, added or
+// swapped with its neighbor is one mistake (Damerau-Levenshtein distance). Of
+// several equally near words the first one wins.
+func NearestIn(word string, known iter.Seq[string]) (string, bool) {
 	n := nearest{word: []rune(strings.ToLower(word))}
-	for _, candidate := range known {
+	for candidate := range known {
 		n.try(candidate)
 	}
 	return n.best, n.found

@@ -1,14 +1,13 @@
-package task_test
+package naming_test
 
 import (
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/runteam/runteam/task"
 )
 
 // Requirement: G31.
@@ -51,12 +50,12 @@ func TestTitlesAreOneCleanLine(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := task.CheckTitle(tt.give)
+			err := naming.CheckTitle(tt.give)
 			if tt.wantErr == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, task.ErrTitle)
+			require.ErrorIs(t, err, naming.ErrTitle)
 			require.ErrorContains(t, err, tt.wantErr)
 		})
 	}
@@ -65,24 +64,24 @@ func TestTitlesAreOneCleanLine(t *testing.T) {
 // Requirement: G31.
 func TestCheckLine(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, task.CheckLine(""))
-	require.NoError(t, task.CheckLine(strings.Repeat("x", 10_000)))
-	require.ErrorIs(t, task.CheckLine("a\nb"), task.ErrLine)
-	require.ErrorIs(t, task.CheckLine(" \n"), task.ErrLine) // not trimmed
+	require.NoError(t, naming.CheckLine(""))
+	require.NoError(t, naming.CheckLine(strings.Repeat("x", 10_000)))
+	require.ErrorIs(t, naming.CheckLine("a\nb"), naming.ErrLine)
+	require.ErrorIs(t, naming.CheckLine(" \n"), naming.ErrLine) // not trimmed
 }
 
 func TestCheckName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "Fraud Desk", "7.b_c-d", "Müller", "概要", "Ⅻ", strings.Repeat("é", 64)} {
-		require.NoError(t, task.CheckName(name), name)
+		require.NoError(t, naming.CheckName(name), name)
 	}
 	for _, name := range []string{"user", "User", "COORDINATOR", "*", "uſer"} {
-		require.ErrorIs(t, task.CheckName(name), task.ErrReserved, name)
+		require.ErrorIs(t, naming.CheckName(name), naming.ErrReserved, name)
 	}
 	for _, name := range []string{
 		"", " a", "a ", ".a", "-a", "a/b", "a:b", "a\nb", "a\u00a0b", "a\u202eb", "e\u0301", "a\xff", strings.Repeat("é", 65),
 	} {
-		require.ErrorIs(t, task.CheckName(name), task.ErrName, "%q", name)
+		require.ErrorIs(t, naming.CheckName(name), naming.ErrName, "%q", name)
 	}
 }
 
@@ -91,9 +90,9 @@ func TestEndsLineIsWhatALineMayNotHold(t *testing.T) {
 	t.Parallel()
 	var ends []rune
 	for r := range rune(unicode.MaxRune + 1) {
-		if task.EndsLine(r) {
+		if naming.EndsLine(r) {
 			ends = append(ends, r)
-			require.ErrorContains(t, task.CheckLine("a"+string(r)+"b"), "line break")
+			require.ErrorContains(t, naming.CheckLine("a"+string(r)+"b"), "line break")
 		}
 	}
 	require.Equal(t, []rune("\n\v\f\r\x1c\x1d\x1e\u0085\u2028\u2029"), ends)
@@ -118,23 +117,23 @@ func TestNearest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := task.Nearest(tt.give, known)
+			got, ok := naming.Nearest(tt.give, known)
 			require.Equal(t, tt.want, got)
 			require.Equal(t, tt.want != "", ok)
 		})
 	}
-	first, _ := task.Nearest("cart", []string{"card", "care"})
+	first, _ := naming.Nearest("cart", []string{"card", "care"})
 	require.Equal(t, "card", first)
 }
 
 func TestSuggest(t *testing.T) {
 	t.Parallel()
 	many := strings.Fields("ada bob cyd dan eve fay gus hal ida jan kim lee max")
-	require.Equal(t, `did you mean "Score"?`, task.Suggest("Scoer", []string{"Banana", "Score"}))
-	require.Equal(t, "there are none", task.Suggest("Scoer", nil))
-	require.Equal(t, "write one of ada, bob", task.Suggest("writer", many[:2]))
-	require.Equal(t, "write one of "+strings.Join(many[:12], ", "), task.Suggest("writer", many[:12]))
-	require.Equal(t, "write one of "+strings.Join(many[:12], ", ")+", …", task.Suggest("writer", many))
+	require.Equal(t, `did you mean "Score"?`, naming.Suggest("Scoer", []string{"Banana", "Score"}))
+	require.Equal(t, "there are none", naming.Suggest("Scoer", nil))
+	require.Equal(t, "write one of ada, bob", naming.Suggest("writer", many[:2]))
+	require.Equal(t, "write one of "+strings.Join(many[:12], ", "), naming.Suggest("writer", many[:12]))
+	require.Equal(t, "write one of "+strings.Join(many[:12], ", ")+", …", naming.Suggest("writer", many))
 }
 
 // distance is the optimal string alignment distance, written as its definition.
@@ -165,7 +164,7 @@ func TestNearestIsTheFirstOfTheNearest(t *testing.T) {
 				best, least = candidate, d
 			}
 		}
-		got, ok := task.Nearest(given, known)
+		got, ok := naming.Nearest(given, known)
 		require.Equal(t, least >= 0, ok)
 		require.Equal(t, best, got)
 	})

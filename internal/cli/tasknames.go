@@ -3,17 +3,18 @@ package cli
 import (
 	"slices"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
 
-// A naming is the tasks that a name may mean: by title, by key or by id, for
+// taskNames are the tasks that a name may mean: by title, by key or by id, for
 // none of which letter case and blanks around it matter.
-type naming []trace.Task
+type taskNames []trace.Task
 
-// namingOf are the tasks of a spec.
-func namingOf(file *specfile.File) (all naming) {
+// taskNamesOf returns the tasks of a spec.
+func taskNamesOf(file *specfile.File) (all taskNames) {
 	for i := range file.Tasks {
 		t := &file.Tasks[i]
 		all = append(all, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title})
@@ -23,15 +24,15 @@ func namingOf(file *specfile.File) (all naming) {
 
 // find returns the id of the task that a name means. A title goes before a key,
 // and both before an id.
-func (n naming) find(name string) (task.ID, bool) {
-	folded := task.Normalize(name)
+func (n taskNames) find(name string) (task.ID, bool) {
+	folded := naming.Normalize(name)
 	for _, part := range [...]func(*trace.Task) string{
 		func(t *trace.Task) string { return t.Title },
 		func(t *trace.Task) string { return t.Key },
 		func(t *trace.Task) string { return string(t.ID) },
 	} {
 		for i := range n {
-			if word := part(&n[i]); word != "" && task.Normalize(word) == folded {
+			if word := part(&n[i]); word != "" && naming.Normalize(word) == folded {
 				return n[i].ID, true
 			}
 		}
@@ -40,7 +41,7 @@ func (n naming) find(name string) (task.ID, bool) {
 }
 
 // ids returns what names mean, without those that mean nothing.
-func (n naming) ids(names []string) (all []task.ID) {
+func (n taskNames) ids(names []string) (all []task.ID) {
 	for _, name := range names {
 		if id, ok := n.find(name); ok {
 			all = append(all, id)
@@ -51,7 +52,7 @@ func (n naming) ids(names []string) (all []task.ID) {
 
 // suggest says what to write in the place of a name that means nothing: the
 // title or key that is nearest, else the first of them.
-func (n naming) suggest(name string) string {
+func (n taskNames) suggest(name string) string {
 	var known []string
 	for i := range n {
 		known = append(known, n[i].Title)
@@ -61,5 +62,5 @@ func (n naming) suggest(name string) string {
 			known = append(known, n[i].Key)
 		}
 	}
-	return task.Suggest(name, known)
+	return naming.Suggest(name, known)
 }

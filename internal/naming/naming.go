@@ -1,9 +1,13 @@
-package task
+// Package naming decides what may name something: titles of tasks, names of agents and inputs,
+// and texts that stand on a line of their own. It compares names, and suggests the one that was
+// meant.
+package naming
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -133,8 +137,8 @@ func isAlnum(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// checkKey reports why a task's key cannot be one: it must be [a-z0-9-]+, at most MaxName long.
-func checkKey(key string) string {
+// KeyFault reports why a task's key cannot be one: it must be [a-z0-9-]+, at most MaxName long.
+func KeyFault(key string) string {
 	for i, r := range key {
 		if r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') {
 			return fmt.Sprintf("%q at byte %d: use a-z, 0-9 and '-'", r, i)
@@ -144,4 +148,14 @@ func checkKey(key string) string {
 		return fmt.Sprintf("%d characters, more than %d", len(key), MaxName)
 	}
 	return ""
+}
+
+// Quote quotes a word of the caller, with escapes for what a terminal must not
+// see, and cuts it so that a message stays readable.
+func Quote(word string) string {
+	const most = 60
+	if utf8.RuneCountInString(word) > most {
+		word = string([]rune(word)[:most-1]) + "…"
+	}
+	return strconv.Quote(word)
 }
