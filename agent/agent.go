@@ -8,6 +8,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -16,6 +17,9 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
@@ -66,16 +70,8 @@ type Reply struct {
 
 // Options tune an [LLM]. The zero value is a good default.
 type Options struct {
-	MaxTurns    int      // model calls for one prompt; zero means 10
-	MaxTokens   int      // bound on one reply, in tokens; zero leaves it to the endpoint
-	Temperature *float64 // nil leaves it to the endpoint
-	TopP        *float64 // nil leaves it to the endpoint
-	Stop        []string // texts at which a reply ends
-
-	FrequencyPenalty *float64 // nil leaves it to the endpoint
-	PresencePenalty  *float64 // nil leaves it to the endpoint
-	Seed             *int64   // nil sends none
-	ReasoningEffort  string   // a value that the model knows, such as "low"; empty sends none
+	llm.Settings     // of each model call
+	MaxTurns     int // bound on the model calls for one prompt; zero means 10
 
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
@@ -118,7 +114,7 @@ func New(m llm.Model, o Options) *LLM {
 		return a
 	}
 	for i, m := range a.models {
-		a.wrapped = append(a.wrapped, o.limited(bounded(m, o.CallTimeout), llm.Endpoint(m), i == len(o.Fallback)))
+		a.wrapped = append(a.wrapped, o.limited(bounded(m, o.CallTimeout), endpoint.Of(m), i == len(o.Fallback)))
 	}
 	return a
 }
@@ -171,7 +167,7 @@ func (a *LLM) Endpoint() string {
 	if a.Check() != nil {
 		return ""
 	}
-	return llm.Endpoint(llm.Fallback(a.models...))
+	return endpoint.Of(llm.Fallback(a.models...))
 }
 
 // Endpoints returns every base URL that the agent's prompts may be sent to: those of its
@@ -180,7 +176,7 @@ func (a *LLM) Endpoints() []string {
 	if a.Check() != nil {
 		return []string{""}
 	}
-	return llm.Endpoints(llm.Fallback(a.models...))
+	return endpoint.All(llm.Fallback(a.models...))
 }
 
 // Models returns the names of the models that the agent may call, by which a team finds
@@ -222,7 +218,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), format: formatOf(p, schema)}
+	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, schema)}
 	if err := c.turn(ctx); err != nil || schema == nil {
 		if schema != nil && c.reply.Truncated {
 			// The answer may be whole; without JSON it is not accepted. A guard that it
@@ -273,7 +269,7 @@ type conversation struct {
 	agent    *LLM
 	system   string
 	messages []llm.Message
-	format   *llm.Format // nil means text
+	schema   json.RawMessage // nil means text
 	reply    Reply
 }
 
@@ -287,11 +283,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return c.agent.noTurn()
 	}
-	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{
-		System: c.system, Messages: c.messages, MaxTokens: o.MaxTokens, Temperature: o.Temperature, TopP: o.TopP,
-		FrequencyPenalty: o.FrequencyPenalty, PresencePenalty: o.PresencePenalty, Seed: o.Seed, Stop: o.Stop, ReasoningEffort: o.ReasoningEffort,
-		Format: c.format,
-	}, nil)
+	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Schema: c.schema}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
@@ -300,10 +292,10 @@ func (c *conversation) turn(ctx context.Context) error {
 		return err
 	}
 	c.reply.Turns++
-	c.reply.Call, c.reply.Warnings = res.Info(), append(c.reply.Warnings, res.Warnings...)
+	c.reply.Call, c.reply.Warnings = callinfo.Clean(res.CallInfo), append(c.reply.Warnings, res.Warnings...)
 	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
 	if len(res.ToolCalls) > 0 {
-		name := llm.OneLine(res.ToolCalls[0].Name)
+		name := oneline.Of(res.ToolCalls[0].Name)
 		if strings.TrimSpace(res.Text) == "" {
 			return fmt.Errorf("%w: %s", ErrToolCall, name)
 		}
@@ -341,11 +333,11 @@ func bounded(m llm.Model, limit time.Duration) llm.Model {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", limit)})
 		defer cancel()
 		res, err := m.Call(ctx, req, emit)
-		res.Endpoint = cmp.Or(res.Endpoint, llm.Endpoint(m))
+		res.Endpoint = cmp.Or(res.Endpoint, endpoint.Of(m))
 		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
 			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
 		}
-		if err == nil && res.Finish() == llm.Failed {
+		if err == nil && callinfo.FinishOf(&res) == callinfo.Failed {
 			return llm.Response{}, failedReply(m, &res)
 		}
 		if err == nil {

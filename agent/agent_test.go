@@ -47,7 +47,7 @@ type answer struct {
 func says(texts ...string) *fake {
 	f := new(fake)
 	for _, text := range texts {
-		f.answers = append(f.answers, answer{res: llm.Response{Text: text, FinishReason: "stop", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}})
+		f.answers = append(f.answers, answer{res: llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}})
 	}
 	return f
 }
@@ -77,13 +77,12 @@ func TestPromptIsPassedVerbatim(t *testing.T) {
 	t.Parallel()
 	p, model := promptOf(t, " You score.\n\n<b> ", ""), says(" An answer.\n")
 	reply, err := agent.New(model, agent.Options{
-		MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5), FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low",
+		Settings: llm.Settings{MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5), FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low"},
 	}).Run(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, agent.Reply{Text: " An answer.\n", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}, Turns: 1, Call: llm.CallInfo{FinishReason: "stop"}}, reply)
 	require.Equal(t, []llm.Request{{
-		System: p.System(), Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5),
-		FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low",
+		System: p.System(), Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, Settings: llm.Settings{MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5), FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low"},
 	}}, model.asked)
 	require.Equal(t, " You score.\n\n<b> ", p.System())
 }
@@ -182,7 +181,7 @@ func TestMaxTurnsOne(t *testing.T) {
 // Requirement: G21.
 func TestToolCallsAreRefused(t *testing.T) {
 	t.Parallel()
-	call := llm.Response{Text: " ", FinishReason: "tool_calls", ToolCalls: []llm.ToolCall{{Name: "shell\n## Inputs", Arguments: "CANARY"}}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
+	call := llm.Response{Text: " ", CallInfo: llm.CallInfo{FinishReason: "tool_calls"}, ToolCalls: []llm.ToolCall{{Name: "shell\n## Inputs", Arguments: "CANARY"}}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}
 	for _, before := range []*fake{says(), says("prose")} {
 		before.answers = append(before.answers, answer{res: call})
 		reply, err := agent.New(before, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -200,14 +199,14 @@ func TestToolCallsAreRefused(t *testing.T) {
 func TestTextBesideAToolCallIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"tool_calls", "stop"} {
-		call := llm.Response{Text: `{"score":7}`, FinishReason: reason, ToolCalls: []llm.ToolCall{{Name: "CANARY", Arguments: "CANARY"}}}
+		call := llm.Response{Text: `{"score":7}`, CallInfo: llm.CallInfo{FinishReason: reason}, ToolCalls: []llm.ToolCall{{Name: "CANARY", Arguments: "CANARY"}}}
 		reply, err := agent.New(&fake{answers: []answer{{res: call}}}, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 		require.NoError(t, err)
 		require.Equal(t, `{"score":7}`, reply.JSON.Canonical())
 		require.Equal(t, []string{"the model called a tool that it was not given; the text beside the call is the answer"}, reply.Warnings)
 	}
 	for _, cut := range []string{"length", "content_filter"} {
-		call := llm.Response{Text: "half", FinishReason: cut, ToolCalls: []llm.ToolCall{{Name: "x"}}}
+		call := llm.Response{Text: "half", CallInfo: llm.CallInfo{FinishReason: cut}, ToolCalls: []llm.ToolCall{{Name: "x"}}}
 		_, err := agent.New(&fake{answers: []answer{{res: call}}}, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err, cut)
 	}
@@ -225,8 +224,8 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 		"apart":                  {llm.Response{Text: "7", Reasoning: "why"}, "7", "why"},
 		"apart, and in the text": {llm.Response{Text: "<think>why</think>7", Reasoning: "why"}, "7", "why"},
 		"two":                    {llm.Response{Text: "<think>what</think>7", Reasoning: "why"}, "7", "why\n\nwhat"},
-		"truncated behind it":    {llm.Response{Text: "<think>why</think>7", FinishReason: "length"}, "7", "why"},
-		"truncated inside":       {llm.Response{Text: "<think>why 7", FinishReason: "length"}, "", "why 7"},
+		"truncated behind it":    {llm.Response{Text: "<think>why</think>7", CallInfo: llm.CallInfo{FinishReason: "length"}}, "7", "why"},
+		"truncated inside":       {llm.Response{Text: "<think>why 7", CallInfo: llm.CallInfo{FinishReason: "length"}}, "", "why 7"},
 	} {
 		model := &fake{answers: []answer{{res: tt.give}}}
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -130,10 +131,10 @@ func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 }
 
 // Endpoint returns the base URL of the model.
-func (m *metered) Endpoint() string { return llm.Endpoint(m.model) }
+func (m *metered) Endpoint() string { return endpoint.Of(m.model) }
 
 // Endpoints returns the base URLs of the model.
-func (m *metered) Endpoints() []string { return llm.Endpoints(m.model) }
+func (m *metered) Endpoints() []string { return endpoint.All(m.model) }
 
 // Name returns the name of the model, or "" if it does not name itself.
 func (m *metered) Name() string { return m.name }
@@ -151,8 +152,8 @@ func nameOf(m llm.Model) string {
 // four bytes that are sent, and the bound on the reply, or [ReplyEstimate].
 func estimate(req llm.Request) llm.Usage {
 	sent := len(req.System)
-	if req.Format != nil {
-		sent += len(req.Format.Name) + len(req.Format.Schema)
+	if req.Schema != nil {
+		sent += len(req.Schema)
 	}
 	for _, m := range req.Messages {
 		sent += len(m.Text)

@@ -33,7 +33,7 @@ func serves(name, text string, calls *int) *server {
 		if text == "" {
 			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Model: name, Endpoint: at, Usage: llm.Usage{InputTokens: 2}}
 		}
-		return llm.Response{Text: text, FinishReason: "stop", Model: name, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
+		return llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: "stop", Model: name}, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
 	}}
 }
 

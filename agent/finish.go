@@ -6,24 +6,27 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
 // finished returns nil if the model ended its reply with a normal stop, and
 // otherwise an error that says how the reply ended and what to do.
 func (c *conversation) finished(res *llm.Response) error {
-	reason := llm.OneLine(res.FinishReason)
-	switch res.Finish() {
-	case llm.Stopped:
+	reason := oneline.Of(res.FinishReason)
+	switch callinfo.FinishOf(res) {
+	case callinfo.Stopped:
 		return nil
-	case llm.Truncated:
+	case callinfo.Truncated:
 		c.reply.Truncated = strings.TrimSpace(res.Text) != ""
 		return fmt.Errorf("%w: %s", ErrTruncated, c.limitReached(res, reason))
-	case llm.Filtered:
+	case callinfo.Filtered:
 		return wrapReason(ErrFiltered, reason, res.Refusal, "change the prompt, or the filter settings at the provider")
-	case llm.Refused:
+	case callinfo.Refused:
 		return wrapReason(ErrRefused, reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
-	case llm.ToolUse:
+	case callinfo.ToolUse:
 		if len(res.ToolCalls) > 0 {
 			return nil // the text beside the calls is the answer
 		}
@@ -48,7 +51,7 @@ func (c *conversation) limitReached(res *llm.Response, reason string) string {
 	switch {
 	case strings.TrimSpace(res.Text) == "" && res.Reasoning != "":
 		return fmt.Sprintf("it reached %s in the reasoning, before the answer began (finish reason %q); %s, or lower reasoningEffort", limit, reason, raise)
-	case strings.TrimSpace(res.Text) == "" || c.format != nil:
+	case strings.TrimSpace(res.Text) == "" || c.schema != nil:
 		return fmt.Sprintf("it reached %s (finish reason %q); %s, or ask for a shorter answer", limit, reason, raise)
 	}
 	return fmt.Sprintf("it reached %s (finish reason %q); %s, ask for a shorter answer, or set acceptTruncated on the task", limit, reason, raise)
@@ -56,7 +59,7 @@ func (c *conversation) limitReached(res *llm.Response, reason string) string {
 
 // wrapReason words a condition with the finish reason and the provider's words, if any.
 func wrapReason(condition error, reason, words, hint string) error {
-	if words = strings.TrimRight(llm.OneLine(words), "."); words != "" {
+	if words = strings.TrimRight(oneline.Of(words), "."); words != "" {
 		words = ": " + words
 	}
 	return fmt.Errorf("%w (finish reason %q)%s; %s", condition, reason, words, hint)
@@ -65,8 +68,8 @@ func wrapReason(condition error, reason, words, hint string) error {
 // failedReply is the error of a call whose reply ended because the endpoint failed.
 func failedReply(m llm.Model, res *llm.Response) error {
 	return &llm.Error{
-		Kind: llm.ServerError, Status: 200, Endpoint: llm.Endpoint(m), Model: res.Model,
-		Message: fmt.Sprintf("the reply ended with finish reason %q", llm.OneLine(res.FinishReason)), Usage: res.Usage,
+		Kind: llm.ServerError, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model,
+		Message: fmt.Sprintf("the reply ended with finish reason %q", oneline.Of(res.FinishReason)), Usage: res.Usage,
 	}
 }
 
@@ -80,12 +83,12 @@ func cutReasoning(m llm.Model, res *llm.Response) error {
 	if res.Text = answer; !strings.Contains(res.Reasoning, reasoning) { // endpoints that report it may repeat it
 		res.Reasoning = strings.TrimSpace(res.Reasoning + "\n\n" + reasoning)
 	}
-	if strings.TrimSpace(answer) != "" || len(res.ToolCalls) > 0 || res.Finish() != llm.Stopped {
+	if strings.TrimSpace(answer) != "" || len(res.ToolCalls) > 0 || callinfo.FinishOf(res) != callinfo.Stopped {
 		return nil
 	}
 	message := "the model wrote reasoning and no answer"
 	if !whole {
 		message = "the model did not end its reasoning"
 	}
-	return &llm.Error{Kind: llm.Empty, Status: 200, Endpoint: llm.Endpoint(m), Model: res.Model, Message: message, Usage: res.Usage}
+	return &llm.Error{Kind: llm.Empty, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model, Message: message, Usage: res.Usage}
 }

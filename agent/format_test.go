@@ -23,14 +23,13 @@ func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, model.asked, 2)
 	for _, req := range model.asked {
-		require.Equal(t, "answer", req.Format.Name)
-		require.Equal(t, s.String(), string(req.Format.Schema), "canonical")
+		require.Equal(t, s.String(), string(req.Schema), "canonical")
 		require.Contains(t, req.System, "JSON")
 	}
 	model = says("hi")
 	_, err = agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 	require.NoError(t, err)
-	require.Nil(t, model.asked[0].Format)
+	require.Nil(t, model.asked[0].Schema)
 }
 
 // TestASchemaForTheEndpointAloneIsNotValidated checks that a reply which the endpoint
@@ -47,5 +46,5 @@ func TestASchemaForTheEndpointAloneIsNotValidated(t *testing.T) {
 	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, "no JSON", reply.Text)
-	require.JSONEq(t, scoreSchema, string(model.asked[0].Format.Schema))
+	require.JSONEq(t, scoreSchema, string(model.asked[0].Schema))
 }

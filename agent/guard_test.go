@@ -124,7 +124,7 @@ func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 	} {
 		model := says("7")
 		_, _ = agent.New(model, agent.Options{}).Run(agent.WithTurn(t.Context(), 1), promptOf(t, "", give))
-		require.JSONEq(t, want, string(model.asked[0].Format.Schema))
+		require.JSONEq(t, want, string(model.asked[0].Schema))
 		require.Contains(t, model.asked[0].System, `"const"`)
 	}
 }
@@ -164,7 +164,7 @@ func TestTruncatedAnswerFailsItsGuard(t *testing.T) {
 	t.Parallel()
 	const judge = `{"properties":{"verdict":{"const":"approve"}},"required":["verdict"]}`
 	for text, guard := range map[string]bool{`{"verdict":"reject"} because`: true, `{"verdict":"approve"} because`: false, `{"verdict":"rej`: false, `{"verdict":7} because`: false} {
-		m := &fake{answers: []answer{{res: llm.Response{Text: text, FinishReason: "length"}}}}
+		m := &fake{answers: []answer{{res: llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: "length"}}}}}
 		reply, err := agent.New(m, agent.Options{}).Run(t.Context(), promptOf(t, "", judge))
 		require.Equal(t, guard, errors.Is(err, agent.ErrGuard), "%s: %v", text, err)
 		require.Equal(t, !guard, errors.Is(err, agent.ErrTruncated), "%s: %v", text, err)

@@ -22,7 +22,7 @@ func refuses(name string, n int64, calls *atomic.Int64) *server {
 		if calls.Add(1) <= n {
 			return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Model: name, Endpoint: at}
 		}
-		return llm.Response{Text: name, FinishReason: "stop", Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
+		return llm.Response{Text: name, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
 	}}
 }
 
@@ -57,7 +57,7 @@ func TestAgentsShareTheLimitsOfAnEndpoint(t *testing.T) {
 			m := &server{name: "slow", at: "http://slow.example/v1", ModelFunc: func(ctx context.Context, _ llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 				select {
 				case <-time.After(8 * time.Second):
-					return llm.Response{Text: "done", FinishReason: "stop"}, nil
+					return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 				case <-ctx.Done():
 					return llm.Response{}, context.Cause(ctx)
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -31,15 +32,15 @@ func TestMeteredModelPaysEachCall(t *testing.T) {
 	ctx := agent.WithBudget(t.Context(), b)
 	m := agent.Metered(ctx, answering())
 	for _, under := range []context.Context{ctx, context.Background()} { // whatever context a call gets
-		_, err := m.Call(under, llm.Request{System: "four", Messages: []llm.Message{{Text: "four"}}, MaxTokens: 50, Format: &llm.Format{Name: "four", Schema: []byte("four")}}, nil)
+		_, err := m.Call(under, llm.Request{System: "four", Messages: []llm.Message{{Text: "four"}}, Settings: llm.Settings{MaxTokens: 50}, Schema: []byte("fourfour")}, nil)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []llm.Usage{{InputTokens: 4, OutputTokens: 50}, {InputTokens: 4, OutputTokens: 50}}, b.estimates, "the schema is sent too")
 	require.Equal(t, []llm.Usage{each, each}, b.took, "with what was cached and of the reasoning")
 	require.Equal(t, []bool{true, true}, b.answered)
 	require.Equal(t, []string{"m", "m"}, b.models)
-	require.Equal(t, "http://m.example/v1", llm.Endpoint(m))
-	require.Equal(t, []string{"http://m.example/v1"}, llm.Endpoints(m))
+	require.Equal(t, "http://m.example/v1", endpoint.Of(m))
+	require.Equal(t, []string{"http://m.example/v1"}, endpoint.All(m))
 }
 
 func TestMeteredModelOfALLMIsPaidOnce(t *testing.T) {
@@ -108,6 +109,6 @@ func TestMeteredCallThatPanicsIsPaid(t *testing.T) {
 	b := &till{}
 	ctx := agent.WithBudget(t.Context(), b)
 	m := agent.Metered(ctx, llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { panic("no") }))
-	require.Panics(t, func() { _, _ = m.Call(ctx, llm.Request{MaxTokens: 7}, nil) })
+	require.Panics(t, func() { _, _ = m.Call(ctx, llm.Request{Settings: llm.Settings{MaxTokens: 7}}, nil) })
 	require.Equal(t, []llm.Usage{{OutputTokens: 7}}, b.took)
 }

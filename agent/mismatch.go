@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/oneline"
 )
 
 // A mismatch is the error for a value that does not match a schema. If only guards
@@ -103,15 +103,15 @@ func (m *mismatch) explain() string {
 	rule, _ := in.(map[string]any)
 	want, known := rule[keyword]
 	if keyword == "" || !known { // also a value that is too much work to look through
-		return llm.OneLine(m.text)
+		return oneline.Of(m.text)
 	}
 	path, value, found := m.schema.locate(m.value, at, said)
 	if !found {
-		return llm.OneLine(m.text)
+		return oneline.Of(m.text)
 	}
 	detail := ""
 	if saysMore[keyword] {
-		detail = " (" + llm.OneLine(said) + ")"
+		detail = " (" + oneline.Of(said) + ")"
 	}
 	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(path), excerpt(value), keyword, excerpt(want), detail)
 }
@@ -175,7 +175,7 @@ func pathText(path []string) string {
 	for _, token := range path {
 		b.WriteString(naming.Pointer(token))
 	}
-	return llm.OneLine(b.String())
+	return oneline.Of(b.String())
 }
 
 // maxExcerpt is how much of a value an explanation quotes, in bytes.
@@ -189,7 +189,7 @@ func excerpt(v any) string {
 	if err := e.Encode(v); err != nil {
 		return "a value that is not JSON"
 	}
-	text := llm.OneLine(b.String())
+	text := oneline.Of(b.String())
 	if len(text) <= maxExcerpt {
 		return text
 	}

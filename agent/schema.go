@@ -10,7 +10,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -131,15 +130,14 @@ func schemaOf(p prompt.Prompt) (*Schema, error) {
 	return ParseSchema(p.Schema())
 }
 
-// formatOf returns the format of the reply, or nil for text: the output schema without
-// its guards, or the prompt's own format schema, which only the endpoint checks.
-func formatOf(p prompt.Prompt, s *Schema) *llm.Format {
-	schema := p.FormatSchema()
-	switch {
+// replySchema returns the schema that is sent to the endpoint, or nil for text: the output
+// schema without its guards, or the prompt's own format schema, which only the endpoint checks.
+func replySchema(p prompt.Prompt, s *Schema) json.RawMessage {
+	switch schema := p.FormatSchema(); {
 	case s != nil:
-		schema = s.unguarded()
-	case schema == "":
-		return nil
+		return json.RawMessage(s.unguarded())
+	case schema != "":
+		return json.RawMessage(schema)
 	}
-	return &llm.Format{Name: "answer", Schema: json.RawMessage(schema)}
+	return nil
 }

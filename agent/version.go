@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/endpoint"
 )
 
 // Version names what the answers of the agent depend on in addition to its prompts: the
@@ -27,7 +27,7 @@ func (a *LLM) Version() string {
 		if i > 0 {
 			word = ", fallback"
 		}
-		fmt.Fprintf(&b, "%s %q at %q", word, named.Name(), cmp.Or(llm.Endpoint(m), "an endpoint without a name"))
+		fmt.Fprintf(&b, "%s %q at %q", word, named.Name(), cmp.Or(endpoint.Of(m), "an endpoint without a name"))
 		if i == 0 {
 			a.options.describe(&b)
 		}

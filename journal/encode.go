@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -196,9 +197,9 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 	out.Shown, out.Error = nil, ""
 	s.Refused, s.Reasoning, out.Refused, out.Reasoning = x.Refused, x.Reasoning, nil, nil
 	s.Call, s.Corrected, s.Warnings = x.Call, x.Corrected, x.Warnings
-	out.Call, out.Warnings = x.Call.Outline(), nil
+	out.Call, out.Warnings = callinfo.Outline(x.Call), nil
 	if x.Corrected != nil {
-		out.Corrected = new(x.Corrected.Outline())
+		out.Corrected = new(callinfo.Outline(*x.Corrected))
 	}
 	if out.Result != nil { // a tag may say which member a result has
 		s.Tags, out.Result.Tags = out.Result.Tags, nil

@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -162,28 +159,4 @@ func TestUsage(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"input_tokens": 11, "output_tokens": 22}`, string(data))
 	require.Equal(t, llm.Usage{InputTokens: 1, OutputTokens: 2}, llm.Usage{InputTokens: 1, OutputTokens: -2}.Add(llm.Usage{InputTokens: -10, OutputTokens: 2}), "a count below zero is none")
-}
-
-func TestOneLineCutsOnARune(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, strings.Repeat("é", 148)+"…", llm.OneLine(strings.Repeat("é", 400)))
-	require.Equal(t, strings.Repeat("x", 300), llm.OneLine(strings.Repeat("x", 300)))
-	require.Equal(t, "a b", llm.OneLine(" \ta\r\n\v b\u2028"))
-}
-
-func FuzzOneLine(f *testing.F) {
-	f.Add("a\nb")
-	f.Add("\x1b]8;;http://x\x07 \u200d \xff")
-	f.Add(strings.Repeat("x", 299) + "é")
-	f.Add(strings.Repeat("x", 298) + "  y")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := llm.OneLine(s)
-		require.LessOrEqual(t, len(got), 300)
-		require.True(t, utf8.ValidString(got))
-		require.NotContains(t, got, "  ")
-		for _, r := range got {
-			require.True(t, unicode.IsPrint(r), "%q", r)
-		}
-		require.Equal(t, got, llm.OneLine(got))
-	})
 }

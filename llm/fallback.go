@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/oneline"
 )
 
 // Fallback returns a model that calls the first of models, and the next one when the
@@ -52,7 +55,7 @@ func (c *chain) Endpoint() string {
 // Endpoints returns the base URL of each model, in order.
 func (c *chain) Endpoints() (all []string) {
 	for _, m := range c.models {
-		all = append(all, Endpoints(m)...)
+		all = append(all, endpoint.All(m)...)
 	}
 	return all
 }
@@ -69,7 +72,7 @@ func (c *chain) Call(ctx context.Context, req Request, emit func(Delta) error) (
 		res, err := m.Call(ctx, req, s.begin())
 		if err == nil {
 			res.Usage = res.Usage.Add(spent)
-			res.Endpoint = cmp.Or(res.Endpoint, Endpoint(m))
+			res.Endpoint = cmp.Or(res.Endpoint, endpoint.Of(m))
 			if i > 0 {
 				res.Warnings = append([]string{failed.answeredBy(&res)}, res.Warnings...)
 			}
@@ -167,7 +170,7 @@ func (c *chainError) answeredBy(res *Response) string {
 		brief := &Error{Kind: e.Kind, Status: e.Status, Endpoint: e.Endpoint, Model: e.Model}
 		b.WriteString(brief.place() + brief.what() + "; ")
 	}
-	switch name, at := OneLine(res.Model), OneLine(res.Endpoint); {
+	switch name, at := oneline.Of(res.Model), oneline.Of(res.Endpoint); {
 	case name != "" && at != "":
 		fmt.Fprintf(&b, "answered by model %q at %s", name, at)
 	case name != "":

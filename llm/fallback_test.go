@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -33,7 +34,7 @@ func (h *host) Call(_ context.Context, _ llm.Request, emit func(llm.Delta) error
 	if h.err != nil {
 		return llm.Response{}, h.err
 	}
-	return llm.Response{Text: h.name, Model: h.name, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}, nil
+	return llm.Response{Text: h.name, CallInfo: llm.CallInfo{Model: h.name}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}, nil
 }
 
 // fails returns a host whose calls fail, after three tokens.
@@ -97,7 +98,7 @@ func TestFallbackComesAfterTheRetriesOfAnEndpoint(t *testing.T) {
 		require.Equal(t, []int{3, 2, 1}, []int{first.calls, second.calls, third.calls})
 		require.Equal(t, 3*3+2*3+10, res.Usage.InputTokens)
 		require.Len(t, res.Warnings, 1)
-		require.Equal(t, []string{"http://first/v1", "http://second/v1", "http://third/v1"}, llm.Endpoints(m))
+		require.Equal(t, []string{"http://first/v1", "http://second/v1", "http://third/v1"}, endpoint.All(m))
 	})
 }
 
@@ -162,9 +163,9 @@ func TestEndpointOfSeveralModels(t *testing.T) {
 	t.Parallel()
 	a, b := &host{name: "a"}, &host{name: "b"}
 	unnamed := llm.ModelFunc(nil)
-	require.Equal(t, "http://a/v1", llm.Endpoint(llm.Fallback(a, &host{name: "a"})), "two models at one endpoint")
-	require.Empty(t, llm.Endpoint(llm.Fallback(a, b)), "who asks for the only endpoint is not given one of several")
-	require.Empty(t, llm.Endpoint(llm.Retry(llm.Fallback(a, b), llm.RetryOptions{})))
-	require.Equal(t, []string{"http://a/v1", "", "http://b/v1"}, llm.Endpoints(llm.Retry(llm.Fallback(a, unnamed, b), llm.RetryOptions{})))
-	require.Equal(t, []string{""}, llm.Endpoints(unnamed))
+	require.Equal(t, "http://a/v1", endpoint.Of(llm.Fallback(a, &host{name: "a"})), "two models at one endpoint")
+	require.Empty(t, endpoint.Of(llm.Fallback(a, b)), "who asks for the only endpoint is not given one of several")
+	require.Empty(t, endpoint.Of(llm.Retry(llm.Fallback(a, b), llm.RetryOptions{})))
+	require.Equal(t, []string{"http://a/v1", "", "http://b/v1"}, endpoint.All(llm.Retry(llm.Fallback(a, unnamed, b), llm.RetryOptions{})))
+	require.Equal(t, []string{""}, endpoint.All(unnamed))
 }

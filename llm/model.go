@@ -12,10 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net"
-	"net/url"
-	"path"
-	"strings"
 	"time"
 )
 
@@ -53,47 +49,6 @@ func (f ModelFunc) Call(ctx context.Context, req Request, emit func(Delta) error
 	return f(ctx, req, emit)
 }
 
-// Endpoint returns the base URL that the calls of a model go to, if it has a
-// method Endpoint() string that says so, as those of llm/openai have; otherwise
-// "". A model with several endpoints, such as that of [Fallback], returns "" too; see
-// [Endpoints]. A model that does not name its endpoint counts as one of unknown
-// clearance.
-func Endpoint(m Model) string {
-	if named, ok := m.(interface{ Endpoint() string }); ok {
-		return named.Endpoint()
-	}
-	return ""
-}
-
-// Endpoints returns every base URL that calls of a model may go to, in the order in
-// which they are called: the result of its method Endpoints() []string if it has one,
-// else its [Endpoint]. The list has at least one entry, and "" is an unnamed endpoint.
-// Each endpoint may read what is sent to the model.
-func Endpoints(m Model) []string {
-	if named, ok := m.(interface{ Endpoints() []string }); ok {
-		if all := named.Endpoints(); len(all) > 0 {
-			return all
-		}
-	}
-	return []string{Endpoint(m)}
-}
-
-// NormalizeEndpoint returns the form of a base URL by which endpoints are compared:
-// scheme and host in lower case, and no final dot of the host, default port, final
-// slash or path of the chat completions. A text that is not a URL is returned as it is.
-func NormalizeEndpoint(baseURL string) string {
-	u, err := url.Parse(strings.TrimSpace(baseURL))
-	if err != nil || u.Host == "" {
-		return baseURL
-	}
-	scheme, host, port := strings.ToLower(u.Scheme), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
-	if port != "" && !(scheme == "https" && port == "443") && !(scheme == "http" && port == "80") {
-		host = net.JoinHostPort(host, port)
-	}
-	where := strings.TrimSuffix(path.Clean("/"+u.Path), "/chat/completions")
-	return scheme + "://" + host + strings.TrimSuffix(where, "/")
-}
-
 // ErrNoModel reports a call or a configuration without a model. An [*Error] may wrap it.
 var ErrNoModel = errors.New("no model")
 
@@ -104,27 +59,24 @@ var errNoContext = errors.New("llm: the context is nil; use context.Background")
 type Request struct {
 	System   string    // the system prompt; empty means that none is sent
 	Messages []Message // the conversation, oldest first; at least one
+	Settings
 
-	MaxTokens   int      // bound on the reply in tokens; zero means the endpoint's own
-	Temperature *float64 // nil means the endpoint's own; a pointer to 0 sends 0
-	TopP        *float64 // nil means the endpoint's own; a pointer to 0 sends 0
-
-	FrequencyPenalty *float64 // nil means the endpoint's own
-	PresencePenalty  *float64 // nil means the endpoint's own
-	Seed             *int64   // nil sends none; an endpoint may ignore it
-	Stop             []string // texts at which the reply ends; the reply does not contain them
-	ReasoningEffort  string   // in the words of the model, such as "low"; empty sends none
-
-	// Format asks for a reply in JSON; nil asks for text. A model whose endpoint
-	// cannot be asked for JSON leaves it out, so the caller validates the reply in
-	// any case.
-	Format *Format
+	// Schema is the JSON Schema of the reply; nil requests text. A model whose endpoint
+	// cannot be asked for JSON does not send it, so the caller must validate the reply.
+	Schema json.RawMessage
 }
 
-// A Format is the JSON that a reply has to be.
-type Format struct {
-	Name   string          // for the endpoint: letters, digits, _ and -, at most 64
-	Schema json.RawMessage // a JSON Schema
+// Settings tune how a model writes its reply. Settings that are not set are left to the
+// endpoint.
+type Settings struct {
+	MaxTokens        int      // bound on the reply in tokens; zero sets none
+	Temperature      *float64 // a pointer to 0 sends 0
+	TopP             *float64 // a pointer to 0 sends 0
+	FrequencyPenalty *float64
+	PresencePenalty  *float64
+	Seed             *int64   // an endpoint may ignore it
+	Stop             []string // texts at which the reply ends; the reply does not contain them
+	ReasoningEffort  string   // a value that the model knows, such as "low"
 }
 
 // A Message is one turn of a conversation.
@@ -152,18 +104,25 @@ type Delta struct {
 	Attempt int
 }
 
+// A CallInfo identifies the model call that gave an answer, and says how the reply
+// ended. Each field is what the endpoint reported; it is empty if the endpoint did not
+// report it.
+type CallInfo struct {
+	Model        string `json:"model,omitempty"`        // the model that answered
+	Endpoint     string `json:"endpoint,omitempty"`     // the base URL that answered, without credentials
+	RequestID    string `json:"requestId,omitempty"`    // the provider's ID of the call, for its support
+	FinishReason string `json:"finishReason,omitempty"` // such as "stop", "length" or "tool_calls"
+}
+
 // A Response is a whole reply. It has a text, tool calls, or both, unless its
 // finish reason says that it was truncated, filtered or refused.
 type Response struct {
-	Text         string
-	FinishReason string // as the endpoint said: "stop", "length", "tool_calls", …; see [Response.Finish]
-	Refusal      string // why the model declined to answer, if the endpoint reports it apart; Text may repeat it
-	Reasoning    string // what the model wrote before its answer, if the endpoint reports it apart or Text began with it; not part of Text
-	Model        string // the model that answered, as the endpoint named it; may be empty
-	Endpoint     string // the base URL that answered, without credentials; may be empty
-	RequestID    string // the provider's name for this call, for its support; may be empty
-	Usage        Usage  // zero if the endpoint did not count
-	ToolCalls    []ToolCall
+	Text      string
+	Refusal   string // why the model declined to answer, if the endpoint reports it separately; Text may repeat it
+	Reasoning string // what the model wrote before its answer, if the endpoint reports it separately or Text began with it; not part of Text
+	ToolCalls []ToolCall
+	Usage     Usage // zero if the endpoint did not count
+	CallInfo
 
 	// Warnings say what was left out of the request because the endpoint refused it,
 	// whether the endpoint may have cut the prompt, and which part of the reply was not

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/runteam/runteam/internal/endpoint"
 )
 
 // RetryOptions tune [Retry]. The zero value is a good default.
@@ -54,10 +55,10 @@ func (r *retrier) Call(ctx context.Context, req Request, emit func(Delta) error)
 }
 
 // Endpoint returns the base URL of the model that is called.
-func (r *retrier) Endpoint() string { return Endpoint(r.model) }
+func (r *retrier) Endpoint() string { return endpoint.Of(r.model) }
 
 // Endpoints returns the base URLs that the model calls.
-func (r *retrier) Endpoints() []string { return Endpoints(r.model) }
+func (r *retrier) Endpoints() []string { return endpoint.All(r.model) }
 
 func (o RetryOptions) withDefaults() RetryOptions {
 	if o.Extra == 0 {

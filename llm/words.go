@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/oneline"
 )
 
 // Error says what is wrong, where, and what to set instead, in one line.
@@ -16,7 +16,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.place())
 	b.WriteString(e.what())
-	said, hint := OneLine(e.Message), e.hint()
+	said, hint := oneline.Of(e.Message), e.hint()
 	if hint != "" {
 		said = strings.TrimRight(said, ".")
 	}
@@ -33,13 +33,13 @@ func (e *Error) Error() string {
 func (e *Error) place() string {
 	var b strings.Builder
 	if e.Model != "" {
-		fmt.Fprintf(&b, "model %q", OneLine(e.Model))
+		fmt.Fprintf(&b, "model %q", oneline.Of(e.Model))
 	}
 	if e.Endpoint != "" {
 		if b.Len() > 0 {
 			b.WriteString(" at ")
 		}
-		b.WriteString(OneLine(e.Endpoint))
+		b.WriteString(oneline.Of(e.Endpoint))
 	}
 	if b.Len() > 0 {
 		b.WriteString(": ")
@@ -137,7 +137,7 @@ func (e *Error) hint() string {
 func (e *Error) addressHint() string {
 	u, err := url.Parse(e.Endpoint)
 	versioned := err != nil || u.Host == "" || version.MatchString(u.Path)
-	with := OneLine(strings.TrimRight(e.Endpoint, "/")) + "/v1"
+	with := oneline.Of(strings.TrimRight(e.Endpoint, "/")) + "/v1"
 	azure := err == nil && strings.HasSuffix(u.Hostname(), ".azure.com")
 	switch {
 	case e.Kind == NotFound && azure:
@@ -169,58 +169,7 @@ func offers(models []string) string {
 	}
 	names := make([]string, len(models))
 	for i, m := range models {
-		names[i] = OneLine(m)
+		names[i] = oneline.Of(m)
 	}
 	return "; the endpoint offers " + strings.Join(names, ", ") + more
-}
-
-// maxLine is the longest text of a stranger that an error repeats, in bytes.
-const maxLine = 300
-
-// OneLine returns what a stranger wrote as one line of at most 300 bytes:
-// runs of white space become one space, control and format characters and
-// invalid UTF-8 are written as escapes, and what is too long ends in "…".
-// OneLine(OneLine(s)) is OneLine(s).
-func OneLine(s string) string {
-	if len(s) > 8*maxLine { // more cannot fit, whatever it holds, unless it is white space
-		s = s[:8*maxLine]
-	}
-	var b strings.Builder
-	space := false
-	for i, size := 0, 0; i < len(s); i += size {
-		var r rune
-		r, size = utf8.DecodeRuneInString(s[i:])
-		if unicode.IsSpace(r) {
-			space = b.Len() > 0
-			continue
-		}
-		piece := s[i : i+size]
-		if r == utf8.RuneError && size == 1 {
-			piece = fmt.Sprintf(`\x%02x`, s[i])
-		} else if !unicode.IsPrint(r) {
-			piece = fmt.Sprintf(`\u%04x`, r)
-		}
-		if space {
-			piece = " " + piece
-		}
-		if b.Len()+len(piece) > maxLine-len("…") && !fits(b.Len()+len(piece), s[i+size:]) {
-			return strings.TrimRight(b.String(), " ") + "…"
-		}
-		b.WriteString(piece)
-		space = false
-	}
-	return b.String()
-}
-
-// fits reports whether a text of n bytes may still take the clean rest.
-func fits(n int, rest string) bool {
-	if n+len(rest) > maxLine {
-		return false
-	}
-	for _, r := range rest {
-		if r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
 }

@@ -118,7 +118,7 @@ func (l *listener) Call(_ context.Context, req llm.Request, _ func(llm.Delta) er
 	if l.fails != "" {
 		return llm.Response{}, &llm.Error{Kind: l.fails, Endpoint: l.at}
 	}
-	return llm.Response{Text: "done", FinishReason: "stop"}, nil
+	return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 }
 
 // G51: whichever endpoints of a chain fail, none is sent anything above its

@@ -22,13 +22,13 @@ import (
 // takes is a model whose every call takes so many tokens.
 func takes(in, out int) llm.ModelFunc {
 	return func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: "ok", FinishReason: "stop", Usage: llm.Usage{InputTokens: in, OutputTokens: out}}, nil
+		return llm.Response{Text: "ok", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: in, OutputTokens: out}}, nil
 	}
 }
 
 // asks is a member that asks a model, with replies of at most 100 tokens.
 func asks(name string, m llm.Model) team.Member {
-	return team.Member{Name: name, Agent: agent.New(m, agent.Options{MaxTokens: 100, Retry: llm.RetryOptions{Extra: -1}})}
+	return team.Member{Name: name, Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 100}, Retry: llm.RetryOptions{Extra: -1}})}
 }
 
 func TestBudgetEndsARun(t *testing.T) {
@@ -75,7 +75,7 @@ func TestBudgetWaitsForCallsUnderWay(t *testing.T) {
 func TestBudgetCountsWhatNobodyCounted(t *testing.T) {
 	t.Parallel()
 	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: strings.Repeat("four", 400), FinishReason: "stop"}, nil
+		return llm.Response{Text: strings.Repeat("four", 400), CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 	})
 	res := run(t, newTeam(t, asks("a", silent), asks("b", silent)), &team.RunOptions{MaxTokenBudget: 450, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
 	require.Equal(t, task.Completed, res.Tasks[0].Status)
@@ -88,9 +88,9 @@ func TestBudgetCountsWhatWasCountedInPart(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("four", 450)
 	for name, res := range map[string]llm.Response{
-		"no count of the reply":  {Text: long, FinishReason: "stop", Usage: llm.Usage{InputTokens: 1}},
-		"no count of the prompt": {Text: "ok", FinishReason: "stop", Usage: llm.Usage{OutputTokens: 1}},
-		"a tool call":            {ToolCalls: []llm.ToolCall{{Name: "x", Arguments: long}}, FinishReason: "tool_calls"},
+		"no count of the reply":  {Text: long, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 1}},
+		"no count of the prompt": {Text: "ok", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{OutputTokens: 1}},
+		"a tool call":            {ToolCalls: []llm.ToolCall{{Name: "x", Arguments: long}}, CallInfo: llm.CallInfo{FinishReason: "tool_calls"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestBudgetCountsWhatWasCountedInPart(t *testing.T) {
 			if res.Text == "ok" {
 				first.Description, second.Description = long[:1400], long[:1400]
 			}
-			got := run(t, newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: 145, Retry: llm.RetryOptions{Extra: -1}})}), &team.RunOptions{MaxTokenBudget: 600, MaxConcurrency: 1}, first, second)
+			got := run(t, newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 145}, Retry: llm.RetryOptions{Extra: -1}})}), &team.RunOptions{MaxTokenBudget: 600, MaxConcurrency: 1}, first, second)
 			require.Equal(t, 1, calls, "what the first call left of 600 tokens is not enough for the second")
 			require.Equal(t, team.StatusBudget, got.Status)
 		})
@@ -120,7 +120,7 @@ func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
 	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code)
 
 	// One that asks a model under the same context pays once.
-	inner := agent.New(takes(20, 20), agent.Options{MaxTokens: 30})
+	inner := agent.New(takes(20, 20), agent.Options{Settings: llm.Settings{MaxTokens: 30}})
 	wraps := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return inner.Run(ctx, p) }
 	res = run(t, newTeam(t, member("a", wraps), member("b", wraps)), &team.RunOptions{MaxTokenBudget: 150, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
 	require.True(t, res.Success(), "%v", res.Err())
@@ -129,9 +129,9 @@ func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
 func TestBudgetOfTheCoordinator(t *testing.T) {
 	t.Parallel()
 	planning := llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, FinishReason: "stop", Usage: llm.Usage{InputTokens: 1900, OutputTokens: 100}}, nil
+		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 1900, OutputTokens: 100}}, nil
 	})
-	lead := agent.New(planning, agent.Options{MaxTokens: 100})
+	lead := agent.New(planning, agent.Options{Settings: llm.Settings{MaxTokens: 100}})
 	for _, tt := range []struct {
 		name   string
 		budget int
@@ -189,7 +189,7 @@ func TestBudgetIsNotMovedByAbsurdNumbers(t *testing.T) {
 					calls++
 					return takes(tt.in, tt.out)(ctx, r, emit)
 				})
-				tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: tt.bound})})
+				tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: tt.bound}})})
 				res := run(t, tm, &team.RunOptions{MaxTokenBudget: tt.budget, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
 				require.Equal(t, tt.calls, calls)
 				require.Equal(t, team.StatusBudget, res.Status)

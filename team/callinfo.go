@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/redact"
 )
@@ -13,8 +15,8 @@ func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return of
 	}
-	if of = of.Clean(); x.hidden || x.hidesReply() {
-		of = of.Outline()
+	if of = callinfo.Clean(of); x.hidden || x.hidesReply() {
+		of = callinfo.Outline(of)
 	}
 	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
 		*word = masked(*word)
@@ -70,7 +72,7 @@ func (x *exchange) modelWarnings() []string {
 	}
 	var out []string
 	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
-		if w = masked(llm.OneLine(w)); w != "" {
+		if w = masked(oneline.Of(w)); w != "" {
 			out = append(out, w)
 		}
 	}

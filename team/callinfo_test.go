@@ -36,8 +36,7 @@ func (d *described) Call(context.Context, llm.Request, func(llm.Delta) error) (l
 	defer d.mu.Unlock()
 	d.calls++
 	return llm.Response{
-		Text: d.texts[min(d.calls, len(d.texts))-1], FinishReason: d.info.FinishReason, Model: d.info.Model, Endpoint: d.info.Endpoint,
-		RequestID: fmt.Sprintf("%s-%d", d.info.RequestID, d.calls), Warnings: d.warnings,
+		Text: d.texts[min(d.calls, len(d.texts))-1], CallInfo: llm.CallInfo{FinishReason: d.info.FinishReason, Model: d.info.Model, Endpoint: d.info.Endpoint, RequestID: fmt.Sprintf("%s-%d", d.info.RequestID, d.calls)}, Warnings: d.warnings,
 	}, nil
 }
 

@@ -302,7 +302,7 @@ func TestCorrectionFails(t *testing.T) {
 	t.Run("the budget is spent", func(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
-		tm := countingTeam(t, m, func(c *team.Member) { c.Agent = agent.New(m, agent.Options{MaxTokens: 10}) })
+		tm := countingTeam(t, m, func(c *team.Member) { c.Agent = agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}) })
 		res := run(t, tm, &team.RunOptions{MaxTokenBudget: 110}, counting()...)
 		require.Equal(t, team.CodeBudget, of(t, res, "count").Error.Code)
 		require.Equal(t, team.StatusBudget, res.Status)

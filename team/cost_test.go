@@ -45,7 +45,7 @@ func pricedTeam(t require.TestingT, members ...team.Member) *team.Team {
 // counts is a model that takes a usage for each call.
 func counts(u llm.Usage) llm.ModelFunc {
 	return func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: "ok", FinishReason: "stop", Usage: u}, nil
+		return llm.Response{Text: "ok", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: u}, nil
 	}
 }
 
@@ -191,7 +191,7 @@ func TestBudgetHoldsForAnAgentThatCallsAModel(t *testing.T) {
 			})
 			greedy := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 				for range 8 {
-					if _, err := agent.Metered(ctx, m).Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 100}, nil); err != nil {
+					if _, err := agent.Metered(ctx, m).Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, Settings: llm.Settings{MaxTokens: 100}}, nil); err != nil {
 						return agent.Reply{}, err
 					}
 				}
@@ -226,9 +226,9 @@ func TestMeteredCallsAreCountedOnce(t *testing.T) {
 			t.Parallel()
 			calls := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 				m := agent.Metered(ctx, counts(each))
-				_, err := m.Call(ctx, llm.Request{MaxTokens: 10}, nil)
+				_, err := m.Call(ctx, llm.Request{Settings: llm.Settings{MaxTokens: 10}}, nil)
 				require.NoError(t, err)
-				inner, err := agent.New(m, agent.Options{MaxTokens: 10}).Run(ctx, p) // an LLM over a metered model pays once
+				inner, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}).Run(ctx, p) // an LLM over a metered model pays once
 				return agent.Reply{Text: inner.Text, Usage: tt.reported}, err
 			}
 			journal, most := &memory{}, tt.want.InputTokens+tt.want.OutputTokens
@@ -372,13 +372,13 @@ func TestBothBudgetsAdmitACall(t *testing.T) {
 func TestBudgetOfTheCoordinatorItself(t *testing.T) {
 	t.Parallel()
 	planning := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, FinishReason: "stop", Usage: llm.Usage{InputTokens: 900, OutputTokens: 100}}, nil
+		return llm.Response{Text: `[{"title": "A", "description": "a", "assignee": "a"}]`, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 900, OutputTokens: 100}}, nil
 	})
 	worker := asks("a", takes(20, 80))
 	worker.Model = "m"
 	tm, err := team.New(team.Config{
 		Agents: []team.Member{worker}, Prices: mills,
-		Coordinator: &team.Coordinator{Agent: agent.New(planning, agent.Options{MaxTokens: 100}), Model: "m", MaxCostBudget: llm.Dollars(1.2)},
+		Coordinator: &team.Coordinator{Agent: agent.New(planning, agent.Options{Settings: llm.Settings{MaxTokens: 100}}), Model: "m", MaxCostBudget: llm.Dollars(1.2)},
 	})
 	require.NoError(t, err)
 	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "x"}, nil)
@@ -397,7 +397,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
 		tm := countingTeam(t, m, func(c *team.Member) {
-			c.Agent, c.MaxTokenBudget = agent.New(m, agent.Options{MaxTokens: 10}), 110
+			c.Agent, c.MaxTokenBudget = agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}), 110
 		})
 		res := run(t, tm, nil, counting()...)
 		require.Equal(t, team.CodeBudget, of(t, res, "count").Error.Code)
@@ -421,7 +421,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 				calls++
 				return llm.Response{}, &llm.Error{Kind: llm.BadResponse}
 			})
-			one := team.Member{Name: "a", Agent: agent.New(m, agent.Options{MaxTokens: 100})}
+			one := team.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 100}})}
 			res := run(t, pricedTeam(t, one), &team.RunOptions{MaxCostBudget: llm.Dollars(0.3)}, spec("a"))
 			require.Equal(t, 2, calls, "each takes what was reserved for it")
 			require.Equal(t, team.StatusBudget, res.Status)
@@ -581,16 +581,16 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 				u := llm.Usage{InputTokens: in, OutputTokens: n + 1, CachedTokens: in * (n % 3) / 2, ReasoningTokens: n / 2}
 				tokens, cost, ofAgent[name] = tokens+in+n+1, cost.Add(price.Cost(u)), ofAgent[name]+in+n+1
 				over = max(over, price.Cost(u)-price.MaxCost(llm.Usage{InputTokens: in, OutputTokens: most}))
-				return llm.Response{Text: "ok", FinishReason: "stop", Usage: u}, nil
+				return llm.Response{Text: "ok", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: u}, nil
 			})
-			does := team.Agent(agent.New(m, agent.Options{MaxTokens: most}))
+			does := team.Agent(agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: most}}))
 			if metered {
 				does = team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 					var wg sync.WaitGroup
 					errs := make([]error, 2)
 					for k := range errs { // side by side
 						wg.Go(func() {
-							_, errs[k] = agent.Metered(ctx, m).Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: most}, nil)
+							_, errs[k] = agent.Metered(ctx, m).Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, Settings: llm.Settings{MaxTokens: most}}, nil)
 						})
 					}
 					wg.Wait()

@@ -43,7 +43,7 @@ func TestDebugLogOfCallsAndRetries(t *testing.T) {
 			if calls++; calls == 1 {
 				return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "WORDS"}
 			}
-			return llm.Response{Text: "WORDS", FinishReason: "stop", Usage: llm.Usage{InputTokens: 7, OutputTokens: 3}}, nil
+			return llm.Response{Text: "WORDS", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 7, OutputTokens: 3}}, nil
 		})
 		first, second := spec("a"), retrying("b", 1)
 		first.Description, second.DependsOn = "WORDS", task.On("a")

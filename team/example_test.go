@@ -217,13 +217,13 @@ func ExampleTeam_RunTeam() {
 // from the budgets of the run, and the last one is not made.
 func Example_meteredAgent() {
 	model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: "a draft", FinishReason: "stop", Usage: llm.Usage{InputTokens: 400, OutputTokens: 100}}, nil
+		return llm.Response{Text: "a draft", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 400, OutputTokens: 100}}, nil
 	})
 	writer := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		metered := agent.Metered(ctx, model)
 		var text string
 		for range 3 {
-			res, err := metered.Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, MaxTokens: 200}, nil)
+			res, err := metered.Call(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, Settings: llm.Settings{MaxTokens: 200}}, nil)
 			if err != nil {
 				return agent.Reply{}, err
 			}

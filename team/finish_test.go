@@ -49,9 +49,9 @@ func TestOnlyANormalStopCompletesATask(t *testing.T) {
 			calls := 0
 			model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 				calls++
-				return llm.Response{Text: "half an answer", FinishReason: tt.reason, Usage: llm.Usage{InputTokens: 9, OutputTokens: 50}}, nil
+				return llm.Response{Text: "half an answer", CallInfo: llm.CallInfo{FinishReason: tt.reason}, Usage: llm.Usage{InputTokens: 9, OutputTokens: 50}}, nil
 			})
-			a := agent.New(model, agent.Options{MaxTokens: 50, Retry: llm.RetryOptions{Extra: 1, Delay: 1}})
+			a := agent.New(model, agent.Options{Settings: llm.Settings{MaxTokens: 50}, Retry: llm.RetryOptions{Extra: 1, Delay: 1}})
 			res := run(t, newTeam(t, team.Member{Name: "a", Agent: a}, member("b", says("ok"))), nil, spec("a"), spec("b", "a"))
 			got := of(t, res, "a")
 			require.Equal(t, tt.calls, calls)
@@ -106,7 +106,7 @@ func cut(texts ...string) llm.Model {
 	calls := 0
 	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		calls++
-		return llm.Response{Text: texts[min(calls, len(texts))-1], FinishReason: "length"}, nil
+		return llm.Response{Text: texts[min(calls, len(texts))-1], CallInfo: llm.CallInfo{FinishReason: "length"}}, nil
 	})
 }
 
@@ -122,19 +122,19 @@ func TestATruncatedAnswerSaysWhatHelps(t *testing.T) {
 		want string
 	}{
 		"in the reasoning": {
-			llm.Response{Text: "<think>step after step", FinishReason: "length"}, accepting("a"),
+			llm.Response{Text: "<think>step after step", CallInfo: llm.CallInfo{FinishReason: "length"}}, accepting("a"),
 			`it reached the model's own limit in the reasoning, before the answer began (finish reason "length"); set maxTokens on the agent, or lower reasoningEffort`,
 		},
 		"empty": {
-			llm.Response{FinishReason: "length"}, accepting("a"),
+			llm.Response{CallInfo: llm.CallInfo{FinishReason: "length"}}, accepting("a"),
 			`it reached the model's own limit (finish reason "length"); set maxTokens on the agent, or ask for a shorter answer`,
 		},
 		"half a value": {
-			llm.Response{Text: `{"a": 1, "b`, FinishReason: "length"}, demands,
+			llm.Response{Text: `{"a": 1, "b`, CallInfo: llm.CallInfo{FinishReason: "length"}}, demands,
 			`it reached the model's own limit (finish reason "length"); set maxTokens on the agent, or ask for a shorter answer`,
 		},
 		"a refusal": {
-			llm.Response{Refusal: "I cannot help.", FinishReason: "stop"}, spec("a"),
+			llm.Response{Refusal: "I cannot help.", CallInfo: llm.CallInfo{FinishReason: "stop"}}, spec("a"),
 			`the model refused to answer (finish reason "stop"): I cannot help; change the prompt, or use another model`,
 		},
 	} {
@@ -278,7 +278,7 @@ func TestTruncatedAnswersAreRetriedAsTheTaskSays(t *testing.T) {
 		calls := 0
 		model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 			calls++
-			return llm.Response{Text: "half", FinishReason: reason}, nil
+			return llm.Response{Text: "half", CallInfo: llm.CallInfo{FinishReason: reason}}, nil
 		})
 		s := retrying("a", 1)
 		s.RetryDelay = task.NoDelay

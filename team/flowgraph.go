@@ -5,10 +5,10 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -83,7 +83,7 @@ func (b *flowBuilder) asked() *handoff.Capabilities {
 func (b *flowBuilder) leaves(caps *handoff.Capabilities) []int {
 	var list []int
 	for _, e := range caps.Endpoints {
-		where := llm.NormalizeEndpoint(e.URL) // two spellings of one address are one reader
+		where := endpoint.Normalize(e.URL) // two spellings of one address are one reader
 		i, known := b.endpoints[where]
 		if !known {
 			i = len(b.graph.Readers)

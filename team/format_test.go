@@ -23,8 +23,8 @@ func TestPlansAreAskedForAsJSON(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		format := ""
-		if req.Format != nil {
-			format = string(req.Format.Schema)
+		if req.Schema != nil {
+			format = string(req.Schema)
 		}
 		formats = append(formats, format)
 		switch text := req.Messages[0].Text; {

@@ -8,8 +8,8 @@ import (
 	"net/url"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -66,7 +66,7 @@ func (t *Team) origins(name string) (list []string) {
 // originOf returns the scheme, host and port of a base URL. The port of an endpoint
 // on this machine does not count, since it changes from start to start.
 func originOf(base string) string {
-	u, err := url.Parse(llm.NormalizeEndpoint(base))
+	u, err := url.Parse(endpoint.Normalize(base))
 	if err != nil || u.Host == "" {
 		return base
 	}

@@ -37,7 +37,7 @@ func (q *quota) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.R
 		q.refused++
 		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Endpoint: q.Endpoint()}
 	}
-	return llm.Response{Text: "done", FinishReason: "stop"}, nil
+	return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 }
 
 // TestTasksAboveARateLimitComplete runs 40 tasks against an endpoint that takes 10 calls

@@ -25,7 +25,7 @@ func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
 			if calls++; calls == 1 {
 				return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "busy"}
 			}
-			return llm.Response{Text: "done", FinishReason: "stop"}, nil
+			return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 		})
 		var heard audience
 		tm := newTeam(t, team.Member{Name: "a", Agent: agent.New(flaky, agent.Options{})})

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -60,7 +60,7 @@ func way(p flow.Path) string {
 func spelled(g *flow.Graph, reader string) string {
 	if strings.Contains(reader, "://") {
 		for i := range g.Readers {
-			if r := &g.Readers[i]; r.Kind == flow.Endpoint && llm.NormalizeEndpoint(r.Name) == llm.NormalizeEndpoint(reader) {
+			if r := &g.Readers[i]; r.Kind == flow.Endpoint && endpoint.Normalize(r.Name) == endpoint.Normalize(reader) {
 				return r.Name
 			}
 		}

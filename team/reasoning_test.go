@@ -48,7 +48,7 @@ func (r *reasoner) Call(_ context.Context, req llm.Request, _ func(llm.Delta) er
 	case 2:
 		return llm.Response{Text: "I know " + thought + "\n</think>\n" + answer, Reasoning: thought}, nil
 	}
-	return llm.Response{Text: "[THINK]" + thought + "[/THINK]<thinking>" + thought + "</thinking>" + answer, FinishReason: "stop"}, nil
+	return llm.Response{Text: "[THINK]" + thought + "[/THINK]<thinking>" + thought + "</thinking>" + answer, CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 }
 
 // TestReasoningReachesOnlyTheJournal draws teams whose models write a canary into

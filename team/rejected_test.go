@@ -33,7 +33,7 @@ func TestRejectedAnswersAreKept(t *testing.T) {
 	t.Parallel()
 	finished := func(text, reason string) llm.Model {
 		return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-			return llm.Response{Text: text, FinishReason: reason}, nil
+			return llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: reason}}, nil
 		})
 	}
 	const noJSON = "not one strict JSON value: there is none in the text"

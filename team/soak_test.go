@@ -276,7 +276,7 @@ func newBasin(seed uint64) *basin {
 	model := func(name string) team.Agent {
 		return versioned{agent.New(llm.ModelFunc(func(ctx context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 			return b.call(ctx, seed, name, req)
-		}), agent.Options{MaxTokens: 64, Retry: retry})}
+		}), agent.Options{Settings: llm.Settings{MaxTokens: 64}, Retry: retry})}
 	}
 	b.config.Agents = []team.Member{
 		{Name: "high", Agent: model("high"), Accepts: label.Confidential, Endpoint: "http://127.0.0.1"},
@@ -389,13 +389,13 @@ func (b *basin) call(ctx context.Context, seed uint64, name string, req llm.Requ
 	case 3:
 		return llm.Response{}, &llm.Error{Kind: llm.Cut, Message: "cut", Usage: usage}
 	case 4:
-		return llm.Response{Text: `{"said":`, FinishReason: "stop", Usage: usage}, nil
+		return llm.Response{Text: `{"said":`, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 	case 5:
 		panic("the model panics")
 	case 6:
 		runtime.Goexit()
 	case 7:
-		return llm.Response{Text: strings.Repeat("x", handoff.MaxReply+1), FinishReason: "stop", Usage: usage}, nil
+		return llm.Response{Text: strings.Repeat("x", handoff.MaxReply+1), CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 	case 8:
 		select {
 		case <-ctx.Done():
@@ -403,9 +403,9 @@ func (b *basin) call(ctx context.Context, seed uint64, name string, req llm.Requ
 		case <-time.After(30 * time.Millisecond):
 		}
 	case 9:
-		return llm.Response{FinishReason: "stop", Usage: usage}, nil
+		return llm.Response{CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 	}
-	return llm.Response{Text: said, FinishReason: "stop", Usage: usage}, nil
+	return llm.Response{Text: said, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 }
 
 // work is the agent written in Go, which sends messages.

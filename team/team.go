@@ -24,6 +24,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -335,10 +336,10 @@ type memberEndpoint struct{ base, name string } // name is what messages call it
 func (m *Member) endpoints() (list []memberEndpoint) {
 	known := map[string]bool{}
 	for i, where := range m.baseURLs() {
-		if known[llm.NormalizeEndpoint(where)] {
+		if known[endpoint.Normalize(where)] {
 			continue
 		}
-		known[llm.NormalizeEndpoint(where)] = true
+		known[endpoint.Normalize(where)] = true
 		name := m.EndpointName
 		if i > 0 {
 			name = ""
@@ -363,7 +364,7 @@ func (t *Team) endpoints(m *Member) (list []handoff.Endpoint) {
 func (t *Team) acceptedBy(where string) label.Classification {
 	accepts, named := label.Secret, false
 	for base, level := range t.config.Endpoints {
-		if llm.NormalizeEndpoint(base) == llm.NormalizeEndpoint(where) { // of two spellings of one address the stricter counts
+		if endpoint.Normalize(base) == endpoint.Normalize(where) { // of two spellings of one address the stricter counts
 			accepts, named = min(accepts, level), true
 		}
 	}
@@ -412,7 +413,7 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
 	use := func(m *Member) {
 		for _, where := range m.baseURLs() {
-			used[llm.NormalizeEndpoint(where)] = true
+			used[endpoint.Normalize(where)] = true
 		}
 	}
 	for i := range t.config.Agents {
@@ -428,7 +429,7 @@ func (t *Team) checkEndpoints() (found task.Problems) {
 		}
 		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
 			found = append(found, task.Problem{Pointer: at, Subject: subject, Message: "it is no base URL", Hint: "write one such as https://api.openai.com/v1", Err: task.ErrInvalid})
-		} else if !used[llm.NormalizeEndpoint(base)] {
+		} else if !used[endpoint.Normalize(base)] {
 			t.warnings = append(t.warnings, task.Problem{Pointer: at, Subject: subject, Message: "no agent's prompts go there", Hint: "write the base URL as the agent's model has it"})
 		}
 	}

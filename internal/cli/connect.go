@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
@@ -106,7 +107,7 @@ type pricedModel struct {
 func (m pricedModel) Name() string { return m.name }
 
 // Endpoint returns the base URL of the model.
-func (m pricedModel) Endpoint() string { return llm.Endpoint(m.Model) }
+func (m pricedModel) Endpoint() string { return endpoint.Of(m.Model) }
 
 // modelNames returns the names of the models of all connections of an agent, as the
 // spec has them.
@@ -169,7 +170,7 @@ func (c *connector) model(ag specfile.Agent) (llm.Model, string, error) {
 // concealing returns a model that does not repeat what variables of the
 // environment brought into its connection, whatever an endpoint says.
 func concealing(m llm.Model, c specfile.Connection) llm.Model {
-	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if written := c.URLAsWritten(); res.Endpoint != "" && written != c.BaseURL {
 			res.Endpoint = written
@@ -218,7 +219,7 @@ func concealed(c specfile.Connection, err error) error {
 
 // keyless returns a model that has no key, and fails when it is called.
 func (c *connector) keyless(ag specfile.Agent, why error) (llm.Model, string, error) {
-	base, err := endpoint(ag, c.lookup)
+	base, err := baseURLOf(ag, c.lookup)
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
 	}
@@ -230,7 +231,7 @@ func (c *connector) keyless(ag specfile.Agent, why error) (llm.Model, string, er
 // standIn returns a model that the scripted endpoint answers for, and the base URL
 // of the settings.
 func (c *connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
-	base, err := endpoint(ag, c.lookup)
+	base, err := baseURLOf(ag, c.lookup)
 	if err != nil {
 		return nil, "", resolveError(ag, c.lookup, err)
 	}
@@ -244,8 +245,7 @@ func (c *connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
 // agent returns the agent that calls the models in order.
 func (c *connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
 	return agent.New(models[0], agent.Options{
-		MaxTurns: ag.MaxTurns, MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP,
-		FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort,
+		MaxTurns: ag.MaxTurns, Settings: llm.Settings{MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP, FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort},
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
 }
@@ -271,10 +271,10 @@ func (c *connector) close() {
 	}
 }
 
-// endpoint returns the base URL that the settings of an agent lead to. No key is
+// baseURLOf returns the base URL that the settings of an agent lead to. No key is
 // needed to know it. One with a variable that is not replaced, since no model is
 // called, stays as it is.
-func endpoint(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
+func baseURLOf(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
 	if strings.Contains(ag.BaseURL, "${") {
 		return ag.BaseURL, nil
 	}
@@ -289,7 +289,7 @@ const offlineScript = "the offline script"
 // fromScript replaces the script's endpoint, which has a random port, by its name in
 // responses and errors.
 func fromScript(m llm.Model) llm.Model {
-	return located{llm.Endpoint(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if res.Endpoint != "" {
 			res.Endpoint = offlineScript
@@ -306,7 +306,7 @@ func fromScript(m llm.Model) llm.Model {
 // endpointsOfAgent returns the base URLs of all connections of an agent.
 func endpointsOfAgent(ag specfile.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
 	for i, one := range connections(ag) {
-		base, err := endpoint(one, lookup)
+		base, err := baseURLOf(one, lookup)
 		if err != nil {
 			return nil, inFallback(i, resolveError(one, lookup, err))
 		}

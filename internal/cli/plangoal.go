@@ -50,7 +50,7 @@ func (c *connector) where(file *specfile.File) string {
 		return "offline"
 	}
 	asked := file.Coordinator.Connection
-	base, _ := endpoint(specfile.Agent{Connection: asked}, c.lookup) // it was connected to it
+	base, _ := baseURLOf(specfile.Agent{Connection: asked}, c.lookup) // it was connected to it
 	if asked.BaseURL != "" {
 		base = asked.URLAsWritten()
 	}

@@ -23,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/endpoint"
 )
 
 // Limits bound the calls to one endpoint. A zero field sets no bound.
@@ -48,7 +48,7 @@ type Limits struct {
 type Group struct {
 	mu        sync.Mutex
 	limits    map[string]Limits // by base URL
-	endpoints map[string]*endpoint
+	endpoints map[string]*endpointState
 }
 
 // Shared is the Group of all agents without a Group of their own. A test with a fake
@@ -59,7 +59,7 @@ var Shared Group
 // calls too. Negative values count as zero.
 func (g *Group) Set(baseURL string, l Limits) {
 	l = Limits{max(l.RequestsPerMinute, 0), max(l.TokensPerMinute, 0), max(l.MaxConcurrency, 0)}
-	key := llm.NormalizeEndpoint(baseURL)
+	key := endpoint.Normalize(baseURL)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.limits == nil {
@@ -72,7 +72,7 @@ func (g *Group) Set(baseURL string, l Limits) {
 }
 
 // join returns the state of an endpoint for one call, which must end with leave.
-func (g *Group) join(key string) *endpoint {
+func (g *Group) join(key string) *endpointState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := g.endpoints[key]
@@ -83,9 +83,9 @@ func (g *Group) join(key string) *endpoint {
 			}
 		}
 		if g.endpoints == nil {
-			g.endpoints = make(map[string]*endpoint)
+			g.endpoints = make(map[string]*endpointState)
 		}
-		e = &endpoint{limits: g.limits[key]}
+		e = &endpointState{limits: g.limits[key]}
 		g.endpoints[key] = e
 	}
 	e.users++
@@ -93,7 +93,7 @@ func (g *Group) join(key string) *endpoint {
 }
 
 // leave ends the use of an endpoint.
-func (g *Group) leave(e *endpoint) {
+func (g *Group) leave(e *endpointState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e.users--

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -44,9 +45,9 @@ func (g *Group) Model(m llm.Model, o Options) llm.Model {
 		m = llm.ModelFunc(nil)
 	}
 	o.MaxWait = cmp.Or(max(o.MaxWait, 0), DefaultMaxWait)
-	l := &limited{group: g, model: m, options: o, key: cmp.Or(o.Endpoint, llm.Endpoint(m))}
-	if l.key = llm.NormalizeEndpoint(l.key); l.key == "" {
-		l.own = &endpoint{}
+	l := &limited{group: g, model: m, options: o, key: cmp.Or(o.Endpoint, endpoint.Of(m))}
+	if l.key = endpoint.Normalize(l.key); l.key == "" {
+		l.own = &endpointState{}
 	}
 	return l
 }
@@ -56,15 +57,15 @@ type limited struct {
 	group   *Group
 	model   llm.Model
 	options Options
-	key     string    // normalized base URL
-	own     *endpoint // used if the model has no base URL
+	key     string         // normalized base URL
+	own     *endpointState // used if the model has no base URL
 }
 
 // Endpoint returns the base URL of the model that is called.
-func (l *limited) Endpoint() string { return llm.Endpoint(l.model) }
+func (l *limited) Endpoint() string { return endpoint.Of(l.model) }
 
 // Endpoints returns the base URLs that the model calls.
-func (l *limited) Endpoints() []string { return llm.Endpoints(l.model) }
+func (l *limited) Endpoints() []string { return endpoint.All(l.model) }
 
 // Call waits until the endpoint may be called, and calls it. A nil ctx is an error.
 func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
@@ -95,7 +96,7 @@ func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 
 // try makes one call. The call counts as ended when it returns or when ctx ends, so
 // that a model that ignores ctx does not block other calls.
-func (l *limited) try(ctx context.Context, e *endpoint, a *admission, c *call, req llm.Request, emit func(llm.Delta) error) (res llm.Response, err error) {
+func (l *limited) try(ctx context.Context, e *endpointState, a *admission, c *call, req llm.Request, emit func(llm.Delta) error) (res llm.Response, err error) {
 	o, tokens := failed, a.estimate // if the model panics
 	stop := context.AfterFunc(ctx, func() { e.end(a, c, failed, a.estimate) })
 	defer func() {

@@ -10,6 +10,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -123,8 +124,7 @@ const placeholder = "model"
 // arguments of tool calls.
 func (c *call) response(all *completion) llm.Response {
 	res := llm.Response{
-		Text: string(all.text), FinishReason: all.finish, Reasoning: string(all.reasoning), Model: all.model,
-		Endpoint: c.model.base, RequestID: c.requestID(all.id), Usage: all.usage, Warnings: c.warnings,
+		Text: string(all.text), CallInfo: llm.CallInfo{FinishReason: all.finish, Model: all.model, Endpoint: c.model.base, RequestID: c.requestID(all.id)}, Reasoning: string(all.reasoning), Usage: all.usage, Warnings: c.warnings,
 	}
 	cached := max(all.usage.CachedTokens, all.cached) // some endpoints leave these out of the input tokens
 	if res.Usage.InputTokens > 0 && isCut(&c.req, res.Usage.InputTokens+cached) {
@@ -171,8 +171,8 @@ var knownFinish = map[string]bool{"": true, "stop": true, "length": true, "tool_
 // checked refuses a response that is empty, unless its finish reason says why it
 // is: the same call would be truncated, filtered or refused again.
 func (c *call) checked(res llm.Response) (llm.Response, error) {
-	switch res.Finish() {
-	case llm.Truncated, llm.Filtered, llm.Refused:
+	switch callinfo.FinishOf(&res) {
+	case callinfo.Truncated, callinfo.Filtered, callinfo.Refused:
 		return res, nil
 	}
 	if strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0 {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -83,9 +84,9 @@ func parseBase(s string) (base, error) {
 	case u.User != nil:
 		return base{}, errors.New("the base URL holds a user or password: give the key apart, as OPENAI_API_KEY or apiKey")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return base{}, fmt.Errorf("base URL %q: write scheme and host, such as http://localhost:11434/v1", llm.OneLine(redactURL(s)))
+		return base{}, fmt.Errorf("base URL %q: write scheme and host, such as http://localhost:11434/v1", oneline.Of(redactURL(s)))
 	case u.ForceQuery || u.Fragment != "" || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
-		return base{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure is accepted", llm.OneLine(redactURL(s)))
+		return base{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure is accepted", oneline.Of(redactURL(s)))
 	}
 	clean := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimRight(u.Path, "/")}
 	clean.Path = strings.TrimSuffix(clean.Path, "/chat/completions") // a common way to write it
@@ -170,16 +171,16 @@ func headersOf(given map[string]string) (http.Header, error) {
 		canonical := http.CanonicalHeaderKey(strings.TrimSpace(name))
 		switch canonical {
 		case "", "Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Accept", "Accept-Encoding":
-			return nil, fmt.Errorf("header %q cannot be set", llm.OneLine(name))
+			return nil, fmt.Errorf("header %q cannot be set", oneline.Of(name))
 		}
 		if _, twice := h[canonical]; twice {
-			return nil, fmt.Errorf("header %q is there twice, in other letters", llm.OneLine(name))
+			return nil, fmt.Errorf("header %q is there twice, in other letters", oneline.Of(name))
 		}
 		if strings.ContainsFunc(canonical, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
-			return nil, fmt.Errorf("header %q: not a name of a header", llm.OneLine(name))
+			return nil, fmt.Errorf("header %q: not a name of a header", oneline.Of(name))
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return nil, fmt.Errorf("header %q: its value holds a control character", llm.OneLine(name))
+			return nil, fmt.Errorf("header %q: its value holds a control character", oneline.Of(name))
 		}
 		h.Set(canonical, value)
 	}

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -10,10 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
-// StructuredOutput is the form in which a request with an [llm.Format] asks for JSON. In
+// StructuredOutput is the form in which a request with a schema asks for JSON. In
 // every form the prompt must ask for JSON too, and the caller must validate the reply.
 type StructuredOutput string
 
@@ -34,7 +34,7 @@ func (s StructuredOutput) check() error {
 	case "", AutoOutput, SchemaOutput, ObjectOutput, PromptOutput:
 		return nil
 	}
-	return fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", llm.OneLine(string(s)))
+	return fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", oneline.Of(string(s)))
 }
 
 // A form is one of the forms of a response_format, the strongest first.
@@ -61,10 +61,10 @@ type format struct {
 // formatOf returns the format of the request, by its schema, the configuration and what
 // the endpoint refused before.
 func (c *call) formatOf() format {
-	if c.req.Format == nil || c.model.output == PromptOutput {
+	if c.req.Schema == nil || c.model.output == PromptOutput {
 		return format{form: noForm, best: noForm, last: noForm}
 	}
-	schema := c.req.Format.Schema
+	schema := c.req.Schema
 	strict, isObject := strictSchema(schema)
 	// json_object would make every answer an object.
 	allowed := [...]bool{strict, isObject || c.model.lists, isObject, true}
@@ -139,7 +139,7 @@ func (c *call) responseFormat() *responseFormat {
 		if weaker {
 			c.warn("response_format: the endpoint refused the strict mode of json_schema, which was sent without it")
 		}
-		schema := &jsonSchema{cmp.Or(c.req.Format.Name, "answer"), f == strictForm, c.req.Format.Schema}
+		schema := &jsonSchema{"answer", f == strictForm, c.req.Schema}
 		return &responseFormat{"json_schema", schema}
 	case objectForm:
 		if weaker {

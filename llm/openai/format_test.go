@@ -24,7 +24,7 @@ const (
 // asking returns a request for JSON of a schema.
 func asking(schema string) llm.Request {
 	req := hello
-	req.Format = &llm.Format{Name: "answer", Schema: json.RawMessage(schema)}
+	req.Schema = json.RawMessage(schema)
 	return req
 }
 

@@ -60,7 +60,7 @@ func TestReasoningIsSeparated(t *testing.T) {
 				for _, stream := range []bool{false, true} {
 					res, err := call(t, model(t, say(200, kind, body)), stream)
 					require.NoError(t, err)
-					require.Equal(t, llm.Response{Text: "hi", FinishReason: "stop", Reasoning: tt.want}, res, kind)
+					require.Equal(t, llm.Response{Text: "hi", CallInfo: llm.CallInfo{FinishReason: "stop"}, Reasoning: tt.want}, res, kind)
 				}
 			}
 		})
@@ -81,7 +81,7 @@ func TestReasoningIsNoAnswer(t *testing.T) {
 
 		res, err := call(t, model(t, sayJSON(200, strings.Replace(body, `"stop"`, `"length"`, 1))), false)
 		require.NoError(t, err)
-		require.Equal(t, llm.Response{Reasoning: "let me see", FinishReason: "length"}, res)
+		require.Equal(t, llm.Response{Reasoning: "let me see", CallInfo: llm.CallInfo{FinishReason: "length"}}, res)
 	}
 	const limit = 100 << 10
 	long := fmt.Sprintf(`"content":%q,"reasoning":%q`, strings.Repeat("x", limit/2), strings.Repeat("y", limit/2))

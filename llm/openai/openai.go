@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -144,7 +145,7 @@ func New(cfg Config) (*Model, error) {
 	switch m.role = cmp.Or(cfg.SystemRole, systemRole); m.role {
 	case systemRole, developerRole, mergedRole:
 	default:
-		return nil, fmt.Errorf("SystemRole %q: write system, developer or merge", llm.OneLine(m.role))
+		return nil, fmt.Errorf("SystemRole %q: write system, developer or merge", oneline.Of(m.role))
 	}
 	if m.extra, err = parseExtraBody(cfg.ExtraBody); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -62,7 +63,7 @@ func call(t *testing.T, m llm.Model, stream bool) (llm.Response, error) {
 	if stream && err == nil {
 		require.Equal(t, res.Text, text.String(), "the deltas are the text")
 	}
-	if base := llm.Endpoint(m); err == nil && base != "" {
+	if base := endpoint.Of(m); err == nil && base != "" {
 		require.Equal(t, base, res.Endpoint)
 	}
 	res.Endpoint = ""
@@ -116,7 +117,7 @@ const (
 	done     = `data: [DONE]`
 )
 
-var good = llm.Response{Text: "hi there", FinishReason: "stop", Model: "m-1", Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}
+var good = llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop", Model: "m-1"}, Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}
 
 // answer answers a well-formed request well.
 func answer(w http.ResponseWriter, r *http.Request) {

@@ -24,11 +24,11 @@ func usageOf(usage string) string {
 // be read.
 func TestRepliesOfProviders(t *testing.T) {
 	t.Parallel()
-	hi := llm.Response{Text: "hi there", FinishReason: "stop"}
+	hi := llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop"}}
 	uncounted := good
 	uncounted.Usage = llm.Usage{}
 	calls := func(id, arguments string) llm.Response {
-		return llm.Response{FinishReason: "stop", ToolCalls: []llm.ToolCall{{ID: id, Name: "read", Arguments: arguments}}}
+		return llm.Response{CallInfo: llm.CallInfo{FinishReason: "stop"}, ToolCalls: []llm.ToolCall{{ID: id, Name: "read", Arguments: arguments}}}
 	}
 	named := func(id string) llm.Response {
 		res := good
@@ -47,7 +47,7 @@ func TestRepliesOfProviders(t *testing.T) {
 		{"gateway: id as a number", strings.Replace(whole, "{", `{"id":17,`, 1), named("17")},
 		{"gateway: id as an object", strings.Replace(whole, "{", `{"id":{"a":1},`, 1), good},
 		{"Python server: fractional created", strings.Replace(whole, "{", `{"created":1767323045.25,`, 1), good},
-		{"gateway: model as a number", strings.Replace(whole, `"m-1"`, `1`, 1), llm.Response{Text: "hi there", FinishReason: "stop", Usage: good.Usage}},
+		{"gateway: model as a number", strings.Replace(whole, `"m-1"`, `1`, 1), llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: good.Usage}},
 		{"gateway: counts as strings", usageOf(`{"prompt_tokens":"7","completion_tokens":" 2 "}`), good},
 		{"JavaScript server: counts as floats", usageOf(`{"prompt_tokens":7.0,"completion_tokens":2e0}`), good},
 		{"local server: counts are null", usageOf(`{"prompt_tokens":null,"completion_tokens":null}`), uncounted},
@@ -67,7 +67,7 @@ func TestRepliesOfProviders(t *testing.T) {
 		{"gateway: error is empty", strings.Replace(whole, "{", `{"error":"",`, 1), good},
 		{"gateway: error is false", strings.Replace(whole, "{", `{"error":false,`, 1), good},
 		{"Mistral: thinking and references among the parts", replyOf(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"no"}]},` +
-			`{"type":"text","text":"hi "},{"type":"reference","reference_ids":[1],"text":"no"},{"type":"text","text":"there"}]`), llm.Response{Text: "hi there", FinishReason: "stop", Reasoning: "no"}},
+			`{"type":"text","text":"hi "},{"type":"reference","reference_ids":[1],"text":"no"},{"type":"text","text":"there"}]`), llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop"}, Reasoning: "no"}},
 		{"part with a text that is no string", replyOf(`"content":[{"type":"image","text":{"a":1}},{"type":"text","text":"hi there"}]`), hi},
 		{"part with a type that is no string", replyOf(`"content":[{"type":1,"text":"no"},{"type":"text","text":"hi there"}]`), hi},
 		{"gateway: parts without a type", replyOf(`"content":[{"text":"hi "},{"text":"there"},{"image":"no"}]`), hi},
@@ -77,7 +77,7 @@ func TestRepliesOfProviders(t *testing.T) {
 		{"IIS: byte order mark", "\ufeff" + whole, good},
 		{"DeepSeek: empty lines before the answer", strings.Repeat("\n", 3000) + whole, good},
 		{"gateway: index as a string", strings.Replace(whole, `"index":0`, `"index":"0"`, 1), good},
-		{"gateway: finish reason is false", strings.Replace(whole, `"finish_reason":"stop"`, `"finish_reason":false`, 1), llm.Response{Text: "hi there", Model: "m-1", Usage: good.Usage}},
+		{"gateway: finish reason is false", strings.Replace(whole, `"finish_reason":"stop"`, `"finish_reason":false`, 1), llm.Response{Text: "hi there", CallInfo: llm.CallInfo{Model: "m-1"}, Usage: good.Usage}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.provider, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -326,10 +327,10 @@ func FuzzReply(f *testing.F) {
 // why there is none, so that it is not tried again as an empty one.
 func TestEmptyRepliesWithAReason(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]llm.Finish{"length": llm.Truncated, "content_filter": llm.Filtered, "refusal": llm.Refused} {
+	for reason, want := range map[string]callinfo.Finish{"length": callinfo.Truncated, "content_filter": callinfo.Filtered, "refusal": callinfo.Refused} {
 		res, err := call(t, model(t, sayJSON(200, `{"choices":[{"message":{"content":""},"finish_reason":"`+reason+`"}]}`)), false)
 		require.NoError(t, err)
-		require.Equal(t, want, res.Finish())
+		require.Equal(t, want, callinfo.FinishOf(&res))
 	}
 	both(t, func(t *testing.T, stream bool) {
 		handler := sayJSON(200, `{"choices":[{"message":{"content":null,"refusal":"I will not."},"finish_reason":"stop"}]}`)
@@ -339,6 +340,6 @@ func TestEmptyRepliesWithAReason(t *testing.T) {
 		res, err := call(t, model(t, handler), stream)
 		require.NoError(t, err)
 		require.Equal(t, "I will not.", res.Refusal)
-		require.Equal(t, llm.Refused, res.Finish())
+		require.Equal(t, callinfo.Refused, callinfo.FinishOf(&res))
 	})
 }

@@ -35,7 +35,7 @@ func TestSettingsAreSentAsTheyAre(t *testing.T) {
 		want string
 	}{{nil, ""}, {new(0.0), "0"}, {new(0.7), "0.7"}, {new(1.0), "1"}, {new(2.0), "2"}}
 	for _, tt := range tests {
-		body := sent(t, openai.Config{Model: "m"}, llm.Request{Messages: hello.Messages, Temperature: tt.give, TopP: tt.give})
+		body := sent(t, openai.Config{Model: "m"}, llm.Request{Messages: hello.Messages, Settings: llm.Settings{Temperature: tt.give, TopP: tt.give}})
 		require.Equal(t, tt.want, string(body["temperature"]), "the client would drop a zero and round the rest")
 		require.Equal(t, tt.want, string(body["top_p"]))
 		require.NotContains(t, body, "max_tokens")
@@ -46,7 +46,7 @@ func TestSettingsAreSentAsTheyAre(t *testing.T) {
 func TestNamesOfModelsMeanNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"o1", "o1-mini", "o3-local", "o4-mini", "gpt-5-nano", "gpt-6-sol", "text-davinci-003", "code-cushman-001", "llama3"} {
-		body := sent(t, openai.Config{Model: name}, llm.Request{Messages: hello.Messages, MaxTokens: 50, Temperature: new(0.2), TopP: new(0.5)})
+		body := sent(t, openai.Config{Model: name}, llm.Request{Messages: hello.Messages, Settings: llm.Settings{MaxTokens: 50, Temperature: new(0.2), TopP: new(0.5)}})
 		require.JSONEq(t, `"`+name+`"`, string(body["model"]))
 		require.Equal(t, "50", string(body["max_tokens"]), name)
 		require.Equal(t, "0.2", string(body["temperature"]), name)
@@ -56,7 +56,7 @@ func TestNamesOfModelsMeanNothing(t *testing.T) {
 
 func TestMaxTokensKey(t *testing.T) {
 	t.Parallel()
-	body := sent(t, openai.Config{Model: "o3", MaxTokensKey: "max_completion_tokens"}, llm.Request{Messages: hello.Messages, MaxTokens: 50})
+	body := sent(t, openai.Config{Model: "o3", MaxTokensKey: "max_completion_tokens"}, llm.Request{Messages: hello.Messages, Settings: llm.Settings{MaxTokens: 50}})
 	require.Equal(t, "50", string(body["max_completion_tokens"]))
 	require.NotContains(t, body, "max_tokens")
 }
@@ -75,7 +75,7 @@ func TestOpenAIGetsTheNewKeyOfTokens(t *testing.T) {
 		to = r.URL.String() + " " + r.Header.Get("Authorization")
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(whole)), Request: r}, nil
 	})}})
-	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, MaxTokens: 9}, nil)
+	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, Settings: llm.Settings{MaxTokens: 9}}, nil)
 	require.NoError(t, err)
 	require.Equal(t, "https://api.openai.com/v1/chat/completions Bearer "+fakeKey, to)
 	require.Equal(t, "9", string(body["max_completion_tokens"]))
@@ -85,7 +85,7 @@ func TestOpenAIGetsTheNewKeyOfTokens(t *testing.T) {
 func TestNumbersThatAreNone(t *testing.T) {
 	t.Parallel()
 	m := model(t, answer)
-	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, Temperature: new(math.NaN())}, nil)
+	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, Settings: llm.Settings{Temperature: new(math.NaN())}}, nil)
 	var e *llm.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, llm.BadRequest, e.Kind)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -55,7 +56,7 @@ func (m *Model) sanitize(req llm.Request, text string) string {
 	for _, secret := range m.secrets() {
 		e.find(secret, keyEcho, keyMark)
 	}
-	return llm.OneLine(starred.ReplaceAllString(e.masked(), "[key]"))
+	return oneline.Of(starred.ReplaceAllString(e.masked(), "[key]"))
 }
 
 // withoutPassages returns the start of a text of an endpoint with a placeholder for

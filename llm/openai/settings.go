@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -217,7 +218,7 @@ func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	for name := range members {
 		switch {
 		case !extraName.MatchString(name):
-			return nil, fmt.Errorf("ExtraBody: invalid name %q; write at most 64 letters, digits, '_', '-' and '.'", llm.OneLine(name))
+			return nil, fmt.Errorf("ExtraBody: invalid name %q; write at most 64 letters, digits, '_', '-' and '.'", oneline.Of(name))
 		case isOwnMember(name):
 			return nil, fmt.Errorf("ExtraBody: %q cannot be set here; use the field of Config or of llm.Request", name)
 		}

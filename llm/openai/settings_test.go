@@ -16,8 +16,7 @@ import (
 func everything() llm.Request {
 	return llm.Request{
 		System: "You are an adjuster.", Messages: []llm.Message{{Role: llm.User, Text: "Hello, model."}},
-		MaxTokens: 50, Temperature: new(0.2), TopP: new(0.5), FrequencyPenalty: new(-1.5), PresencePenalty: new(0.0),
-		Seed: new(int64(7)), Stop: []string{"END", "\n\n"}, ReasoningEffort: "low",
+		Settings: llm.Settings{MaxTokens: 50, Temperature: new(0.2), TopP: new(0.5), FrequencyPenalty: new(-1.5), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END", "\n\n"}, ReasoningEffort: "low"},
 	}
 }
 
@@ -248,7 +247,7 @@ func TestDeveloperFallsBack(t *testing.T) {
 func TestExtraBodyReplacesNothing(t *testing.T) {
 	t.Parallel()
 	req := everything()
-	req.Format = &llm.Format{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}
+	req.Schema = json.RawMessage(`{"type":"object"}`)
 	var names []string
 	for name := range sent(t, openai.Config{Model: "m"}, req) {
 		names = append(names, name)

@@ -14,6 +14,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -253,7 +254,7 @@ func readCall(w http.ResponseWriter, r *http.Request) (Request, call, error) {
 		case "user", "assistant", "tool":
 			req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.Role), Text: text})
 		default:
-			return Request{}, c, fmt.Errorf("messages[%d]: unknown role %q", i, llm.OneLine(m.Role))
+			return Request{}, c, fmt.Errorf("messages[%d]: unknown role %q", i, oneline.Of(m.Role))
 		}
 	}
 	req.System = strings.Join(system, "\n\n")

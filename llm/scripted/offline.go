@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/oneline"
 )
 
 // mark says in an answer that no model wrote it.
@@ -67,7 +67,7 @@ func (r *received) offlinePlan() (string, bool) {
 	}
 	agents := r.roster()
 	n := min(len(agents), maxPlanned)
-	goal := llm.OneLine(r.goal())
+	goal := oneline.Of(r.goal())
 	tasks := make([]planned, n)
 	var titles []string
 	for i, agent := range agents[:n] {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm/scripted"
 )
 
@@ -65,7 +65,7 @@ func TestPlansWithoutAScriptAreAlwaysValid(t *testing.T) {
 		for i, p := range plan {
 			require.Equal(t, names[i], p.Assignee)
 			require.False(t, titles[p.Title], "twice")
-			require.Equal(t, p.Title, llm.OneLine(p.Title), "one clean line")
+			require.Equal(t, p.Title, oneline.Of(p.Title), "one clean line")
 			require.LessOrEqual(t, len([]rune(p.Title)), 200)
 			require.Equal(t, p.Title, strings.TrimSpace(p.Title))
 			require.NotContains(t, p.Description, "\n")

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
 // answered returns the reply that answers as a model did.
 func answered(res llm.Response) Reply {
-	if len(res.ToolCalls) > 0 || res.Finish() != llm.Stopped {
+	if len(res.ToolCalls) > 0 || callinfo.FinishOf(&res) != callinfo.Stopped {
 		return Reply{Body: unfinished(res)}
 	}
 	return Reply{Text: literal(sent(res.Text)), Usage: counted(res.Usage)}
@@ -31,7 +33,7 @@ func unfinished(res llm.Response) string {
 	switch {
 	case len(res.ToolCalls) > 0:
 		finish = "tool_calls"
-	case res.Finish() == llm.Refused: // the text repeats the refusal
+	case callinfo.FinishOf(&res) == callinfo.Refused: // the text repeats the refusal
 		finish = "refusal"
 	}
 	m := &message{Role: "assistant", Content: res.Text}
@@ -110,7 +112,7 @@ var otherwise = []int{401, 402, 403, 404, 405, 408, 413, 425, 429}
 // said returns what an error says of its cause; of a call that nobody answered
 // also that it was one.
 func said(e *llm.Error) string {
-	message := llm.OneLine(e.Message)
+	message := oneline.Of(e.Message)
 	if e.Status != 0 {
 		return message
 	}

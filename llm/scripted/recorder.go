@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -82,10 +83,10 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 }
 
 // Endpoint returns the base URL of the model that is called.
-func (m *recording) Endpoint() string { return llm.Endpoint(m.model) }
+func (m *recording) Endpoint() string { return endpoint.Of(m.model) }
 
 // Endpoints returns the base URLs that the model calls.
-func (m *recording) Endpoints() []string { return llm.Endpoints(m.model) }
+func (m *recording) Endpoints() []string { return endpoint.All(m.model) }
 
 // begin gives a call its place, which is where it began: in that order the
 // calls of a replay will come.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/scripted"
 )
@@ -134,7 +136,7 @@ func TestRecordingTellsPartsApart(t *testing.T) {
 func TestRecordingKeepsToolCalls(t *testing.T) {
 	t.Parallel()
 	want := llm.Response{
-		Text: "I look", FinishReason: "tool_calls", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}, Model: "any-name",
+		Text: "I look", CallInfo: llm.CallInfo{FinishReason: "tool_calls", Model: "any-name"}, Usage: llm.Usage{InputTokens: 3, OutputTokens: 4},
 		ToolCalls: []llm.ToolCall{{ID: "1", Name: "search", Arguments: `{"q": "<a>\n"}`}, {ID: "2", Name: "stop", Arguments: "{}"}},
 	}
 	var r scripted.Recorder
@@ -154,11 +156,11 @@ func TestRecordingKeepsToolCalls(t *testing.T) {
 func TestRecordingKeepsFinishReasons(t *testing.T) {
 	t.Parallel()
 	for _, want := range []llm.Response{
-		{Text: "half", FinishReason: "length"},
-		{FinishReason: "length"},
-		{Text: "half", FinishReason: "content_filter"},
-		{Text: "half", FinishReason: "lunch"},
-		{Text: "I will not.", FinishReason: "stop", Refusal: "I will not."},
+		{Text: "half", CallInfo: llm.CallInfo{FinishReason: "length"}},
+		{CallInfo: llm.CallInfo{FinishReason: "length"}},
+		{Text: "half", CallInfo: llm.CallInfo{FinishReason: "content_filter"}},
+		{Text: "half", CallInfo: llm.CallInfo{FinishReason: "lunch"}},
+		{Text: "I will not.", CallInfo: llm.CallInfo{FinishReason: "stop"}, Refusal: "I will not."},
 	} {
 		var r scripted.Recorder
 		m := r.Model(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { return want, nil }))
@@ -168,7 +170,7 @@ func TestRecordingKeepsFinishReasons(t *testing.T) {
 		got, _, err := call(t, again, "x", false)
 		require.NoError(t, err)
 		require.Equal(t, want.Text, got.Text)
-		require.Equal(t, want.Finish(), got.Finish())
+		require.Equal(t, callinfo.FinishOf(&want), callinfo.FinishOf(&got))
 	}
 }
 
@@ -176,8 +178,8 @@ func TestRecorderStaysOutOfTheWay(t *testing.T) {
 	t.Parallel()
 	srv, m := start(t, &scripted.Script{Replies: []scripted.Reply{{Text: strings.Repeat("streamed ", 100)}}})
 	var r scripted.Recorder
-	require.Equal(t, srv.URL(), llm.Endpoint(r.Model(m)))
-	require.Empty(t, llm.Endpoint(r.Model(asked{}.model())))
+	require.Equal(t, srv.URL(), endpoint.Of(r.Model(m)))
+	require.Empty(t, endpoint.Of(r.Model(asked{}.model())))
 	_, deltas, err := call(t, r.Model(m), "x", true)
 	require.NoError(t, err)
 	require.Greater(t, deltas, 10)

@@ -35,7 +35,7 @@ func (a asked) request() llm.Request {
 // model answers as the call says.
 func (a asked) model() llm.Model {
 	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: a.text, FinishReason: "stop", Usage: a.usage}, a.err
+		return llm.Response{Text: a.text, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: a.usage}, a.err
 	})
 }
 

@@ -1,10 +1,11 @@
-package llm_test
+package callinfo_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -14,6 +15,6 @@ func TestOutlineHasNoWordOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{"stop": "stop", "MaX_tOKenS": "max_tokens", "eND_tURn": "end_turn", "because canary": "", "": ""} {
 		full := llm.CallInfo{Model: "canary", Endpoint: "https://h.example/v1", RequestID: "canary", FinishReason: given}
-		require.Equal(t, llm.CallInfo{Endpoint: "https://h.example/v1", FinishReason: want}, full.Outline(), given)
+		require.Equal(t, llm.CallInfo{Endpoint: "https://h.example/v1", FinishReason: want}, callinfo.Outline(full), given)
 	}
 }

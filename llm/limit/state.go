@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// An endpoint is the state that the calls to one endpoint share.
-type endpoint struct {
+// An endpointState is the state that the calls to one endpoint share.
+type endpointState struct {
 	users int       // waiting and running calls; guarded by Group.mu
 	used  time.Time // when the last of them ended; guarded by Group.mu
 
@@ -38,13 +38,13 @@ type admission struct {
 
 // isExpired reports whether the state of an endpoint may be dropped: no call uses it, and
 // none did for a while. A time of use after now is one of another test's fake clock.
-func (e *endpoint) isExpired(now time.Time) bool {
+func (e *endpointState) isExpired(now time.Time) bool {
 	idle := now.Sub(e.used)
 	return e.users == 0 && (idle > forgetAfter || idle < 0)
 }
 
 // set replaces the limits, and makes all waiting calls check again.
-func (e *endpoint) set(l Limits) {
+func (e *endpointState) set(l Limits) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.limits = l
@@ -52,7 +52,7 @@ func (e *endpoint) set(l Limits) {
 }
 
 // wake makes the first n waiting calls check again whether they may begin.
-func (e *endpoint) wake(n int) {
+func (e *endpointState) wake(n int) {
 	for _, w := range e.queue[:min(n, len(e.queue))] {
 		select {
 		case w.wake <- struct{}{}:
@@ -63,7 +63,7 @@ func (e *endpoint) wake(n int) {
 
 // enter waits until a call may begin. It returns an error if the context ends, or if
 // the endpoint refuses calls for longer than the call may wait.
-func (e *endpoint) enter(ctx context.Context, c *call) (*admission, error) {
+func (e *endpointState) enter(ctx context.Context, c *call) (*admission, error) {
 	a := &admission{estimate: c.estimate}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 
 // limitWait returns the least time that a call has to wait for the limits that the
 // caller set. A negative time means until another call ends.
-func (e *endpoint) limitWait(now time.Time, a *admission) (wait time.Duration) {
+func (e *endpointState) limitWait(now time.Time, a *admission) (wait time.Duration) {
 	l := &e.limits
 	if l.MaxConcurrency > 0 && e.running >= l.MaxConcurrency {
 		return -1
@@ -135,7 +135,7 @@ func (e *endpoint) limitWait(now time.Time, a *admission) (wait time.Duration) {
 }
 
 // begin counts a call against the limits.
-func (e *endpoint) begin(now time.Time, a *admission) {
+func (e *endpointState) begin(now time.Time, a *admission) {
 	a.begun = now
 	e.running++
 	if e.limits.RequestsPerMinute > 0 {
@@ -157,7 +157,7 @@ const (
 
 // end records that a call ended with outcome o and took so many tokens. Only the first
 // end of a call counts.
-func (e *endpoint) end(a *admission, c *call, o outcome, tokens int) {
+func (e *endpointState) end(a *admission, c *call, o outcome, tokens int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a.ended {
@@ -186,7 +186,7 @@ func (e *endpoint) end(a *admission, c *call, o outcome, tokens int) {
 }
 
 // giveUp returns the error of a call that may not wait any longer, or nil.
-func (e *endpoint) giveUp(now time.Time, c *call) error {
+func (e *endpointState) giveUp(now time.Time, c *call) error {
 	p := &e.pace
 	left := max(p.until.Sub(now), 0)
 	var refusing time.Duration

@@ -1,6 +1,10 @@
-package llm
+package callinfo
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/runteam/runteam/llm"
+)
 
 // Finish says why a model ended its reply.
 type Finish string
@@ -40,14 +44,14 @@ var finishes = map[string]Finish{
 	"malformed_function_call": Failed, "malformed_model_output": Failed,
 }
 
-// Finish returns why the model ended the reply. A reply without a finish reason
+// FinishOf returns why the model ended its reply. A reply without a finish reason
 // counts as complete. A stop with a Refusal is a refusal.
-func (r *Response) Finish() Finish {
-	f, ok := finishes[strings.ToLower(r.FinishReason)]
+func FinishOf(res *llm.Response) Finish {
+	f, ok := finishes[strings.ToLower(res.FinishReason)]
 	switch {
 	case !ok:
 		return Unknown
-	case f == Stopped && r.Refusal != "":
+	case f == Stopped && res.Refusal != "":
 		return Refused
 	}
 	return f
