@@ -40,7 +40,7 @@ func (c *policyChecker) redaction(subject string, r Redaction, tokens ...any) {
 // patternAdvice splits what package redact says of a pattern into what is
 // wrong and what to write instead.
 func patternAdvice(err error) (says, hint string) {
-	says = strings.TrimPrefix(err.Error(), redact.ErrOptions.Error()+": ")
+	says = err.Error()
 	for _, verb := range [...]string{"ask", "choose", "write", "join", "shorten"} {
 		if i := strings.LastIndex(says, ": "+verb+" "); i >= 0 {
 			says, hint = says[:i], says[i+2:]

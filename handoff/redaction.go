@@ -32,7 +32,7 @@ func (c *Compartment) redacted(ctx context.Context, g *Grant, d *Ruling, p envel
 		}
 		return envelope.Text(text), nil
 	}
-	clean, out, shown, err := r.JSONRevealing(ctx, canonical, reveal)
+	clean, out, shown, err := r.JSON(ctx, canonical, reveal)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -59,7 +59,7 @@ var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 // worded redacts a text. One that is a strict JSON value, in a code fence or
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
-func worded(ctx context.Context, r *redact.Redactor, text string, reveal redact.Reveal) (string, redact.Counts, redact.Counts, error) {
+func worded(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
 	before, body, after := envelope.Unfence(text)
 	if !fence.MatchString(before) || !fence.MatchString(after) || !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
 		return r.TextRevealing(ctx, text, reveal)
@@ -67,7 +67,7 @@ func worded(ctx context.Context, r *redact.Redactor, text string, reveal redact.
 	if _, err := envelope.DecodeJSON(body); err != nil {
 		return r.TextRevealing(ctx, text, reveal)
 	}
-	clean, out, shown, err := r.JSONRevealing(ctx, body, reveal)
+	clean, out, shown, err := r.JSON(ctx, body, reveal)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -76,7 +76,7 @@ func worded(ctx context.Context, r *redact.Redactor, text string, reveal redact.
 
 // reveals returns what the redactor asks about personal data, or nil if all of
 // it is redacted.
-func (g *Grant) reveals(toAgent bool) redact.Reveal {
+func (g *Grant) reveals(toAgent bool) func(kind redact.Kind, path []string) bool {
 	var rule map[redact.Kind][]task.Path
 	if g.Terms != nil {
 		rule = g.Terms.reveal

@@ -135,7 +135,7 @@ func (s *scan) settleValue(v value, c nameClass, how manner) {
 		return
 	}
 	end := s.rest(v)
-	s.hit(Password, v.from, end)
+	s.hit(kindPassword, v.from, end)
 	s.valueEnd = end
 }
 
@@ -154,7 +154,7 @@ func (s *scan) listed(v value, c nameClass, how manner) bool {
 		item = s.extent(item)
 		end := s.rest(item)
 		if item.to > item.from && s.secret(item, c, how) {
-			s.hit(Password, item.from, end)
+			s.hit(kindPassword, item.from, end)
 		}
 		k = s.runEnd(end, quoteChar, end+1)
 		if !has(s.text, k, ",") {

@@ -243,7 +243,7 @@ func findElement(s *scan, i int) int {
 		if v = s.extent(v); v.to > v.from && (has(s.text, v.to, "<") || has(s.text, v.to, "]]>")) {
 			v.closing = "<" // the tags are quotes enough
 			if c := classify(s.text[from:i]); c != noName && s.secret(v, c, assigned) {
-				s.hit(Password, v.from, v.to)
+				s.hit(kindPassword, v.from, v.to)
 				s.valueEnd = v.to
 			}
 		}

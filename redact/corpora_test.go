@@ -129,7 +129,7 @@ func TestPersonalCorpora(t *testing.T) {
 		want, ok := kinds[r.Kind]
 		if !ok {
 			total++
-			for _, s := range redact.All().Find(r.Text, nil) {
+			for _, s := range redact.All().Spans(r.Text, nil) {
 				others[s.Kind]++
 			}
 			continue
@@ -137,7 +137,7 @@ func TestPersonalCorpora(t *testing.T) {
 		if found[r.Kind] == nil {
 			found[r.Kind] = &tally{}
 		}
-		found[r.Kind].add(r, finder(t, want.kind).Find(r.Text, nil))
+		found[r.Kind].add(r, finder(t, want.kind).Spans(r.Text, nil))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(found)) {
 		of := found[kind]
@@ -176,7 +176,7 @@ func TestSecretCorpora(t *testing.T) {
 				if rules[rule] == nil {
 					rules[rule] = &tally{}
 				}
-				found := redact.Secrets().Find(r.Text, nil)
+				found := redact.Secrets().Spans(r.Text, nil)
 				rules[rule].add(r, found)
 				if !slices.Contains(c.beyond, rule) {
 					sum.add(r, found)

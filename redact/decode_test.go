@@ -71,7 +71,7 @@ func TestFindsWhatIsEncoded(t *testing.T) {
 				}
 				quoted, err := json.Marshal(map[string]string{"a": encoded})
 				require.NoError(t, err)
-				got, _, err := redact.Default().JSON(string(quoted))
+				got, _, err := redact.Default().Value(string(quoted))
 				require.NoError(t, err)
 				require.Contains(t, got, want)
 			}
@@ -176,7 +176,7 @@ func TestWhatDecodesToManyTimesItsSizeIsHeld(t *testing.T) {
 	got, _, err := redact.Default().Text(text + "%25252541")
 	require.ErrorIs(t, err, redact.ErrUnsettled)
 	require.Empty(t, got)
-	_, _, err = redact.Default().JSON(`["` + text + `%25252541"]`)
+	_, _, err = redact.Default().Value(`["` + text + `%25252541"]`)
 	require.ErrorIs(t, err, redact.ErrUnsettled)
-	require.Len(t, redact.Default().Find(text+"%25252541", nil), 1)
+	require.Len(t, redact.Default().Spans(text+"%25252541", nil), 1)
 }

@@ -11,7 +11,7 @@ import (
 func ExampleRedactor_Text() {
 	text, counts, err := redact.Secrets().Text("The database is postgres://app:hunter2@db.example/claims; password: Xk9#mP2q.")
 	if err != nil {
-		fmt.Println("held:", err)
+		fmt.Println("withheld:", err)
 		return
 	}
 	fmt.Println(text)
@@ -23,14 +23,14 @@ func ExampleRedactor_Text() {
 	// password 2
 }
 
-func ExampleRedactor_JSON() {
-	value, _, _ := redact.Secrets().JSON(`{"attempts":3,"db":{"password":12345678,"user":"app"}}`)
-	fmt.Println(value)
-	// Output:
-	// {"attempts":3,"db":{"password":"[REDACTED:password]","user":"app"}}
+func ExampleDefault() {
+	text, counts, err := redact.Default().Text("Mail to anna@claims.example or call +49 30 901820.")
+	fmt.Println(text, counts.Total(), err)
+	// Output: Mail to [REDACTED:email] or call [REDACTED:phone]. 2 <nil>
 }
 
-func ExampleRedactor_JSONRevealing() {
+// A reader may see one kind in one place.
+func ExampleRedactor_JSON() {
 	r, err := redact.New(redact.Options{
 		Personal: redact.DefaultKinds(),
 		Patterns: []redact.Pattern{{Name: "claim", Regexp: `\bC-\d{4}\b`}},
@@ -42,7 +42,7 @@ func ExampleRedactor_JSONRevealing() {
 	may := func(kind redact.Kind, path []string) bool {
 		return kind == redact.Email && slices.Equal(path, []string{"to"})
 	}
-	value, redacted, revealed, _ := r.JSONRevealing(context.Background(), `{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
+	value, redacted, revealed, _ := r.JSON(context.Background(), `{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
 	fmt.Println(value)
 	fmt.Println(redacted.Kinds(), revealed.Kinds())
 	// Output:

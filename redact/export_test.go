@@ -2,6 +2,39 @@ package redact
 
 import "context"
 
+// The names that only tests outside of the package use.
+const (
+	Key      = kindKey
+	Token    = kindToken
+	JWT      = kindJWT
+	Password = kindPassword
+)
+
+type (
+	Span   = span
+	Reveal = reveal
+)
+
+var (
+	ErrEncoding  = errEncoding
+	ErrSyntax    = errSyntax
+	ErrDetector  = errDetector
+	ErrUnsettled = errUnsettled
+	ErrStopped   = errStopped
+)
+
+// Spans appends what Find finds to dst.
+func (r *Redactor) Spans(text string, dst []Span) []Span {
+	r.Find(text, func(start, end int, kind Kind) { dst = append(dst, Span{start, end, kind}) })
+	return dst
+}
+
+// Value is JSON without revealing anything.
+func (r *Redactor) Value(canonical string) (string, Counts, error) {
+	out, redacted, _, err := r.JSON(context.Background(), canonical, nil)
+	return out, redacted, err
+}
+
 // Failing returns a redactor whose detector panics with a quotation of the text wherever an "!" stands.
 func Failing() *Redactor {
 	return build(detector{name: "failing", anchors: []anchor{{"!", "", ""}}, find: func(s *scan, i int) int { panic(s.text[i:]) }})
@@ -10,7 +43,7 @@ func Failing() *Redactor {
 // Restless returns a redactor of a detector that finds a span in every text that has a bracket.
 func Restless() *Redactor {
 	return build(detector{name: "restless", anchors: []anchor{{"[", "", ""}}, find: func(s *scan, i int) int {
-		s.hit(Token, i, i+1)
+		s.hit(kindToken, i, i+1)
 		return i
 	}})
 }

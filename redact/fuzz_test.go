@@ -41,14 +41,14 @@ func fuzzText(t *testing.T, r *redact.Redactor, text string) {
 	out, counts, err := r.Text(text)
 	if !utf8.ValidString(text) {
 		require.ErrorIs(t, err, redact.ErrEncoding)
-		r.Find(text, nil) // must return
+		r.Spans(text, nil) // must return
 		return
 	}
 	if err != nil {
 		require.ErrorIs(t, err, redact.ErrUnsettled) // a text made not to settle is held
 		return
 	}
-	spans := r.Find(text, nil)
+	spans := r.Spans(text, nil)
 	requireSpans(t, text, spans)
 	require.Equal(t, out, replaced(text, spans), "Find and Text agree")
 	require.Equal(t, len(spans), counts.Total())
@@ -97,7 +97,7 @@ func FuzzJSON(f *testing.F) {
 }
 
 func fuzzJSON(t *testing.T, r *redact.Redactor, in string) {
-	out, counts, err := r.JSON(in)
+	out, counts, err := r.Value(in)
 	if err != nil {
 		if utf8.ValidString(in) && json.Valid([]byte(in)) && !strings.Contains(in, `\u`) { // lone surrogates are refused here
 			require.ErrorIs(t, err, redact.ErrUnsettled)
@@ -110,11 +110,11 @@ func fuzzJSON(t *testing.T, r *redact.Redactor, in string) {
 	if counts == nil {
 		require.Equal(t, in, out)
 	}
-	again, more, err := r.JSON(out)
+	again, more, err := r.Value(out)
 	require.NoError(t, err)
 	require.Nil(t, more, "found in %q of %q", out, in)
 	require.Equal(t, out, again)
-	shown, redacted, revealed, err := r.JSONRevealing(t.Context(), in, everything)
+	shown, redacted, revealed, err := r.JSON(t.Context(), in, everything)
 	if err != nil {
 		require.ErrorIs(t, err, redact.ErrUnsettled)
 		return

@@ -174,7 +174,7 @@ func (w *walk) look() error {
 		return err
 	}
 	if s.spare < 0 {
-		return ErrUnsettled
+		return errUnsettled
 	}
 	for _, h := range merge(s.hits) {
 		cells := r.touched(h)
@@ -183,7 +183,7 @@ func (w *walk) look() error {
 		}
 		if w.stands(h.Kind, cells) {
 			if r.standing(cells) {
-				w.stood = count(w.stood, []Span{h})
+				w.stood = count(w.stood, []span{h})
 			}
 			continue
 		}
@@ -196,14 +196,14 @@ func (w *walk) look() error {
 			w.replace(&r.parts[c.part], h.Kind)
 		}
 		if len(w.edits) > edits { // otherwise another join has found it
-			w.counts = count(w.counts, []Span{h})
+			w.counts = count(w.counts, []span{h})
 		}
 	}
 	return nil
 }
 
 // touched returns the cells of the join in which h begins that have a byte of it.
-func (r *row) touched(h Span) []cell {
+func (r *row) touched(h span) []cell {
 	first, _ := slices.BinarySearchFunc(r.cells, h.Start, func(c cell, at int) int { return c.end - 1 - at })
 	if first == len(r.cells) {
 		return nil
@@ -218,13 +218,13 @@ func (r *row) touched(h Span) []cell {
 // takes reports whether h is meant by the join of cells. Passwords are found beside names: in a leaf of their own behind
 // the leaf of the name, or cut in a leaf without blanks. Numbers and telephone numbers are the parts of lists too often,
 // so that only whole leaves count, and of numbers only cards.
-func (r *row) takes(h Span, cells []cell) bool {
+func (r *row) takes(h span, cells []cell) bool {
 	if len(cells) == 0 {
 		return false
 	}
 	first, last := cells[0], cells[len(cells)-1]
 	whole := h.Start == first.at && h.End == last.end
-	if h.Kind == Password && first.spaced {
+	if h.Kind == kindPassword && first.spaced {
 		return first.part > 0 && whole
 	}
 	if len(cells) == 1 {
@@ -232,7 +232,7 @@ func (r *row) takes(h Span, cells []cell) bool {
 	}
 	numbers := slices.ContainsFunc(cells, func(c cell) bool { return r.parts[c.part].number })
 	switch h.Kind {
-	case Password:
+	case kindPassword:
 		return !bytes.ContainsFunc(r.joins[cells[1].at:last.end], func(c rune) bool { return c <= ' ' })
 	case Phone, SSN, IP:
 		return whole && !numbers

@@ -52,12 +52,12 @@ func TestFindsWhatIsSplitOverLeaves(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, counts, err := redact.Default().JSON(tt.give)
+			got, counts, err := redact.Default().Value(tt.give)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
 			require.Positive(t, counts.Total())
 			requireSameShape(t, tt.give, got)
-			again, counts, err := redact.Default().JSON(got)
+			again, counts, err := redact.Default().Value(got)
 			require.NoError(t, err)
 			require.Nil(t, counts)
 			require.Equal(t, got, again)
@@ -74,7 +74,7 @@ func TestWhatIsNoOneValueStays(t *testing.T) {
 		`["secret: foo","bar1 is not it"]`, `["Forgot your password?","Log in","Sign up 2"]`, `["user","password","host1"]`, `[0.123,-0.456,1e-9,3]`,
 		`["2024-05-17","2024-05-18"]`, `["hosts 10.1",".2.3"]`, `["123-45-","6789 pieces"]`, `[2019,2020,2021,2022]`, `["` + strings.Repeat("word ", 200) + `","` + strings.Repeat("more ", 200) + `"]`,
 	} {
-		got, counts, err := redact.All().JSON(value)
+		got, counts, err := redact.All().Value(value)
 		require.NoError(t, err)
 		require.Nil(t, counts, value)
 		require.Equal(t, value, got)
@@ -90,13 +90,13 @@ func TestRevealOfAJoinNeedsEachLeaf(t *testing.T) {
 			return kind == redact.Email && len(path) == 2 && path[0] == "to" && slices.Contains(index, path[1])
 		}
 	}
-	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), value, may("0", "1", "2"))
+	got, redacted, revealed, err := redact.Default().JSON(t.Context(), value, may("0", "1", "2"))
 	require.NoError(t, err)
 	require.Equal(t, value, got)
 	require.Nil(t, redacted)
 	require.Equal(t, redact.Counts{redact.Email: 1}, revealed)
 	for _, reveal := range []redact.Reveal{may("1"), may("2"), may("0", "3")} {
-		got, redacted, _, err := redact.Default().JSONRevealing(t.Context(), value, reveal)
+		got, redacted, _, err := redact.Default().JSON(t.Context(), value, reveal)
 		require.NoError(t, err)
 		require.NotContains(t, got, "claims")
 		require.Positive(t, redacted.Total())
@@ -107,7 +107,7 @@ func TestRevealOfAJoinNeedsEachLeaf(t *testing.T) {
 func TestWorkIsLinearInLeaves(t *testing.T) {
 	t.Parallel()
 	value := `["anna@","claims.example"` + strings.Repeat(`,"anna@","claims.example"`, 20_000) + `]`
-	got, counts, err := redact.Default().JSON(value)
+	got, counts, err := redact.Default().Value(value)
 	require.NoError(t, err)
 	require.NotContains(t, got, "anna")
 	require.Positive(t, counts[redact.Email])

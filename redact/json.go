@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// JSON does for one strict JSON value what [Redactor.Text] does for a text: in every string and every key, at any
-// depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
+// JSON does for one strict JSON value what [Redactor.TextRevealing] does for a text: in every string and every key, at
+// any depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
 // structure says that it is one; a number there becomes the placeholder string. Booleans and null stay. A key that names
 // a personal kind (homePhone, "ssn") counts for the word that in a text would have to stand beside the value.
 //
@@ -16,21 +16,19 @@ import (
 // equal get " 2", " 3", … behind them. Because order is kept, the keys of a result whose keys were redacted may no longer
 // be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
 //
-// What is split over neighbouring strings and numbers of one array is found in their join, and takes the place of each
+// What is split over neighboring strings and numbers of one array is found in their join, and takes the place of each
 // of them. Numbers are looked at as decimal text without sign and exponent; fractions only for own patterns.
 //
-// Duplicate keys are not looked for; decode strictly first. An error is one of the Err values of this package.
-func (r *Redactor) JSON(canonical string) (string, Counts, error) {
-	out, redacted, _, err := r.JSONRevealing(context.Background(), canonical, nil)
-	return out, redacted, err
-}
-
-// JSONRevealing is [Redactor.JSON] for a reader that may see what reveal lets stand. It also returns the number of
-// spans of each kind that stand. What is split over several leaves stands only if it may in each of them. It stops with
-// [ErrStopped] when ctx ends.
-func (r *Redactor) JSONRevealing(ctx context.Context, canonical string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
+// The path that reveal gets has the unescaped tokens of the JSON Pointer (RFC 6901) to the string or number, empty for
+// the value itself. It must not keep path, and may be called more than once for one span. It is never called for secrets
+// nor for keys, and nothing stays below a key that was redacted. A span stays only if its kind may, in each of the
+// elements that it is split over, and if no span that must go overlaps it, unless that one lies within it and is less
+// specific (the digits of an IBAN that look like a phone number too).
+//
+// Duplicate keys are not looked for; decode strictly first. An error quotes nothing of the value.
+func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind Kind, path []string) bool) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(canonical); at >= 0 {
-		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", ErrEncoding, at, len(canonical))
+		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", errEncoding, at, len(canonical))
 	}
 	w := walks.Get().(*walk)
 	w.r, w.s, w.reveal = r, newScan(ctx), reveal
@@ -57,7 +55,7 @@ func (w *walk) settle(value string) error {
 		}
 		w.in = w.apply()
 	}
-	return ErrUnsettled
+	return errUnsettled
 }
 
 var walks = sync.Pool{New: func() any { return new(walk) }}
@@ -92,7 +90,7 @@ type walk struct {
 	row    row // neighbouring leaves of the innermost array
 	known  keyRulings
 
-	reveal Reveal
+	reveal reveal
 	stood  Counts // of this walk
 
 	keys    []string // clean keys of the open objects, the innermost last
@@ -111,7 +109,7 @@ type frame struct {
 	titled   bool      // the next value is what says for a pair
 	keys     int       // where its keys begin in walk.keys
 	rename   int       // where its edited keys begin in walk.renames
-	token    string    // the key of the next value, for a Reveal
+	token    string    // the key of the next value, for a reveal
 	index    int       // of the next value of an array
 }
 
@@ -198,7 +196,7 @@ func (w *walk) value() (opened bool, err error) {
 // open enters a container.
 func (w *walk) open(f frame) (opened bool, err error) {
 	if len(w.frames) == maxDepth {
-		return false, fmt.Errorf("%w: nested deeper than %d at byte %d", ErrSyntax, maxDepth, w.at)
+		return false, fmt.Errorf("%w: nested deeper than %d at byte %d", errSyntax, maxDepth, w.at)
 	}
 	f.keys, f.rename = len(w.keys), len(w.renames)
 	w.frames = append(w.frames, f)
@@ -256,13 +254,13 @@ func (w *walk) text(class nameClass) error {
 		return nil
 	}
 	if whole {
-		kind := Password
+		kind := kindPassword
 		for _, f := range w.s.found {
 			if f.Kind.rank() > kind.rank() {
 				kind = f.Kind
 			}
 		}
-		w.s.found, clean = append(w.s.found[:0], Span{Kind: kind}), kind.Placeholder()
+		w.s.found, clean = append(w.s.found[:0], span{Kind: kind}), kind.Placeholder()
 	}
 	w.counts = count(w.counts, w.s.found)
 	w.edits = append(w.edits, edit{from, w.at, strings.Clone(clean)})

@@ -46,12 +46,12 @@ func TestJSONKeepsItsShape(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, counts, err := redact.Secrets().JSON(tt.give)
+			got, counts, err := redact.Secrets().Value(tt.give)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
 			require.Equal(t, strings.Count(got, "[REDACTED:")-strings.Count(tt.give, "[REDACTED:"), counts.Total())
 			requireSameShape(t, tt.give, got)
-			again, counts, err := redact.Secrets().JSON(got)
+			again, counts, err := redact.Secrets().Value(got)
 			require.NoError(t, err)
 			require.Nil(t, counts)
 			require.Equal(t, got, again)
@@ -84,7 +84,7 @@ func TestJSONWithoutSecretsStaysAsItIs(t *testing.T) {
 		values = append(values, string(quoted))
 	}
 	for _, value := range values {
-		got, counts, err := redact.Secrets().JSON(value)
+		got, counts, err := redact.Secrets().Value(value)
 		require.NoError(t, err, value)
 		require.Nil(t, counts, value)
 		require.Equal(t, value, got)
@@ -99,16 +99,16 @@ func TestJSONThatIsNoneIsAnError(t *testing.T) {
 		`"\x"`, `"\u12"`, `"\ud800"`, `"\udc00\ud800"`, `"\ud83dx"`, "\"\n\"", "\"\x00\"", "tru", "nul", "NaN", "'a'", "\ufeff{}",
 		strings.Repeat("[", 10_001), "// comment\n1", `{"password":"swordfish"} trailing`,
 	} {
-		got, counts, err := redact.Secrets().JSON(value)
+		got, counts, err := redact.Secrets().Value(value)
 		require.ErrorIs(t, err, redact.ErrSyntax, "%.40q", value)
 		require.Empty(t, got)
 		require.Nil(t, counts)
 		require.NotContains(t, err.Error(), "swordfish")
 	}
-	_, _, err := redact.Secrets().JSON("\"\xff\"")
+	_, _, err := redact.Secrets().Value("\"\xff\"")
 	require.ErrorIs(t, err, redact.ErrEncoding)
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
-	got, _, err := redact.Secrets().JSON(deep)
+	got, _, err := redact.Secrets().Value(deep)
 	require.NoError(t, err)
 	require.Equal(t, deep, got)
 }
@@ -118,12 +118,12 @@ func TestJSONWorkIsLinearInDepthAndKeys(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	deep := strings.Repeat(`{"`+gh+`":`, 9_000) + "1" + strings.Repeat("}", 9_000)
-	got, counts, err := redact.Secrets().JSON(deep)
+	got, counts, err := redact.Secrets().Value(deep)
 	require.NoError(t, err)
 	require.Equal(t, 9_000, counts[redact.Token])
 	require.True(t, json.Valid([]byte(got)))
 	wide := "{" + strings.Repeat(`"`+gh+`":1,`, 30_000) + `"a":1}`
-	got, counts, err = redact.Secrets().JSON(wide)
+	got, counts, err = redact.Secrets().Value(wide)
 	require.NoError(t, err)
 	require.Equal(t, 30_000, counts[redact.Token])
 	var keys map[string]int

@@ -34,7 +34,7 @@ func findJWT(s *scan, i int) int {
 	if s.text[end-1] == '.' { // of a sentence; an unsigned token is complete without it
 		end--
 	}
-	s.hit(JWT, i, end)
+	s.hit(kindJWT, i, end)
 	return end
 }
 

@@ -63,7 +63,7 @@ func findArmor(s *scan, i int) int {
 	if !ok {
 		return i
 	}
-	s.hit(Key, i, end)
+	s.hit(kindKey, i, end)
 	return end
 }
 
@@ -189,7 +189,7 @@ func findPuTTY(s *scan, i int) int {
 	if !ok {
 		return i
 	}
-	s.hit(Key, k, end)
+	s.hit(kindKey, k, end)
 	return end
 }
 
@@ -202,6 +202,6 @@ func findOpenSSHBody(s *scan, i int) int {
 	if !ok {
 		return i
 	}
-	s.hit(Key, i, end)
+	s.hit(kindKey, i, end)
 	return end
 }

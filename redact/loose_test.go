@@ -38,11 +38,11 @@ func TestFindsNumbersInLooseGroups(t *testing.T) {
 			}
 			last := strings.LastIndex(number, " ")
 			wrapped := number[:last] + "\n" + number[last+1:]
-			require.Len(t, r.Find(word+wrapped, nil), 1, "%q", wrapped)
+			require.Len(t, r.Spans(word+wrapped, nil), 1, "%q", wrapped)
 		}
 	}
 	for _, wrapped := range []string{"4111111111\n111111", "4111 1111 11\n11 1111", "41111111\n  11111111", "DE8937040044\n0532013000", "+1415\n5550132"} {
-		spans := redact.Default().Find("pay "+wrapped+" now", nil)
+		spans := redact.Default().Spans("pay "+wrapped+" now", nil)
 		require.Len(t, spans, 1, "%q", wrapped)
 		require.Equal(t, len(wrapped), spans[0].End-spans[0].Start)
 	}
@@ -98,14 +98,14 @@ func TestListsOfNumbersStay(t *testing.T) {
 func TestKeysAreNormalised(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"pass\u200bword", "ｐａｓｓｗｏｒｄ", "pass\u00adword", "𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝", `pass\u0001word`, "db＿password", "\u202epassword", "\ufeffpassword"} {
-		got, _, err := redact.Secrets().JSON(`{"` + key + `":"swordfish","n":[{"` + key + `":12345}]}`)
+		got, _, err := redact.Secrets().Value(`{"` + key + `":"swordfish","n":[{"` + key + `":12345}]}`)
 		require.NoError(t, err)
 		require.Equal(t, `{"`+key+`":"[REDACTED:password]","n":[{"`+key+`":"[REDACTED:password]"}]}`, got)
 	}
-	got, _, err := redact.Secrets().JSON(`{"na\u200bme":"DB_PASS\u200bWORD","vaｌue":"swordfish"}`)
+	got, _, err := redact.Secrets().Value(`{"na\u200bme":"DB_PASS\u200bWORD","vaｌue":"swordfish"}`)
 	require.NoError(t, err)
 	require.Equal(t, `{"na\u200bme":"DB_PASS\u200bWORD","vaｌue":"[REDACTED:password]"}`, got)
-	got, _, err = redact.Default().JSON(`{"ph\u200bone":"555-0136","ｓｓｎ":123456789,"ty\u00adpe":"pho\u200bne"}`)
+	got, _, err = redact.Default().Value(`{"ph\u200bone":"555-0136","ｓｓｎ":123456789,"ty\u00adpe":"pho\u200bne"}`)
 	require.NoError(t, err)
 	require.Equal(t, `{"ph\u200bone":"[REDACTED:phone]","ｓｓｎ":"[REDACTED:ssn]","ty\u00adpe":"pho\u200bne"}`, got)
 }
@@ -124,11 +124,11 @@ func TestEmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
 			`[_]`:                                                         `[_]`,
 		} {
 			give, want = strings.ReplaceAll(give, "_", empty), strings.ReplaceAll(want, "_", empty)
-			got, _, err := redact.Default().JSON(give)
+			got, _, err := redact.Default().Value(give)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 			requireSameShape(t, give, got)
-			again, counts, err := redact.Default().JSON(got)
+			again, counts, err := redact.Default().Value(got)
 			require.NoError(t, err)
 			require.Nil(t, counts)
 			require.Equal(t, got, again)

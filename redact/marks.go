@@ -25,7 +25,7 @@ func findTelegram(s *scan, i int) int {
 		return i
 	}
 	end = s.runEnd(end, urlChar, len(s.text))
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
@@ -40,7 +40,7 @@ func findSendGrid(s *scan, i int) int {
 		return i
 	}
 	end := s.runEnd(dot+1, urlChar, len(s.text))
-	s.hit(Token, i, end)
+	s.hit(kindToken, i, end)
 	return end
 }
 
@@ -60,7 +60,7 @@ func findCookie(s *scan, i int) int {
 		k = s.runEnd(from, cookieChar, from+maxLook)
 		if h := s.shape(s.text[from:k]); h.random(16) && !filler(h) {
 			k = s.runEnd(k, cookieChar, len(s.text))
-			s.hit(Token, from, k)
+			s.hit(kindToken, from, k)
 		}
 		if !has(s.text, k, ";") {
 			break
@@ -84,7 +84,7 @@ func findDiscord(s *scan, i int) int {
 		return i
 	}
 	end = s.runEnd(end, urlChar, len(s.text))
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
@@ -101,7 +101,7 @@ func findAzure(s *scan, i int) int {
 	for s.text[end-1] == '.' {
 		end--
 	}
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
@@ -118,7 +118,7 @@ func findTerraform(s *scan, i int) int {
 		return i
 	}
 	end = s.runEnd(end, urlChar, len(s.text))
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
@@ -129,7 +129,7 @@ func findMailchimp(s *scan, i int) int {
 	if i-from < 32 || at(s.text, from-1, wordChar) || end == i+3 || at(s.text, end, wordChar) || !s.shape(s.text[from:i]).random(32) {
 		return i
 	}
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
@@ -140,20 +140,20 @@ func findFacebook(s *scan, i int) int {
 	if n := i + 1 - from; n < 15 || n > 16 || end-i-2 < 27 || end-i-2 > 40 || !s.shape(s.text[i+2:end]).random(27) {
 		return i
 	}
-	s.hit(Token, from, end)
+	s.hit(kindToken, from, end)
 	return end
 }
 
 // findScheme finds the credentials behind Bearer and Basic (RFC 6750, RFC 7617), in a header or quoted from one.
 func findScheme(s *scan, i int) int {
-	kind, k := Token, i
+	kind, k := kindToken, i
 	switch {
 	case at(s.text, i-1, wordChar):
 		return i
 	case hasFold(s.text, i, "bearer"):
 		k += len("bearer")
 	case hasFold(s.text, i, "basic"):
-		k, kind = i+len("basic"), Password
+		k, kind = i+len("basic"), kindPassword
 	default:
 		return i
 	}
@@ -167,7 +167,7 @@ func findScheme(s *scan, i int) int {
 	end := s.runEnd(from, schemeChar, from+256)
 	v := strings.TrimRight(s.text[from:end], ".-~/")
 	h := s.shape(v)
-	if filler(h) || !h.random(12) && !h.numeric(12) && !(kind == Password && h.random(8) && strings.HasSuffix(v, "=")) {
+	if filler(h) || !h.random(12) && !h.numeric(12) && !(kind == kindPassword && h.random(8) && strings.HasSuffix(v, "=")) {
 		return i
 	}
 	if end == from+256 {
@@ -247,6 +247,6 @@ func (s *scan) manifestValue(from, to int) {
 	end := strings.TrimRight(line, " \t\r\"'")
 	at := from + len(end) - len(value)
 	if s.runEnd(at, base64Char, at+len(value)) == at+len(value) {
-		s.hit(Password, at, at+len(value))
+		s.hit(kindPassword, at, at+len(value))
 	}
 }

@@ -28,7 +28,7 @@ func TestSecretLikeNames(t *testing.T) {
 			require.NotContains(t, got, value, form)
 			require.Equal(t, redact.Counts{redact.Password: 1}, counts, form)
 		}
-		got, _, err := redact.Secrets().JSON(`{"` + name + `":"` + value + `"}`)
+		got, _, err := redact.Secrets().Value(`{"` + name + `":"` + value + `"}`)
 		require.NoError(t, err)
 		require.Equal(t, `{"`+name+`":"[REDACTED:password]"}`, got)
 	}
@@ -52,7 +52,7 @@ func TestNamesThatPromiseNothing(t *testing.T) {
 			require.Nil(t, counts, form)
 			require.Equal(t, form, got)
 		}
-		got, _, err := redact.Secrets().JSON(`{"` + name + `":"` + value + `"}`)
+		got, _, err := redact.Secrets().Value(`{"` + name + `":"` + value + `"}`)
 		require.NoError(t, err)
 		require.Equal(t, `{"`+name+`":"`+value+`"}`, got)
 	}

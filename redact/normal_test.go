@@ -52,7 +52,7 @@ func TestFindsWhatIsHiddenFromBytes(t *testing.T) {
 				require.Equal(t, around+want+" after", got, name)
 				require.Equal(t, 1, counts.Total(), name)
 			}
-			got, _, err := redact.Default().JSON(`{"` + text + `":["` + text + `"]}`)
+			got, _, err := redact.Default().Value(`{"` + text + `":["` + text + `"]}`)
 			require.NoError(t, err)
 			require.Equal(t, `{"`+want+`":["`+want+`"]}`, got, name)
 		}
@@ -93,7 +93,7 @@ func TestWhatIsCleanKeepsItsBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, counts, text)
 		require.Equal(t, text, got)
-		spans := redact.All().Find(text, nil)
+		spans := redact.All().Spans(text, nil)
 		require.Empty(t, spans)
 	}
 }

@@ -19,7 +19,7 @@ func (w *walk) number(class nameClass) error {
 			return err
 		}
 	}
-	kind := Password
+	kind := kindPassword
 	switch n := shapeOf(literal).digits; {
 	case len(w.s.found) > 0:
 		kind = w.s.found[0].Kind
@@ -35,7 +35,7 @@ func (w *walk) number(class nameClass) error {
 	if !w.keep {
 		return nil
 	}
-	w.counts = count(w.counts, []Span{{Kind: kind}})
+	w.counts = count(w.counts, []span{{Kind: kind}})
 	w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
 	return w.add(from, kind.Placeholder(), false)
 }

@@ -25,12 +25,12 @@ func TestNumbers(t *testing.T) {
 		`[4.111111111111111e14,4e999,4e-999]`:   `[4.111111111111111e14,4e999,4e-999]`,
 		`{"n":[0,-0.0,1e5,100,12.5,1e-7]}`:      `{"n":[0,-0.0,1e5,100,12.5,1e-7]}`,
 	} {
-		got, _, err := redact.Default().JSON(give)
+		got, _, err := redact.Default().Value(give)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		requireSameShape(t, give, got)
 	}
-	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), `{"card":4111111111111111,"other":4111111111111111}`, only(redact.Card, "card"))
+	got, redacted, revealed, err := redact.Default().JSON(t.Context(), `{"card":4111111111111111,"other":4111111111111111}`, only(redact.Card, "card"))
 	require.NoError(t, err)
 	require.Equal(t, `{"card":4111111111111111,"other":"[REDACTED:card]"}`, got)
 	require.Equal(t, redact.Counts{redact.Card: 1}, redacted)

@@ -13,11 +13,7 @@ type Options struct {
 	Patterns []Pattern // own patterns
 }
 
-// ErrOptions reports options that [New] cannot work with.
-var ErrOptions = errors.New("cannot redact by these options")
-
-// New returns a redactor of the secrets and of what o names, or an error that wraps [ErrOptions] and lists everything
-// wrong with o.
+// New returns a redactor of the secrets and of what o names, or an error that lists everything wrong with o.
 func New(o Options) (*Redactor, error) {
 	var problems []error
 	found := secretDetectors()
@@ -29,9 +25,9 @@ func New(o Options) (*Redactor, error) {
 	for _, kind := range o.Personal {
 		switch {
 		case kind.Secret():
-			problems = append(problems, fmt.Errorf("%w: kind %q is a secret and always on: leave it out", ErrOptions, kind))
+			problems = append(problems, fmt.Errorf("kind %q is a secret and always on: leave it out", kind))
 		case !slices.Contains(PersonalKinds(), kind):
-			problems = append(problems, fmt.Errorf("%w: kind %q is unknown: the personal kinds are %v", ErrOptions, kind, PersonalKinds()))
+			problems = append(problems, fmt.Errorf("kind %q is unknown: the personal kinds are %v", kind, PersonalKinds()))
 		}
 	}
 	patterns, err := compile(o.Patterns)
@@ -42,7 +38,7 @@ func New(o Options) (*Redactor, error) {
 	r.patterns = patterns
 	for _, p := range patterns {
 		if out, _, err := r.Text(p.kind.Placeholder()); err != nil || out != p.kind.Placeholder() {
-			return nil, fmt.Errorf("%w: pattern %q: its placeholder would be redacted itself: choose another name", ErrOptions, p.kind)
+			return nil, fmt.Errorf("pattern %q: its placeholder would be redacted itself: choose another name", p.kind)
 		}
 	}
 	return r, nil
@@ -81,11 +77,13 @@ func PersonalKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN, IP, M
 func DefaultKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN} }
 
 // Secret reports a kind that is always on and is never revealed.
-func (k Kind) Secret() bool { return k == Key || k == Token || k == JWT || k == Password }
+func (k Kind) Secret() bool {
+	return k == kindKey || k == kindToken || k == kindJWT || k == kindPassword
+}
 
 // ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them: an own pattern over a
 // secret must not turn it into something that can be revealed.
-var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, Password, Token, JWT, Key}
+var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, kindPassword, kindToken, kindJWT, kindKey}
 
 // rank orders kinds where spans overlap: the more specific one names the union.
 func (k Kind) rank() int { return slices.Index(ranking[:], k) }

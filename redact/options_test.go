@@ -82,7 +82,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := redact.New(tt.give)
-			require.ErrorIs(t, err, redact.ErrOptions)
+			require.Error(t, err)
 			require.Nil(t, r)
 			for _, want := range tt.wants {
 				require.ErrorContains(t, err, want)
@@ -110,7 +110,7 @@ func TestPatternsRankBelowTheBuiltInKinds(t *testing.T) {
 		require.Equal(t, want, got)
 		require.LessOrEqual(t, counts.Total(), 1)
 	}
-	got, counts, err := r.JSON(`{"number 77":123456,"x":[1.5,-98765,"12345"]}`)
+	got, counts, err := r.Value(`{"number 77":123456,"x":[1.5,-98765,"12345"]}`)
 	require.NoError(t, err)
 	require.Equal(t, `{"[REDACTED:first]":"[REDACTED:second]","x":[1.5,"[REDACTED:second]","[REDACTED:second]"]}`, got)
 	require.Equal(t, redact.Counts{"first": 1, "second": 3}, counts)
@@ -123,7 +123,7 @@ func TestPatternsLookAtFractions(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"price", `\d+[.]\d\d`}}})
 	require.NoError(t, err)
-	got, _, err := r.JSON(`[12.75,"12.75",12.5]`)
+	got, _, err := r.Value(`[12.75,"12.75",12.5]`)
 	require.NoError(t, err)
 	require.Equal(t, `["[REDACTED:price]","[REDACTED:price]",12.5]`, got)
 }

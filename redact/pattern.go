@@ -46,7 +46,7 @@ func compile(patterns []Pattern) ([]compiled, error) {
 	var out []compiled
 	var problems []error
 	wrong := func(p Pattern, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%w: pattern %q: %w", ErrOptions, p.Name, fmt.Errorf(format, args...)))
+		problems = append(problems, fmt.Errorf("pattern %q: "+format, append([]any{p.Name}, args...)...))
 	}
 	names := map[string]bool{}
 	for _, p := range patterns {

@@ -49,7 +49,7 @@ func TestAnOwnPatternStopsWithItsContext(t *testing.T) {
 			return out, err
 		},
 		"JSON": func(ctx context.Context) (string, error) {
-			out, _, _, err := r.JSONRevealing(ctx, `["`+text+`"]`, nil)
+			out, _, _, err := r.JSON(ctx, `["`+text+`"]`, nil)
 			return out, err
 		},
 	} {
@@ -81,7 +81,7 @@ func TestRedactionStopsWithItsContext(t *testing.T) {
 func TestPatternsAreBounded(t *testing.T) {
 	t.Parallel()
 	_, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"long", `(?:[a-z0-9]{1,25}x){1,40}`}}})
-	require.ErrorIs(t, err, redact.ErrOptions)
+	require.Error(t, err)
 	require.ErrorContains(t, err, `pattern "long": compiles to 2041 instructions, at most 1000 are allowed: shorten what it repeats`)
 	var many []redact.Pattern
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -90,7 +90,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	_, err = redact.New(redact.Options{Patterns: many[:4]})
 	require.NoError(t, err)
 	_, err = redact.New(redact.Options{Patterns: many})
-	require.ErrorIs(t, err, redact.ErrOptions)
+	require.Error(t, err)
 	require.ErrorContains(t, err, "of all patterns together, at most 4000 are allowed: shorten")
 }
 

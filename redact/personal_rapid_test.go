@@ -199,8 +199,8 @@ func TestGeneratedValuesAreFound(t *testing.T) {
 				v := generate(rt)
 				around := rapid.SampledFrom(contexts).Draw(rt, "context")
 				start := len(around[0])
-				require.Equal(rt, []redact.Span{{Start: start, End: start + len(v.text), Kind: kind}}, r.Find(around[0]+v.text+around[1], nil), "in %q", around[0]+v.text+around[1])
-				require.Empty(rt, r.Find(around[0]+v.near+around[1], nil), "in %q", around[0]+v.near+around[1])
+				require.Equal(rt, []redact.Span{{Start: start, End: start + len(v.text), Kind: kind}}, r.Spans(around[0]+v.text+around[1], nil), "in %q", around[0]+v.text+around[1])
+				require.Empty(rt, r.Spans(around[0]+v.near+around[1], nil), "in %q", around[0]+v.near+around[1])
 			})
 		})
 	}
@@ -219,7 +219,7 @@ func TestPersonalDetectorsTakeAnyText(t *testing.T) {
 		again, _, err := redact.All().Text(out)
 		require.NoError(t, err)
 		require.Equal(t, out, again)
-		for _, s := range redact.All().Find(text, nil) {
+		for _, s := range redact.All().Spans(text, nil) {
 			least, ok := map[redact.Kind]int{redact.Card: 12, redact.Phone: 7, redact.SSN: 9}[s.Kind]
 			if ok {
 				require.GreaterOrEqual(t, len(strings.Map(onlyDigits, text[s.Start:s.End])), least, "%s %q in %q", s.Kind, text[s.Start:s.End], text)

@@ -100,14 +100,14 @@ func TestFindsPersonalData(t *testing.T) {
 			r := finder(t, kind)
 			for _, marked := range texts {
 				text, want := unmark(marked, kind)
-				if got := r.Find(text, nil); !assert.Equal(t, want, got, "%s", marked) {
+				if got := r.Spans(text, nil); !assert.Equal(t, want, got, "%s", marked) {
 					continue
 				}
 				for around, within := range map[string]string{"": text, "lines": "one\n" + text + "\ntwo", "brackets": "(" + text + ")"} {
 					if strings.HasPrefix(text, "0") && len(want) == 1 && len(text) < 12 {
 						continue // a number that counts as a whole text only
 					}
-					assert.Len(t, r.Find(within, nil), len(want), "%s: %s", around, within)
+					assert.Len(t, r.Spans(within, nil), len(want), "%s: %s", around, within)
 				}
 				out, counts, err := r.Text(text)
 				require.NoError(t, err)

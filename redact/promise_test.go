@@ -54,16 +54,16 @@ func TestAKeyIsContext(t *testing.T) {
 					}
 					want = before + placeholder + behind
 				}
-				got, counts, err := finder(t, kind).JSON(give)
+				got, counts, err := finder(t, kind).Value(give)
 				require.NoError(t, err, give)
 				require.Equal(t, want, got)
 				require.Equal(t, strings.Count(marked, "⟨"), counts[kind])
 				requireSameShape(t, give, got)
-				again, counts, err := finder(t, kind).JSON(got)
+				again, counts, err := finder(t, kind).Value(got)
 				require.NoError(t, err)
 				require.Equal(t, got, again)
 				require.Nil(t, counts)
-				got, _, err = redact.Secrets().JSON(give)
+				got, _, err = redact.Secrets().Value(give)
 				require.NoError(t, err)
 				require.Equal(t, give, got, "the kind is not asked for")
 			}
@@ -74,7 +74,7 @@ func TestAKeyIsContext(t *testing.T) {
 // Requirement: G23.
 func TestAKeyIsNoContextForOthers(t *testing.T) {
 	t.Parallel()
-	got, counts, err := redact.All().JSON(`{"phone":"5550136","[x] 415-555-0132":5550137,"ssn":"5550136"}`)
+	got, counts, err := redact.All().Value(`{"phone":"5550136","[x] 415-555-0132":5550137,"ssn":"5550136"}`)
 	require.NoError(t, err)
 	require.Equal(t, `{"phone":"[REDACTED:phone]","[x] [REDACTED:phone]":5550137,"ssn":"5550136"}`, got)
 	require.Equal(t, 2, counts[redact.Phone])
@@ -84,7 +84,7 @@ func TestAKeyIsNoContextForOthers(t *testing.T) {
 func TestARevealedKindStandsUnderItsKey(t *testing.T) {
 	t.Parallel()
 	give := `{"phone":"555-0136","ssn":78051120}`
-	got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), give, only(redact.Phone, "phone"))
+	got, redacted, revealed, err := redact.Default().JSON(t.Context(), give, only(redact.Phone, "phone"))
 	require.NoError(t, err)
 	require.Equal(t, `{"phone":"555-0136","ssn":"[REDACTED:ssn]"}`, got)
 	require.Equal(t, redact.Counts{redact.SSN: 1}, redacted)
@@ -107,7 +107,7 @@ func TestFindsAtTheEdgesOfAText(t *testing.T) {
 				if value[0] == '-' {
 					text = "curl " + text
 				}
-				spans := redact.All().Find(text, nil)
+				spans := redact.All().Spans(text, nil)
 				require.Len(t, spans, 1, "%q", text)
 				require.Equal(t, kind, spans[0].Kind, "%q", text)
 			}

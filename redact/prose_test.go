@@ -43,7 +43,7 @@ func TestProseStaysAsItIs(t *testing.T) {
 			}
 			t.Run(kinds+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				for _, s := range r.Find(text, nil) {
+				for _, s := range r.Spans(text, nil) {
 					t.Errorf("%s at %d: %q in %q", s.Kind, s.Start, text[s.Start:s.End], text[max(0, s.Start-40):min(len(text), s.End+10)])
 				}
 				out, counts, err := r.Text(text)

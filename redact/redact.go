@@ -1,17 +1,19 @@
-// Package redact answers one question: which spans of a text are personal data or secrets?
+// Package redact finds personal data and secrets in texts and puts placeholders in their place.
+//
+//	clean, counts, err := redact.Default().Text(text) // "Mail to [REDACTED:email]"
 //
 // [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
 // URLs or beside secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
-// numbers, [All] addresses of machines too, and [New] what [Options] name. [Redactor.Text] and [Redactor.JSON] put a
-// placeholder such as [REDACTED:token] in the place of each span. A caller that may let a kind through says where, by a
-// [Reveal]; secrets are never let through. No mark in a text switches anything off.
+// numbers, [All] also addresses of machines, and [New] what [Options] name. [Redactor.TextRevealing] and [Redactor.JSON]
+// take a function that says which personal kinds may stay, and where; secrets never stay. No mark in a text switches
+// anything off.
 //
-// A text is looked at as it stands, normalised (invisible characters left out, compatibility forms as what they stand
-// for), and with up to three layers of base64, hexadecimal, percent-encoding and \u escapes taken off. A value split
-// over neighbouring leaves of a JSON array is found in their join.
+// A text is searched as it is, normalized (invisible characters left out, compatibility forms replaced), and with up to
+// three layers of base64, hexadecimal, percent-encoding and \u escapes decoded. A value that is split over neighboring
+// elements of a JSON array is found in their join.
 //
-// All detectors share one pass over the bytes, work is linear in the text, and a text in which nothing is found costs
-// no allocation. docs/redaction.md says what each kind means, what is not found, and what was measured.
+// All detectors share one pass over the bytes. The work is linear in the text, and a text in which nothing is found
+// costs no allocation. docs/redaction.md says what each kind means, what is not found, and what was measured.
 package redact
 
 import (
@@ -29,22 +31,22 @@ type Kind string
 
 // The kinds that [Secrets] finds.
 const (
-	Key      Kind = "key"      // private key: PEM, OpenSSH, PGP, PuTTY or age
-	Token    Kind = "token"    // token of a cloud or an API, known by its own format or by the header that carries it
-	JWT      Kind = "jwt"      // JSON Web Token with a decodable header
-	Password Kind = "password" // user and password in a URL, or the value of a secret-like name
+	kindKey      Kind = "key"      // private key: PEM, OpenSSH, PGP, PuTTY or age
+	kindToken    Kind = "token"    // token of a cloud or an API, known by its own format or by the header that carries it
+	kindJWT      Kind = "jwt"      // JSON Web Token with a decodable header
+	kindPassword Kind = "password" // user and password in a URL, or the value of a secret-like name
 )
 
 // Placeholder returns the text that takes the place of a span of this kind, such as "[REDACTED:token]".
 func (k Kind) Placeholder() string {
 	switch k { // the built-in kinds cost no concatenation
-	case Key:
+	case kindKey:
 		return "[REDACTED:key]"
-	case Token:
+	case kindToken:
 		return "[REDACTED:token]"
-	case JWT:
+	case kindJWT:
 		return "[REDACTED:jwt]"
-	case Password:
+	case kindPassword:
 		return "[REDACTED:password]"
 	case Card:
 		return "[REDACTED:card]"
@@ -64,8 +66,8 @@ func (k Kind) Placeholder() string {
 	return "[REDACTED:" + string(k) + "]"
 }
 
-// A Span is a range of bytes of a text, with what it holds. Start is inclusive, End exclusive.
-type Span struct {
+// A span is the range of bytes from Start to before End of a text, and what it holds.
+type span struct {
 	Start, End int
 	Kind       Kind
 }
@@ -84,25 +86,25 @@ func (c Counts) Total() (n int) {
 	return n
 }
 
-// Errors of [Redactor.Text] and [Redactor.JSON]. Each means that the redactor could not decide; the caller holds the value.
+// The errors of a redactor. Each means that it could not decide, so the caller must withhold the value.
 var (
-	// ErrEncoding reports a text that is not valid UTF-8. Encoders down the road would change its bytes after they were
+	// errEncoding reports a text that is not valid UTF-8. Encoders down the road would change its bytes after they were
 	// looked at, so nothing found in it would be worth anything. Clean such a text first (strings.ToValidUTF8).
-	ErrEncoding = errors.New("not valid UTF-8")
-	// ErrSyntax reports a value that is not one strict JSON value.
-	ErrSyntax = errors.New("not one strict JSON value")
-	// ErrDetector reports a detector that panicked.
-	ErrDetector = errors.New("detector failed")
-	// ErrUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
+	errEncoding = errors.New("not valid UTF-8")
+	// errSyntax reports a value that is not one strict JSON value.
+	errSyntax = errors.New("not one strict JSON value")
+	// errDetector reports a detector that panicked.
+	errDetector = errors.New("detector failed")
+	// errUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
 	// decodes to many times its size. Only texts made for it do this.
-	ErrUnsettled = errors.New("redaction does not settle")
-	// ErrStopped reports that the context ended before the whole text was read. The error also wraps the context's cause.
-	ErrStopped = errors.New("redaction stopped before the end of the text")
+	errUnsettled = errors.New("redaction does not settle")
+	// errStopped reports that the context ended before the whole text was read. The error also wraps the context's cause.
+	errStopped = errors.New("redaction stopped before the end of the text")
 )
 
 // A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
-// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value are refused with [ErrDetector]: the absence
-// of a configuration must not pass for a clean text.
+// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value return an error: the
+// absence of a configuration must not pass for a clean text.
 type Redactor struct {
 	prefilter prefilter
 	detectors []detector
@@ -110,33 +112,36 @@ type Redactor struct {
 	patterns  []compiled
 }
 
-// Find appends the spans of text to dst, sorted and without overlap, and returns the extended slice. Replacing them
-// gives what [Redactor.Text] gives. A text that cannot be decided on is one span of kind [Password] over its whole
-// length: Find has no error to hold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
-func (r *Redactor) Find(text string, dst []Span) []Span {
+// Find calls found for each span of text, in order and without overlap. Replacing them gives what [Redactor.Text]
+// returns. A text that cannot be decided on is one span of the kind "password" over its whole length, since Find has no
+// error to withhold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
+func (r *Redactor) Find(text string, found func(start, end int, kind Kind)) {
 	s := newScan(context.Background())
 	if err := r.guard(func() error { return r.settle(s, text, place{}) }); err != nil {
-		return append(dst, Span{0, len(text), Password})
+		found(0, len(text), kindPassword)
+		return
 	}
-	dst = append(dst, s.found...)
+	for _, f := range s.found {
+		found(f.Start, f.End, f.Kind)
+	}
 	s.free()
-	return dst
 }
 
 // Text returns text with a placeholder in the place of each span, and the number of spans of each kind. When nothing
 // is found it returns the same string and nil, without an allocation. Redacting the result again changes nothing, and
-// it is at most five times as long as text (own patterns that match less than ten bytes aside). An error is one of the
-// Err values of this package, without any of the text.
+// it is at most five times as long as text (own patterns that match less than ten bytes aside). An error quotes nothing
+// of the text.
 func (r *Redactor) Text(text string) (string, Counts, error) {
 	out, redacted, _, err := r.TextRevealing(context.Background(), text, nil)
 	return out, redacted, err
 }
 
-// TextRevealing is [Redactor.Text] for a reader that may see what reveal lets stand. It also returns the number of
-// spans of each kind that stand. It stops with [ErrStopped] when ctx ends, in the middle of an own pattern too.
-func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal Reveal) (out string, redacted, revealed Counts, err error) {
+// TextRevealing is [Redactor.Text] for a reader that may see the kinds for which reveal, called with a nil path, returns
+// true; nil reveals nothing. It also returns the number of spans of each kind that stay. It stops when ctx ends, even in
+// the middle of an own pattern, and the error then wraps the cause.
+func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal func(kind Kind, path []string) bool) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(text); at >= 0 {
-		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", ErrEncoding, at, len(text))
+		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", errEncoding, at, len(text))
 	}
 	s := newScan(ctx)
 	if err := r.guard(func() error { return r.settle(s, text, place{reveal: reveal}) }); err != nil {
@@ -152,11 +157,11 @@ func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal Reveal
 func (r *Redactor) guard(decide func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %T", ErrDetector, p) // the value of p may quote the text
+			err = fmt.Errorf("%w: %T", errDetector, p) // the value of p may quote the text
 		}
 	}()
 	if r == nil || len(r.detectors) == 0 {
-		return fmt.Errorf("%w: this redactor has none; use redact.Default()", ErrDetector)
+		return fmt.Errorf("%w: this redactor has none; use redact.Default()", errDetector)
 	}
 	return decide()
 }
@@ -171,7 +176,7 @@ func (r *Redactor) settle(s *scan, text string, where place) error {
 			return err
 		}
 		if s.spare < 0 {
-			return fmt.Errorf("%w: decodes to many times its size", ErrUnsettled)
+			return fmt.Errorf("%w: decodes to many times its size", errUnsettled)
 		}
 		standing := s.part()
 		if len(s.hits) == 0 {
@@ -184,7 +189,7 @@ func (r *Redactor) settle(s *scan, text string, where place) error {
 		s.found = union(s.found, s.hits)
 		s.settled = replace(text, s.found)
 	}
-	return ErrUnsettled
+	return errUnsettled
 }
 
 // stopped returns an error if the context of s has ended: then not all of the text was looked at.
@@ -192,7 +197,7 @@ func (s *scan) stopped() error {
 	if s.ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrStopped, context.Cause(s.ctx))
+	return fmt.Errorf("%w: %w", errStopped, context.Cause(s.ctx))
 }
 
 // maxRounds bounds the passes over one text. Texts that were not made to defeat it need two.
@@ -200,7 +205,7 @@ const maxRounds = 8
 
 // union adds hits, whose offsets count in the text with found replaced, to found, whose offsets count in the original.
 // Overlapping spans become one, named by the highest rank.
-func union(found, hits []Span) []Span {
+func union(found, hits []span) []span {
 	shift, next := 0, 0 // original offset = offset + shift, for what lies behind found[:next]
 	before := len(found)
 	origin := func(at int, end bool) int {
@@ -223,14 +228,14 @@ func union(found, hits []Span) []Span {
 		return at + shift
 	}
 	for _, h := range merge(hits) { // origin reads forward only
-		found = append(found, Span{origin(h.Start, false), origin(h.End, true), h.Kind})
+		found = append(found, span{origin(h.Start, false), origin(h.End, true), h.Kind})
 	}
 	return merge(found)
 }
 
 // merge sorts spans in place and joins those that overlap.
-func merge(spans []Span) []Span {
-	slices.SortStableFunc(spans, func(a, b Span) int {
+func merge(spans []span) []span {
+	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.Start != b.Start {
 			return a.Start - b.Start
 		}
@@ -255,7 +260,7 @@ func merge(spans []Span) []Span {
 }
 
 // replace returns text with each span's placeholder in its place.
-func replace(text string, spans []Span) string {
+func replace(text string, spans []span) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8*len(spans))
 	at := 0
@@ -269,7 +274,7 @@ func replace(text string, spans []Span) string {
 }
 
 // count adds spans to c, which may be nil.
-func count(c Counts, spans []Span) Counts {
+func count(c Counts, spans []span) Counts {
 	if c == nil && len(spans) > 0 {
 		c = Counts{}
 	}

@@ -32,9 +32,9 @@ func TestFindAppendsInOrder(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	text := "password: hunter2 and " + gh
-	spans := redact.Secrets().Find(text, []redact.Span{{Start: 1, End: 2, Kind: "mine"}})
+	spans := redact.Secrets().Spans(text, []redact.Span{{Start: 1, End: 2, Kind: "mine"}})
 	require.Equal(t, []redact.Span{{1, 2, "mine"}, {10, 17, redact.Password}, {22, 22 + len(gh), redact.Token}}, spans)
-	require.Empty(t, redact.Secrets().Find("nothing", nil))
+	require.Empty(t, redact.Secrets().Spans("nothing", nil))
 }
 
 func TestOverlapTakesTheMoreSpecificKind(t *testing.T) {
@@ -94,7 +94,7 @@ func TestCleanTextCostsNoAllocation(t *testing.T) { // AllocsPerRun does not all
 	texts["english"], texts["french"], texts["russian"], texts["japanese"] = english, accents, russian, nihon
 	for name, text := range texts {
 		quoted := `{"a":[{"b":"` + strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`, "\t", `\t`).Replace(text) + `"},1.5,true,null]}`
-		_, counts, err := redact.All().JSON(quoted)
+		_, counts, err := redact.All().Value(quoted)
 		require.NoError(t, err, name)
 		r := redact.All()
 		if counts != nil { // not clean of personal data
@@ -102,8 +102,8 @@ func TestCleanTextCostsNoAllocation(t *testing.T) { // AllocsPerRun does not all
 		}
 		for what, run := range map[string]func(){
 			"Text": func() { _, _, _ = r.Text(text) },
-			"Find": func() { _ = r.Find(text, nil) },
-			"JSON": func() { _, _, _ = r.JSON(quoted) },
+			"Find": func() { _ = r.Spans(text, nil) },
+			"JSON": func() { _, _, _ = r.Value(quoted) },
 		} {
 			// The pool of scratch memory may be emptied by a collection at any time.
 			require.Less(t, testing.AllocsPerRun(100, run), 0.5, "%s of %s", what, name)
@@ -122,7 +122,7 @@ func TestInvalidUTF8IsAnError(t *testing.T) {
 		require.Nil(t, counts)
 		require.NotContains(t, err.Error(), "Xk9")
 	}
-	require.Equal(t, []redact.Span{{10, 18, redact.Password}}, redact.Secrets().Find(secret+" \xff", nil), "Find scans bytes")
+	require.Equal(t, []redact.Span{{10, 18, redact.Password}}, redact.Secrets().Spans(secret+" \xff", nil), "Find scans bytes")
 	got, _, err := redact.Secrets().Text("a\ufffdb")
 	require.NoError(t, err, "the replacement character itself is fine")
 	require.Equal(t, "a\ufffdb", got)
@@ -143,12 +143,12 @@ func TestPanicOfADetectorIsAnError(t *testing.T) {
 	require.Nil(t, counts)
 	require.NotContains(t, err.Error(), "Xk9", "the panic quotes the text, the error must not")
 
-	got, _, err = r.JSON(`{"a":"oh! Xk9#mP2q"}`)
+	got, _, err = r.Value(`{"a":"oh! Xk9#mP2q"}`)
 	require.ErrorIs(t, err, redact.ErrDetector)
 	require.Empty(t, got)
 	require.NotContains(t, err.Error(), "Xk9")
 
-	require.Equal(t, []redact.Span{{0, 12, redact.Password}}, r.Find("oh! Xk9#mP2q", nil), "Find holds by taking all")
+	require.Equal(t, []redact.Span{{0, 12, redact.Password}}, r.Spans("oh! Xk9#mP2q", nil), "Find holds by taking all")
 	_, _, err = r.Text("quiet again")
 	require.NoError(t, err)
 }
@@ -159,9 +159,9 @@ func TestWhatDoesNotSettleIsAnError(t *testing.T) {
 	r := redact.Restless()
 	_, _, err := r.Text("a[bcd")
 	require.ErrorIs(t, err, redact.ErrUnsettled)
-	_, _, err = r.JSON(`["a[bcd"]`)
+	_, _, err = r.Value(`["a[bcd"]`)
 	require.ErrorIs(t, err, redact.ErrUnsettled)
-	require.Equal(t, []redact.Span{{0, 5, redact.Password}}, r.Find("a[bcd", nil))
+	require.Equal(t, []redact.Span{{0, 5, redact.Password}}, r.Spans("a[bcd", nil))
 }
 
 // Requirement: G3.
@@ -172,10 +172,10 @@ func TestNoRedactorIsAnError(t *testing.T) {
 		got, _, err := r.Text("plain")
 		require.ErrorIs(t, err, redact.ErrDetector)
 		require.Empty(t, got)
-		got, _, err = r.JSON(`"plain"`)
+		got, _, err = r.Value(`"plain"`)
 		require.ErrorIs(t, err, redact.ErrDetector)
 		require.Empty(t, got)
-		require.Len(t, r.Find("plain", nil), 1)
+		require.Len(t, r.Spans("plain", nil), 1)
 	}
 }
 

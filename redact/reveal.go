@@ -1,16 +1,11 @@
 package redact
 
-// Reveal reports whether spans of kind may stand in the leaf at path: the unescaped tokens of a JSON Pointer (RFC 6901),
-// empty for the value itself, nil for a text. The nil Reveal lets none stand. It is never asked about secrets, nor about
-// the keys of objects, which are never revealed; nothing stands below a key that was redacted. It may be asked more than once about one span, and must not keep path.
-//
-// A span stands only if its kind may, and if no span of a kind that may not overlaps it, unless that one lies within
-// it and is less specific (the digits of an IBAN that look like a phone number too).
-type Reveal func(kind Kind, path []string) bool
+// A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
+type reveal func(kind Kind, path []string) bool
 
 // A place is the leaf that is being ruled on.
 type place struct {
-	reveal Reveal
+	reveal reveal
 	walk   *walk   // nil for a text
 	says   promise // what the key of the leaf says
 	number bool    // the leaf is a JSON number
@@ -28,7 +23,7 @@ func (p place) permits(kind Kind) bool {
 }
 
 // part sorts the hits of one text: those that must go stay in hits, those that may stand are returned.
-func (s *scan) part() (standing []Span) {
+func (s *scan) part() (standing []span) {
 	if s.place.reveal == nil {
 		return nil
 	}
@@ -50,7 +45,7 @@ func (s *scan) part() (standing []Span) {
 
 // beyond returns the spans of going that do not lie in a more specific one of standing, which is merged. What overlaps
 // one that remains goes too.
-func beyond(going, standing []Span) []Span {
+func beyond(going, standing []span) []span {
 	out := going[:0]
 	for _, g := range going {
 		i := covering(standing, g)
@@ -62,7 +57,7 @@ func beyond(going, standing []Span) []Span {
 }
 
 // covering returns the index of the span of sorted, disjoint spans in which g lies, or -1.
-func covering(spans []Span, g Span) int {
+func covering(spans []span, g span) int {
 	lo, hi := 0, len(spans)
 	for lo < hi { // the first that ends at or behind the end of g
 		mid := (lo + hi) / 2
@@ -79,7 +74,7 @@ func covering(spans []Span, g Span) int {
 }
 
 // overlapping returns out extended by the spans of standing that overlap one of going. Both are merged.
-func overlapping(out, going, standing []Span) []Span {
+func overlapping(out, going, standing []span) []span {
 	k := 0
 	for _, s := range standing {
 		for k < len(going) && going[k].End <= s.Start {

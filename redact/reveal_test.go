@@ -63,7 +63,7 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 		{only(redact.Email), "", ""},
 		{only(redact.Card, "a/b", "1"), "", ""},
 	} {
-		got, redacted, revealed, err := redact.Default().JSONRevealing(t.Context(), value, tt.reveal)
+		got, redacted, revealed, err := redact.Default().JSON(t.Context(), value, tt.reveal)
 		require.NoError(t, err)
 		want, n := all, 0
 		if tt.after != "" {
@@ -73,15 +73,15 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 		require.Equal(t, redact.Counts{redact.Email: 5 - n}, redacted)
 		require.Equal(t, n, revealed.Total())
 	}
-	got, _, _, err := redact.Default().JSONRevealing(t.Context(), value, everything)
+	got, _, _, err := redact.Default().JSON(t.Context(), value, everything)
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(value, `"anna@claims.example":`, `"[REDACTED:email]":`, 1), got, "keys are never revealed")
 	for _, leaf := range []string{"0", "2"} { // paths are those of the leaf, whatever stands before it
-		got, _, _, err = redact.Default().JSONRevealing(t.Context(), `[["anna@claims.example"],7,"ben@claims.example"]`, func(_ redact.Kind, path []string) bool { return path[0] == leaf })
+		got, _, _, err = redact.Default().JSON(t.Context(), `[["anna@claims.example"],7,"ben@claims.example"]`, func(_ redact.Kind, path []string) bool { return path[0] == leaf })
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(got, "[REDACTED:email]"))
 	}
-	got, _, revealed, err := redact.Default().JSONRevealing(t.Context(), `"anna@claims.example"`, func(_ redact.Kind, path []string) bool { return path != nil && len(path) == 0 })
+	got, _, revealed, err := redact.Default().JSON(t.Context(), `"anna@claims.example"`, func(_ redact.Kind, path []string) bool { return path != nil && len(path) == 0 })
 	require.NoError(t, err)
 	require.Equal(t, `"anna@claims.example"`, got)
 	require.Equal(t, redact.Counts{redact.Email: 1}, revealed)
@@ -98,7 +98,7 @@ func TestRevealNeverLetsASecretStand(t *testing.T) {
 		require.Equal(t, counts, redacted)
 		require.Nil(t, revealed)
 	}
-	got, _, revealed, err := redact.All().JSONRevealing(t.Context(), `{"password":"anna@claims.example"}`, everything)
+	got, _, revealed, err := redact.All().JSON(t.Context(), `{"password":"anna@claims.example"}`, everything)
 	require.NoError(t, err)
 	require.Equal(t, `{"password":"[REDACTED:password]"}`, got)
 	require.Nil(t, revealed)
@@ -134,7 +134,7 @@ func TestPanicOfARevealIsAnError(t *testing.T) {
 	fail := func(redact.Kind, []string) bool { panic("anna") }
 	_, _, _, err := redact.Default().TextRevealing(t.Context(), "anna@claims.example", fail)
 	require.ErrorIs(t, err, redact.ErrDetector)
-	_, _, _, err = redact.Default().JSONRevealing(t.Context(), `["anna@claims.example"]`, fail)
+	_, _, _, err = redact.Default().JSON(t.Context(), `["anna@claims.example"]`, fail)
 	require.ErrorIs(t, err, redact.ErrDetector)
 	require.NotContains(t, err.Error(), "anna")
 }

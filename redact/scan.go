@@ -88,9 +88,9 @@ func mark(table *[256]uint64, set string, bit int) {
 type scan struct {
 	ctx  context.Context // the pass stops when it ends
 	text string          // what this pass reads
-	hits []Span          // what this pass has found, in any order, overlapping
+	hits []span          // what this pass has found, in any order, overlapping
 
-	found   []Span // the spans of all passes over one text, see settle
+	found   []span // the spans of all passes over one text, see settle
 	settled string // the text with found replaced
 
 	valueEnd int // assignments before this offset have been ruled on
@@ -103,8 +103,8 @@ type scan struct {
 	work     int // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
 
 	place    place  // where the text stands
-	standing []Span // hits of the last look that may stand
-	stood    []Span // spans that stand in settled, see settle
+	standing []span // hits of the last look that may stand
+	stood    []span // spans that stand in settled, see settle
 	spare    int    // bytes that may still be decoded
 
 	escapes  bool  // the text has percent-encoding, backslash escapes or character references
@@ -141,7 +141,7 @@ func (s *scan) free() {
 	size := 0
 	for d := s; d != nil; d = d.deeper {
 		d.text, d.settled, d.judged.text, d.place, d.ctx = "", "", "", place{}, nil
-		size += cap(d.hits)*int(unsafe.Sizeof(Span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw) + cap(d.buf)
+		size += cap(d.hits)*int(unsafe.Sizeof(span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw) + cap(d.buf)
 	}
 	if size <= maxKept {
 		scans.Put(s)
@@ -160,7 +160,7 @@ func (s *scan) hit(kind Kind, start, end int) {
 	if start < 0 || end <= start || end > len(s.text) {
 		panic("redact: span out of bounds")
 	}
-	s.hits = append(s.hits, Span{start, end, kind})
+	s.hits = append(s.hits, span{start, end, kind})
 }
 
 // passBlock is how many bytes of a text a pass reads before it looks whether its context has ended.

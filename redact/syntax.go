@@ -139,5 +139,5 @@ func (w *walk) blanks() {
 }
 
 func (w *walk) wrong(want string) error {
-	return fmt.Errorf("%w: want %s at byte %d", ErrSyntax, want, w.at)
+	return fmt.Errorf("%w: want %s at byte %d", errSyntax, want, w.at)
 }

@@ -15,7 +15,7 @@ func TestTitlesAreNormalised(t *testing.T) {
 	t.Parallel()
 	for _, title := range []string{"phone", "ph\u200bone", "ｐｈｏｎｅ", "ph\u00adone", `ph\u0001one`} {
 		for _, key := range []string{"type", "ty\u200bpe"} {
-			got, _, err := redact.Default().JSON(`{"` + key + `":"` + title + `","value":"555-0136"}`)
+			got, _, err := redact.Default().Value(`{"` + key + `":"` + title + `","value":"555-0136"}`)
 			require.NoError(t, err)
 			require.Equal(t, `{"`+key+`":"`+title+`","value":"[REDACTED:phone]"}`, got)
 		}

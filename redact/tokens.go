@@ -159,9 +159,9 @@ func findFormat(s *scan, i int, fs []format) int {
 		if f.flags&exact != 0 && (limit-from > f.min || f.body == hexChar && at(s.text, limit, wordChar)) {
 			continue
 		}
-		kind := Token
+		kind := kindToken
 		if f.flags&isKey != 0 {
-			kind = Key
+			kind = kindKey
 		}
 		end := limit
 		if f.flags&exact == 0 {
@@ -222,7 +222,7 @@ func (s *scan) secretBeside(from, to int) {
 		end := s.runEnd(k, awsChar, k+length+1)
 		if end-k == length && !s.specimen(s.text[k:end]) {
 			if h := s.shape(s.text[k:end]); h.random(length) && h.uppers > 2 && h.lowers > 2 && h.digits > 0 {
-				s.hit(Token, k, end)
+				s.hit(kindToken, k, end)
 			}
 		}
 		k = end

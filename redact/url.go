@@ -48,9 +48,9 @@ func findUserinfo(s *scan, i int) int {
 	}
 	user, password, ok := cutUserinfo(s.text[from:at])
 	if ok && !s.openPassword(password) {
-		s.hit(Password, from, at)
+		s.hit(kindPassword, from, at)
 	} else if h := s.shape(user); !ok && h.random(20) && !filler(h) {
-		s.hit(Password, from, at)
+		s.hit(kindPassword, from, at)
 	}
 	return i
 }
@@ -91,7 +91,7 @@ func findDSN(s *scan, i int) int {
 	}
 	s.work += i - from
 	if _, password, ok := cutUserinfo(s.text[from:i]); ok && !s.openPassword(password) {
-		s.hit(Password, from, i)
+		s.hit(kindPassword, from, i)
 	}
 	return i
 }
@@ -138,7 +138,7 @@ func findCurlUser(s *scan, i int) int {
 	if h := s.shape(password); s.openPassword(password) || idle(h) || password == user || h.numeric(1) {
 		return i
 	}
-	s.hit(Password, from, end)
+	s.hit(kindPassword, from, end)
 	return end
 }
 
@@ -161,7 +161,7 @@ func findDashP(s *scan, i int) int {
 		return i
 	}
 	if apart && s.commandBefore(i, "sshpass") || !apart && (s.commandBefore(i, "mysql") || s.commandBefore(i, "mariadb")) {
-		s.hit(Password, from, end)
+		s.hit(kindPassword, from, end)
 		return end
 	}
 	return i

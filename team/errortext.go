@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/redact"
 )
 
 // maxErrorText is how many bytes of an error text are kept.
@@ -23,10 +25,10 @@ func (r *run) errorText(said string) string {
 	for end < len(said) && !utf8.RuneStart(said[end]) {
 		end--
 	}
-	for _, s := range r.team.edges.words().Find(said, nil) {
-		if s.Start < end && s.End > end {
-			end = s.Start
+	r.team.edges.words().Find(said, func(from, to int, _ redact.Kind) {
+		if from < end && to > end {
+			end = from
 		}
-	}
+	})
 	return fmt.Sprintf("%s… [cut: %d of %d KiB]", said[:end], end>>10, length>>10)
 }

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -49,7 +50,8 @@ func cleanProse(text string) cleaned {
 	}
 	isJSON := json.Valid([]byte(text))
 	if isJSON {
-		take(redact.Secrets().JSON(text))
+		clean, counts, _, err := redact.Secrets().JSON(context.Background(), text, nil)
+		take(clean, counts, err)
 	}
 	if take(redact.Secrets().Text(c.text)); isJSON && !json.Valid([]byte(c.text)) {
 		return cleaned{}
@@ -62,7 +64,7 @@ func cleanProse(text string) cleaned {
 // out of the text, the rest stays as it was written, comments and lines too;
 // else the same is written anew.
 func (k *kept) cleanTree() cleaned {
-	w := &cleaner{src: k.src, found: redact.Secrets().Find(k.text, nil), keys: make(map[*node]string)}
+	w := &cleaner{src: k.src, found: redactions(k.text), keys: make(map[*node]string)}
 	if k.keyed {
 		credentials(k.src.tree, "", w.credential)
 		w.comments()
@@ -72,11 +74,11 @@ func (k *kept) cleanTree() cleaned {
 		return cleaned{text: k.text, ok: true}
 	}
 	slices.Sort(w.without)
-	if text := w.cut(); len(redact.Secrets().Find(text, nil)) == 0 && says(text, k.found, want) {
+	if text := w.cut(); len(redactions(text)) == 0 && says(text, k.found, want) {
 		return cleaned{text, w.without, true}
 	}
 	text, err := anew(want, k.src)
-	if err != nil || len(redact.Secrets().Find(text, nil)) > 0 || !says(text, k.found, want) {
+	if err != nil || len(redactions(text)) > 0 || !says(text, k.found, want) {
 		return cleaned{}
 	}
 	return cleaned{text, w.without, true}
@@ -101,7 +103,7 @@ func anew(want *node, src *source) (string, error) {
 // A cleaner takes credentials out of one file.
 type cleaner struct {
 	src     *source
-	found   []redact.Span    // what a run would take out of the text as it stands
+	found   []redaction      // what a run would take out of the text as it stands
 	keys    map[*node]string // the values of keys that are credentials, by where they stand
 	cuts    []splice
 	without []string
@@ -193,7 +195,7 @@ func (w *cleaner) scalar(text, key string) string {
 		}
 	}
 	if err != nil {
-		clean, counts = redact.Password.Placeholder(), redact.Counts{redact.Password: 1}
+		clean, counts = redact.Kind("password").Placeholder(), redact.Counts{"password": 1}
 	}
 	for _, kind := range counts.Kinds() {
 		w.without = append(w.without, kind.Placeholder())
@@ -206,9 +208,9 @@ func (w *cleaner) scalar(text, key string) string {
 func (w *cleaner) cut() string {
 	cuts := slices.Clone(w.cuts)
 	for _, found := range w.found {
-		p := span{found.Start, found.End}
+		p := found.span
 		if !slices.ContainsFunc(w.cuts, func(c splice) bool { return c.start < p.end && p.start < c.end }) {
-			cuts = append(cuts, splice{p, found.Kind.Placeholder()})
+			cuts = append(cuts, splice{p, found.kind.Placeholder()})
 		}
 	}
 	slices.SortFunc(cuts, func(a, b splice) int { return a.start - b.start })

@@ -20,24 +20,38 @@ func veiled(text string) string {
 	return clean
 }
 
+// A redaction is a range of bytes that a run would redact as a secret, and its kind.
+type redaction struct {
+	span
+	kind redact.Kind
+}
+
+// redactions returns the secrets of a text.
+func redactions(text string) (found []redaction) {
+	redact.Secrets().Find(text, func(start, end int, kind redact.Kind) {
+		found = append(found, redaction{span{start, end}, kind})
+	})
+	return found
+}
+
 // veil keeps the secrets of a text out of excerpts that the bytes from start to
 // end mean: where they stand there letter by letter, else, behind escapes and
 // line breaks, all of these bytes.
 func (s *source) veil(text string, start, end int) {
-	for _, found := range redact.Secrets().Find(text, nil) {
-		at := strings.Index(s.text[start:end], text[found.Start:found.End])
+	for _, found := range redactions(text) {
+		at := strings.Index(s.text[start:end], text[found.start:found.end])
 		if at < 0 {
 			s.secrets = append(s.secrets, span{start, end})
 			return
 		}
-		s.secrets = append(s.secrets, span{start + at, start + at + found.End - found.Start})
+		s.secrets = append(s.secrets, span{start + at, start + at + found.end - found.start})
 	}
 }
 
 // secretsIn returns the secrets among the bytes from start to end.
 func (s *source) secretsIn(start, end int) (spans []span) {
-	for _, found := range redact.Secrets().Find(s.text[start:end], nil) {
-		spans = append(spans, span{start + found.Start, start + found.End})
+	for _, found := range redactions(s.text[start:end]) {
+		spans = append(spans, span{start + found.start, start + found.end})
 	}
 	return spans
 }
