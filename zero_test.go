@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
@@ -32,7 +33,7 @@ import (
 var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
 	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(envelope.JSON), new(envelope.Record), new(envelope.Digest)},
-	"event":      {new(event.End), new(event.Exchange), new(event.Handoff), new(event.Event), new(event.Context), new(event.Outcomes), new(event.Type)},
+	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(event.Outcomes), new(event.Type)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"handoff":    {new(handoff.Compartment), new(handoff.Contract), new(handoff.Policy), new(handoff.Rulebook), new(handoff.Terms), new(handoff.Sealed), new(handoff.Capabilities), new(handoff.Decision), new(handoff.HeldError), new(handoff.Refusal), new(handoff.Crossing), new(handoff.Ruling), new(handoff.Source), new(handoff.RevealProblem), new(handoff.SourceKind), new(handoff.Verdict)},
 	"label":      {new(label.Classification), new(label.Trust)},

@@ -25,12 +25,3 @@ func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 		o.NotRun++
 	}
 }
-
-// Outcomes counts the tasks of a run that ended.
-func (e *End) Outcomes() (o Outcomes) {
-	for i := range e.Tasks {
-		t := &e.Tasks[i]
-		o.Add(t.Status, t.Root, t.Attempts > 0)
-	}
-	return o
-}

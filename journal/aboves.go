@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -18,7 +18,7 @@ type aboves struct {
 }
 
 // learn takes in what an entry tells.
-func (a *aboves) learn(e *event.Entry) {
+func (a *aboves) learn(e *record.Entry) {
 	if e.Record != nil && e.Record.Prompt != nil && reveals(e.Record.Prompt) {
 		a.mu.Lock()
 		if a.exact == nil {

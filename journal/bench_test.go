@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -21,7 +21,7 @@ import (
 const parallel = 16
 
 // A completion is what one task brings, in two steps: before its call and after it.
-type completion [2][]event.Entry
+type completion [2][]record.Entry
 
 func completions(n int) []completion {
 	t := journaltest.NewTeller("bench", 7)
@@ -91,7 +91,7 @@ func perSecond(b *testing.B, do func(i int) error) {
 }
 
 // appended appends entries and waits until they are durable.
-func appended(r *journal.Run, entries ...event.Entry) error {
+func appended(r *journal.Run, entries ...record.Entry) error {
 	done := make(chan error, 1)
 	r.Append(entries, func(err error) { done <- err })
 	return <-done

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -80,24 +80,24 @@ func (d *decoder) line(kind string, value []byte) error {
 	case kindBegin:
 		return d.begin(value)
 	case kindAsked:
-		a := new(event.Asked)
-		h.Log = append(h.Log, event.Entry{Asked: a})
+		a := new(record.CallStart)
+		h.Log = append(h.Log, record.Entry{Asked: a})
 		return json.Unmarshal(value, a)
 	case kindBegun:
-		b := new(event.Begun)
-		h.Log = append(h.Log, event.Entry{Begun: b})
+		b := new(record.PrefetchStart)
+		h.Log = append(h.Log, record.Entry{Begun: b})
 		return json.Unmarshal(value, b)
 	case kindExchange:
 		x, err := d.exchange(value)
-		h.Log = append(h.Log, event.Entry{Exchange: x})
+		h.Log = append(h.Log, record.Entry{Exchange: x})
 		return err
 	case kindMessage:
 		m, err := d.message(value)
-		h.Log = append(h.Log, event.Entry{Sent: m})
+		h.Log = append(h.Log, record.Entry{Sent: m})
 		return err
 	case kindRejected:
 		x, err := d.exchange(value)
-		h.Log = append(h.Log, event.Entry{Rejected: x})
+		h.Log = append(h.Log, record.Entry{Rejected: x})
 		return err
 	case kindEnd:
 		return d.end(value)
@@ -106,12 +106,12 @@ func (d *decoder) line(kind string, value []byte) error {
 }
 
 // message returns a message with its envelope, or the reason why it is missing.
-func (d *decoder) message(value []byte) (*event.Sent, error) {
+func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 	var x messageLine
 	if err := json.Unmarshal(value, &x); err != nil {
 		return nil, err
 	}
-	m := &x.Sent
+	m := &x.SentMessage
 	if x.Hidden != nil {
 		text, missing := d.vault.show(x.Hidden, kindMessage, d.run, m.ID)
 		if missing == "" {
@@ -154,28 +154,28 @@ func (d *decoder) begin(value []byte) error {
 		return err
 	}
 	for _, in := range x.Inputs {
-		in.GivenInput.Key = keyOf(in.Key)
-		x.Begin.Inputs = append(x.Begin.Inputs, in.GivenInput)
+		in.Input.Key = keyOf(in.Key)
+		x.RunStart.Inputs = append(x.RunStart.Inputs, in.Input)
 	}
 	h := &d.stored.History
-	h.Begins, h.End = append(h.Begins, x.Begin), nil
+	h.Begins, h.End = append(h.Begins, x.RunStart), nil
 	return nil
 }
 
 // keyOf returns a masked key as it was kept.
-func keyOf(k *envelope.Digest) event.Key {
+func keyOf(k *envelope.Digest) record.Key {
 	if k == nil {
-		return event.Key{}
+		return record.Key{}
 	}
-	return event.Key(*k)
+	return record.Key(*k)
 }
 
-func (d *decoder) exchange(value []byte) (*event.Exchange, error) {
+func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 	var x exchangeLine
 	if err := json.Unmarshal(value, &x); err != nil {
 		return nil, err
 	}
-	e := &x.Exchange
+	e := &x.AgentCall
 	e.Key, e.Core, e.Reuse = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse)
 	if x.Hidden != nil && !d.reveal(&x) {
 		return e, nil
@@ -188,7 +188,7 @@ func (d *decoder) exchange(value []byte) (*event.Exchange, error) {
 
 // reveal puts back what was hidden of an exchange, or says why it cannot be had.
 func (d *decoder) reveal(x *exchangeLine) bool {
-	e := &x.Exchange
+	e := &x.AgentCall
 	text, missing := d.vault.show(x.Hidden, kindExchange, d.run, e.Session, e.Part)
 	var s secrets
 	if missing == "" {
@@ -198,7 +198,7 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 	}
 	if missing != "" {
 		if x.Result != nil {
-			e.Missing, e.Shown = missing, &event.ShownResult{Text: withheld}
+			e.Missing, e.Shown = missing, &record.ShownResult{Text: withheld}
 		}
 		if e.Code != "" {
 			e.Error = withheld
@@ -261,11 +261,11 @@ func (d *decoder) end(value []byte) error {
 	if err := json.Unmarshal(value, &x); err != nil {
 		return err
 	}
-	e := &x.End
+	e := &x.RunEnd
 	if x.Hidden != nil {
 		text, missing := d.vault.show(x.Hidden, kindEnd, d.run)
 		if missing == "" {
-			e = new(event.End)
+			e = new(record.RunEnd)
 			if err := json.Unmarshal(text, e); err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -34,7 +35,7 @@ type encoder struct {
 }
 
 // entry returns what an entry adds.
-func (e *encoder) entry(of *event.Entry) ([]part, error) {
+func (e *encoder) entry(of *record.Entry) ([]part, error) {
 	switch {
 	case of.Begin != nil:
 		x, err := e.begin(of.Begin)
@@ -92,14 +93,14 @@ func (e *encoder) one(kind string, value any) ([]part, error) {
 // begin returns a Begin with its keys masked, and without exact sizes of what is
 // above the ceiling. One of another run is a mistake
 // of whoever runs it.
-func (e *encoder) begin(b *event.Begin) (*beginLine, error) {
+func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	if b.Run != e.run {
 		return nil, fmt.Errorf("run %q was told to the journal of run %q: give the run the id that the journal has", b.Run, e.run)
 	}
-	x := &beginLine{Begin: *b}
+	x := &beginLine{RunStart: *b}
 	for _, in := range b.Inputs {
 		in.Bytes = sizeAt(in.Classification, in.Bytes)
-		x.Inputs = append(x.Inputs, inputLine{GivenInput: in, Key: e.key(in.Key)})
+		x.Inputs = append(x.Inputs, inputLine{Input: in, Key: e.key(in.Key)})
 	}
 	return x, nil
 }
@@ -113,8 +114,8 @@ func sizeAt(level label.Classification, bytes int) int {
 }
 
 // key returns what is kept of a key; nil if there is none.
-func (e *encoder) key(k event.Key) *envelope.Digest {
-	if k == (event.Key{}) {
+func (e *encoder) key(k record.Key) *envelope.Digest {
+	if k == (record.Key{}) {
 		return nil
 	}
 	return new(envelope.Digest(e.vault.mask(k)))
@@ -139,7 +140,7 @@ func (e *encoder) event(ev event.Event) event.Event {
 
 // record returns the decisions and the prompt, and apart from it what of its
 // words is above the ceiling.
-func (e *encoder) record(r *event.Record) ([]part, error) {
+func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	var parts []part
 	if len(r.Handoffs) > 0 {
 		low := make([]event.Handoff, len(r.Handoffs))
@@ -176,12 +177,12 @@ func (e *encoder) record(r *event.Record) ([]part, error) {
 	return append(parts, more...), err
 }
 
-func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
-	out := &exchangeLine{Exchange: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse)}
+func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
+	out := &exchangeLine{AgentCall: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse)}
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if e.above.isExact(x.Task) {
 		own := sizesOf(x)
-		own.classes().set(&out.Exchange)
+		own.classes().set(&out.AgentCall)
 		s.Sizes = &own
 	}
 	if x.Result != nil {
@@ -212,17 +213,17 @@ func (e *encoder) exchange(x *event.Exchange) (*exchangeLine, error) {
 }
 
 // aboveCeiling reports whether a side text is above the ceiling. Nil is not.
-func aboveCeiling(list ...*event.SideText) bool {
-	return slices.ContainsFunc(list, func(a *event.SideText) bool { return a != nil && a.Label > ceiling })
+func aboveCeiling(list ...*record.SideText) bool {
+	return slices.ContainsFunc(list, func(a *record.SideText) bool { return a != nil && a.Label > ceiling })
 }
 
 // message returns a message as it is kept. Above the ceiling its words are hidden.
-func (e *encoder) message(m *event.Sent) (*messageLine, error) {
+func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	r := m.Message
 	if r == nil {
 		return nil, fmt.Errorf("message %q has no envelope and cannot be kept", m.ID)
 	}
-	out := &messageLine{Sent: *m, Message: resultLine{Header: r.Header}}
+	out := &messageLine{SentMessage: *m, Message: resultLine{Header: r.Header}}
 	out.Message.Digest = e.vault.digest("message", out.standing(e.run, r.Digest))
 	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= ceiling {
 		out.Message.words = wordsOf(r)
@@ -271,7 +272,7 @@ func wordsOf(r *envelope.Record) words {
 
 // end returns an End without the words that may be above the ceiling, and these
 // apart.
-func (e *encoder) end(of *event.End) (*endLine, error) {
+func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	low := *of
 	low.Tasks = slices.Clone(of.Tasks)
 	hides := false
@@ -294,14 +295,14 @@ func (e *encoder) end(of *event.End) (*endLine, error) {
 		hide(&low.Warnings[i], e.above.any())
 	}
 	if !hides {
-		return &endLine{End: *of}, nil
+		return &endLine{RunEnd: *of}, nil
 	}
 	text, err := json.Marshal(of)
 	if err != nil {
 		return nil, err
 	}
 	h, err := e.vault.hide(text, kindEnd, e.run)
-	return &endLine{End: low, Hidden: h}, err
+	return &endLine{RunEnd: low, Hidden: h}, err
 }
 
 // info returns an Info as it is kept.

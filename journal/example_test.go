@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -23,7 +23,7 @@ func ExampleOpen() {
 	defer j.Close()
 	run, _ := j.Begin(ctx, journal.Info{Run: "4f1c", Name: "claims"})
 	durable := make(chan error)
-	run.Append([]event.Entry{{Begin: &event.Begin{Run: "4f1c", Time: time.Now()}}}, func(err error) { durable <- err })
+	run.Append([]record.Entry{{Begin: &record.RunStart{Run: "4f1c", Time: time.Now()}}}, func(err error) { durable <- err })
 	fmt.Println(<-durable)
 	_, err = run.Close(ctx)
 	fmt.Println(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -175,7 +176,7 @@ func filled(t testing.TB, path string, runs, tasks int) {
 		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon.Add(time.Duration(n) * time.Minute)})
 		require.NoError(t, err)
 		story := journaltest.NewTeller(id, uint64(n))
-		var all []event.Entry
+		var all []record.Entry
 		for i := range tasks {
 			before, after := story.Complete(n*tasks+i, 1000)
 			all = append(append(all, before...), after...)
@@ -434,7 +435,7 @@ func TestJournalThatIsCopiedWhileItIsWritten(t *testing.T) {
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	story := journaltest.NewTeller("r1", 1)
-	var all []event.Entry
+	var all []record.Entry
 	for n := range 60 {
 		_, after := story.Complete(n, 1000)
 		require.NoError(t, journaltest.Append(r, after...))
@@ -455,7 +456,7 @@ func TestJournalThatIsCopiedWhileItIsWritten(t *testing.T) {
 
 // requirePrefix opens a copy and fails unless it has a prefix of a run, which
 // can be resumed, and returns how many answers that has.
-func requirePrefix(t *testing.T, copied map[string]string, all []event.Entry, mayLack bool) int {
+func requirePrefix(t *testing.T, copied map[string]string, all []record.Entry, mayLack bool) int {
 	folder := t.TempDir()
 	for name, text := range copied {
 		if !strings.HasSuffix(name, "-shm") {
@@ -471,7 +472,7 @@ func requirePrefix(t *testing.T, copied map[string]string, all []event.Entry, ma
 	}
 	require.NoError(t, err)
 	n := len(s.History.Log)
-	var want []event.Entry
+	var want []record.Entry
 	for _, e := range all {
 		if e.Exchange != nil && n > len(want) {
 			want = append(want, e)

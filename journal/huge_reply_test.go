@@ -13,7 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -136,7 +136,7 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 				if e.Exchange == nil {
 					continue
 				}
-				for _, a := range []*event.SideText{e.Exchange.Reasoning, e.Exchange.Refused} {
+				for _, a := range []*record.SideText{e.Exchange.Reasoning, e.Exchange.Refused} {
 					if a == nil {
 						continue
 					}

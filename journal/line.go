@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 )
@@ -41,20 +42,20 @@ func (l *fileLine) standing(run string) []byte {
 	return []byte(bound(run, l.Path, l.Label.String(), l.Text))
 }
 
-// beginLine is an event.Begin as it is kept.
+// beginLine is an record.RunStart as it is kept.
 type beginLine struct {
-	event.Begin
+	record.RunStart
 	Inputs []inputLine `json:"inputs,omitempty"`
 }
 
 type inputLine struct {
-	event.GivenInput
+	record.Input
 	Key *envelope.Digest `json:"key,omitempty"`
 }
 
-// exchangeLine is an event.Exchange as it is kept.
+// exchangeLine is an record.AgentCall as it is kept.
 type exchangeLine struct {
-	event.Exchange
+	record.AgentCall
 	Key    *envelope.Digest `json:"key,omitempty"`
 	Core   *envelope.Digest `json:"core,omitempty"`
 	Reuse  *envelope.Digest `json:"reuse,omitempty"`
@@ -76,9 +77,9 @@ type words struct {
 	JSON json.RawMessage `json:"json,omitempty"`
 }
 
-// messageLine is an event.Sent as it is kept.
+// messageLine is an record.SentMessage as it is kept.
 type messageLine struct {
-	event.Sent
+	record.SentMessage
 	Message resultLine `json:"message"`
 	Hidden  *hidden    `json:"hidden,omitempty"` // the words, if they are above the ceiling
 }
@@ -92,16 +93,16 @@ func (l *messageLine) standing(run string, d envelope.Digest) []byte {
 // secrets are the words of an exchange above the ceiling.
 type secrets struct {
 	words
-	Shown *event.ShownResult `json:"shown,omitempty"`
-	Error string             `json:"error,omitempty"`
-	Tags  []string           `json:"tags,omitempty"`
-	Sizes *sizes             `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
+	Shown *record.ShownResult `json:"shown,omitempty"`
+	Error string              `json:"error,omitempty"`
+	Tags  []string            `json:"tags,omitempty"`
+	Sizes *sizes              `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 
-	Refused   *event.SideText `json:"refused,omitempty"`
-	Reasoning *event.SideText `json:"reasoning,omitempty"`
-	Call      llm.CallInfo    `json:"call,omitzero"`
-	Corrected *llm.CallInfo   `json:"corrected,omitempty"`
-	Warnings  []string        `json:"warnings,omitempty"`
+	Refused   *record.SideText `json:"refused,omitempty"`
+	Reasoning *record.SideText `json:"reasoning,omitempty"`
+	Call      llm.CallInfo     `json:"call,omitzero"`
+	Corrected *llm.CallInfo    `json:"corrected,omitempty"`
+	Warnings  []string         `json:"warnings,omitempty"`
 }
 
 // sizes are the token counts and byte counts of an exchange.
@@ -119,12 +120,12 @@ type sizes struct {
 	Cost            llm.Money `json:"cost,omitempty"`
 }
 
-func sizesOf(x *event.Exchange) sizes {
+func sizesOf(x *record.AgentCall) sizes {
 	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context, x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost}
 }
 
 // set gives the sizes to an exchange.
-func (s sizes) set(x *event.Exchange) {
+func (s sizes) set(x *record.AgentCall) {
 	x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context = s.Input, s.Output, s.SavedInput, s.SavedOutput, s.Context
 	x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost = s.CachedTokens, s.ReasoningTokens, s.SavedCached, s.SavedReasoning, s.Cost
 }
@@ -139,9 +140,9 @@ func (s sizes) classes() sizes {
 	}
 }
 
-// endLine is an event.End as it is kept.
+// endLine is an record.RunEnd as it is kept.
 type endLine struct {
-	event.End
+	record.RunEnd
 	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the ceiling
 }
 

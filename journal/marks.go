@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
@@ -35,7 +36,7 @@ func markOf(id task.ID, completed bool) mark {
 }
 
 // marksOf returns the marks of an entry.
-func marksOf(e *event.Entry) (list []mark) {
+func marksOf(e *record.Entry) (list []mark) {
 	add := func(id task.ID) {
 		if id != "" {
 			list = append(list, markOf(id, false))
@@ -220,7 +221,7 @@ func (j *Journal) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored
 	for i, id := range ids {
 		marks[i] = markOf(id, false)
 	}
-	d := &decoder{vault: j.vault, run: r.id, stored: &Stored{History: event.History{Mask: j.vault.mask}}, only: ids}
+	d := &decoder{vault: j.vault, run: r.id, stored: &Stored{History: record.History{Mask: j.vault.mask}}, only: ids}
 	for i := range rows {
 		if !rows[i].about(marks...) {
 			continue

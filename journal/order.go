@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -20,13 +21,13 @@ type order struct {
 }
 
 // add encodes an entry.
-func (o *order) add(e *event.Entry) error {
+func (o *order) add(e *record.Entry) error {
 	parts, err := o.run.encoder.entry(e)
 	if err != nil {
 		return err
 	}
 	o.parts, o.marks = append(o.parts, parts...), append(o.marks, marksOf(e)...)
-	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (event.Key{}) {
+	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		o.answers = append(o.answers, o.run.j.vault.mask(x.Reuse))
 	}
 	switch {
@@ -47,7 +48,7 @@ const (
 
 // tally returns the tasks column: how many tasks have which status, and of the
 // outcomes what the statuses do not tell.
-func tally(e *event.End) string {
+func tally(e *record.RunEnd) string {
 	n, o := Counts{}, e.Outcomes()
 	for i := range e.Tasks {
 		n[e.Tasks[i].Status]++

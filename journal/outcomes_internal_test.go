@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -13,7 +14,7 @@ import (
 // version has only the statuses.
 func TestTasksColumnKeepsOutcomes(t *testing.T) {
 	t.Parallel()
-	end := &event.End{Tasks: []event.Ended{
+	end := &record.RunEnd{Tasks: []record.TaskEnd{
 		{Status: task.Completed, Attempts: 1}, {Status: task.Failed, Attempts: 2}, {Status: task.Failed, Root: "b"},
 		{Status: task.Skipped, Attempts: 1}, {Status: task.Skipped}, {Status: task.Skipped, Root: "d"},
 	}}

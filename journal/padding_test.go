@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -32,8 +32,8 @@ func TestCiphertextsOfAClassHaveOneLength(t *testing.T) {
 		story.Label = label.Secret
 		of := story.Task(0)
 		answer := story.Answer(of, secret, journaltest.Key(0))
-		answer.Shown = &event.ShownResult{Text: secret}
-		require.NoError(t, journaltest.Append(r, append(story.Ask(of, label.Secret), event.Entry{Exchange: answer})...))
+		answer.Shown = &record.ShownResult{Text: secret}
+		require.NoError(t, journaltest.Append(r, append(story.Ask(of, label.Secret), record.Entry{Exchange: answer})...))
 		lines, err := j.Lines(t.Context(), "r1")
 		require.NoError(t, err)
 		defer lines.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -21,14 +22,14 @@ var (
 	labels = rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential, label.Secret})
 	counts = rapid.IntRange(0, 1<<40)
 	moment = rapid.Custom(func(t *rapid.T) time.Time { return time.Unix(0, rapid.Int64Range(0, 1<<61).Draw(t, "ns")).UTC() })
-	key    = rapid.Custom(func(t *rapid.T) event.Key {
-		return event.Key(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+	key    = rapid.Custom(func(t *rapid.T) record.Key {
+		return record.Key(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
 	})
 )
 
 // An exchange that was answered, with a text of any bytes, or failed.
-var exchange = rapid.Custom(func(t *rapid.T) event.Entry {
-	x := &event.Exchange{
+var exchange = rapid.Custom(func(t *rapid.T) record.Entry {
+	x := &record.AgentCall{
 		Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Title: rapid.String().Draw(t, "title"), Agent: rapid.String().Draw(t, "agent"),
 		Model: rapid.String().Draw(t, "model"), Attempt: counts.Draw(t, "attempt"), Part: rapid.String().Draw(t, "part"), Key: key.Draw(t, "key"), Core: key.Draw(t, "core"),
 		Reusable: rapid.Bool().Draw(t, "reusable"), Start: moment.Draw(t, "start"), End: moment.Draw(t, "end"), Input: counts.Draw(t, "input"), Output: counts.Draw(t, "output"),
@@ -40,13 +41,13 @@ var exchange = rapid.Custom(func(t *rapid.T) event.Entry {
 	}
 	if rapid.Bool().Draw(t, "failed") {
 		x.Code, x.Error = "CODE", rapid.String().Draw(t, "error")
-		return event.Entry{Exchange: x}
+		return record.Entry{Exchange: x}
 	}
 	x.Result = result(t)
 	if rapid.Bool().Draw(t, "shown") {
-		x.Shown = &event.ShownResult{Text: rapid.String().Draw(t, "text"), Structured: rapid.String().Draw(t, "structured")}
+		x.Shown = &record.ShownResult{Text: rapid.String().Draw(t, "text"), Structured: rapid.String().Draw(t, "structured")}
 	}
-	return event.Entry{Exchange: x}
+	return record.Entry{Exchange: x}
 })
 
 // result draws the stored form of an envelope.
@@ -73,28 +74,28 @@ func result(t *rapid.T) *envelope.Record {
 // Whatever is appended comes back, in whatever pieces and processes.
 func TestWhateverIsAppendedComesBack(t *testing.T) {
 	t.Parallel()
-	asked := rapid.Custom(func(t *rapid.T) event.Entry {
-		return event.Entry{Asked: &event.Asked{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}
+	asked := rapid.Custom(func(t *rapid.T) record.Entry {
+		return record.Entry{Asked: &record.CallStart{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}
 	})
-	started := rapid.Custom(func(t *rapid.T) event.Entry {
-		return event.Entry{Begun: &event.Begun{Session: rapid.String().Draw(t, "session"), Time: moment.Draw(t, "time")}}
+	started := rapid.Custom(func(t *rapid.T) record.Entry {
+		return record.Entry{Begun: &record.PrefetchStart{Session: rapid.String().Draw(t, "session"), Time: moment.Draw(t, "time")}}
 	})
-	begin := rapid.Custom(func(t *rapid.T) event.Entry {
-		return event.Entry{Begin: &event.Begin{
+	begin := rapid.Custom(func(t *rapid.T) record.Entry {
+		return record.Entry{Begin: &record.RunStart{
 			Run: "r1", Time: moment.Draw(t, "time"), Goal: rapid.Bool().Draw(t, "goal"),
 			Tasks:  []event.Planned{{Task: "t", Title: rapid.String().Draw(t, "title"), DependsOn: []task.ID{"a"}}},
-			Inputs: []event.GivenInput{{Name: rapid.String().Draw(t, "name"), Classification: labels.Draw(t, "label"), Key: key.Draw(t, "key")}},
+			Inputs: []record.Input{{Name: rapid.String().Draw(t, "name"), Classification: labels.Draw(t, "label"), Key: key.Draw(t, "key")}},
 		}}
 	})
-	sent := rapid.Custom(func(t *rapid.T) event.Entry {
-		return event.Entry{Sent: &event.Sent{
+	sent := rapid.Custom(func(t *rapid.T) record.Entry {
+		return record.Entry{Sent: &record.SentMessage{
 			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
 			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Message: result(t),
 			Bytes: label.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the ceiling
 		}}
 	})
-	end := rapid.Custom(func(t *rapid.T) event.Entry {
-		return event.Entry{End: &event.End{Time: moment.Draw(t, "time"), Status: "ok", Answer: rapid.String().Draw(t, "answer"), Warnings: []string{rapid.String().Draw(t, "warning")}}}
+	end := rapid.Custom(func(t *rapid.T) record.Entry {
+		return record.Entry{End: &record.RunEnd{Time: moment.Draw(t, "time"), Status: "ok", Answer: rapid.String().Draw(t, "answer"), Warnings: []string{rapid.String().Draw(t, "warning")}}}
 	})
 	folder := t.TempDir()
 	n := 0
@@ -106,12 +107,12 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		require.NoError(rt, err)
 		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 		require.NoError(rt, err)
-		var all []event.Entry
+		var all []record.Entry
 		begun := false // a run of a team begins once
 		for range rapid.IntRange(1, 4).Draw(rt, "appends") {
 			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, started, sent, end), 1, 5).Draw(rt, "entries")
 			if !begun && rapid.Bool().Draw(rt, "begins") {
-				entries, begun = append([]event.Entry{begin.Draw(rt, "begin")}, entries...), true
+				entries, begun = append([]record.Entry{begin.Draw(rt, "begin")}, entries...), true
 			}
 			require.NoError(rt, journaltest.Append(r, entries...))
 			all = append(all, entries...)

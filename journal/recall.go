@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // Recall returns what other runs were answered under a key of reuse, the newest
 // first: of what can be reused that which is whole, not expired, and can be
 // read with the keys of the journal. Its keys are masked.
-func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange, err error) {
+func (r *Run) Recall(ctx context.Context, key record.Key) (list []record.AgentCall, err error) {
 	masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
 	for {
 		leaves, err := r.j.store.answers(ctx, masked, before)
@@ -42,7 +42,7 @@ func (r *Run) Recall(ctx context.Context, key event.Key) (list []event.Exchange,
 }
 
 // answersIn returns what a row has that was answered to a prompt.
-func (j *Journal) answersIn(l leaf, masked event.Key) (list []event.Exchange, err error) {
+func (j *Journal) answersIn(l leaf, masked record.Key) (list []record.AgentCall, err error) {
 	lines, err := l.read(false)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (j *Journal) answersIn(l leaf, masked event.Key) (list []event.Exchange, er
 }
 
 // fresh reports whether the answer of an exchange can be had and may be read now.
-func fresh(x *event.Exchange, now time.Time) bool {
+func fresh(x *record.AgentCall, now time.Time) bool {
 	if x.Result == nil || x.Missing != "" {
 		return false
 	}

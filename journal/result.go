@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -62,7 +62,7 @@ func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envel
 }
 
 // asShown returns a result as the policy of its run delivered it to the caller.
-func asShown(e *envelope.Envelope, shown *event.ShownResult) (*envelope.Envelope, error) {
+func asShown(e *envelope.Envelope, shown *record.ShownResult) (*envelope.Envelope, error) {
 	switch {
 	case shown == nil:
 		return e, nil
@@ -99,7 +99,7 @@ func (s *Stored) keyed(name string) (ids []task.ID) {
 
 // last returns the last exchange that completed one of these tasks; nil if there
 // is none.
-func (s *Stored) last(ids []task.ID) (last *event.Exchange) {
+func (s *Stored) last(ids []task.ID) (last *record.AgentCall) {
 	for i := range s.History.Log {
 		x := s.History.Log[i].Exchange
 		if x != nil && x.Part == "" && x.Completed() && slices.Contains(ids, x.Task) {

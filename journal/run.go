@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 )
 
@@ -126,7 +126,7 @@ func (r *Run) fill(b *batch) (err error) {
 }
 
 // Append takes entries, which become durable together; see team.Journal.
-func (r *Run) Append(entries []event.Entry, done func(error)) {
+func (r *Run) Append(entries []record.Entry, done func(error)) {
 	o := &order{run: r, done: done}
 	for i := range entries {
 		r.encoder.above.learn(&entries[i])

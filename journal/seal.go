@@ -69,7 +69,7 @@ func (e *KeyError) Unwrap() error { return ErrNoKey }
 const underKey = "encrypted under the key "
 
 // Locked reports whether something of which Missing says why it cannot be had, as
-// an [event.Exchange] and a [File] do, can be had with another key: it is
+// an [record.AgentCall] and a [File] do, can be had with another key: it is
 // encrypted under one that was not given.
 func Locked(missing string) bool { return strings.HasPrefix(missing, underKey) }
 

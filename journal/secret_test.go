@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -126,7 +127,7 @@ func TestTaskThatHadASecretKeepsIt(t *testing.T) {
 		if e.Event != nil && e.Event.Type == event.Error {
 			again := *e.Event
 			again.Task = list[1].Asked.Task // it completed before
-			require.NoError(t, journaltest.Append(r, event.Entry{Event: &again}))
+			require.NoError(t, journaltest.Append(r, record.Entry{Event: &again}))
 		}
 	}
 	requireNoCanary(t, path)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 )
@@ -105,7 +106,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-func steps(before, after []event.Entry) completion { return completion{before, after} }
+func steps(before, after []record.Entry) completion { return completion{before, after} }
 
 // BenchmarkRecall asks for 1,000 answers of another run.
 func BenchmarkRecall(b *testing.B) {
@@ -116,7 +117,7 @@ func BenchmarkRecall(b *testing.B) {
 	require.NoError(b, err)
 	story := journaltest.NewTeller("r1", 1)
 	for n := 0; n < 1000; n += 16 {
-		var all []event.Entry
+		var all []record.Entry
 		for i := range 16 {
 			before, after := story.Complete(n+i, 1000)
 			all = append(append(all, before...), after...)
@@ -167,14 +168,14 @@ func TestRowOfManyDecisionsIsCut(t *testing.T) {
 	require.NoError(t, err)
 	story := journaltest.NewTeller("r1", 1)
 	asked := story.Ask(story.Task(1), label.Confidential)[0].Record
-	decisions := &event.Record{}
+	decisions := &record.Prompt{}
 	for len(decisions.Handoffs) < 500 {
 		decisions.Handoffs = append(decisions.Handoffs, asked.Handoffs...)
 	}
 	goOn := make(chan struct{})
 	r.Append(story.Events(story.Task(1), event.TaskReady), func(error) { <-goOn }) // all that follows waits for it
 	for range 20 {
-		r.Append([]event.Entry{{Record: decisions}}, nil)
+		r.Append([]record.Entry{{Record: decisions}}, nil)
 	}
 	close(goOn)
 	_, err = r.Close(t.Context())

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -57,7 +57,7 @@ func work(place string) error {
 	}
 	for ; n < soakTasks(); n++ {
 		before, after := story.Complete(n, 500)
-		for _, entries := range [][]event.Entry{before, after} {
+		for _, entries := range [][]record.Entry{before, after} {
 			if err := journaltest.Append(r, entries...); err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func count(ctx context.Context, path, run string) (n int, err error) {
 func requireWhole(t *testing.T, j *journal.Journal, run string) {
 	s, err := j.Load(t.Context(), run)
 	require.NoError(t, err)
-	answers := map[event.Key]int{}
+	answers := map[record.Key]int{}
 	for i := range s.History.Log {
 		if x := s.History.Log[i].Exchange; x != nil {
 			answers[x.Key]++

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // Stored is what a journal has of a run.
 type Stored struct {
-	Info    Info          // the newest
-	History event.History // with masked keys; the payloads as far as the key of the journal opens them
-	Newest  time.Time     // when the last of it became durable
+	Info    Info           // the newest
+	History record.History // with masked keys; the payloads as far as the key of the journal opens them
+	Newest  time.Time      // when the last of it became durable
 }
 
 // Load returns what the journal has of a run, which is named as for
@@ -45,7 +45,7 @@ func (j *Journal) load(ctx context.Context, number int64, run string) (*Stored, 
 	if err != nil {
 		return nil, j.fail("read", err)
 	}
-	d := &decoder{vault: j.vault, run: run, stored: &Stored{Newest: at, History: event.History{Mask: j.vault.mask}}}
+	d := &decoder{vault: j.vault, run: run, stored: &Stored{Newest: at, History: record.History{Mask: j.vault.mask}}}
 	if err := j.each(ctx, number, false, d.rows); err != nil {
 		return nil, j.fail("read", fmt.Errorf("run %s: %w", run, err))
 	}

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
-// The statuses that a run has beside those of an [event.End].
+// The statuses that a run has beside those of an [record.RunEnd].
 const (
 	Running     = "running"     // a process works on it
 	Interrupted = "interrupted" // none does, and it did not come to its end
@@ -236,7 +237,7 @@ func (j *Journal) progress(ctx context.Context, number int64) (map[task.ID]progr
 func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 	switch kind, value := split(line); kind {
 	case kindBegin:
-		var b event.Begin
+		var b record.RunStart
 		err := json.Unmarshal(value, &b)
 		for _, t := range b.Tasks {
 			if tasks[t.Task].status != task.Completed {

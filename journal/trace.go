@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -56,7 +56,7 @@ func takeLines(in *trace.Reader, lines []byte) error {
 // of the history; of a run of which one task is read alone, only if its field only
 // is set by then.
 func (j *Journal) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
-	d.vault, d.run, d.stored = j.vault, r.id, &Stored{History: event.History{Mask: j.vault.mask}}
+	d.vault, d.run, d.stored = j.vault, r.id, &Stored{History: record.History{Mask: j.vault.mask}}
 	skip, alone, whole := false, false, false // the history is not wanted; one task is read; the run ended
 	head := o.Head
 	o.Head = func(t *trace.Trace, only *trace.Task) {
@@ -163,7 +163,7 @@ func result(run string, s *Stored) *trace.Result {
 	for _, t := range s.Info.Tasks {
 		known[t.ID] = t
 	}
-	last, steps := map[task.ID]*event.Exchange{}, map[task.ID]bool{}
+	last, steps := map[task.ID]*record.AgentCall{}, map[task.ID]bool{}
 	for i := range h.Log {
 		x := h.Log[i].Exchange
 		if x == nil || x.Part != "" {
@@ -190,7 +190,7 @@ func result(run string, s *Stored) *trace.Result {
 }
 
 // tell adds to a task what the caller may see of its result.
-func tell(t *trace.TaskResult, x *event.Exchange) {
+func tell(t *trace.TaskResult, x *record.AgentCall) {
 	if x.Result != nil {
 		t.Label, t.Text, t.Structured = x.Result.Classification, cmp.Or(x.Result.Text, string(x.Result.JSON)), x.Result.JSON
 	}

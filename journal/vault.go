@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
 
@@ -88,9 +88,9 @@ func (v *vault) masked(fingerprint string) string {
 }
 
 // mask returns what is kept of a key; that of no key is none.
-func (v *vault) mask(k event.Key) event.Key {
-	if k == (event.Key{}) {
+func (v *vault) mask(k record.Key) record.Key {
+	if k == (record.Key{}) {
 		return k
 	}
-	return event.Key(v.digest("key", k[:]))
+	return record.Key(v.digest("key", k[:]))
 }

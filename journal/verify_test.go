@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -199,7 +199,7 @@ func TestVerifyOfARunThatGoesOnIsOpen(t *testing.T) {
 		defer close(written)
 		for n := range 300 { // not without end: each check reads all that there is
 			before, after := teller.Complete(n, 50)
-			for _, entries := range [][]event.Entry{before, after} {
+			for _, entries := range [][]record.Entry{before, after} {
 				if err := journaltest.Append(r, entries...); err != nil {
 					t.Error(err)
 				}

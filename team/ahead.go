@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -65,7 +65,7 @@ func (r *run) mayWait(i int) bool {
 func (r *run) permit(a *attempt) {
 	delete(r.ahead, a.index)
 	r.takeOut(a)
-	r.ledger.add(nil, event.Entry{Begun: &event.Begun{Session: a.session(), Time: a.began}})
+	r.ledger.add(nil, record.Entry{Begun: &record.PrefetchStart{Session: a.session(), Time: a.began}})
 	close(a.permit)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -65,7 +65,7 @@ func TestWhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
 	first := &memory{}
 	run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: first}, two()...)
 	n := 0
-	rec := team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	rec := team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		for _, h := range r.Handoffs {
 			if h.To == "worker" {
 				n++

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -25,7 +25,7 @@ func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 	journal := &memory{}
 	want := run(t, teamOf(t, &counter{}, pair(&counter{})), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
 	past := journal.history(journal.len())
-	var x []*event.Exchange
+	var x []*record.AgentCall
 	for i := range past.Log {
 		if e := past.Log[i].Exchange; e != nil {
 			past.Log[i].Exchange = new(*e)
@@ -37,7 +37,7 @@ func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 	x[0].Core, x[1].Core = x[1].Core, x[0].Core
 	x[0].Reuse, x[1].Reuse = x[1].Reuse, x[0].Reuse
 	for name, o := range map[string]*team.RunOptions{
-		"resume": {RunID: "r", Past: past}, "reuse": {RunID: "s", Reuse: true, Journal: &memory{others: []event.Exchange{*x[0], *x[1]}}},
+		"resume": {RunID: "r", Past: past}, "reuse": {RunID: "s", Reuse: true, Journal: &memory{others: []record.AgentCall{*x[0], *x[1]}}},
 	} {
 		c := &counter{}
 		res := run(t, teamOf(t, c, pair(c)), o, specs...)
@@ -116,7 +116,7 @@ type flakyRecall struct {
 	calls int
 }
 
-func (f *flakyRecall) Recall(context.Context, event.Key) ([]event.Exchange, error) {
+func (f *flakyRecall) Recall(context.Context, record.Key) ([]record.AgentCall, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls++; f.calls > 1 {
@@ -151,8 +151,8 @@ func TestPreparingStopsWhereTheJournalFails(t *testing.T) {
 func TestTimesOfAnInterruptedTaskThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	then := time.Now().Add(-time.Hour)
-	past := &event.History{Begins: []event.Begin{{Run: "r", Time: then}}, Log: []event.Entry{
-		{Asked: &event.Asked{Session: "r/" + string(task.NewID("b")) + "/1", Task: task.NewID("b"), Agent: "worker", Attempt: 1, Time: then, Bytes: 40}},
+	past := &record.History{Begins: []record.RunStart{{Run: "r", Time: then}}, Log: []record.Entry{
+		{Asked: &record.CallStart{Session: "r/" + string(task.NewID("b")) + "/1", Task: task.NewID("b"), Agent: "worker", Attempt: 1, Time: then, Bytes: 40}},
 	}}
 	res := run(t, teamOf(t, &counter{fail: map[string]bool{"a": true}}), &team.RunOptions{RunID: "r", Past: past}, two()...)
 	require.False(t, of(t, res, "b").Metrics.End.IsZero())

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -201,7 +201,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 		Rules:   []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail", "/absent"}}},
 		Endorse: []handoff.Endorser{{Name: "checked", From: "maker", To: "reader", Reason: "read"}},
 	}
-	scribbles := team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	scribbles := team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			for _, s := range r.Prompt.Receipt.Sources {
 				if s.Decision != nil {

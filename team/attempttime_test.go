@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -22,7 +22,7 @@ type slowJournal struct {
 	takes time.Duration
 }
 
-func (j *slowJournal) Append(entries []event.Entry, done func(error)) {
+func (j *slowJournal) Append(entries []record.Entry, done func(error)) {
 	j.memory.Append(entries, func(err error) {
 		time.Sleep(j.takes)
 		done(err)
@@ -33,7 +33,7 @@ func (j *slowJournal) Append(entries []event.Entry, done func(error)) {
 // that for a recorder counts, and each attempt has all of it.
 func TestAnAttemptsTimeStartsWhenItsAgentIsCalled(t *testing.T) {
 	t.Parallel()
-	slow := team.RecorderFunc(func(context.Context, event.Record) error {
+	slow := team.RecorderFunc(func(context.Context, record.Prompt) error {
 		time.Sleep(time.Second)
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -43,14 +44,14 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 		e := a.call()
 		e.Part, e.End, e.Context = a.apart+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = CodeSchema, rejected.Problem, handoff.Keep(draft)
-		a.run.ledger.note(event.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
+		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
 	return a.corrected(ctx, draft, rejected.Problem, a.number)
 }
 
 // correctAgain corrects an answer that was rejected before the run was interrupted,
 // or in the run that is replayed. taken says whether that answer could be used.
-func (a *attempt) correctAgain(ctx context.Context, e *event.Exchange) (taken bool, err error) {
+func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken bool, err error) {
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -82,13 +82,13 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	m := &corrected{first: unfit, then: right}
 	var mu sync.Mutex
-	var records []event.Record
+	var records []record.Prompt
 	var before []int
 	journal := &memory{}
 	a := &audience{}
 	o := a.options()
 	o.RunID, o.Journal = "r", journal
-	o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	o.Recorder = team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Prompt != nil && r.Prompt.Receipt.Agent == "count" {
@@ -201,7 +201,7 @@ func TestCorrectionThatWasAnsweredBeforeACrash(t *testing.T) {
 	want := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Journal: journal}, counting()...)
 	require.Equal(t, 2, m.count())
 	past := journal.history(journal.len())
-	cut := slices.IndexFunc(past.Log, func(e event.Entry) bool {
+	cut := slices.IndexFunc(past.Log, func(e record.Entry) bool {
 		return e.Exchange != nil && e.Exchange.Agent == "count" && e.Exchange.Part == ""
 	})
 	past.Log, past.End = past.Log[:cut], nil
@@ -244,7 +244,7 @@ func TestCorrectionOfASecret(t *testing.T) {
 	o.Journal = journal
 	var mu sync.Mutex // guards shown
 	var shown strings.Builder
-	o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	o.Recorder = team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Prompt != nil {
@@ -289,7 +289,7 @@ func TestCorrectionFails(t *testing.T) {
 	t.Run("the record cannot be kept", func(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
-		o := &team.RunOptions{Recorder: team.RecorderFunc(func(_ context.Context, r event.Record) error {
+		o := &team.RunOptions{Recorder: team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 			if r.Prompt != nil && strings.HasSuffix(r.Prompt.Receipt.Session, "/correct") {
 				return errDisk
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -461,13 +462,13 @@ func TestCostBudgetGoesOn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		model  string
-		change func(*event.Exchange)
+		change func(*record.AgentCall)
 		limit  float64
 		want   team.Status
 	}{
 		{"enough is left", "m", nil, 0.4, team.StatusOK},
 		{"not enough is left", "m", nil, 0.29, team.StatusBudget},
-		{"the cost of old journals is computed", "m", func(x *event.Exchange) { x.Cost = 0 }, 0.29, team.StatusBudget},
+		{"the cost of old journals is computed", "m", func(x *record.AgentCall) { x.Cost = 0 }, 0.29, team.StatusBudget},
 		{"another model went on", "free", nil, 0.19, team.StatusOK},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -494,7 +495,7 @@ func TestCostBudgetGoesOn(t *testing.T) {
 		before := *past
 		x := *before.Log[len(before.Log)-1].Exchange
 		x.Model, x.Cost = "old", 0
-		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], event.Entry{Exchange: &x})
+		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
 		_, err := worker("m").RunTasks(t.Context(), []task.Spec{first, second, third}, &team.RunOptions{RunID: "r", Past: &before, MaxCostBudget: llm.Dollar})
 		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, team.ErrNoPrice})
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
@@ -61,9 +62,9 @@ type exchange struct {
 	existed   int           // bytes of all inputs and results that there were when it was dispatched, likewise
 	reply     agent.Reply
 
-	rejected      *event.SideText // an answer that was not accepted; nil if there is none
-	rejectedAgain *event.SideText // the corrected answer, if that was not accepted either
-	reasoning     *event.SideText // what the model wrote before its answer; nil if nothing
+	rejected      *record.SideText // an answer that was not accepted; nil if there is none
+	rejectedAgain *record.SideText // the corrected answer, if that was not accepted either
+	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
 
 	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
 
@@ -72,12 +73,12 @@ type exchange struct {
 	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
 	forbidden bool          // it must not; set before permit is closed
 
-	batch    *batch          // what becomes durable together with the rulings; nil once it was let go
-	key      event.Key       // of the prompt; zero if nobody needs it
-	core     event.Key       // of the same without messages and memory
-	recalled *event.Exchange // the answer, if it was given before
-	repeated bool            // of a replay: the prompt is one that the run had
-	own      bool            // by this run, so that what it took counts
+	batch    *batch            // what becomes durable together with the rulings; nil once it was let go
+	key      record.Key        // of the prompt; zero if nobody needs it
+	core     record.Key        // of the same without messages and memory
+	recalled *record.AgentCall // the answer, if it was given before
+	repeated bool              // of a replay: the prompt is one that the run had
+	own      bool              // by this run, so that what it took counts
 
 	end        time.Time
 	envelope   *envelope.Envelope

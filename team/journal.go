@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"strings"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -17,12 +17,12 @@ type Journal interface {
 	// when the entries are as durable as the journal can make them, and never
 	// within Append. After an error nothing more is taken, and every later done
 	// is given that error.
-	Append(entries []event.Entry, done func(error))
+	Append(entries []record.Entry, done func(error))
 
 	// Recall returns what other runs were answered under this key of reuse,
 	// the newest first, as far as it may be taken: reusable and kept. None is no
 	// error.
-	Recall(ctx context.Context, key event.Key) ([]event.Exchange, error)
+	Recall(ctx context.Context, key record.Key) ([]record.AgentCall, error)
 }
 
 // begin tells the journal what the run is of.
@@ -30,13 +30,13 @@ func (r *run) begin() {
 	if r.ledger == nil {
 		return
 	}
-	b := &event.Begin{Run: r.id, Name: r.team.config.Name, Time: r.start, Goal: r.answers}
+	b := &record.RunStart{Run: r.id, Name: r.team.config.Name, Time: r.start, Goal: r.answers}
 	if r.plan != nil {
 		b.Tasks = r.outline()
 	}
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]
-		given := event.GivenInput{
+		given := record.Input{
 			Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(in, r.options.recorded()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
 		}
 		if in.Envelope != nil {
@@ -44,7 +44,7 @@ func (r *run) begin() {
 		}
 		b.Inputs = append(b.Inputs, given)
 	}
-	r.ledger.add(nil, event.Entry{Begin: b}) // at once: a journal knows the run before it is asked for answers
+	r.ledger.add(nil, record.Entry{Begin: b}) // at once: a journal knows the run before it is asked for answers
 }
 
 // The reasons of all failures share so many bytes of the last entry, which a
@@ -55,15 +55,15 @@ const (
 )
 
 // ending is what the journal keeps of how the run ended.
-func (r *run) ending(res *Result) event.Entry {
+func (r *run) ending(res *Result) record.Entry {
 	if r.ledger == nil {
-		return event.Entry{}
+		return record.Entry{}
 	}
-	end := &event.End{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings}
+	end := &record.RunEnd{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings}
 	room := max(reasonsInEnd/(len(res.Errors)+1), leastReason)
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
-		e := event.Ended{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempts: t.Metrics.Attempts}
+		e := record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempts: t.Metrics.Attempts}
 		if t.Status == task.Failed || t.Status == task.Skipped {
 			e.Reason = t.Result
 		}
@@ -77,7 +77,7 @@ func (r *run) ending(res *Result) event.Entry {
 	}
 	for i := range res.Errors {
 		if e := &res.Errors[i]; e.Task == "" {
-			end.Errors = append(end.Errors, event.Failure{Code: e.Code, Message: e.Message})
+			end.Errors = append(end.Errors, record.Failure{Code: e.Code, Message: e.Message})
 		}
 	}
 	if r.answers {
@@ -87,5 +87,5 @@ func (r *run) ending(res *Result) event.Entry {
 			end.Output = append(end.Output, r.tasks[i].ID)
 		}
 	}
-	return event.Entry{End: end}
+	return record.Entry{End: end}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -29,8 +30,8 @@ import (
 // memory is a journal in memory, which a test may ask what it had at any time.
 type memory struct {
 	mu      sync.Mutex // guards the rest
-	batches [][]event.Entry
-	others  []event.Exchange // of other runs
+	batches [][]record.Entry
+	others  []record.AgentCall // of other runs
 	queue   []func(error)
 	busy    bool
 	fail    int // from which batch on it fails; zero means never
@@ -39,7 +40,7 @@ type memory struct {
 
 var errDisk = errors.New("no space left on device")
 
-func (m *memory) Append(entries []event.Entry, done func(error)) {
+func (m *memory) Append(entries []record.Entry, done func(error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var err error
@@ -72,7 +73,7 @@ func (m *memory) work() {
 	}
 }
 
-func (m *memory) Recall(_ context.Context, key event.Key) (found []event.Exchange, _ error) {
+func (m *memory) Recall(_ context.Context, key record.Key) (found []record.AgentCall, _ error) {
 	for _, x := range slices.Backward(m.others) {
 		if x.Reuse == key && x.Reusable && x.Completed() {
 			found = append(found, x)
@@ -82,10 +83,10 @@ func (m *memory) Recall(_ context.Context, key event.Key) (found []event.Exchang
 }
 
 // history is what there was after so many batches.
-func (m *memory) history(batches int) *event.History {
+func (m *memory) history(batches int) *record.History {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := &event.History{}
+	h := &record.History{}
 	for _, b := range m.batches[:batches] {
 		for _, e := range b {
 			switch {
@@ -108,7 +109,7 @@ func (m *memory) len() int {
 }
 
 // exchanges returns what completed.
-func (m *memory) exchanges() (list []event.Exchange) {
+func (m *memory) exchanges() (list []record.AgentCall) {
 	for _, e := range m.history(m.len()).Log {
 		if e.Exchange != nil {
 			list = append(list, *e.Exchange)
@@ -326,7 +327,7 @@ func TestFailedJournalEndsTheRun(t *testing.T) {
 	for n := 1; n < whole.len(); n++ {
 		journal, c := &memory{fail: n}, &counter{}
 		watch := func(e event.Event) {
-			if e.Type == event.TaskComplete && !slices.ContainsFunc(journal.exchanges(), func(x event.Exchange) bool { return x.Task == e.Task && x.Completed() }) {
+			if e.Type == event.TaskComplete && !slices.ContainsFunc(journal.exchanges(), func(x record.AgentCall) bool { return x.Task == e.Task && x.Completed() }) {
 				t.Errorf("%q was told complete, and is not durable", e.Title)
 			}
 		}
@@ -377,7 +378,7 @@ func TestNothingIsToldBeforeItIsDurable(t *testing.T) {
 		if e.Type != event.TaskComplete {
 			return
 		}
-		if !slices.ContainsFunc(journal.exchanges(), func(x event.Exchange) bool { return x.Task == e.Task && x.Completed() }) {
+		if !slices.ContainsFunc(journal.exchanges(), func(x record.AgentCall) bool { return x.Task == e.Task && x.Completed() }) {
 			t.Errorf("%q was told before its result was durable", e.Title)
 		}
 	}
@@ -477,7 +478,7 @@ func (c *counted) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 func TestReuseIsRefused(t *testing.T) {
 	t.Parallel()
 	spec := task.Spec{Title: "a", Description: "A.", Assignee: "worker"}
-	run := func(o team.RunOptions, s task.Spec, set func(*team.Config), others []event.Exchange) (*counter, *memory, *team.Result) {
+	run := func(o team.RunOptions, s task.Spec, set func(*team.Config), others []record.AgentCall) (*counter, *memory, *team.Result) {
 		c, journal := &counter{}, &memory{others: others}
 		o.Journal = journal
 		tm := teamOf(t, c, set)
@@ -544,7 +545,7 @@ func TestReusedResultIsIssuedAnew(t *testing.T) {
 	require.NoError(t, err)
 	kept := first.exchanges()
 
-	run := func(s task.Spec, others []event.Exchange) (*counter, *team.TaskResult) {
+	run := func(s task.Spec, others []record.AgentCall) (*counter, *team.TaskResult) {
 		c := &counter{}
 		res, err := teamOf(t, c).RunTasks(t.Context(), []task.Spec{s}, &team.RunOptions{Journal: &memory{others: others}, Reuse: true})
 		require.NoError(t, err)

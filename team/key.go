@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
@@ -19,7 +19,7 @@ const keyVersion = "runteam/key/1"
 // keyOf returns the digest of all that decides on an agent's answer: who it
 // is, in which version, and both texts of the prompt, of which the schema is a
 // part. Neither run, time nor address is in it.
-func keyOf(agent, version string, p prompt.Prompt) event.Key {
+func keyOf(agent, version string, p prompt.Prompt) record.Key {
 	h := sha256.New()
 	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {
 		var size [8]byte
@@ -27,24 +27,24 @@ func keyOf(agent, version string, p prompt.Prompt) event.Key {
 		h.Write(size[:])
 		h.Write([]byte(part))
 	}
-	return event.Key(h.Sum(nil))
+	return record.Key(h.Sum(nil))
 }
 
 // reuseKeyOf returns the key by which another run finds the answer to a prompt: the
 // key of the prompt, and where it was sent. The operator of an endpoint decides
 // what it answers, so answers are not reused across origins. A resumed run and
 // a replay use the key alone, since they continue one run.
-func reuseKeyOf(key event.Key, origins []string) event.Key {
+func reuseKeyOf(key record.Key, origins []string) record.Key {
 	h := sha256.New()
 	fmt.Fprintf(h, "runteam/reuse/1 %x", key)
 	for _, origin := range origins {
 		fmt.Fprintf(h, " %q", origin)
 	}
-	return event.Key(h.Sum(nil))
+	return record.Key(h.Sum(nil))
 }
 
 // reuseKey returns the key by which another run finds the answer of the exchange.
-func (x *exchange) reuseKey() event.Key {
+func (x *exchange) reuseKey() record.Key {
 	return reuseKeyOf(x.key, x.run.team.origins(x.caps.Agent))
 }
 

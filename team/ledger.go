@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // ErrJournal reports a journal that failed. What was not durable by then is
@@ -40,7 +41,7 @@ const aMoment = 10 * time.Millisecond
 
 // A batch is what becomes durable at once.
 type batch struct {
-	entries []event.Entry
+	entries []record.Entry
 	news    []event.Event // for subscribers, once the batch is durable
 	holds   int
 	wanted  bool          // somebody waits for it, or will
@@ -94,7 +95,7 @@ func (l *ledger) release(b *batch) {
 
 // add adds entries to a batch that is held, or to the last one if b is nil,
 // and returns the batch to wait for.
-func (l *ledger) add(b *batch, entries ...event.Entry) *batch {
+func (l *ledger) add(b *batch, entries ...record.Entry) *batch {
 	if l == nil {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (l *ledger) add(b *batch, entries ...event.Entry) *batch {
 }
 
 // note adds entries that nobody waits for.
-func (l *ledger) note(entries ...event.Entry) {
+func (l *ledger) note(entries ...record.Entry) {
 	if l == nil {
 		return
 	}
@@ -130,7 +131,7 @@ func (l *ledger) tell(e event.Event) {
 	if e.Type != event.Handed {
 		kept := e
 		kept.Receipt = nil // the record of the prompt has it
-		b.entries = append(b.entries, event.Entry{Event: &kept})
+		b.entries = append(b.entries, record.Entry{Event: &kept})
 	}
 	l.soon()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -29,18 +30,18 @@ type lateJournal struct {
 	mu      sync.Mutex // guards the rest
 	queue   []late
 	working bool
-	durable []event.Entry
+	durable []record.Entry
 	delay   func(n int) time.Duration
 	n       int
 	fail    int
 }
 
 type late struct {
-	entries []event.Entry
+	entries []record.Entry
 	done    func(error)
 }
 
-func (j *lateJournal) Append(entries []event.Entry, done func(error)) {
+func (j *lateJournal) Append(entries []record.Entry, done func(error)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.queue = append(j.queue, late{entries, done})
@@ -76,9 +77,11 @@ func (j *lateJournal) work() {
 	}
 }
 
-func (j *lateJournal) Recall(context.Context, event.Key) ([]event.Exchange, error) { return nil, nil }
+func (j *lateJournal) Recall(context.Context, record.Key) ([]record.AgentCall, error) {
+	return nil, nil
+}
 
-func (j *lateJournal) has(is func(*event.Entry) bool) bool {
+func (j *lateJournal) has(is func(*record.Entry) bool) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i := range j.durable {
@@ -132,10 +135,10 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	does := func(name string) agentFunc {
 		return func(ctx context.Context, p prompt.Prompt) (r agent.Reply, err error) {
 			title, _, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n")
-			if !j.has(func(e *event.Entry) bool { return e.Asked != nil && e.Asked.Session == p.Receipt().Session }) {
+			if !j.has(func(e *record.Entry) bool { return e.Asked != nil && e.Asked.Session == p.Receipt().Session }) {
 				t.Errorf("%s was sent before it was durable", title)
 			}
-			if !j.has(func(e *event.Entry) bool {
+			if !j.has(func(e *record.Entry) bool {
 				return e.Record != nil && e.Record.Prompt != nil && e.Record.Prompt.Receipt.Session == p.Receipt().Session
 			}) {
 				t.Errorf("the record of %s was not durable", title)
@@ -200,7 +203,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 			t.Errorf("event %d after %d", e.Seq, seq)
 		}
 		seq = e.Seq
-		if !breaks && e.Type == event.TaskComplete && !j.has(func(x *event.Entry) bool {
+		if !breaks && e.Type == event.TaskComplete && !j.has(func(x *record.Entry) bool {
 			return x.Exchange != nil && x.Exchange.Completed() && x.Exchange.Task == e.Task
 		}) {
 			t.Errorf("%s was told complete, and is not durable", e.Title)
@@ -219,7 +222,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 				continue
 			}
 			for _, tk := range s.Queue.Tasks {
-				if tk.Task.Status == task.Completed && !j.has(func(x *event.Entry) bool {
+				if tk.Task.Status == task.Completed && !j.has(func(x *record.Entry) bool {
 					return x.Exchange != nil && x.Exchange.Completed() && x.Exchange.Task == tk.Task.ID
 				}) {
 					t.Errorf("the monitor shows %s complete, and it is not durable", tk.Task.Title)
@@ -236,12 +239,12 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 		for _, tk := range res.Tasks {
 			if tk.Status == task.Completed {
 				done++
-				require.True(t, j.has(func(x *event.Entry) bool {
+				require.True(t, j.has(func(x *record.Entry) bool {
 					return x.Exchange != nil && x.Exchange.Completed() && x.Exchange.Task == tk.ID
 				}))
 			}
 		}
-		require.True(t, j.has(func(e *event.Entry) bool { return e.End != nil }))
+		require.True(t, j.has(func(e *record.Entry) bool { return e.End != nil }))
 		if ctx.Err() == nil && budget == 0 {
 			for _, tk := range res.Tasks {
 				require.NotEqual(t, task.InProgress, tk.Status)
@@ -250,7 +253,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 		}
 	}
 	// it goes on, and comes to an end
-	h := &event.History{}
+	h := &record.History{}
 	for _, e := range j.durable {
 		switch {
 		case e.Begin != nil:

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
@@ -21,10 +21,10 @@ type mail struct {
 	run   *run
 	bus   *messagebus.Bus
 	post  *messagebus.Post
-	given map[int][]messagebus.Message // by task, in all of its attempts
-	again map[int][]messagebus.Message // by task: delivered by an earlier process; the task may get more
-	read  map[int]bool                 // by task: an agent was given them
-	held  map[string][]*event.Sent     // by session: sent by an attempt whose answer is not taken again yet
+	given map[int][]messagebus.Message     // by task, in all of its attempts
+	again map[int][]messagebus.Message     // by task: delivered by an earlier process; the task may get more
+	read  map[int]bool                     // by task: an agent was given them
+	held  map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
 
 	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
 	open  bool       // what the program sends is recorded from now on
@@ -42,7 +42,7 @@ func (t *Team) carryBus(o *RunOptions) {
 	if o.Bus != nil || past == nil {
 		return
 	}
-	if slices.ContainsFunc(past.Log, func(e event.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+	if slices.ContainsFunc(past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
 		o.Bus = t.NewBus()
 	}
 }
@@ -77,7 +77,7 @@ func (r *run) releaseClaims() {
 func (r *run) newMail(b *messagebus.Bus) *mail {
 	return &mail{
 		run: r, bus: b, given: map[int][]messagebus.Message{}, again: map[int][]messagebus.Message{}, read: map[int]bool{},
-		held: map[string][]*event.Sent{}, names: map[messagebus.ID]string{},
+		held: map[string][]*record.SentMessage{}, names: map[messagebus.ID]string{},
 	}
 }
 
@@ -96,7 +96,7 @@ func (r *run) openMail() {
 		r.must(err)
 	}
 	m := r.mail
-	given := map[int]*event.Sent{}
+	given := map[int]*record.SentMessage{}
 	for _, s := range before {
 		m.count = max(m.count, number(s.ID))
 		if s.Given > 0 {
@@ -123,18 +123,18 @@ func (m *mail) begin() {
 		waiting, err := m.bus.Unread(name)
 		m.run.must(err)
 		for _, w := range waiting {
-			m.record(w, event.Sent{})
+			m.record(w, record.SentMessage{})
 		}
 	}
 }
 
 // sent records a message of the program.
-func (m *mail) sent(msg messagebus.Message) { m.record(msg, event.Sent{}) }
+func (m *mail) sent(msg messagebus.Message) { m.record(msg, record.SentMessage{}) }
 
 // record gives a message a name and brings it to the journal, unless it has one.
 // s has what is known of it beside the message: its ID, if it has one already,
 // and where it comes from.
-func (m *mail) record(msg messagebus.Message, s event.Sent) {
+func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.names[msg.ID]; known || !m.open {
@@ -149,7 +149,7 @@ func (m *mail) record(msg messagebus.Message, s event.Sent) {
 		return
 	}
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), handoff.Keep(msg.Envelope)
-	m.run.ledger.note(event.Entry{Sent: &s})
+	m.run.ledger.note(record.Entry{Sent: &s})
 }
 
 // name returns what the run calls a message.
@@ -168,7 +168,7 @@ func (m *mail) setName(msg messagebus.Message, name string) {
 
 // sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.
-func (m *mail) sendGiven(number int, of *Message, before *event.Sent) error {
+func (m *mail) sendGiven(number int, of *Message, before *record.SentMessage) error {
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
 	d := messagebus.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
 	if isUnchanged(of, before) {
@@ -183,7 +183,7 @@ func (m *mail) sendGiven(number int, of *Message, before *event.Sent) error {
 	if err != nil {
 		return err
 	}
-	s := event.Sent{Given: number}
+	s := record.SentMessage{Given: number}
 	if before != nil {
 		s.ID = before.ID
 	}
@@ -193,14 +193,14 @@ func (m *mail) sendGiven(number int, of *Message, before *event.Sent) error {
 }
 
 // isUnchanged reports whether a message of the options is the one that was sent before.
-func isUnchanged(m *Message, s *event.Sent) bool {
+func isUnchanged(m *Message, s *record.SentMessage) bool {
 	return s != nil && s.Message != nil && s.From == m.From && s.To == m.To && s.Message.Text == m.Text && s.Message.Classification == m.Classification
 }
 
 // restore puts messages of earlier processes back into the inboxes. A message of
 // an attempt that no prompt holds yet waits until the attempt's answer is reused:
 // if the agent is called again instead, it sends its messages again.
-func (m *mail) restore(before []*event.Sent) {
+func (m *mail) restore(before []*record.SentMessage) {
 	for _, s := range before {
 		switch {
 		case s.Given > 0: // the options have it
@@ -213,7 +213,7 @@ func (m *mail) restore(before []*event.Sent) {
 }
 
 // putBack puts one message of the journal into the inboxes of its readers.
-func (m *mail) putBack(s *event.Sent) {
+func (m *mail) putBack(s *record.SentMessage) {
 	err := error(nil)
 	if s.Message == nil {
 		err = fmt.Errorf("it cannot be read: %s", s.Missing)
@@ -248,7 +248,7 @@ func (r *run) post(a *attempt) {
 			r.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
 			continue
 		}
-		m.record(msg, event.Sent{Session: a.contract.Session})
+		m.record(msg, record.SentMessage{Session: a.contract.Session})
 		m.notifyOnceDurable(notify)
 	}
 }

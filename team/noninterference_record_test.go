@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -49,7 +49,7 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 				maker.Classification, o.UserAccepts = label.Confidential, new(label.Internal)
 			}
 			var prompts strings.Builder
-			o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+			o.Recorder = team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 				if r.Prompt != nil && r.Prompt.Receipt.Agent == "reader" {
 					for _, p := range r.Prompt.Text {
 						prompts.WriteString(p.Words)

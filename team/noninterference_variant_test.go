@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -327,7 +328,7 @@ func (st *stage) heard(e event.Event) {
 }
 
 // Record notes what is recorded.
-func (st *stage) Record(ctx context.Context, r event.Record) error {
+func (st *stage) Record(ctx context.Context, r record.Prompt) error {
 	if st.traced != nil {
 		if err := st.traced.Record(ctx, r); err != nil {
 			return err

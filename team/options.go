@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"
@@ -130,7 +131,7 @@ type RunOptions struct {
 	// Past is what the journal has of the run that RunID names, which then goes
 	// on: what completed is not asked for again, as long as its agent would be
 	// asked the same, and what was spent counts. Nil means a run from the start.
-	Past *event.History
+	Past *record.History
 
 	// Reuse lets answers of other runs in the Journal take the place of calls: an
 	// answer to the very same prompt, by an agent of the same Version, that has

@@ -13,8 +13,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
@@ -240,7 +240,7 @@ func talk(t testing.TB, c *counter) (*team.Team, []task.Spec, *team.RunOptions) 
 }
 
 // wrote is what each prompt of a journal has of messages, by task.
-func wrote(entries *event.History) map[string][]string {
+func wrote(entries *record.History) map[string][]string {
 	found := map[string][]string{}
 	for _, e := range entries.Log {
 		if e.Exchange != nil {
@@ -270,7 +270,7 @@ func TestMessagesOfAgentsSurviveAnInterruption(t *testing.T) {
 		for _, withBus := range []bool{true, false} {
 			past, c := whole.history(n), &counter{}
 			tm, specs, o := talk(t, c)
-			if !withBus && slices.ContainsFunc(past.Log, func(e event.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+			if !withBus && slices.ContainsFunc(past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
 				o.Bus = nil // the run has one all the same
 			}
 			after := &memory{}
@@ -335,12 +335,12 @@ func TestMessagesOfAnAnswerThatIsNotTakenAreDropped(t *testing.T) {
 	o.Journal = whole
 	_, err := tm.RunTasks(t.Context(), specs[:2], o)
 	require.NoError(t, err)
-	for name, change := range map[string]func(*event.History, *team.RunOptions){
-		"asked anew": func(_ *event.History, o *team.RunOptions) { o.Fresh = []string{"plan"} },
-		"altered": func(h *event.History, _ *team.RunOptions) {
+	for name, change := range map[string]func(*record.History, *team.RunOptions){
+		"asked anew": func(_ *record.History, o *team.RunOptions) { o.Fresh = []string{"plan"} },
+		"altered": func(h *record.History, _ *team.RunOptions) {
 			for i, e := range h.Log {
 				if e.Sent != nil && e.Sent.Session != "" {
-					h.Log[i].Sent = &event.Sent{ID: e.Sent.ID, From: e.Sent.From, To: e.Sent.To, Session: e.Sent.Session, Message: new(envelope.Record)}
+					h.Log[i].Sent = &record.SentMessage{ID: e.Sent.ID, From: e.Sent.From, To: e.Sent.To, Session: e.Sent.Session, Message: new(envelope.Record)}
 					break
 				}
 			}

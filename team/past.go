@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -15,15 +15,15 @@ import (
 // if it goes on after an interruption, or those of the run that it repeats. A
 // nil *past knows nothing.
 type past struct {
-	history *event.History
+	history *record.History
 	own     bool // the answers are this run's: they stand as they are, and what they took counts
 	whole   bool // a prompt is the same only with its messages and its memory
 	strict  bool // nobody is asked; what failed fails again
 
-	answers   map[event.Key]*event.Exchange // the newest for each prompt
-	rejected  map[event.Key]*event.Exchange // likewise, of those that had to be corrected
-	tasks     map[task.ID]*before           // also the coordinator's steps
-	sent      []*event.Sent
+	answers   map[record.Key]*record.AgentCall // the newest for each prompt
+	rejected  map[record.Key]*record.AgentCall // likewise, of those that had to be corrected
+	tasks     map[task.ID]*before              // also the coordinator's steps
+	sent      []*record.SentMessage
 	delivered map[string]bool // ids of messages that stand in a prompt
 	usage     llm.Usage       // of all of it
 	payments  []spending      // the items that usage is the sum of
@@ -56,11 +56,11 @@ func pastOf(o *RunOptions) *past {
 	default:
 		return nil
 	}
-	p.answers, p.tasks, p.delivered = map[event.Key]*event.Exchange{}, map[task.ID]*before{}, map[string]bool{}
-	asked := map[string]*event.Asked{} // by session: those of which no exchange came yet
-	begun := map[string]bool{}         // of those that were prepared ahead
-	p.rejected = map[event.Key]*event.Exchange{}
-	open := map[string]*event.Exchange{} // by session: answers that were rejected, and of whose correction nothing is known
+	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*before{}, map[string]bool{}
+	asked := map[string]*record.CallStart{} // by session: those of which no exchange came yet
+	begun := map[string]bool{}              // of those that were prepared ahead
+	p.rejected = map[record.Key]*record.AgentCall{}
+	open := map[string]*record.AgentCall{} // by session: answers that were rejected, and of whose correction nothing is known
 	for i := range p.history.Log {
 		switch e := &p.history.Log[i]; {
 		case e.Begun != nil:
@@ -116,9 +116,9 @@ func (p *past) of(id task.ID) *before {
 }
 
 // take takes an exchange in.
-func (p *past) take(x *event.Exchange) {
+func (p *past) take(x *record.AgentCall) {
 	key := p.keyOf(x)
-	if key != (event.Key{}) && (p.strict || x.Completed()) {
+	if key != (record.Key{}) && (p.strict || x.Completed()) {
 		p.answers[key] = x
 	}
 	b := p.of(x.Task)
@@ -148,7 +148,7 @@ func (p *past) deliver(ids []string) {
 }
 
 // sentBefore returns the messages that were sent, in their order.
-func (p *past) sentBefore() []*event.Sent {
+func (p *past) sentBefore() []*record.SentMessage {
 	if p == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (p *past) sentBefore() []*event.Sent {
 }
 
 // keyOf returns the key of an exchange by which its answer is found.
-func (p *past) keyOf(x *event.Exchange) event.Key {
+func (p *past) keyOf(x *record.AgentCall) record.Key {
 	if p.whole {
 		return x.Key
 	}
@@ -164,7 +164,7 @@ func (p *past) keyOf(x *event.Exchange) event.Key {
 }
 
 // key returns the key by which an earlier answer to the same prompt is found.
-func (p *past) key(x *exchange) event.Key {
+func (p *past) key(x *exchange) record.Key {
 	key := x.core
 	if p.whole {
 		key = x.key
@@ -176,7 +176,7 @@ func (p *past) key(x *exchange) event.Key {
 }
 
 // answer returns what an agent answered to the same prompt before, or nil.
-func (p *past) answer(x *exchange) *event.Exchange {
+func (p *past) answer(x *exchange) *record.AgentCall {
 	if p == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (p *past) answer(x *exchange) *event.Exchange {
 // rejectedBefore returns an answer to the same prompt that had to be corrected, if
 // the run goes on from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts.
-func (x *exchange) rejectedBefore() *event.Exchange {
+func (x *exchange) rejectedBefore() *record.AgentCall {
 	p := x.run.past
 	if p == nil || x.run.fresh[x.task.ID] {
 		return nil
@@ -267,7 +267,7 @@ func (p *past) remembered(reader, id task.ID) bool {
 
 // recorded is how the run ended that is replayed; nil of any other, and of one
 // that did not come to its end.
-func (p *past) recorded() *event.End {
+func (p *past) recorded() *record.RunEnd {
 	if !p.again() {
 		return nil
 	}

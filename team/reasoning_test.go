@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -99,9 +99,9 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 		a, journal := &audience{}, &memory{}
 		o := a.options()
 		o.RunID, o.Journal = "r", journal
-		var records []event.Record
+		var records []record.Prompt
 		var mu sync.Mutex
-		o.Recorder = team.RecorderFunc(func(_ context.Context, r event.Record) error {
+		o.Recorder = team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 			mu.Lock()
 			defer mu.Unlock()
 			records = append(records, r)
@@ -153,7 +153,7 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 // Requirement: G19.
 func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	t.Parallel()
-	keep := func(o team.RunOptions, policy *handoff.Policy) *event.SideText {
+	keep := func(o team.RunOptions, policy *handoff.Policy) *record.SideText {
 		journal := &memory{}
 		o.Journal = journal
 		m := &reasoner{answer: func(string) string { return `{"n": 1, "m": "x"}` }}
@@ -171,7 +171,7 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 		return nil
 	}
 	full := keep(team.RunOptions{UserAccepts: new(label.Secret)}, nil)
-	require.Equal(t, &event.SideText{Text: "I know " + thought, Label: label.Secret}, full)
+	require.Equal(t, &record.SideText{Text: "I know " + thought, Label: label.Secret}, full)
 	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{}, nil).Text)
 	require.Equal(t, "[withheld: secret]", keep(team.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
 	lower := &handoff.Policy{

@@ -10,8 +10,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -80,13 +80,13 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 // had been sent.
 func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
 	shown, handed := x.run.shown(p), x.handoffs(time.Now())
-	rec := event.Record{Handoffs: handed, Prompt: &shown}
+	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
 	if keeper := x.run.options.Recorder; keeper != nil {
-		if err := record(ctx, keeper, rec); err != nil {
+		if err := callRecorder(ctx, keeper, rec); err != nil {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
-	x.run.ledger.add(x.batch, event.Entry{Record: &rec})
+	x.run.ledger.add(x.batch, record.Entry{Record: &rec})
 	x.tell(handed)
 	return nil
 }
@@ -95,7 +95,7 @@ func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
 // to this prompt. It is at least as sensitive as it was and lives no longer.
 // One that has expired, does not verify, cannot be had any more, or is more
 // sensitive than the task may be is not taken: then the agent is asked.
-func (x *exchange) reissue(ctx context.Context, e *event.Exchange, own bool) (taken bool, err error) {
+func (x *exchange) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	now := time.Now()
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
@@ -175,20 +175,20 @@ func (x *exchange) messageIDs() (ids []string) {
 }
 
 // entry returns what a journal keeps of an exchange that has ended.
-func (x *exchange) entry() event.Entry {
+func (x *exchange) entry() record.Entry {
 	e := x.call()
 	if x.err != nil {
 		e.Code, e.Error = x.code, x.message
-		return event.Entry{Exchange: e}
+		return record.Entry{Exchange: e}
 	}
 	e.Result = handoff.Keep(x.envelope)
 	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = x.reuseKey()
 	}
 	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
-		e.Shown = &event.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
+		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
 	}
-	return event.Entry{Exchange: e}
+	return record.Entry{Exchange: e}
 }
 
 // keptBack reports whether the result is above the caller's clearance and the policy
@@ -204,9 +204,9 @@ func (x *exchange) keptBack() bool {
 }
 
 // call returns what a journal keeps of an exchange beside its result.
-func (x *exchange) call() *event.Exchange {
+func (x *exchange) call() *record.AgentCall {
 	told := x.usageOf(x.reply.Usage, x.reply.Turns)
-	e := &event.Exchange{
+	e := &record.AgentCall{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
 		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
 		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,

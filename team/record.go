@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -17,14 +18,14 @@ import (
 // error keeps the prompt from being sent, and fails its task. Record may be
 // called from several goroutines at once.
 type Recorder interface {
-	Record(ctx context.Context, r event.Record) error
+	Record(ctx context.Context, r record.Prompt) error
 }
 
 // RecorderFunc lets a function be a [Recorder].
-type RecorderFunc func(ctx context.Context, r event.Record) error
+type RecorderFunc func(ctx context.Context, r record.Prompt) error
 
 // Record calls f.
-func (f RecorderFunc) Record(ctx context.Context, r event.Record) error {
+func (f RecorderFunc) Record(ctx context.Context, r record.Prompt) error {
 	if f == nil {
 		return errors.New("record: the function is nil")
 	}
@@ -39,13 +40,13 @@ func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) erro
 		return failed
 	}
 	handed := x.handoffs(time.Now())
-	r := event.Record{Handoffs: handed}
+	r := record.Prompt{Handoffs: handed}
 	if failed == nil && (rec != nil || l != nil) {
 		shown := x.run.shown(p)
 		r.Prompt = &shown
 	}
 	if rec != nil && (len(handed) > 0 || failed == nil) {
-		if err := record(ctx, rec, r); err != nil && failed == nil {
+		if err := callRecorder(ctx, rec, r); err != nil && failed == nil {
 			failed = fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
@@ -65,10 +66,10 @@ func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) erro
 
 // enter brings a record to the journal. If the prompt is to be sent it says so,
 // and returns when that is durable.
-func (x *exchange) enter(ctx context.Context, r event.Record, sent bool) error {
-	entries := []event.Entry{{Record: &r}}
+func (x *exchange) enter(ctx context.Context, r record.Prompt, sent bool) error {
+	entries := []record.Entry{{Record: &r}}
 	if sent {
-		entries = append(entries, event.Entry{Asked: &event.Asked{
+		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
 			Attempt: x.number, Time: x.start, Bytes: x.shownSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
 		}})
@@ -89,11 +90,11 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 	}
 	h := r.handed(d, session, now)
 	if rec != nil {
-		if err := record(context.Background(), rec, event.Record{Handoffs: []event.Handoff{h}}); err != nil {
+		if err := callRecorder(context.Background(), rec, record.Prompt{Handoffs: []event.Handoff{h}}); err != nil {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
-	r.ledger.note(event.Entry{Record: &event.Record{Handoffs: []event.Handoff{h}}})
+	r.ledger.note(record.Entry{Record: &record.Prompt{Handoffs: []event.Handoff{h}}})
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
 		for _, e := range d.Entries {
@@ -105,7 +106,7 @@ func (r *run) delivered(d *handoff.Decision, session string, now time.Time) erro
 
 // record asks the recorder. It is code of the caller's: that it panics, or ends
 // its goroutine, is an error of its own.
-func record(ctx context.Context, rec Recorder, r event.Record) (err error) {
+func callRecorder(ctx context.Context, rec Recorder, r record.Prompt) (err error) {
 	err = errRecorderGone
 	done := make(chan struct{})
 	go func() {

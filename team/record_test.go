@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -27,10 +28,10 @@ import (
 // A ledger keeps the record of a run.
 type ledger struct {
 	mu      sync.Mutex // guards records
-	records []event.Record
+	records []record.Prompt
 }
 
-func (l *ledger) Record(_ context.Context, r event.Record) error {
+func (l *ledger) Record(_ context.Context, r record.Prompt) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records = append(l.records, r)
@@ -148,7 +149,7 @@ func TestTheRecordComesFirst(t *testing.T) {
 		return agent.Reply{Text: "x"}, nil
 	}
 	var shown []prompt.Shown
-	rec := team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	rec := team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			order.add("kept %s", r.Prompt.Receipt.Agent)
 			shown = append(shown, *r.Prompt)
@@ -224,10 +225,10 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 func TestWithoutARecordNothingIsSent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]team.RecorderFunc{
-		"an error":              func(context.Context, event.Record) error { return errors.New("disk full") },
-		"a panic":               func(context.Context, event.Record) error { panic("disk full") },
-		"it ends its goroutine": func(context.Context, event.Record) error { runtime.Goexit(); return nil },
-		"an error about prompts": func(_ context.Context, r event.Record) error {
+		"an error":              func(context.Context, record.Prompt) error { return errors.New("disk full") },
+		"a panic":               func(context.Context, record.Prompt) error { panic("disk full") },
+		"it ends its goroutine": func(context.Context, record.Prompt) error { runtime.Goexit(); return nil },
+		"an error about prompts": func(_ context.Context, r record.Prompt) error {
 			if r.Prompt != nil {
 				return errors.New("disk full")
 			}
@@ -255,13 +256,13 @@ func TestWithoutARecordNothingIsSent(t *testing.T) {
 // Requirement: G44.
 func TestSlowRecorder(t *testing.T) {
 	t.Parallel()
-	slow := team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	slow := team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			time.Sleep(time.Minute)
 		}
 		return nil
 	})
-	patient := team.RecorderFunc(func(ctx context.Context, r event.Record) error {
+	patient := team.RecorderFunc(func(ctx context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			<-ctx.Done()
 		}
@@ -315,7 +316,7 @@ func TestSlowRecorder(t *testing.T) {
 
 // refusing is a recorder that keeps all but the prompts of such sessions.
 func refusing(session string) team.Recorder {
-	return team.RecorderFunc(func(_ context.Context, r event.Record) error {
+	return team.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil && strings.Contains(r.Prompt.Receipt.Session, session) {
 			return errors.New("disk full")
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -15,7 +15,7 @@ import (
 // and options, the prompts and results of the run come again. The prompts are
 // built anew and must be the same to the byte.
 type Replay struct {
-	Past *event.History // of the run
+	Past *record.History // of the run
 
 	// Ask has agents asked where the run has no answer to the very same prompt.
 	// Otherwise nobody is asked, and a task whose prompt is another one fails with

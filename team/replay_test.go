@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -157,11 +157,11 @@ func TestReplayWithoutWhatThereIsNot(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "write", Description: "A.", Assignee: "worker"}}
 	for _, r := range []*team.Replay{{Without: []string{"wrte"}}, {WithoutInputs: []string{"facts"}}, {Without: []string{"Write"}}} {
-		r.Past = &event.History{}
+		r.Past = &record.History{}
 		_, err := teamOf(t, nobody(t)).RunTasks(t.Context(), specs, &team.RunOptions{Replay: r})
 		require.Error(t, err)
 	}
-	_, err := teamOf(t, nobody(t)).RunTasks(t.Context(), specs, &team.RunOptions{Replay: &team.Replay{Past: &event.History{}, Without: []string{"wrte"}}})
+	_, err := teamOf(t, nobody(t)).RunTasks(t.Context(), specs, &team.RunOptions{Replay: &team.Replay{Past: &record.History{}, Without: []string{"wrte"}}})
 	require.ErrorContains(t, err, `did you mean "write"?`)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -20,7 +20,7 @@ import (
 
 // ended runs two tasks, of which the second reads the first, and returns what
 // the journal has of it.
-func ended(t *testing.T, specs []task.Spec) *event.History {
+func ended(t *testing.T, specs []task.Spec) *record.History {
 	journal := &memory{}
 	res := run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
 	require.NoError(t, res.Err())
@@ -35,7 +35,7 @@ func two() []task.Spec {
 }
 
 // alter changes what completed of a task.
-func alter(h *event.History, title string, change func(*event.Exchange)) {
+func alter(h *record.History, title string, change func(*record.AgentCall)) {
 	for i := range h.Log {
 		if x := h.Log[i].Exchange; x != nil && x.Title == title {
 			changed := *x
@@ -55,17 +55,17 @@ func TestResultsThatDoNotHoldRunAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(*event.Exchange)
+		change func(*record.AgentCall)
 	}{
-		{"expired", func(x *event.Exchange) {
+		{"expired", func(x *record.AgentCall) {
 			h := x.Result.Header
 			h.CreatedAt, h.ExpiresAt = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 			x.Result.Header = h
 		}},
-		{"altered", func(x *event.Exchange) { x.Result.Text = "something else" }},
-		{"relabelled", func(x *event.Exchange) { x.Result.Classification = label.Public }},
-		{"without its key", func(x *event.Exchange) { x.Result.Text, x.Missing = "", "no key" }},
-		{"not kept", func(x *event.Exchange) { x.Result = nil }},
+		{"altered", func(x *record.AgentCall) { x.Result.Text = "something else" }},
+		{"relabelled", func(x *record.AgentCall) { x.Result.Classification = label.Public }},
+		{"without its key", func(x *record.AgentCall) { x.Result.Text, x.Missing = "", "no key" }},
+		{"not kept", func(x *record.AgentCall) { x.Result = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
 func TestBudgetGoesOn(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two()) // 30 tokens
-	past.Log = append(past.Log, event.Entry{Asked: &event.Asked{Session: "r/" + string(task.NewID("c")) + "/1", Task: task.NewID("c"), Agent: "worker", Attempt: 1, Bytes: 40}})
+	past.Log = append(past.Log, record.Entry{Asked: &record.CallStart{Session: "r/" + string(task.NewID("c")) + "/1", Task: task.NewID("c"), Agent: "worker", Attempt: 1, Bytes: 40}})
 	specs := append(two(), task.Spec{Title: "c", Description: "C.", Assignee: "worker"})
 	worker := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{Text: "c", Usage: llm.Usage{OutputTokens: 1}}, nil

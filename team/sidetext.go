@@ -11,8 +11,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // sideText returns a text that the agent wrote in addition to its result, as the caller
@@ -20,7 +20,7 @@ import (
 // expiry that the result would have, and for a cached answer at least those that it was
 // stored with. Its Problem may quote the text, so it passes the gate too. Both are
 // redacted first and then cut to maxSideText.
-func (x *exchange) sideText(source handoff.SourceKind, given event.SideText) *event.SideText {
+func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *record.SideText {
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
@@ -81,7 +81,7 @@ func cutSideText(text string) string {
 
 // reject records an answer that was not accepted, for the caller.
 func (x *exchange) reject(text, problem string, attempt int) {
-	x.rejected = x.sideText(handoff.Fault, event.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
+	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
 }
 
 // keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
@@ -99,7 +99,7 @@ func (x *exchange) keepSideTexts(err error) {
 	if !x.asked {
 		return
 	}
-	x.reasoning = x.sideText(handoff.Reasoning, event.SideText{Text: x.reply.Reasoning})
+	x.reasoning = x.sideText(handoff.Reasoning, record.SideText{Text: x.reply.Reasoning})
 	if err == nil || x.rejected != nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (x *exchange) keepSideTexts(err error) {
 
 // rejectedAnswers returns the answers of an attempt that were not accepted.
 func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
-	for _, a := range []*event.SideText{x.rejected, x.rejectedAgain} {
+	for _, a := range []*record.SideText{x.rejected, x.rejectedAgain} {
 		if a != nil {
 			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
 		}

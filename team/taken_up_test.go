@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
 // joined is what a journal has after several processes.
-func joined(hs ...*event.History) *event.History {
-	h := &event.History{}
+func joined(hs ...*record.History) *record.History {
+	h := &record.History{}
 	for _, x := range hs {
 		h.Begins, h.Log, h.End = append(h.Begins, x.Begins...), append(h.Log, x.Log...), x.End
 	}

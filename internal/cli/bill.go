@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -76,7 +76,7 @@ func (k *storedRun) bill() *bill {
 }
 
 // exchange adds one prompt. One whose answer was taken from elsewhere took nothing.
-func (b *bill) exchange(t *storedTask, x *event.Exchange) {
+func (b *bill) exchange(t *storedTask, x *record.AgentCall) {
 	r := billRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
 	case x.From != "":

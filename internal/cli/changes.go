@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 )
 
@@ -68,7 +68,7 @@ func (a *app) tellChanges(j *job, file *specfile.File, told *chronicle) {
 
 // titlesOf returns the titles of the tasks of exchanges, and the names of the
 // coordinator's steps.
-func titlesOf(list []*event.Exchange) (titles []string) {
+func titlesOf(list []*record.AgentCall) (titles []string) {
 	for _, x := range list {
 		titles = append(titles, x.Title)
 	}
@@ -76,17 +76,17 @@ func titlesOf(list []*event.Exchange) (titles []string) {
 }
 
 // changedInputs names the inputs whose text is not what it was.
-func changedInputs(h *event.History, file *specfile.File) (names []string) {
+func changedInputs(h *record.History, file *specfile.File) (names []string) {
 	if len(h.Begins) == 0 {
 		return nil
 	}
-	was := map[string]event.Key{}
+	was := map[string]record.Key{}
 	for _, in := range h.Begins[len(h.Begins)-1].Inputs {
 		was[in.Name] = in.Key
 	}
 	for i := range file.Run.Inputs {
 		in := &file.Run.Inputs[i]
-		key := event.Key(sha256.Sum256([]byte(in.Text)))
+		key := record.Key(sha256.Sum256([]byte(in.Text)))
 		if h.Mask != nil {
 			key = h.Mask(key)
 		}

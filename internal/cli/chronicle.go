@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -81,7 +82,7 @@ func (c *chronicle) options(ctx context.Context, o *team.RunOptions) error {
 
 // Append keeps entries; see [team.Journal]. The first are those with which the
 // run begins.
-func (c *chronicle) Append(entries []event.Entry, done func(error)) {
+func (c *chronicle) Append(entries []record.Entry, done func(error)) {
 	c.once.Do(c.begin)
 	if c.failed == nil {
 		c.run.Append(entries, done)
@@ -99,7 +100,7 @@ func (c *chronicle) Append(entries []event.Entry, done func(error)) {
 }
 
 // Recall returns answers of other runs; see [team.Journal].
-func (c *chronicle) Recall(ctx context.Context, key event.Key) ([]event.Exchange, error) {
+func (c *chronicle) Recall(ctx context.Context, key record.Key) ([]record.AgentCall, error) {
 	if c.failed != nil {
 		return nil, c.failed
 	}

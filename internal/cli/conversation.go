@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -25,7 +25,7 @@ type conversation struct {
 type prompted struct{ agent, text string }
 
 // Record takes in a prompt before it is sent.
-func (c *conversation) Record(ctx context.Context, r event.Record) error {
+func (c *conversation) Record(ctx context.Context, r record.Prompt) error {
 	if c.next != nil {
 		if err := c.next.Record(ctx, r); err != nil {
 			return err

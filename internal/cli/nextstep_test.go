@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
 )
@@ -74,7 +74,7 @@ func TestRunOfAProgramIsNotResumedByTheCommand(t *testing.T) {
 		var err error
 		w.run, err = j.Begin(t.Context(), w.info)
 		require.NoError(t, err)
-		w.end(status, event.Ended{Task: task.NewID("One"), Title: "One", Status: task.Failed})
+		w.end(status, record.TaskEnd{Task: task.NewID("One"), Title: "One", Status: task.Failed})
 		for _, args := range [][]string{{"runs"}, {"show", "run-" + status}} {
 			got := call{dir: dir, args: args}.run(t)
 			require.Equal(t, statusOK, got.status, "%+v", got)

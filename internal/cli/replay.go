@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 )
 
@@ -197,21 +197,21 @@ func restoreModels(k *storedRun, file *specfile.File) {
 
 // lasting are the exchanges of which the result of a run is made: of each task the
 // last attempt, with its parts.
-func (k *storedRun) lasting() []*event.Exchange {
-	var out []*event.Exchange
+func (k *storedRun) lasting() []*record.AgentCall {
+	var out []*record.AgentCall
 	for i := range k.tasks {
 		if k.tasks[i].status == removed {
 			continue
 		}
 		list := k.tasks[i].exchanges
-		last := slices.IndexFunc(list, func(x *event.Exchange) bool { return x.Part == "" })
+		last := slices.IndexFunc(list, func(x *record.AgentCall) bool { return x.Part == "" })
 		for n, x := range list {
 			if x.Part == "" {
 				last = n
 			}
 		}
 		for n, x := range list {
-			if x.Key != (event.Key{}) && (n == last || last >= 0 && x.Part != "" && x.Attempt == list[last].Attempt) {
+			if x.Key != (record.Key{}) && (n == last || last >= 0 && x.Part != "" && x.Attempt == list[last].Attempt) {
 				out = append(out, x)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -26,8 +26,8 @@ type repetition struct {
 	team *team.Team
 	o    team.RunOptions
 
-	mu   sync.Mutex         // guards what follows
-	seen map[event.Key]bool // masked keys of the prompts that were built
+	mu   sync.Mutex          // guards what follows
+	seen map[record.Key]bool // masked keys of the prompts that were built
 }
 
 // replay repeats a run without asking anybody.
@@ -80,7 +80,7 @@ func (a *app) repetition(ctx context.Context, r *replaying, k *storedRun) (*repe
 	if err != nil {
 		return nil, err
 	}
-	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[event.Key]bool{}}
+	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[record.Key]bool{}}
 	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // that it could begin is known
 	if r.reveal {
 		again.o.UserAccepts, again.o.Reveal = new(label.Secret), true
@@ -107,7 +107,7 @@ func (m *remembered) silent(lookup func(string) (string, bool)) func(specfile.Ag
 
 // mask makes of the key of a prompt what the journal has in its place, and
 // remembers that it was asked for.
-func (r *repetition) mask(key event.Key) event.Key {
+func (r *repetition) mask(key record.Key) record.Key {
 	if r.run.history.Mask != nil {
 		key = r.run.history.Mask(key)
 	}
@@ -187,7 +187,7 @@ func (a *app) verdict(ctx context.Context, r *repetition, res *team.Result) erro
 // counts returns how many prompts the result of the run is made of, and how many
 // of them came again.
 func (r *repetition) counts() (want, got int) {
-	known := map[event.Key]bool{}
+	known := map[record.Key]bool{}
 	for _, x := range r.run.lasting() {
 		if known[x.Key] {
 			continue
@@ -263,7 +263,7 @@ func (r *repetition) stepID(steps []team.Step, i int) task.ID {
 
 // unreadable returns the exchange of a task whose prompt came again and whose
 // answer cannot be had; nil if there is none.
-func (r *repetition) unreadable(t *storedTask) *event.Exchange {
+func (r *repetition) unreadable(t *storedTask) *record.AgentCall {
 	for _, x := range t.exchanges {
 		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
 			return x
@@ -273,7 +273,7 @@ func (r *repetition) unreadable(t *storedTask) *event.Exchange {
 }
 
 // unreadableWhy says why an answer cannot be had; empty if it can.
-func unreadableWhy(x *event.Exchange) string {
+func unreadableWhy(x *record.AgentCall) string {
 	switch {
 	case x.Missing != "":
 		return x.Missing

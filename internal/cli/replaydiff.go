@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -91,7 +91,7 @@ func (d *comparedRuns) take(c comparedTask) {
 func promptsOf(a, b *storedTask) string {
 	x, y := a.last(), b.last()
 	switch {
-	case x == nil || y == nil || x.Key == (event.Key{}) || y.Key == (event.Key{}):
+	case x == nil || y == nil || x.Key == (record.Key{}) || y.Key == (record.Key{}):
 		return notThere
 	case x.Key == y.Key:
 		return sameAs
@@ -100,7 +100,7 @@ func promptsOf(a, b *storedTask) string {
 }
 
 // last is the exchange of the last attempt; nil if none ended.
-func (t *storedTask) last() (last *event.Exchange) {
+func (t *storedTask) last() (last *record.AgentCall) {
 	for _, x := range t.exchanges {
 		if x.Part == "" {
 			last = x

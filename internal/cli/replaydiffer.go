@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -56,7 +56,7 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 	var mu sync.Mutex // guards found
 	o, past := r.o, r.run.history
 	o.Replay = &team.Replay{Past: &past, Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}
-	o.Recorder = team.RecorderFunc(func(_ context.Context, rec event.Record) error {
+	o.Recorder = team.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
 		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
 			return nil
 		}

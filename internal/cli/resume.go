@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
@@ -161,9 +161,9 @@ func (j *job) readable(again *resumption) error {
 }
 
 // latest returns the last exchange of each task that completed.
-func latest(h *event.History) []*event.Exchange {
+func latest(h *record.History) []*record.AgentCall {
 	at := map[task.ID]int{}
-	var out []*event.Exchange
+	var out []*record.AgentCall
 	for i := range h.Log {
 		x := h.Log[i].Exchange
 		if x == nil || x.Part != "" || !x.Completed() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -23,7 +23,7 @@ func busy(t *testing.T, dir string) {
 	t.Helper()
 	j := openTest(t, dir, journal.Options{})
 	w := write(t, j, "earlier0-1", "n", "Taken")
-	w.exchange("Taken", "priced", 1, func(x *event.Exchange) {
+	w.exchange("Taken", "priced", 1, func(x *record.AgentCall) {
 		w.says("taken", label.Public, 0)(x)
 		x.Input, x.Output = 5000, 500
 	})
@@ -32,12 +32,12 @@ func busy(t *testing.T, dir string) {
 	w = write(t, j, "later000-2", "busy", "Taken", "Tried "+tricky, "Cut", "Gone", "Hit", "Stale")
 	w.info.Prices = json.RawMessage(`{"priced":{"input":2,"output":10}}`)
 	require.NoError(t, w.run.Update(t.Context(), w.info))
-	w.exchange("Taken", "priced", 1, func(x *event.Exchange) {
+	w.exchange("Taken", "priced", 1, func(x *record.AgentCall) {
 		w.says("taken", label.Public, 0)(x)
 		x.From, x.Input, x.Output, x.Turns, x.SavedInput, x.SavedOutput = "earlier0-1", 0, 0, 0, 5000, 500
 	})
-	fails := func(message string) func(*event.Exchange) {
-		return func(x *event.Exchange) { x.Code, x.Error = "TIMEOUT", message }
+	fails := func(message string) func(*record.AgentCall) {
+		return func(x *record.AgentCall) { x.Code, x.Error = "TIMEOUT", message }
 	}
 	w.exchange("Tried "+tricky, "priced", 1, fails("too slow "+tricky))
 	w.exchange("Tried "+tricky, "priced", 2, w.says("result "+tricky+"\n"+strings.Repeat("line\n", 30)+"last", label.Confidential, 0))
@@ -45,9 +45,9 @@ func busy(t *testing.T, dir string) {
 	w.exchange("Cut", "other", 2, w.says("done", label.Internal, 0))
 	w.exchange("Gone", "other", 1, fails("no such thing"))
 	w.exchange("Stale", "priced", 1, w.says("EXPIRED-WORDS", label.Public, time.Hour))
-	ended := []event.Ended{completed("Taken"), completed("Tried " + tricky), completed("Cut"), completed("Stale")}
-	ended = append(ended, event.Ended{Task: task.NewID("Gone"), Title: "Gone", Agent: "solo", Status: task.Failed, Reason: "no such thing", Code: "TIMEOUT"})
-	ended = append(ended, event.Ended{Task: task.NewID("Hit"), Title: "Hit", Agent: "solo", Status: task.Failed, Reason: "Cancelled", Code: "DEPENDENCY_FAILED", Root: task.NewID("Gone")})
+	ended := []record.TaskEnd{completed("Taken"), completed("Tried " + tricky), completed("Cut"), completed("Stale")}
+	ended = append(ended, record.TaskEnd{Task: task.NewID("Gone"), Title: "Gone", Agent: "solo", Status: task.Failed, Reason: "no such thing", Code: "TIMEOUT"})
+	ended = append(ended, record.TaskEnd{Task: task.NewID("Hit"), Title: "Hit", Agent: "solo", Status: task.Failed, Reason: "Cancelled", Code: "DEPENDENCY_FAILED", Root: task.NewID("Gone")})
 	w.end("error", ended...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -32,15 +33,15 @@ type shownRun struct {
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 
-	Inputs   []event.GivenInput `json:"inputs"`
-	Tasks    []shownTask        `json:"tasks"`
-	Outcomes event.Outcomes     `json:"outcomes"`
-	Steps    []shownTask        `json:"coordinator,omitempty"`
-	Output   string             `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
-	Usage    llm.Usage          `json:"totalTokenUsage"`
-	Rounded  bool               `json:"rounded,omitempty"` // the tokens of a task are
-	Errors   []event.Failure    `json:"errors"`
-	Warnings []string           `json:"warnings,omitempty"`
+	Inputs   []record.Input   `json:"inputs"`
+	Tasks    []shownTask      `json:"tasks"`
+	Outcomes event.Outcomes   `json:"outcomes"`
+	Steps    []shownTask      `json:"coordinator,omitempty"`
+	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
+	Usage    llm.Usage        `json:"totalTokenUsage"`
+	Rounded  bool             `json:"rounded,omitempty"` // the tokens of a task are
+	Errors   []record.Failure `json:"errors"`
+	Warnings []string         `json:"warnings,omitempty"`
 
 	summary *journal.Summary
 	info    *journal.Info
@@ -150,7 +151,7 @@ func (k *storedRun) show() *shownRun {
 	r := &shownRun{
 		Of: asked.Of, short: k.begins, Without: asked.Without, WithoutInputs: asked.WithoutInputs,
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.history.Begins), Holder: k.Holder,
-		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []event.GivenInput{}, Tasks: []shownTask{}, Errors: []event.Failure{}, took: tookOf(&k.Summary, k.now),
+		Spec: asked.Found, Fingerprint: k.info.Fingerprint, Inputs: []record.Input{}, Tasks: []shownTask{}, Errors: []record.Failure{}, took: tookOf(&k.Summary, k.now),
 		Outcomes: k.Outcomes, summary: &k.Summary, info: &k.info,
 	}
 	if n := len(k.history.Begins); n > 0 {
@@ -199,7 +200,7 @@ func (k *storedRun) short(s *storedTask) shownTask {
 		Usage: s.usage(), step: s.step, name: k.title(),
 	}
 	t.Started, t.Ended = s.took()
-	t.Rounded = len(s.interrupted) > 0 || slices.ContainsFunc(s.exchanges, func(x *event.Exchange) bool { return x.Rounded && x.From == "" })
+	t.Rounded = len(s.interrupted) > 0 || slices.ContainsFunc(s.exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	x := s.answer()
 	if s.step {
 		t.Status = s.stepStatus(x)
@@ -227,7 +228,7 @@ func (k *storedRun) short(s *storedTask) shownTask {
 }
 
 // stepStatus is how a step of the coordinator stands.
-func (t *storedTask) stepStatus(answer *event.Exchange) task.Status {
+func (t *storedTask) stepStatus(answer *record.AgentCall) task.Status {
 	switch {
 	case answer != nil:
 		return task.Completed
@@ -276,7 +277,7 @@ func (k *storedRun) task(id task.ID, reasoning bool) *shownTask {
 	return &t
 }
 
-func stateOf(x *event.Exchange) string {
+func stateOf(x *record.AgentCall) string {
 	switch {
 	case !x.Completed():
 		return string(task.Failed)
@@ -287,7 +288,7 @@ func stateOf(x *event.Exchange) string {
 }
 
 // lastCall returns the last model call that answered in an exchange.
-func lastCall(x *event.Exchange) llm.CallInfo {
+func lastCall(x *record.AgentCall) llm.CallInfo {
 	if x.Corrected != nil {
 		return *x.Corrected
 	}
@@ -295,9 +296,9 @@ func lastCall(x *event.Exchange) llm.CallInfo {
 }
 
 // current returns a side text as it may be read now: without the text if it has expired.
-func (k *storedRun) current(a *event.SideText) *event.SideText {
+func (k *storedRun) current(a *record.SideText) *record.SideText {
 	if a == nil || a.ExpiresAt.IsZero() || k.now.Before(a.ExpiresAt) {
 		return a
 	}
-	return &event.SideText{Text: "[withheld: expired]", Call: a.Call}
+	return &record.SideText{Text: "[withheld: expired]", Call: a.Call}
 }

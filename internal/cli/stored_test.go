@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -51,7 +52,7 @@ type writtenRun struct {
 func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
 	t.Helper()
 	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: noon, Invocation: []byte("{}")}}
-	b := &event.Begin{Run: id, Name: name, Time: noon}
+	b := &record.RunStart{Run: id, Name: name, Time: noon}
 	for _, title := range titles {
 		w.info.Tasks = append(w.info.Tasks, trace.Task{ID: task.NewID(title), Title: title, Assignee: "solo"})
 		b.Tasks = append(b.Tasks, event.Planned{Task: task.NewID(title), Title: title, Agent: "solo"})
@@ -59,11 +60,11 @@ func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) 
 	var err error
 	w.run, err = j.Begin(t.Context(), w.info)
 	require.NoError(t, err)
-	w.add(event.Entry{Begin: b})
+	w.add(record.Entry{Begin: b})
 	return w
 }
 
-func (w *writtenRun) add(entries ...event.Entry) {
+func (w *writtenRun) add(entries ...record.Entry) {
 	w.t.Helper()
 	done := make(chan error, 1)
 	w.run.Append(entries, func(err error) { done <- err })
@@ -72,24 +73,24 @@ func (w *writtenRun) add(entries ...event.Entry) {
 
 // asked is a prompt that is sent.
 func (w *writtenRun) asked(title, model string, attempt, bytes int) {
-	w.add(event.Entry{Asked: &event.Asked{
+	w.add(record.Entry{Asked: &record.CallStart{
 		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Agent: "solo", Model: model, Attempt: attempt, Time: noon.Add(time.Second), Bytes: bytes,
-	}}, event.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: noon}})
+	}}, record.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: noon}})
 }
 
 // exchange is what came of a prompt.
-func (w *writtenRun) exchange(title, model string, attempt int, edit func(*event.Exchange)) {
-	x := &event.Exchange{
+func (w *writtenRun) exchange(title, model string, attempt int, edit func(*record.AgentCall)) {
+	x := &record.AgentCall{
 		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Title: title, Agent: "solo", Model: model, Attempt: attempt,
-		Key: event.Key{1, byte(len(title))}, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
+		Key: record.Key{1, byte(len(title))}, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
 	}
 	edit(x)
-	w.add(event.Entry{Exchange: x}, event.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: noon}})
+	w.add(record.Entry{Exchange: x}, record.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: noon}})
 }
 
 // says makes an exchange one that completed with a text.
-func (w *writtenRun) says(text string, level label.Classification, ttl time.Duration) func(*event.Exchange) {
-	return func(x *event.Exchange) {
+func (w *writtenRun) says(text string, level label.Classification, ttl time.Duration) func(*record.AgentCall) {
+	return func(x *record.AgentCall) {
 		h := envelope.Header{ID: envelope.ID(x.Session), Producer: "solo", Run: w.info.Run, Task: x.Task, Classification: level, CreatedAt: noon}
 		if ttl > 0 {
 			h.ExpiresAt = noon.Add(ttl)
@@ -102,16 +103,16 @@ func (w *writtenRun) says(text string, level label.Classification, ttl time.Dura
 }
 
 // end ends a run; without a status it is left as a crash leaves it.
-func (w *writtenRun) end(status string, tasks ...event.Ended) {
+func (w *writtenRun) end(status string, tasks ...record.TaskEnd) {
 	if status != "" {
-		w.add(event.Entry{End: &event.End{Time: noon.Add(time.Minute), Status: status, Tasks: tasks}})
+		w.add(record.Entry{End: &record.RunEnd{Time: noon.Add(time.Minute), Status: status, Tasks: tasks}})
 	}
 	_, err := w.run.Close(w.t.Context())
 	require.NoError(w.t, err)
 }
 
-func completed(title string) event.Ended {
-	return event.Ended{Task: task.NewID(title), Title: title, Agent: "solo", Status: task.Completed}
+func completed(title string) record.TaskEnd {
+	return record.TaskEnd{Task: task.NewID(title), Title: title, Agent: "solo", Status: task.Completed}
 }
 
 // openTest opens a journal of a folder to write runs into it.
@@ -130,7 +131,7 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	j := openTest(t, dir, journal.Options{})
 	w := write(t, j, "aaaaaaaa-1111", "\x1b[31mred\u202e", "One", "Two", "Three")
 	w.exchange("One", "m", 1, w.says("1", label.Public, 0))
-	w.end("error", completed("One"), event.Ended{Task: task.NewID("Two"), Title: "Two", Status: task.Failed}, event.Ended{Task: task.NewID("Three"), Title: "Three", Status: task.Skipped})
+	w.end("error", completed("One"), record.TaskEnd{Task: task.NewID("Two"), Title: "Two", Status: task.Failed}, record.TaskEnd{Task: task.NewID("Three"), Title: "Three", Status: task.Skipped})
 	w = write(t, j, "aaaaaaaa-2222", "cut", "One", "Two")
 	w.asked("One", "m", 1, 400)
 	w.end("")

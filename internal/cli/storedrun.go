@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -24,7 +25,7 @@ import (
 type storedRun struct {
 	journal.Summary
 	info    journal.Info
-	history event.History
+	history record.History
 	trace   *trace.Trace
 	begins  string // how its id begins, as no other does
 	now     time.Time
@@ -41,10 +42,10 @@ type storedTask struct {
 	agent       string
 	step        bool
 	status      task.Status
-	ended       event.Ended       // how, if the run came to its end
-	exchanges   []*event.Exchange // in order, those of retellings among them
-	interrupted []*event.Asked    // that a crash ended
-	running     int               // that are under way
+	ended       record.TaskEnd      // how, if the run came to its end
+	exchanges   []*record.AgentCall // in order, those of retellings among them
+	interrupted []*record.CallStart // that a crash ended
+	running     int                 // that are under way
 }
 
 // stored reads a run.
@@ -124,7 +125,7 @@ func (k *storedRun) collect() {
 		}
 	}
 	k.statuses()
-	asked, begun := map[string]*event.Asked{}, map[string]bool{}
+	asked, begun := map[string]*record.CallStart{}, map[string]bool{}
 	var sessions []string
 	for i := range k.history.Log {
 		switch e := &k.history.Log[i]; {
@@ -191,13 +192,13 @@ func (k *storedRun) remove() {
 	k.tasks = slices.DeleteFunc(k.tasks, func(t storedTask) bool { return !t.step && !now[t.id] && t.attempts()+t.running == 0 })
 	for i := range k.tasks {
 		if t := &k.tasks[i]; !t.step && !now[t.id] {
-			t.status, t.ended = removed, event.Ended{}
+			t.status, t.ended = removed, record.TaskEnd{}
 		}
 	}
 }
 
 // open takes in a prompt to which no answer is stored.
-func (k *storedRun) open(asked *event.Asked) {
+func (k *storedRun) open(asked *record.CallStart) {
 	t := k.of(asked.Task, k.trace.Title(asked.Task), asked.Agent)
 	last := len(k.history.Begins) - 1
 	if k.Status == journal.Running && (last < 0 || !asked.Time.Before(k.history.Begins[last].Time)) {
@@ -245,7 +246,7 @@ func (k *storedRun) statuses() {
 			if e.Type == event.TaskSkipped {
 				t.status = task.Skipped
 			}
-			t.ended = event.Ended{Reason: e.Message, Code: e.Code, Root: e.Root}
+			t.ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
 	}
 }
@@ -257,7 +258,7 @@ func (k *storedRun) find(name string) (task.ID, error) {
 }
 
 // answer is the exchange whose answer is the result; nil if there is none.
-func (t *storedTask) answer() *event.Exchange {
+func (t *storedTask) answer() *record.AgentCall {
 	for _, x := range slices.Backward(t.exchanges) {
 		if x.Part == "" && x.Completed() {
 			return x
@@ -290,7 +291,7 @@ func (t *storedTask) usage() (u llm.Usage) {
 }
 
 // estimated is how many tokens a prompt has that nobody counted.
-func estimated(asked *event.Asked) int {
+func estimated(asked *record.CallStart) int {
 	return handoff.Tokens(asked.Bytes)
 }
 
@@ -329,7 +330,7 @@ func withheldText(text string) bool {
 // read returns the result of an exchange that completed. Nothing above the
 // clearance of whom the run was for is in it, nothing that cannot be decrypted,
 // has expired since or is not what it was.
-func (k *storedRun) read(x *event.Exchange) readable {
+func (k *storedRun) read(x *record.AgentCall) readable {
 	if x.Result == nil || x.Missing != "" {
 		level := label.Secret
 		return readable{text: "[withheld: " + level.String() + "]", label: level, hidden: true}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 )
 
@@ -78,7 +78,7 @@ func (r *resumption) undone(fresh []string) []string {
 	done := latest(&r.stored.History)
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
 		id, known := r.names.find(name)
-		return known && slices.ContainsFunc(done, func(x *event.Exchange) bool { return x.From == "" && x.Task == id })
+		return known && slices.ContainsFunc(done, func(x *record.AgentCall) bool { return x.From == "" && x.Task == id })
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
 )
@@ -50,6 +50,6 @@ func TestReasonOfAnAbortedRun(t *testing.T) {
 	}
 	for _, tt := range tests {
 		k := &storedRun{Summary: journal.Summary{Status: tt.run}}
-		require.Equal(t, tt.want, k.because(&storedTask{status: tt.status, ended: event.Ended{Reason: tt.reason}}), "%v", tt)
+		require.Equal(t, tt.want, k.because(&storedTask{status: tt.status, ended: record.TaskEnd{Reason: tt.reason}}), "%v", tt)
 	}
 }

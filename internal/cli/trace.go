@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
@@ -117,7 +118,7 @@ func (k *keeper) watch() []func(event.Event) {
 
 // recorder is told of each prompt before it is sent.
 type recorder interface {
-	Record(ctx context.Context, r event.Record) error
+	Record(ctx context.Context, r record.Prompt) error
 }
 
 // recorder returns what a run tells of its prompts, or nil.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -37,7 +38,7 @@ func traced(a *app, force bool, read []string, flags ...string) (*keeper, error)
 }
 
 // decided is the record of a prompt that is never sent.
-var decided = event.Record{Handoffs: []event.Handoff{{Session: "r1/t/1", From: "a", To: "b", Task: "t"}}}
+var decided = record.Prompt{Handoffs: []event.Handoff{{Session: "r1/t/1", From: "a", To: "b", Task: "t"}}}
 
 func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -112,7 +112,7 @@ func (d *replayedWithout) answer(k *storedRun, res *team.Result) {
 }
 
 // synthesis is the exchange that made the answer of the coordinator; nil if there is none.
-func (k *storedRun) synthesis() (last *event.Exchange) {
+func (k *storedRun) synthesis() (last *record.AgentCall) {
 	for i := range k.tasks {
 		if t := &k.tasks[i]; t.step && t.title == string(team.StepSynthesis) {
 			last = t.answer()
@@ -123,7 +123,7 @@ func (k *storedRun) synthesis() (last *event.Exchange) {
 
 // repeats reports whether somebody was given the prompt that the stored run has:
 // the new run says so, or took the answer from it or from where that took it.
-func (k *storedRun) repeats(repeated bool, reused string, before *event.Exchange) bool {
+func (k *storedRun) repeats(repeated bool, reused string, before *record.AgentCall) bool {
 	return repeated || reused == k.Run || reused != "" && before != nil && reused == before.From
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -17,11 +17,11 @@ import (
 func TestPromptsThatAreTheSame(t *testing.T) {
 	t.Parallel()
 	k := &storedRun{Summary: journal.Summary{Run: "run"}}
-	own, taken := &event.Exchange{}, &event.Exchange{From: "earlier"}
+	own, taken := &record.AgentCall{}, &record.AgentCall{From: "earlier"}
 	tests := []struct {
 		repeated bool
 		reused   string
-		before   *event.Exchange
+		before   *record.AgentCall
 		want     bool
 	}{
 		{false, "", own, false},

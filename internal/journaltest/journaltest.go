@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -90,7 +91,7 @@ func begun(t *testing.T, j *journal.Journal, id string) *journal.Run {
 }
 
 // Append appends entries and waits until they are durable.
-func Append(r *journal.Run, entries ...event.Entry) error {
+func Append(r *journal.Run, entries ...record.Entry) error {
 	done := make(chan error, 1)
 	r.Append(entries, func(err error) { done <- err })
 	return <-done
@@ -106,15 +107,15 @@ func closed(t *testing.T, r *journal.Run) audit.Head {
 
 // RequireHistory fails unless a history is what these entries make, with the
 // keys in the form in which a journal has them.
-func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
-	var log []event.Entry
-	var begins []event.Begin
-	var end *event.End
+func RequireHistory(t require.TestingT, want []record.Entry, h *record.History) {
+	var log []record.Entry
+	var begins []record.RunStart
+	var end *record.RunEnd
 	for _, e := range want {
 		switch {
 		case e.Begin != nil:
 			b := *e.Begin
-			b.Inputs = append([]event.GivenInput(nil), b.Inputs...)
+			b.Inputs = append([]record.Input(nil), b.Inputs...)
 			for i := range b.Inputs {
 				b.Inputs[i].Key = h.Mask(b.Inputs[i].Key)
 			}
@@ -124,11 +125,11 @@ func RequireHistory(t require.TestingT, want []event.Entry, h *event.History) {
 		case e.Exchange != nil:
 			x := *e.Exchange
 			x.Key, x.Core, x.Reuse = h.Mask(x.Key), h.Mask(x.Core), h.Mask(x.Reuse)
-			log = append(log, event.Entry{Exchange: &x})
+			log = append(log, record.Entry{Exchange: &x})
 		case e.Rejected != nil:
 			x := *e.Rejected
 			x.Key, x.Core = h.Mask(x.Key), h.Mask(x.Core)
-			log = append(log, event.Entry{Rejected: &x})
+			log = append(log, record.Entry{Rejected: &x})
 		case e.End != nil:
 			end = e.End
 		}
@@ -148,29 +149,29 @@ func RequireVerified(t testing.TB, j *journal.Journal, run string, key []byte, h
 }
 
 // beginning returns the first entry of a run of so many tasks.
-func (t *Teller) beginning(tasks int) event.Entry {
-	b := &event.Begin{Run: t.Run, Name: "claims", Time: Noon, Inputs: []event.GivenInput{{Name: "claim", Classification: label.Confidential, Bytes: 300, Key: Key(-1), Line: "team.yaml:9"}}}
+func (t *Teller) beginning(tasks int) record.Entry {
+	b := &record.RunStart{Run: t.Run, Name: "claims", Time: Noon, Inputs: []record.Input{{Name: "claim", Classification: label.Confidential, Bytes: 300, Key: Key(-1), Line: "team.yaml:9"}}}
 	for n := range tasks {
 		of := t.Task(n)
 		b.Tasks = append(b.Tasks, event.Planned{Task: of.ID, Title: of.Title, Agent: of.Assignee})
 	}
-	return event.Entry{Begin: b}
+	return record.Entry{Begin: b}
 }
 
 // ending returns the last entry of a run of so many tasks, of which all completed.
-func (t *Teller) ending(tasks int) event.Entry {
-	e := &event.End{Time: t.now(), Status: "ok", Warnings: []string{"an input is not used"}}
+func (t *Teller) ending(tasks int) record.Entry {
+	e := &record.RunEnd{Time: t.now(), Status: "ok", Warnings: []string{"an input is not used"}}
 	for n := range tasks {
 		of := t.Task(n)
-		e.Tasks = append(e.Tasks, event.Ended{Task: of.ID, Title: of.Title, Agent: of.Assignee, Status: task.Completed})
+		e.Tasks = append(e.Tasks, record.TaskEnd{Task: of.ID, Title: of.Title, Agent: of.Assignee, Status: task.Completed})
 		e.Output = append(e.Output, of.ID)
 	}
-	return event.Entry{End: e}
+	return record.Entry{End: e}
 }
 
 // all returns all that a run of so many tasks tells.
-func (t *Teller) all(tasks int) []event.Entry {
-	list := []event.Entry{t.beginning(tasks)}
+func (t *Teller) all(tasks int) []record.Entry {
+	list := []record.Entry{t.beginning(tasks)}
 	for n := range tasks {
 		before, after := t.Complete(n, 300)
 		list = append(append(list, before...), after...)
@@ -182,7 +183,7 @@ func comesBack(t *testing.T, open Open) {
 	j := opened(t, open, journal.Options{})
 	r := begun(t, j, "r1")
 	story := NewTeller("r1", 1)
-	list := slices.Insert(story.all(3), 4, event.Entry{Rejected: story.Rejected(story.Task(0), "forty-two", Key(0))})
+	list := slices.Insert(story.all(3), 4, record.Entry{Rejected: story.Rejected(story.Task(0), "forty-two", Key(0))})
 	for i := range list {
 		require.NoError(t, Append(r, list[i]))
 	}
@@ -246,7 +247,7 @@ func concurrent(t *testing.T, open Open) {
 				story := NewTeller(id, uint64(g))
 				for i := range 10 {
 					before, after := story.Complete(100*g+i, 100)
-					for _, entries := range [][]event.Entry{before, after} {
+					for _, entries := range [][]record.Entry{before, after} {
 						if err := Append(r, entries...); err != nil {
 							t.Error(err)
 						}
@@ -277,7 +278,7 @@ func sticks(t *testing.T, open Open) {
 	bad, good := begun(t, j, "bad"), begun(t, j, "good")
 	story := NewTeller("bad", 1)
 	require.NoError(t, Append(bad, story.beginning(1)))
-	first := Append(bad, event.Entry{})
+	first := Append(bad, record.Entry{})
 	require.ErrorContains(t, first, "entry of nothing")
 	require.Equal(t, first, Append(bad, story.ending(1)))
 	_, err := bad.Close(t.Context())

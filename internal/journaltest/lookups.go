@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/journal"
 )
 
@@ -14,7 +14,7 @@ func recalls(t *testing.T, open Open) {
 	j := opened(t, open, journal.Options{})
 	for _, id := range []string{"r1", "r2", "r3"} {
 		r, story := begun(t, j, id), NewTeller(id, 1)
-		require.NoError(t, Append(r, event.Entry{Exchange: story.Answer(story.Task(1), "the answer of "+id, Key(7))}, event.Entry{Exchange: story.Answer(story.Task(2), "another", Key(8))}))
+		require.NoError(t, Append(r, record.Entry{Exchange: story.Answer(story.Task(1), "the answer of "+id, Key(7))}, record.Entry{Exchange: story.Answer(story.Task(2), "another", Key(8))}))
 		if id == "r3" {
 			list, err := r.Recall(t.Context(), Key(7))
 			require.NoError(t, err)
@@ -32,18 +32,18 @@ func recallsOnlyWhatMayBeTaken(t *testing.T, open Open) {
 	clock := &at{now: Noon.Add(time.Hour)}
 	j := opened(t, open, journal.Options{Now: clock.time})
 	r, story := begun(t, j, "r1"), NewTeller("r1", 1)
-	for n, change := range []func(x *event.Exchange){
-		func(*event.Exchange) {},
-		func(x *event.Exchange) { x.Reusable = false },
-		func(x *event.Exchange) { x.Code, x.Error, x.Result = "TIMEOUT", "no answer", nil },
-		func(x *event.Exchange) { x.Result.Text += "!" }, // its digest is another
+	for n, change := range []func(x *record.AgentCall){
+		func(*record.AgentCall) {},
+		func(x *record.AgentCall) { x.Reusable = false },
+		func(x *record.AgentCall) { x.Code, x.Error, x.Result = "TIMEOUT", "no answer", nil },
+		func(x *record.AgentCall) { x.Result.Text += "!" }, // its digest is another
 	} {
 		x := story.Answer(story.Task(n), "answer", Key(n))
 		change(x)
-		require.NoError(t, Append(r, event.Entry{Exchange: x}))
+		require.NoError(t, Append(r, record.Entry{Exchange: x}))
 	}
 	short := story.Short(story.Task(4), time.Hour+time.Minute, Key(4))
-	require.NoError(t, Append(r, event.Entry{Exchange: short}))
+	require.NoError(t, Append(r, record.Entry{Exchange: short}))
 	asks := begun(t, j, "r2")
 	has := func(n int) bool {
 		list, err := asks.Recall(t.Context(), Key(n))

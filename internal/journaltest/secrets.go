@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -23,7 +24,7 @@ import (
 const Canary = "CANARY-b1f7-4417"
 
 // Short returns an answer that expires.
-func (t *Teller) Short(of *task.Task, ttl time.Duration, key event.Key) *event.Exchange {
+func (t *Teller) Short(of *task.Task, ttl time.Duration, key record.Key) *record.AgentCall {
 	x := t.Answer(of, "", key)
 	h := x.Result.Header
 	h.ExpiresAt = Noon.Add(ttl)
@@ -34,41 +35,41 @@ func (t *Teller) Short(of *task.Task, ttl time.Duration, key event.Key) *event.E
 // Secrets returns what a run tells whose caller may see secrets, and which has
 // them wherever it can: in a prompt, results and what is shown of them, errors,
 // reasons and the answer.
-func Secrets(run string) []event.Entry {
+func Secrets(run string) []record.Entry {
 	t := NewTeller(run, 3)
 	t.Label = label.Secret
 	done, failed := t.Task(0), t.Task(1)
 	asks := t.Ask(done, label.Secret)
 	answer := t.Answer(done, "It says "+Canary, Key(0))
-	answer.Shown = &event.ShownResult{Text: "shown " + Canary}
+	answer.Shown = &record.ShownResult{Text: "shown " + Canary}
 	answer.Call = llm.CallInfo{Model: Canary, Endpoint: "http://localhost:1/v1", RequestID: Canary, FinishReason: "stop"}
 	answer.Corrected, answer.Warnings = &llm.CallInfo{FinishReason: Canary}, []string{"look at " + Canary}
 	asksAgain := t.Ask(failed, label.Secret)
 	failure := t.Answer(failed, "", Key(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+Canary
 	failure.Call = llm.CallInfo{RequestID: Canary}
-	failure.Refused = &event.SideText{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
-	answer.Reasoning = &event.SideText{Text: "first " + Canary, Label: label.Secret}
+	failure.Refused = &record.SideText{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
+	answer.Reasoning = &record.SideText{Text: "first " + Canary, Label: label.Secret}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
 	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Message: "answered by " + Canary}
-	told = append(told, event.Entry{Event: &warned})
+	told = append(told, record.Entry{Event: &warned})
 	step := *done
 	step.ID, step.Title, step.Assignee = "coordinator/synthesis", "synthesis", "coordinator"
-	end := &event.End{
+	end := &record.RunEnd{
 		Time: t.now(), Status: "error", Answer: "In short: " + Canary, Warnings: []string{"look at " + Canary},
-		Tasks: []event.Ended{
+		Tasks: []record.TaskEnd{
 			{Task: done.ID, Title: done.Title, Agent: "analyst", Status: task.Completed},
 			{Task: failed.ID, Title: failed.Title, Agent: "analyst", Status: task.Failed, Reason: Canary, Code: "SCHEMA"},
 			{Task: "after", Title: "After", Agent: "analyst", Status: task.Failed, Reason: "because of " + Canary, Root: failed.ID},
 		},
-		Errors: []event.Failure{{Code: "X", Message: Canary}},
+		Errors: []record.Failure{{Code: "X", Message: Canary}},
 	}
 	raise(asks[0].Record.Prompt)
 	raise(asksAgain[0].Record.Prompt)
-	list := append(asks, event.Entry{Exchange: answer})
-	list = append(append(list, asksAgain...), event.Entry{Rejected: t.Rejected(failed, Canary, Key(1))}, event.Entry{Exchange: failure})
-	return append(append(list, told...), event.Entry{Exchange: t.Answer(&step, "In short: "+Canary, Key(2))}, event.Entry{End: end})
+	list := append(asks, record.Entry{Exchange: answer})
+	list = append(append(list, asksAgain...), record.Entry{Rejected: t.Rejected(failed, Canary, Key(1))}, record.Entry{Exchange: failure})
+	return append(append(list, told...), record.Entry{Exchange: t.Answer(&step, "In short: "+Canary, Key(2))}, record.Entry{End: end})
 }
 
 // SecretInfo is an Info with a file above confidential.
@@ -135,7 +136,7 @@ func raise(s *prompt.Shown) {
 
 func withoutKey(t *testing.T, s *journal.Stored) {
 	h := &s.History
-	var done []*event.Exchange
+	var done []*record.AgentCall
 	for _, e := range h.Log {
 		if e.Exchange != nil {
 			done = append(done, e.Exchange)
@@ -252,7 +253,7 @@ func RequireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, al
 // requireResultOf fails unless the journal gives the last result of a task by its
 // title and by its ID, or says that there is none.
 func requireResultOf(t *testing.T, j *journal.Journal, run string, of *task.Task, stored *journal.Stored) {
-	var want *event.Exchange
+	var want *record.AgentCall
 	for _, e := range stored.History.Log {
 		if e.Exchange != nil && e.Exchange.Part == "" && e.Exchange.Completed() {
 			want = e.Exchange
@@ -271,7 +272,7 @@ func requireResultOf(t *testing.T, j *journal.Journal, run string, of *task.Task
 }
 
 // logOf is what a history says of one task.
-func logOf(h *event.History, id task.ID) (out []event.Entry) {
+func logOf(h *record.History, id task.ID) (out []record.Entry) {
 	for _, e := range h.Log {
 		if e.Asked != nil && e.Asked.Task == id || e.Exchange != nil && e.Exchange.Task == id || e.Rejected != nil && e.Rejected.Task == id || e.Begun != nil && strings.Contains(e.Begun.Session, string(id)) {
 			out = append(out, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -66,7 +67,7 @@ func (t *Teller) Prose(n int) string {
 }
 
 // Key returns a key that differs with each n.
-func Key(n int) event.Key { return event.Key(sha256.Sum256(fmt.Append(nil, n))) }
+func Key(n int) record.Key { return record.Key(sha256.Sum256(fmt.Append(nil, n))) }
 
 // Task returns the n-th task of the story.
 func (t *Teller) Task(n int) *task.Task {
@@ -80,25 +81,25 @@ func (t *Teller) Session(of *task.Task) string { return t.Run + "/" + string(of.
 // Ask returns what is told before a prompt of some 1,400 bytes is sent: two
 // decisions, the prompt as a caller with this clearance sees it, and that an
 // agent is given it.
-func (t *Teller) Ask(of *task.Task, clearance label.Classification) []event.Entry {
+func (t *Teller) Ask(of *task.Task, clearance label.Classification) []record.Entry {
 	earlier := task.NewID("Read the claim")
 	offers := []handoff.Offer{
 		{Source: handoff.Source{Kind: handoff.Dependency, Name: string(earlier)}, Title: "Read the claim", Assignee: "intake", Status: task.Completed, Envelope: t.Envelope("intake", t.Prose(500))},
 		{Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, Title: "claim", Envelope: t.Envelope(handoff.User, t.Prose(300))},
 	}
 	r, size := t.record(of, offers, clearance)
-	asked := &event.Asked{Session: t.Session(of), Task: of.ID, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Time: t.now(), Bytes: size}
-	return []event.Entry{{Record: r}, {Asked: asked}}
+	asked := &record.CallStart{Session: t.Session(of), Task: of.ID, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Time: t.now(), Bytes: size}
+	return []record.Entry{{Record: r}, {Asked: asked}}
 }
 
 // record takes offers through the gate and builds the prompt.
-func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.Classification) (*event.Record, int) {
+func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.Classification) (*record.Prompt, int) {
 	grants := []handoff.Grant{handoff.WholeOf(offers[0].Source, "team.yaml:8"), handoff.WholeOf(offers[1].Source, "team.yaml:9")}
 	k := must(handoff.Negotiate(handoff.Request{Session: t.Session(of), Caller: handoff.User, Run: t.Run, Task: of.ID, Classification: min(t.Label, label.Confidential), Grants: grants},
 		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}))
 	gate := handoff.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
-	r := &event.Record{}
+	r := &record.Prompt{}
 	for i := range offers {
 		s := must(gate.GateOutbound(context.Background(), &offers[i], Noon))
 		r.Handoffs = append(r.Handoffs, decided(k.Session, s.Decision()))
@@ -128,10 +129,10 @@ func (t *Teller) Envelope(from, text string) *envelope.Envelope {
 }
 
 // Answer returns what is told when an agent has answered.
-func (t *Teller) Answer(of *task.Task, text string, key event.Key) *event.Exchange {
+func (t *Teller) Answer(of *task.Task, text string, key record.Key) *record.AgentCall {
 	h := envelope.Header{ID: envelope.ID(t.Session(of)), Producer: of.Assignee, Task: of.ID, Run: t.Run, Classification: t.Label, CreatedAt: t.now(), DerivedFrom: []envelope.ID{"a", "b"}}
 	e := must(envelope.New(h, envelope.Text(text)))
-	return &event.Exchange{
+	return &record.AgentCall{
 		Session: t.Session(of), Task: of.ID, Title: of.Title, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Key: key, Core: key, Reuse: key, Reusable: true,
 		Start: Noon, End: t.now(), Input: 350, Output: 250, Turns: 1, Context: event.Context{Prompts: 1, Sent: 1400, Shared: 9000},
 		Result: new(stored(e, text)),
@@ -139,9 +140,9 @@ func (t *Teller) Answer(of *task.Task, text string, key event.Key) *event.Exchan
 }
 
 // Rejected returns the entry of an answer that its agent must correct.
-func (t *Teller) Rejected(of *task.Task, text string, key event.Key) *event.Exchange {
+func (t *Teller) Rejected(of *task.Task, text string, key record.Key) *record.AgentCall {
 	x := t.Answer(of, text, key)
-	x.Part, x.Code, x.Error, x.Reusable, x.Reuse = "/rejected", "OUTPUT_SCHEMA_INVALID", "it is not a number: "+text, false, event.Key{}
+	x.Part, x.Code, x.Error, x.Reusable, x.Reuse = "/rejected", "OUTPUT_SCHEMA_INVALID", "it is not a number: "+text, false, record.Key{}
 	return x
 }
 
@@ -151,14 +152,14 @@ func stored(e *envelope.Envelope, text string) envelope.Record {
 }
 
 // Events returns events about a task.
-func (t *Teller) Events(of *task.Task, types ...event.Type) (list []event.Entry) {
+func (t *Teller) Events(of *task.Task, types ...event.Type) (list []record.Entry) {
 	for _, typ := range types {
 		t.seq++
 		e := &event.Event{Seq: t.seq, Type: typ, Time: t.now(), Run: t.Run, Task: of.ID, Title: of.Title, Agent: of.Assignee, Attempt: 1}
 		if typ == event.TaskComplete {
 			e.Status, e.Duration, e.Input, e.Output, e.Bytes = task.Completed, 1500*time.Millisecond, 350, 250, 1000
 		}
-		list = append(list, event.Entry{Event: e})
+		list = append(list, record.Entry{Event: e})
 	}
 	return list
 }
@@ -166,10 +167,10 @@ func (t *Teller) Events(of *task.Task, types ...event.Type) (list []event.Entry)
 // Complete returns all that is told of the n-th task, which is asked and
 // answers with prose of so many bytes: what comes before the call, and what
 // comes after it.
-func (t *Teller) Complete(n, bytes int) (before, after []event.Entry) {
+func (t *Teller) Complete(n, bytes int) (before, after []record.Entry) {
 	of := t.Task(n)
 	before = append(t.Events(of, event.TaskReady, event.TaskStart, event.AgentStart), t.Ask(of, label.Confidential)...)
-	after = append([]event.Entry{{Exchange: t.Answer(of, t.Prose(bytes), Key(n))}}, t.Events(of, event.AgentComplete, event.TaskComplete)...)
+	after = append([]record.Entry{{Exchange: t.Answer(of, t.Prose(bytes), Key(n))}}, t.Events(of, event.AgentComplete, event.TaskComplete)...)
 	return before, after
 }
 

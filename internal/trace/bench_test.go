@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 )
@@ -15,14 +16,14 @@ import (
 // aTask is what a journal encodes for a task: five events, a prompt of two
 // pieces of context with their decisions, and two lines of other kinds, of
 // which one holds a result.
-func aTask(tb testing.TB) (events []event.Event, r event.Record, others []any) {
+func aTask(tb testing.TB) (events []event.Event, r record.Prompt, others []any) {
 	for i, kind := range []event.Type{event.TaskReady, event.TaskStart, event.AgentStart, event.AgentComplete, event.TaskComplete} {
 		events = append(events, event.Event{Seq: i + 1, Type: kind, Time: noon, Run: "r1", Task: score.ID, Title: score.Title, Agent: score.Assignee, Attempt: 1, Bytes: 900})
 	}
 	words := strings.Repeat("A word or two. ", 20)
-	r = record(tb, &score, "You look for fraud.", result(tb, &facts, label.Internal, words, "team.yaml:23"), input(tb, "claim", label.Internal, words, "team.yaml:24"))
-	asked := event.Asked{Session: "r1/" + string(score.ID) + "/1", Task: score.ID, Agent: "fraud", Attempt: 1, Time: noon, Bytes: 900}
-	exchange := map[string]any{"exchange": event.Exchange{Session: asked.Session, Task: score.ID, Title: score.Title, Agent: "fraud", Attempt: 1, Start: noon, End: noon, Input: 300, Output: 90}, "result": words + words}
+	r = recordOf(tb, &score, "You look for fraud.", result(tb, &facts, label.Internal, words, "team.yaml:23"), input(tb, "claim", label.Internal, words, "team.yaml:24"))
+	asked := record.CallStart{Session: "r1/" + string(score.ID) + "/1", Task: score.ID, Agent: "fraud", Attempt: 1, Time: noon, Bytes: 900}
+	exchange := map[string]any{"exchange": record.AgentCall{Session: asked.Session, Task: score.ID, Title: score.Title, Agent: "fraud", Attempt: 1, Start: noon, End: noon, Input: 300, Output: 90}, "result": words + words}
 	return events, r, []any{asked, exchange}
 }
 
@@ -73,7 +74,7 @@ func BenchmarkLines(b *testing.B) {
 }
 
 // encoded is a task as others encode it: the prompt, then the rest.
-func encoded(b *testing.B, e *trace.Encoder, events []event.Event, r event.Record, others []any) (lines [][]byte, decisions audit.Decisions) {
+func encoded(b *testing.B, e *trace.Encoder, events []event.Event, r record.Prompt, others []any) (lines [][]byte, decisions audit.Decisions) {
 	add := func(text []byte, err error) {
 		if err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -136,7 +137,7 @@ func TestEveryPartOfAnInputIsFound(t *testing.T) {
 		part := string(runes[from:rapid.IntRange(from+1, len(runes)).Draw(rt, "to")])
 		var out bytes.Buffer
 		w := trace.NewWriter(&out, given)
-		r := record(t, &facts, "", input(t, "claim", label.Internal, text, "team.yaml:15"))
+		r := recordOf(t, &facts, "", input(t, "claim", label.Internal, text, "team.yaml:15"))
 		require.NoError(rt, w.Record(t.Context(), r))
 		_, err := w.Close(nil, noon)
 		require.NoError(rt, err)
@@ -190,16 +191,16 @@ func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
 }
 
 // told is a prompt of one piece of context, by hand.
-func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) event.Record {
+func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) record.Prompt {
 	at := prompt.Range{End: int32(len(words)), Part: prompt.PartPayload}
 	d := &handoff.Decision{Verdict: handoff.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
-	return event.Record{Prompt: &prompt.Shown{
+	return record.Prompt{Prompt: &prompt.Shown{
 		Receipt: &prompt.Receipt{Session: fmt.Sprintf("r1/%s/%d", of.ID, attempt), Run: "r1", Task: of.ID, Agent: of.Assignee, Text: []prompt.Range{at}, Sources: []prompt.Source{{Producer: from, Decision: d}}},
 		Text:    []prompt.Piece{{Range: at, Words: words}},
 	}}
 }
 
-func traceOf(t *testing.T, records ...event.Record) *trace.Trace {
+func traceOf(t *testing.T, records ...record.Prompt) *trace.Trace {
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
 	for _, r := range records {
@@ -216,20 +217,20 @@ func TestOriginOfWhatAgentsTellEachOther(t *testing.T) {
 	memory := "intake/task:" + string(facts.ID) + ":result"
 	tests := []struct {
 		name    string
-		records []event.Record
+		records []record.Prompt
 		want    []trace.Origin
 	}{
-		{"a message of its own words", []event.Record{told(&score, 1, handoff.Message, "m1", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromMessage, Name: "m1"}}},
+		{"a message of its own words", []record.Prompt{told(&score, 1, handoff.Message, "m1", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromMessage, Name: "m1"}}},
 		{
 			"a message that tells an input",
-			[]event.Record{told(&facts, 1, handoff.Input, "claim", "user", "the word"), told(&score, 1, handoff.Message, "m1", "intake", "the word")},
+			[]record.Prompt{told(&facts, 1, handoff.Input, "claim", "user", "the word"), told(&score, 1, handoff.Message, "m1", "intake", "the word")},
 			[]trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}},
 		},
-		{"a result by way of the memory", []event.Record{told(&score, 1, handoff.Memory, memory, "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}}},
-		{"a note", []event.Record{told(&score, 1, handoff.Memory, "intake/note", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "intake/note"}}},
-		{"a goal", []event.Record{told(&score, 1, handoff.Goal, "goal", "user", "the word")}, []trace.Origin{{By: "user", Kind: trace.FromGoal, Name: "goal"}}},
-		{"a plan", []event.Record{told(&score, 1, handoff.Plan, string(score.ID), handoff.Coordinator, "the word")}, []trace.Origin{{By: handoff.Coordinator, Kind: trace.FromOther, Name: "plan"}}},
-		{"an error", []event.Record{told(&score, 1, handoff.Fault, string(facts.ID), "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "Extract facts"}}},
+		{"a result by way of the memory", []record.Prompt{told(&score, 1, handoff.Memory, memory, "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}}},
+		{"a note", []record.Prompt{told(&score, 1, handoff.Memory, "intake/note", "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "intake/note"}}},
+		{"a goal", []record.Prompt{told(&score, 1, handoff.Goal, "goal", "user", "the word")}, []trace.Origin{{By: "user", Kind: trace.FromGoal, Name: "goal"}}},
+		{"a plan", []record.Prompt{told(&score, 1, handoff.Plan, string(score.ID), handoff.Coordinator, "the word")}, []trace.Origin{{By: handoff.Coordinator, Kind: trace.FromOther, Name: "plan"}}},
+		{"an error", []record.Prompt{told(&score, 1, handoff.Fault, string(facts.ID), "intake", "the word")}, []trace.Origin{{By: "intake", Kind: trace.FromOther, Name: "Extract facts"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -270,7 +271,7 @@ func TestEachDecisionIsToldOnce(t *testing.T) {
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
 	w.Event(event.Event{Seq: 1, Type: event.Handed, Run: "r1", Handoff: &one})
-	require.NoError(t, w.Record(t.Context(), event.Record{Handoffs: []event.Handoff{one}}))
+	require.NoError(t, w.Record(t.Context(), record.Prompt{Handoffs: []event.Handoff{one}}))
 	w.Event(event.Event{Seq: 2, Type: event.Handed, Run: "r1", Handoff: &user})
 	_, err := w.Close(nil, noon)
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // Lines are the lines of one run, with their chain, on their way to wherever
@@ -62,7 +63,7 @@ func (t *Lines) Event(e event.Event) error {
 }
 
 // Record adds the decisions about a prompt, and the prompt.
-func (t *Lines) Record(r event.Record) error {
+func (t *Lines) Record(r record.Prompt) error {
 	list, bad := t.encoder.Decisions(r.Handoffs...)
 	err := t.decisions(runOf(r), list, bad)
 	if err == nil && r.Prompt != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 )
@@ -38,8 +39,8 @@ func steps(t testing.TB) []step {
 			return l.Event(event.Event{Seq: seq, Type: kind, Time: noon, Run: "r1", Task: facts.ID, Title: facts.Title, Agent: facts.Assignee, Attempt: 1})
 		}
 	}
-	r := record(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15"))
-	held := event.Record{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Verdict: handoff.Held, Rule: handoff.RuleClearance, Time: noon}}}
+	r := recordOf(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15"))
+	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Verdict: handoff.Held, Rule: handoff.RuleClearance, Time: noon}}}
 	return []step{
 		func(l *trace.Lines) error { return l.Add("begin", map[string]string{"run": "r1"}) },
 		tell(1, event.RunStart), tell(2, event.TaskReady),
@@ -183,7 +184,7 @@ func TestLinesKeepTheirFirstError(t *testing.T) {
 		"half a line":             {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"info":1}`)) }, "ends within a line"},
 		"a line of the chain":     {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"audit":{}}` + "\n")) }, "is the chain's to write"},
 		"a decision without a time": {func(l *trace.Lines) error {
-			return l.Record(event.Record{Handoffs: []event.Handoff{{Time: noon.AddDate(9999, 0, 0)}}})
+			return l.Record(record.Prompt{Handoffs: []event.Handoff{{Time: noon.AddDate(9999, 0, 0)}}})
 		}, "record decisions"},
 	} {
 		l := trace.NewLines(of("r1"))

@@ -92,7 +92,7 @@ func TestAbsentResultsAreCountedBeyondAMost(t *testing.T) {
 	for i := range tasks {
 		w.Event(event.Event{Seq: i + 1, Run: "r1", Type: event.TaskComplete, Task: o.Tasks[tasks-1-i].ID, Title: o.Tasks[tasks-1-i].Title})
 		if i == tasks/2-1 {
-			require.NoError(t, w.Record(t.Context(), record(t, &score, "")))
+			require.NoError(t, w.Record(t.Context(), recordOf(t, &score, "")))
 		}
 	}
 	_, err := w.Close(nil, noon)

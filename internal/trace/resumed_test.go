@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
@@ -39,7 +40,7 @@ func (c *crashing) tell(of *task.Task, attempt int, kinds ...event.Type) {
 }
 
 // send records a prompt with one piece of context, has it sent and answered.
-func (c *crashing) send(r event.Record, of *task.Task, attempt int) {
+func (c *crashing) send(r record.Prompt, of *task.Task, attempt int) {
 	require.NoError(c.t, c.lines.Record(r))
 	c.tell(of, attempt, event.AgentStart, event.TaskComplete)
 }

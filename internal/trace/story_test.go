@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -32,7 +33,7 @@ type story struct {
 	t       testing.TB
 	w       *trace.Writer
 	seq     int
-	records []event.Record
+	records []record.Prompt
 }
 
 var (
@@ -75,7 +76,7 @@ func sealed(t testing.TB, from string, level label.Classification, text string) 
 }
 
 // record gates what is offered to a task and builds its prompt.
-func record(t testing.TB, of *task.Task, system string, offers ...offer) event.Record {
+func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) record.Prompt {
 	level := label.Public
 	var grants []handoff.Grant
 	for _, o := range offers {
@@ -87,7 +88,7 @@ func record(t testing.TB, of *task.Task, system string, offers ...offer) event.R
 	require.NoError(t, err)
 	gate := handoff.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: system, SystemOrigin: "team.yaml:9"}
-	var r event.Record
+	var r record.Prompt
 	for i := range offers {
 		o := &offers[i]
 		s, err := gate.GateOutbound(t.Context(), &o.Offer, noon)
@@ -124,7 +125,7 @@ func (s *story) event(kind event.Type, of *task.Task) {
 }
 
 // send records a prompt, has it sent and its task done.
-func (s *story) send(of *task.Task, r event.Record) {
+func (s *story) send(of *task.Task, r record.Prompt) {
 	require.NoError(s.t, s.w.Record(s.t.Context(), r))
 	s.records = append(s.records, r)
 	s.event(event.AgentStart, of)
@@ -142,12 +143,12 @@ const (
 func (s *story) happen() {
 	t := s.t
 	s.event(event.RunStart, nil)
-	s.send(&facts, record(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15")))
-	s.send(&check, record(t, &check, "", input(t, "claim", label.Internal, claim, "team.yaml:19")))
+	s.send(&facts, recordOf(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15")))
+	s.send(&check, recordOf(t, &check, "", input(t, "claim", label.Internal, claim, "team.yaml:19")))
 	hidden := result(t, &check, label.Confidential, canary+" is on the list.", "team.yaml:24")
-	s.send(&score, record(t, &score, "You look for fraud.", result(t, &facts, label.Internal, findings, "team.yaml:23"), hidden))
+	s.send(&score, recordOf(t, &score, "You look for fraud.", result(t, &facts, label.Internal, findings, "team.yaml:23"), hidden))
 	s.event(event.TaskReady, &letter)
-	require.NoError(t, s.w.Record(t.Context(), event.Record{Handoffs: []event.Handoff{{
+	require.NoError(t, s.w.Record(t.Context(), record.Prompt{Handoffs: []event.Handoff{{
 		Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Source: handoff.Source{Kind: handoff.Dependency, Name: string(score.ID)},
 		Verdict: handoff.Held, Reason: handoff.ReasonClearance, Mode: handoff.Full, Rule: handoff.RuleClearance, Line: "team.yaml:28", Label: label.Confidential, Delivered: label.Confidential,
 		Before: event.Extent{Outputs: 1, Tokens: 12, Bytes: 50}, Time: noon,
@@ -157,7 +158,7 @@ func (s *story) happen() {
 }
 
 // tell writes the whole story.
-func tell(t testing.TB) (file []byte, records []event.Record) {
+func tell(t testing.TB) (file []byte, records []record.Prompt) {
 	var out bytes.Buffer
 	s := &story{t: t, w: trace.NewWriter(&out, given)}
 	s.happen()

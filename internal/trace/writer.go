@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // ErrClosed is what a [Writer] returns, and [Lines] do, once it was closed.
@@ -59,7 +60,7 @@ func (t *Writer) Event(e event.Event) {
 // Record writes the decisions about a prompt, and the prompt. When it returns
 // nil they are on the disk, if the writer below has a Sync as files have.
 // Otherwise the prompt must not be sent.
-func (t *Writer) Record(_ context.Context, r event.Record) error {
+func (t *Writer) Record(_ context.Context, r record.Prompt) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.lines.Record(r); err != nil {
@@ -105,7 +106,7 @@ func (t *Writer) flush(durably bool) error {
 }
 
 // runOf returns the id of the run that a record is of.
-func runOf(r event.Record) string {
+func runOf(r record.Prompt) string {
 	if r.Prompt != nil {
 		return r.Prompt.Receipt.Run
 	}

@@ -60,7 +60,7 @@ func TestDecisionsAreAChain(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			w := trace.NewWriter(&out, o)
-			r := record(t, &facts, "", input(t, "claim", label.Internal, "x", "team.yaml:1"))
+			r := recordOf(t, &facts, "", input(t, "claim", label.Internal, "x", "team.yaml:1"))
 			require.NoError(t, w.Record(t.Context(), r))
 			head, err := w.Close(outcome(), noon)
 			require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestRecordIsDurableBeforeItReturns(t *testing.T) {
 	w := trace.NewWriter(f, given)
 	w.Event(event.Event{Seq: 1, Type: event.RunStart, Run: "r1"})
 	require.Zero(t, f.syncs, "an event need not wait for the disk")
-	require.NoError(t, w.Record(t.Context(), record(t, &facts, "")))
+	require.NoError(t, w.Record(t.Context(), recordOf(t, &facts, "")))
 	require.Equal(t, 1, f.syncs)
 	require.Equal(t, 2, f.calls, "what belongs together is one write")
 }
@@ -108,7 +108,7 @@ func TestRecordIsDurableBeforeItReturns(t *testing.T) {
 // Requirement: G44.
 func TestAfterAFailedWriteNothingIsSent(t *testing.T) {
 	t.Parallel()
-	r := record(t, &facts, "")
+	r := recordOf(t, &facts, "")
 	for writes := range 3 {
 		f := &full{writes: writes}
 		w := trace.NewWriter(f, given)
@@ -134,7 +134,7 @@ func TestATraceThatWasNotWrittenHasNoHead(t *testing.T) {
 	t.Parallel()
 	f := &full{writes: 1}
 	w := trace.NewWriter(f, given)
-	require.NoError(t, w.Record(t.Context(), record(t, &facts, "")))
+	require.NoError(t, w.Record(t.Context(), recordOf(t, &facts, "")))
 	head, err := w.Close(outcome(), noon)
 	require.ErrorIs(t, err, errFull)
 	require.Zero(t, head)
@@ -148,7 +148,7 @@ func TestFailedEventIsNotLostSight(t *testing.T) {
 	f := &full{}
 	w := trace.NewWriter(f, given)
 	w.Event(event.Event{Seq: 1, Run: "r1"})
-	require.ErrorIs(t, w.Record(t.Context(), record(t, &facts, "")), errFull)
+	require.ErrorIs(t, w.Record(t.Context(), recordOf(t, &facts, "")), errFull)
 }
 
 func TestClosedTraceTakesNothing(t *testing.T) {
@@ -160,7 +160,7 @@ func TestClosedTraceTakesNothing(t *testing.T) {
 	size := out.Len()
 	_, err = w.Close(nil, noon)
 	require.ErrorIs(t, err, trace.ErrClosed)
-	require.ErrorIs(t, w.Record(t.Context(), record(t, &facts, "")), trace.ErrClosed)
+	require.ErrorIs(t, w.Record(t.Context(), recordOf(t, &facts, "")), trace.ErrClosed)
 	w.Event(event.Event{Seq: 1, Run: "r1"})
 	require.Equal(t, size, out.Len())
 	tr := read(t, out.Bytes())
@@ -170,12 +170,12 @@ func TestClosedTraceTakesNothing(t *testing.T) {
 
 func TestWhatCannotBeWrittenAsItIsIsNotSent(t *testing.T) {
 	t.Parallel()
-	r := record(t, &facts, "")
+	r := recordOf(t, &facts, "")
 	r.Prompt.Text = append([]prompt.Piece(nil), r.Prompt.Text...)
 	r.Prompt.Text[0].Words = "\xff"
 	w := trace.NewWriter(&bytes.Buffer{}, given)
 	require.ErrorContains(t, w.Record(t.Context(), r), "UTF-8")
-	require.ErrorContains(t, w.Record(t.Context(), record(t, &facts, "")), "UTF-8")
+	require.ErrorContains(t, w.Record(t.Context(), recordOf(t, &facts, "")), "UTF-8")
 }
 
 func TestLargeResultStaysInLinesThatCanBeVerified(t *testing.T) {
@@ -199,7 +199,7 @@ func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
-	r := record(t, &facts, "", input(t, "claim", label.Internal, "x", "team.yaml:1"))
+	r := recordOf(t, &facts, "", input(t, "claim", label.Internal, "x", "team.yaml:1"))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() { w.Event(event.Event{Seq: i + 1, Type: event.TaskReady, Run: "r1"}) })
@@ -224,7 +224,7 @@ func TestTitlesComeFromThePlanAndFromEvents(t *testing.T) {
 	w := trace.NewWriter(&out, trace.Options{})
 	step := facts
 	step.ID, step.Title, step.Assignee = "coordinator/plan", "", handoff.Coordinator
-	r := record(t, &facts, "")
+	r := recordOf(t, &facts, "")
 	r.Prompt.Receipt.Task, r.Prompt.Receipt.Agent, r.Prompt.Receipt.Session = step.ID, handoff.Coordinator, "r1/coordinator/plan/1"
 	r.Prompt.Text = nil
 	r.Prompt.Receipt.Text = nil

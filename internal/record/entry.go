@@ -1,10 +1,13 @@
-package event
+// Package record declares what is recorded of a run: the entries that a journal or a
+// trace stores, and the [History] that a later process reads back.
+package record
 
 import (
 	"crypto/sha256"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -15,15 +18,15 @@ import (
 // what an agent answered as it came, so that a journal is data to keep and not
 // a log.
 type Entry struct {
-	Begin    *Begin    // a process took the run up; the first entry of each
-	Event    *Event    // what subscribers are told; never of the type Handed, whose decisions are in records
-	Record   *Record   // decisions and, if there is one, the prompt; before it is sent
-	Asked    *Asked    // an agent is to be given the prompt
-	Begun    *Begun    // and now is, if it was prepared before its turn came
-	Exchange *Exchange // what came of it
-	Sent     *Sent     // a message waits for its readers from now on
-	Rejected *Exchange // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
-	End      *End      // the last entry, if the process came to its end
+	Begin    *RunStart      // a process took the run up; the first entry of each
+	Event    *event.Event   // what subscribers are told; never of the type Handed, whose decisions are in records
+	Record   *Prompt        // decisions and, if there is one, the prompt; before it is sent
+	Asked    *CallStart     // an agent is to be given the prompt
+	Begun    *PrefetchStart // and now is, if it was prepared before its turn came
+	Exchange *AgentCall     // what came of it
+	Sent     *SentMessage   // a message waits for its readers from now on
+	Rejected *AgentCall     // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
+	End      *RunEnd        // the last entry, if the process came to its end
 }
 
 // A Key is a digest of everything that decides on an agent's answer: who it
@@ -32,17 +35,17 @@ type Entry struct {
 type Key [sha256.Size]byte
 
 // A Begin says what a run is of when a process takes it up.
-type Begin struct {
-	Run    string       `json:"run"`
-	Name   string       `json:"name,omitempty"` // of the team
-	Time   time.Time    `json:"time"`
-	Tasks  []Planned    `json:"tasks,omitempty"` // none for a goal that is not planned yet
-	Inputs []GivenInput `json:"inputs,omitempty"`
-	Goal   bool         `json:"goal,omitempty"` // a coordinator answers it
+type RunStart struct {
+	Run    string          `json:"run"`
+	Name   string          `json:"name,omitempty"` // of the team
+	Time   time.Time       `json:"time"`
+	Tasks  []event.Planned `json:"tasks,omitempty"` // none for a goal that is not planned yet
+	Inputs []Input         `json:"inputs,omitempty"`
+	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
 }
 
 // A GivenInput is an input by its name; the text stands where the caller keeps it.
-type GivenInput struct {
+type Input struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
 	Bytes          int                  `json:"bytes"` // their class, if it is above the caller
@@ -58,7 +61,7 @@ type GivenInput struct {
 // Asked says that an agent is given a prompt. If no Exchange of the same
 // session follows, the work was interrupted; one that was prepared ahead only
 // if it is known to have begun.
-type Asked struct {
+type CallStart struct {
 	Session string    `json:"session"`
 	Task    task.ID   `json:"task"` // or the coordinator's step
 	Agent   string    `json:"agent"`
@@ -73,7 +76,7 @@ type Asked struct {
 
 // Sent says that a message was sent. What an agent sends becomes durable together
 // with its answer, and a prompt that holds a message after the message.
-type Sent struct {
+type SentMessage struct {
 	ID      string    `json:"id"` // unique in its run
 	From    string    `json:"from"`
 	To      string    `json:"to"`                // an agent, or * for all others
@@ -87,14 +90,14 @@ type Sent struct {
 }
 
 // Begun says that the turn of a prompt came that was prepared ahead.
-type Begun struct {
+type PrefetchStart struct {
 	Session string    `json:"session"`
 	Time    time.Time `json:"time"`
 }
 
 // An Exchange is one prompt to an agent and what came of it: of a task, of a
 // step of the coordinator, or of a retelling for one of them.
-type Exchange struct {
+type AgentCall struct {
 	Session string  `json:"session"` // unique in its run
 	Task    task.ID `json:"task"`
 	Title   string  `json:"title"`
@@ -108,19 +111,19 @@ type Exchange struct {
 	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
 	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
 
-	Start           time.Time `json:"start"`
-	End             time.Time `json:"end"`
-	Input           int       `json:"inputTokens,omitempty"` // that were paid for it
-	Output          int       `json:"outputTokens,omitempty"`
-	CachedTokens    int       `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
-	ReasoningTokens int       `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
-	Cost            llm.Money `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
-	Rounded         bool      `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
-	Turns           int       `json:"turns,omitempty"`           // model calls that answered
-	Context         Context   `json:"context,omitzero"`
-	Messages        []string  `json:"messages,omitempty"` // ids of the messages that it was given
-	Memory          []task.ID `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
-	From            string    `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
+	Start           time.Time     `json:"start"`
+	End             time.Time     `json:"end"`
+	Input           int           `json:"inputTokens,omitempty"` // that were paid for it
+	Output          int           `json:"outputTokens,omitempty"`
+	CachedTokens    int           `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
+	ReasoningTokens int           `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
+	Cost            llm.Money     `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
+	Rounded         bool          `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
+	Turns           int           `json:"turns,omitempty"`           // model calls that answered
+	Context         event.Context `json:"context,omitzero"`
+	Messages        []string      `json:"messages,omitempty"` // ids of the messages that it was given
+	Memory          []task.ID     `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
+	From            string        `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
 
 	SavedInput  int `json:"savedInputTokens,omitempty"` // what the answer had taken when it was made, if that was in another run
 	SavedOutput int `json:"savedOutputTokens,omitempty"`
@@ -147,17 +150,17 @@ type Exchange struct {
 }
 
 // Usage returns the tokens that were paid for the exchange.
-func (x *Exchange) Usage() llm.Usage {
+func (x *AgentCall) Usage() llm.Usage {
 	return llm.Usage{InputTokens: x.Input, OutputTokens: x.Output, CachedTokens: x.CachedTokens, ReasoningTokens: x.ReasoningTokens}
 }
 
 // Saved returns the tokens that the answer took in the run that it was taken from.
-func (x *Exchange) Saved() llm.Usage {
+func (x *AgentCall) Saved() llm.Usage {
 	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput, CachedTokens: x.SavedCached, ReasoningTokens: x.SavedReasoning}
 }
 
 // Completed reports whether the agent's answer was taken.
-func (x *Exchange) Completed() bool { return x.Code == "" }
+func (x *AgentCall) Completed() bool { return x.Code == "" }
 
 // A SideText is a text that an agent wrote in addition to its result, as the caller may
 // see it: the reasoning of its model, or an answer that was not accepted.
@@ -183,10 +186,10 @@ type ShownResult struct {
 }
 
 // An End says how a run ended.
-type End struct {
+type RunEnd struct {
 	Time     time.Time `json:"time"`
 	Status   string    `json:"status"`
-	Tasks    []Ended   `json:"tasks,omitempty"`  // of each task of the run, in the order written
+	Tasks    []TaskEnd `json:"tasks,omitempty"`  // of each task of the run, in the order written
 	Output   []task.ID `json:"output,omitempty"` // whose results make the answer; none if the coordinator makes it
 	Answer   string    `json:"answer,omitempty"` // of the coordinator, as the caller may see it
 	Errors   []Failure `json:"errors,omitempty"` // of the coordinator's work
@@ -194,7 +197,7 @@ type End struct {
 }
 
 // An Ended is what became of a task.
-type Ended struct {
+type TaskEnd struct {
 	Task   task.ID     `json:"task"`
 	Title  string      `json:"title"`
 	Agent  string      `json:"agent"`
@@ -212,33 +215,11 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Context measures what of all the context of a run was sent. Sizes are in
-// bytes of UTF-8.
-type Context struct {
-	Prompts  int `json:"prompts"`       // that were sent
-	Sent     int `json:"bytesSent"`     // of both texts of all of them
-	Shared   int `json:"bytesIfShared"` // the same if each prompt had held every input and every result that there was
-	Redacted int `json:"redacted"`      // values that a placeholder took the place of
-	Revealed int `json:"revealed"`      // personal values that crossed in clear by a rule
-	Withheld int `json:"withheld"`      // parts of values, and whole ones, that were granted or asked for and stayed behind
-
-	Truncated int `json:"truncated,omitempty"` // pieces of context that a size limit cut
-}
-
-// Add returns the sum of both.
-func (c Context) Add(d Context) Context {
-	return Context{
-		Prompts: c.Prompts + d.Prompts, Sent: c.Sent + d.Sent, Shared: c.Shared + d.Shared,
-		Redacted: c.Redacted + d.Redacted, Revealed: c.Revealed + d.Revealed, Withheld: c.Withheld + d.Withheld,
-		Truncated: c.Truncated + d.Truncated,
-	}
-}
-
 // A History is what a journal has of one run.
 type History struct {
-	Begins []Begin // one for each process that took the run up, in order
-	Log    []Entry // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
-	End    *End    // of the last process; nil if that did not come to its end
+	Begins []RunStart // one for each process that took the run up, in order
+	Log    []Entry    // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
+	End    *RunEnd    // of the last process; nil if that did not come to its end
 
 	// Mask makes of a key what the history has in its place: a journal keeps no
 	// key as it is. Nil means that keys stand as they are.

@@ -1,0 +1,14 @@
+package record
+
+import (
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/prompt"
+)
+
+// A Prompt is what is kept of one prompt before it is sent: every decision of
+// the gate about it, and the prompt as the caller may see it. What was decided
+// for a prompt that is never sent, since something was held, has no Prompt.
+type Prompt struct {
+	Handoffs []event.Handoff
+	Prompt   *prompt.Shown
+}
