@@ -43,14 +43,13 @@ var zeros = map[string][]any{
 	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.Graph), new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
-	"team":       {new(team.BudgetError), new(team.CostBudgetError), new(team.Monitor), new(team.Plan), new(team.Result), new(team.TaskError), new(team.Team), new(team.AgentFunc), new(team.RecorderFunc), new(team.Outbox), new(team.Snapshot), new(team.Goal), new(team.Input), new(team.Message)},
+	"team":       {new(team.BudgetError), new(team.CostBudgetError), new(team.Monitor), new(team.Result), new(team.TaskError), new(team.Team), new(team.AgentFunc), new(team.RecorderFunc), new(team.Outbox), new(team.Snapshot), new(team.Goal), new(team.Input), new(team.Message)},
 }
 
 // documented are the methods whose doc comment says that they panic, or that a
 // nil or zero value has none of them.
 var documented = map[string]string{
 	"*team.Team.NewBus":       "runteam: the team is nil or zero",
-	"*team.Plan.Flow":         "",
 	"*flow.Table.Graph":       "",
 	"*flow.Table.Reach":       "",
 	"*flow.Table.Row":         "",

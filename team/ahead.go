@@ -43,16 +43,16 @@ func (r *run) prepareAhead(launch func(*attempt)) {
 // mayWait reports whether the prompt of a task stays as it is while it waits:
 // nothing in it expires, and it does not depend on what happens meanwhile.
 func (r *run) mayWait(i int) bool {
-	t := r.plan.graph.Task(i)
+	t := r.plan.Graph.Task(i)
 	if t.MemoryScope == task.ScopeAll {
 		return false
 	}
 	for j := range t.Uses {
-		if r.plan.input(t.Uses[j]).TTL > 0 {
+		if r.plan.Input(t.Uses[j]).TTL > 0 {
 			return false
 		}
 	}
-	for _, up := range r.plan.graph.Upstream(i) {
+	for _, up := range r.plan.Graph.Upstream(i) {
 		if e, ok := r.queue.ResultIndex(int(up)); ok && e != nil && !e.Header().ExpiresAt.IsZero() {
 			return false
 		}

@@ -28,27 +28,27 @@ type attempt struct {
 func (r *run) attempt(i int) *attempt {
 	a := r.acquire()
 	p := r.plan
-	t := p.graph.Task(i)
+	t := p.Graph.Task(i)
 	a.start = time.Now()
 	a.began = a.start
-	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.members[i]), t
-	a.does, a.caps, a.schema, a.bound = r.team.config.Agents[a.member].Agent, &r.team.caps[a.member], p.schemas[i], p.labels[i]
-	a.declassified, a.limits = p.declassified(r.team.edges, i), r.team.memberLimits(a.member)
+	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
+	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
+	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if r.plannedText(i) != nil {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))
 	}
 	for j, u := range t.Uses {
-		a.grants = append(a.grants, p.inputGrant(r.team.edges, i, j))
+		a.grants = append(a.grants, p.InputGrant(i, j))
 		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
-		if k, ok := p.inputs[strings.ToLower(u.Name)]; ok {
+		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
 			o.Envelope = r.inputs[k]
 		}
 		a.offers = append(a.offers, o)
 	}
-	for j, up := range p.graph.Upstream(i) {
-		d, from := &t.DependsOn[j], p.graph.Task(int(up))
-		a.grants = append(a.grants, p.dependencyGrant(r.team.edges, i, j, int(up)))
+	for j, up := range p.Graph.Upstream(i) {
+		d, from := &t.DependsOn[j], p.Graph.Task(int(up))
+		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
 		result, _ := r.queue.ResultIndex(int(up))
 		a.offers = append(a.offers, handoff.Offer{
 			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
@@ -86,15 +86,15 @@ func (r *run) takeOut(a *attempt) {
 // instruction offers the description of a planned task: what the coordinator
 // wrote reaches an agent as any other context does.
 func (r *run) instruction(i int) handoff.Offer {
-	t := r.plan.graph.Task(i)
+	t := r.plan.Graph.Task(i)
 	return handoff.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
 }
 
 // instructionGrant grants a planned task its own description.
 func (r *run) instructionGrant(i int) handoff.Grant {
-	t := r.plan.graph.Task(i)
-	g := handoff.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.line(i))
-	g.Terms = r.team.edges.between(r.planned[i].Producer(), t.Assignee)
+	t := r.plan.Graph.Task(i)
+	g := handoff.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
+	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
 	return g
 }
 
@@ -120,7 +120,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 // brief says where the context of the attempt stands in its prompt. sealed is
 // parallel to the offers.
 func (a *attempt) brief(sealed []handoff.Sealed) prompt.Brief {
-	m, t := &a.run.team.config.Agents[a.member], a.task
+	m, t := &a.run.team.Config.Agents[a.member], a.task
 	b := prompt.Brief{
 		Untitled: a.run.untitled,
 		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),

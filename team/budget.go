@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -22,7 +23,7 @@ var (
 	// ErrCostBudget reports that a cost budget had not enough left. A [*CostBudgetError] wraps it.
 	ErrCostBudget = errors.New("cost budget exceeded")
 	// ErrNoPrice reports a model whose calls a cost budget cannot count.
-	ErrNoPrice = errors.New("the model has no price")
+	ErrNoPrice = plan.ErrNoPrice
 )
 
 // A BudgetError reports a call that a token budget did not admit. It has a coarse class
@@ -117,7 +118,7 @@ func add(sum *int64, amount int64) { *sum += min(amount, math.MaxInt64-*sum) }
 // budgets are the accounts of a run. One lock covers them all, so that either all
 // accounts of a call admit it or none does.
 type budgets struct {
-	team *Team
+	team *plan.Roster
 	bus  *bus
 
 	mu       sync.Mutex // guards the rest
@@ -127,7 +128,7 @@ type budgets struct {
 
 // newBudgets returns the accounts of a run and its agents. Those of the run come first,
 // so that its error is reported if several refuse a call.
-func newBudgets(t *Team, o *RunOptions, bus *bus) *budgets {
+func newBudgets(t *plan.Roster, o *plan.Options, bus *bus) *budgets {
 	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
 	open := func(agent string, tokens int, cost llm.Money) {
 		if tokens > 0 {
@@ -138,11 +139,11 @@ func newBudgets(t *Team, o *RunOptions, bus *bus) *budgets {
 		}
 	}
 	open("", o.MaxTokenBudget, o.MaxCostBudget)
-	for i := range t.config.Agents {
-		m := &t.config.Agents[i]
+	for i := range t.Config.Agents {
+		m := &t.Config.Agents[i]
 		open(m.Name, m.MaxTokenBudget, m.MaxCostBudget)
 	}
-	if c := t.config.Coordinator; c != nil {
+	if c := t.Config.Coordinator; c != nil {
 		open(handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
 	}
 	return b
@@ -161,7 +162,7 @@ func (b *budgets) of(agent string) (list []*account) {
 // price returns the price of the named model, or of the agent's model if the name is
 // empty. It reports whether there is one.
 func (b *budgets) price(agent, model string) (llm.Price, bool) {
-	p, ok := b.team.config.Prices[cmp.Or(model, b.team.modelOf(agent))]
+	p, ok := b.team.Config.Prices[cmp.Or(model, b.team.Find(agent).FirstModel())]
 	return p, ok
 }
 
@@ -169,20 +170,20 @@ func (b *budgets) price(agent, model string) (llm.Price, bool) {
 func (b *budgets) resume(p *past) {
 	for _, s := range p.spending() {
 		cost := b.costOf(&s)
-		for _, a := range b.of(s.agent) {
-			add(&a.spent, a.amount(s.usage, cost))
+		for _, a := range b.of(s.Agent) {
+			add(&a.spent, a.amount(s.Usage, cost))
 			add(&a.shown, int64(cost))
 		}
 	}
 }
 
 // costOf returns the recorded cost of earlier calls, else the cost by their price.
-func (b *budgets) costOf(s *spending) llm.Money {
-	if s.cost > 0 {
-		return s.cost
+func (b *budgets) costOf(s *plan.PriorCall) llm.Money {
+	if s.Cost > 0 {
+		return s.Cost
 	}
-	p := b.team.config.Prices[s.model]
-	return p.Cost(s.usage)
+	p := b.team.Config.Prices[s.Model]
+	return p.Cost(s.Usage)
 }
 
 // take reserves the most that a call may take in all its accounts. If too little is left
@@ -329,7 +330,7 @@ func (m *meter) paysCost() bool {
 // budget makes that an error.
 func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) {
 	if price, priced = m.budgets.price(m.who.agent, model); !priced && m.paysCost() {
-		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.modelOf(m.who.agent)))
+		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.Find(m.who.agent).FirstModel()))
 	}
 	return price, priced, err
 }

@@ -4,39 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
-
-// checkCoordinator checks what does not depend on a goal.
-func (t *Team) checkCoordinator() (found task.Problems) {
-	c := t.config.Coordinator
-	if c == nil {
-		return nil
-	}
-	add := func(key, message, hint string, err error) {
-		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
-	}
-	if err := ready(c.Agent); err != nil {
-		add("", err.Error(), noAgentHint(err), err)
-		c.Agent = nil // so that nothing more is asked of it
-	}
-	if c.Accepts != nil && !c.Accepts.Valid() {
-		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))
-	}
-	return append(found, checkLimits("/coordinator", "coordinator", c.MaxContextBytes, c.MaxPromptBytes)...)
-}
 
 // council is what a run needs to ask its coordinator: who that is for this
 // caller, and the goal and the roster as the context that they are.
@@ -50,48 +29,19 @@ type council struct {
 	label  label.Classification // of a plan, and of the texts of its tasks
 }
 
-// describe returns the coordinator as a plan shows it.
-func (k *council) describe() *PlannedAgent {
-	return &PlannedAgent{
-		Name: handoff.Coordinator, Model: k.of.Model, Accepts: k.caps.Accepts, Produces: k.caps.Produces,
-		Clearance: k.caps.Clearance(), LeavesTo: leavesTo(&k.caps), Fallback: fallback(&k.caps),
-	}
-}
-
 // convene returns what a run for this goal needs of the coordinator, or what
 // is wrong with the two.
-func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (*council, task.Problems) {
-	c := t.config.Coordinator
-	var found task.Problems
-	add := func(pointer, message, hint string, err error) {
-		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
-	}
-	if c == nil {
-		add("/coordinator", "a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
-	}
-	switch text := goal.Text; {
-	case strings.TrimSpace(text) == "":
-		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
-	case !utf8.ValidString(text):
-		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
-	case len(text) > handoff.DefaultContextBytes:
-		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
-	}
-	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
-		found = append(found, task.Problem{
-			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, as only a prompt's own lines may", opener),
-			Hint: "word it differently", Err: task.ErrInvalid,
-		})
-	}
-	if !goal.Classification.Valid() {
-		found = append(found, unknownLabel("/goal/classification", ""))
-	}
+func convene(t *plan.Roster, goal *Goal, o *plan.Options, run string, start time.Time) (*council, task.Problems) {
+	found := t.CheckGoal(goal)
 	if len(found) > 0 {
 		return nil, found
 	}
-	k := &council{of: c, caps: t.coordinator(o)}
-	k.before, k.after = synth.System(t.duties(o))
-	manifest, err := synth.Manifest(t.roster())
+	add := func(pointer, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
+	}
+	k := &council{of: t.Config.Coordinator, caps: t.Coordinator(o)}
+	k.before, k.after = synth.System(t.Duties(o))
+	manifest, err := synth.Manifest(t.Members())
 	if err != nil {
 		add("/agents", "the roster cannot be told to the coordinator: "+err.Error(), "", err)
 		return nil, found
@@ -105,43 +55,6 @@ func (t *Team) convene(goal *Goal, o *RunOptions, run string, start time.Time) (
 		return nil, found
 	}
 	return k, nil
-}
-
-// coordinator returns the coordinator as the gate sees it in a run.
-func (t *Team) coordinator(o *RunOptions) handoff.Capabilities {
-	c := t.config.Coordinator
-	accepts := *o.UserAccepts
-	if c.Accepts != nil {
-		accepts = min(accepts, *c.Accepts)
-	}
-	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(c.member())}
-}
-
-// member returns what a coordinator says of its endpoints as a member says it.
-func (c *Coordinator) member() *Member {
-	return &Member{Agent: c.Agent, Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames}
-}
-
-// roster lists the members as the coordinator reads them.
-func (t *Team) roster() []synth.Agent {
-	list := make([]synth.Agent, len(t.config.Agents))
-	for i := range list {
-		m := &t.config.Agents[i]
-		list[i] = synth.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
-	}
-	return list
-}
-
-// duties are what the coordinator's system prompt depends on.
-func (t *Team) duties(o *RunOptions) synth.Duties {
-	c := t.config.Coordinator
-	d := synth.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
-	if c.MayGrant.Inputs {
-		for _, in := range o.Inputs {
-			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification})
-		}
-	}
-	return d
 }
 
 // A step is one prompt to the coordinator.
@@ -164,7 +77,7 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	s.existed = r.made
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = r, r.past.counted(id).number+r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
-	s.limits = r.team.limits(k.of.MaxContextBytes, k.of.MaxPromptBytes)
+	s.limits = r.team.Limits(k.of.MaxContextBytes, k.of.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
 	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),
 		handoff.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},

@@ -92,7 +92,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		{Source: handoff.Source{Kind: handoff.Fault, Name: string(a.task.ID)}, Title: "What is wrong with it", Envelope: faults},
 	} {
 		g := handoff.WholeOf(o.Source, "outputSchema")
-		g.Terms, g.MaxBytes = handoff.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.on(o.Source, 0)
+		g.Terms, g.MaxBytes = handoff.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)
 		c.offers, c.grants = append(c.offers, o), append(c.grants, g)
 	}
 	a.letGo() // the correction waits for its own record

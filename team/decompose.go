@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -23,7 +24,7 @@ func (r *run) planRules() synth.Rules {
 	for i, in := range r.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return synth.Rules{Agents: r.team.names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
+	return synth.Rules{Agents: r.team.Names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
@@ -32,7 +33,7 @@ func (r *run) planFormat() string { return synth.PlanSchema(r.planRules()) }
 
 // planning is the first step of a goal.
 func (r *run) planning() *step {
-	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.names()), nil, func(b *prompt.Brief, _ []handoff.Sealed) { b.FormatSchema = r.planFormat() })
+	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []handoff.Sealed) { b.FormatSchema = r.planFormat() })
 }
 
 // decompose asks the coordinator for a plan and takes it over, after one
@@ -77,10 +78,10 @@ func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
 			specs[i].Classification = s.envelope.Classification()
 			specs[i].Provenance = provenanceOf(s.envelope)
 		}
-		o := r.options
-		o.planned = true
-		if p, err = r.team.plan(specs, o, time.Now()); err == nil {
-			return p, p.broken(), p.brokenWithoutValues()
+		o := r.options.Options
+		o.Planned = true
+		if p, err = r.team.Check(specs, o, time.Now()); err == nil {
+			return p, p.Broken(), p.BrokenWithoutInputs()
 		}
 	}
 	found, ok := errors.AsType[task.Problems](err)
@@ -88,7 +89,7 @@ func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
 		found = task.Problems{{Message: err.Error(), Err: err}}
 	}
 	for _, problem := range found {
-		if !errors.Is(problem, errInputValue) {
+		if !errors.Is(problem, plan.ErrInputValue) {
 			told = append(told, problem)
 		}
 	}
@@ -103,7 +104,7 @@ func (r *run) repair(s *step, found task.Problems) *step {
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(synth.Faults(found)))
 	r.must(err)
-	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.names()), []handoff.Offer{
+	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.Names()), []handoff.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
 	}, func(b *prompt.Brief, sealed []handoff.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
@@ -138,10 +139,10 @@ func (r *run) announced() event.Event {
 
 // outline lists the tasks of the plan.
 func (r *run) outline() []event.Planned {
-	list := make([]event.Planned, r.plan.graph.Len())
+	list := make([]event.Planned, r.plan.Graph.Len())
 	for i := range list {
-		t := r.plan.graph.Task(i)
-		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: r.plan.wasAssigned(i)}
+		t := r.plan.Graph.Task(i)
+		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: r.plan.WasAssigned(i)}
 		for _, d := range t.DependsOn {
 			list[i].DependsOn = append(list[i].DependsOn, d.Task)
 		}
@@ -155,18 +156,18 @@ func (r *run) shortcut() (taken bool) {
 	if r.options.Mode != ModeAuto || !synth.Simple(r.goal.Text) {
 		return false
 	}
-	best, ok := assign.Best(r.goal.Text, r.team.candidates(), r.goal.Classification)
+	best, ok := assign.Best(r.goal.Text, r.team.Candidates(), r.goal.Classification)
 	if !ok {
 		return false
 	}
-	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.config.Agents[best].Name, Origin: r.goal.Origin, Provenance: provenanceOf(r.council.goal)}
+	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.Config.Agents[best].Name, Origin: r.goal.Origin, Provenance: provenanceOf(r.council.goal)}
 	if r.council.of.MayGrant.Inputs {
 		spec.Uses = usesOf(r.options.Inputs)
 	}
-	o := r.options
+	o := r.options.Options
 	o.Answer = nil // its answer is the result
-	p, err := r.team.plan([]task.Spec{spec}, o, r.start)
-	if err != nil || len(p.broken()) > 0 {
+	p, err := r.team.Check([]task.Spec{spec}, o, r.start)
+	if err != nil || len(p.Broken()) > 0 {
 		return false
 	}
 	if r.answers = r.adopt(p) != nil; r.answers {

@@ -87,13 +87,13 @@ func TestWhatDeclassifiersCarryIsCountedBySourceAndProducer(t *testing.T) {
 		want  []team.PlannedDisclosure
 		warns bool
 	}{
-		{"one reader", []task.Path{"/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), letters}, []team.PlannedDisclosure{{"judge", `input "one"`, []string{"Judge"}, 2}}, false},
-		{"several readers get the same value", []task.Path{"/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), letters, mail}, []team.PlannedDisclosure{{"judge", `input "one"`, []string{"Judge"}, 2}}, false},
-		{"retries make one value", []task.Path{"/sum"}, []task.Spec{tries, letters}, []team.PlannedDisclosure{{"judge", `input "one"`, []string{"Judge"}, 2}}, false},
-		{"tasks that read one secret add up", []task.Path{"/hash", "/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), judged("judge", "Judge again", "one", 0), letters, again}, []team.PlannedDisclosure{{"judge", `input "one"`, []string{"Judge", "Judge again"}, 68}}, true},
-		{"tasks that read several do not", []task.Path{"/hash", "/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), judged("judge", "Judge again", "two", 0), letters, again}, []team.PlannedDisclosure{{"judge", `input "one"`, []string{"Judge"}, 34}}, false},
+		{"one reader", []task.Path{"/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), letters}, []team.PlannedDisclosure{{Producer: "judge", Of: `input "one"`, Results: []string{"Judge"}, Bytes: 2}}, false},
+		{"several readers get the same value", []task.Path{"/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), letters, mail}, []team.PlannedDisclosure{{Producer: "judge", Of: `input "one"`, Results: []string{"Judge"}, Bytes: 2}}, false},
+		{"retries make one value", []task.Path{"/sum"}, []task.Spec{tries, letters}, []team.PlannedDisclosure{{Producer: "judge", Of: `input "one"`, Results: []string{"Judge"}, Bytes: 2}}, false},
+		{"tasks that read one secret add up", []task.Path{"/hash", "/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), judged("judge", "Judge again", "one", 0), letters, again}, []team.PlannedDisclosure{{Producer: "judge", Of: `input "one"`, Results: []string{"Judge", "Judge again"}, Bytes: 68}}, true},
+		{"tasks that read several do not", []task.Path{"/hash", "/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), judged("judge", "Judge again", "two", 0), letters, again}, []team.PlannedDisclosure{{Producer: "judge", Of: `input "one"`, Results: []string{"Judge"}, Bytes: 34}}, false},
 		{"producers are told apart", []task.Path{"/sum"}, []task.Spec{judged("judge", "Judge", "one", 0), judged("other", "Judge again", "one", 0), letters, again}, []team.PlannedDisclosure{
-			{"judge", `input "one"`, []string{"Judge"}, 2}, {"other", `input "one"`, []string{"Judge again"}, 2},
+			{Producer: "judge", Of: `input "one"`, Results: []string{"Judge"}, Bytes: 2}, {Producer: "other", Of: `input "one"`, Results: []string{"Judge again"}, Bytes: 2},
 		}, false},
 	}
 	for _, tt := range tests {

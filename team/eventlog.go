@@ -12,8 +12,8 @@ import (
 // team's logger takes debug records.
 func (r *run) subscribers() []func(event.Event) {
 	subs := r.options.Subscribers
-	if r.team.log.Enabled(context.Background(), slog.LevelDebug) {
-		subs = append(subs[:len(subs):len(subs)], r.team.logEvent)
+	if r.team.Log.Enabled(context.Background(), slog.LevelDebug) {
+		subs = append(subs[:len(subs):len(subs)], r.logEvent)
 	}
 	return subs
 }
@@ -21,12 +21,13 @@ func (r *run) subscribers() []func(event.Event) {
 // logEvent logs calls of agents, retries and gate decisions. Events are in the
 // caller's form already. The message of an error may quote what agents and endpoints
 // wrote, so the log has the code instead.
-func (t *Team) logEvent(e event.Event) {
+func (r *run) logEvent(e event.Event) {
+	t := r.team
 	about := []slog.Attr{slog.String("task", cmp.Or(e.Title, string(e.Task))), slog.String("agent", e.Agent), slog.Int("attempt", e.Attempt)}
 	log := func(message string, attrs ...slog.Attr) {
-		t.log.LogAttrs(context.Background(), slog.LevelDebug, message, append(about, attrs...)...)
+		t.Log.LogAttrs(context.Background(), slog.LevelDebug, message, append(about, attrs...)...)
 	}
-	model := slog.String("model", t.modelOf(e.Agent))
+	model := slog.String("model", t.Find(e.Agent).FirstModel())
 	switch e.Type {
 	case event.AgentStart:
 		log("agent called", model, slog.Int("bytes", e.Bytes))
@@ -37,12 +38,12 @@ func (t *Team) logEvent(e event.Event) {
 			slog.Bool("rounded", e.Rounded), slog.Int("bytes", e.Bytes), slog.String("status", string(e.Status)), slog.String("code", e.Code))
 	case event.Warning:
 		if e.Task != "" {
-			if t.hasFallback(e.Agent) {
+			if t.Find(e.Agent).HasFallback() {
 				model = slog.Attr{} // the event does not say which model of the chain failed
 			}
 			log("model call retried", model, slog.String("code", e.Code), slog.Duration("wait", e.Wait))
 		} else {
-			t.log.LogAttrs(context.Background(), slog.LevelDebug, "warning", slog.String("message", e.Message))
+			t.Log.LogAttrs(context.Background(), slog.LevelDebug, "warning", slog.String("message", e.Message))
 		}
 	case event.Limited:
 		log("endpoint limited", slog.Duration("wait", e.Wait))

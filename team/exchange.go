@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -37,7 +38,7 @@ type exchange struct {
 	caps   *handoff.Capabilities
 	schema *agent.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
-	limits limits               // on the sizes of its context
+	limits plan.Limits          // on the sizes of its context
 	turn   int                  // which model call of the attempt it is; zero means the first
 	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
 
@@ -120,7 +121,7 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 			if x.inAgent {
 				whose = ErrPanic
 			}
-			x.run.team.log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
+			x.run.team.Log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
 			x.judge(ctx, fmt.Errorf("%w: %v", whose, p))
 		} else if !returned {
 			x.gone = true
@@ -264,7 +265,7 @@ func (x *exchange) late() error {
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.
 func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
-	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.prompt
+	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.Prompt
 	if x.schema != nil {
 		b.Schema = x.schema.String()
 	}

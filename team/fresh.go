@@ -10,25 +10,16 @@ import (
 func (r *run) refresh() {
 	for _, name := range r.options.Fresh {
 		known := false
-		for i := range r.plan.specs {
-			if r.plan.specs[i].Named(name) {
+		for i := range r.plan.Written {
+			if r.plan.Written[i].Named(name) {
 				if known = true; r.fresh == nil {
 					r.fresh = map[task.ID]bool{}
 				}
-				r.fresh[r.plan.graph.Task(i).ID] = true
+				r.fresh[r.plan.Graph.Task(i).ID] = true
 			}
 		}
 		if !known { // of a goal, whose tasks nobody knew before
 			r.warn("no planned task is called " + strconv.Quote(name) + ", which was to be run anew")
-		}
-	}
-}
-
-// checkFresh reports names of tasks to run anew that no task has.
-func (c *checker) checkFresh() {
-	for i, name := range c.options.Fresh {
-		if p := unknownTask(c.specs, name, "fresh", i); p != nil {
-			c.add(*p)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"strings"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -30,14 +31,14 @@ func (r *run) begin() {
 	if r.ledger == nil {
 		return
 	}
-	b := &record.RunStart{Run: r.id, Name: r.team.config.Name, Time: r.start, Goal: r.answers}
+	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers}
 	if r.plan != nil {
 		b.Tasks = r.outline()
 	}
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]
 		given := record.Input{
-			Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(in, r.options.recorded()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
+			Name: in.Name, Classification: in.Classification, Bytes: plan.InputSize(in, r.options.RecordClearance()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
 		}
 		if in.Envelope != nil {
 			given.FromRun, given.FromTask = in.Envelope.Header().Run, in.Envelope.Task()
@@ -83,7 +84,7 @@ func (r *run) ending(res *Result) record.Entry {
 	if r.answers {
 		end.Answer = res.Output
 	} else if r.plan != nil {
-		for _, i := range r.plan.outputs {
+		for _, i := range r.plan.Outputs {
 			end.Output = append(end.Output, r.tasks[i].ID)
 		}
 	}

@@ -1,15 +1,11 @@
 package team
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"net/url"
 
-	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -45,35 +41,7 @@ func reuseKeyOf(key record.Key, origins []string) record.Key {
 
 // reuseKey returns the key by which another run finds the answer of the exchange.
 func (x *exchange) reuseKey() record.Key {
-	return reuseKeyOf(x.key, x.run.team.origins(x.caps.Agent))
-}
-
-// origins returns where the prompts of an agent, or of the coordinator, go. The names
-// of its endpoints do not count: one with a variable has the same name for any origin.
-func (t *Team) origins(name string) (list []string) {
-	m := new(Member)
-	if i, ok := t.member(name); ok {
-		m = &t.config.Agents[i]
-	} else if c := t.config.Coordinator; c != nil {
-		m = c.member()
-	}
-	for _, e := range m.endpoints() {
-		list = append(list, originOf(e.base))
-	}
-	return list
-}
-
-// originOf returns the scheme, host and port of a base URL. The port of an endpoint
-// on this machine does not count, since it changes from start to start.
-func originOf(base string) string {
-	u, err := url.Parse(endpoint.Normalize(base))
-	if err != nil || u.Host == "" {
-		return base
-	}
-	if DefaultAccepts(base) == label.Secret { // on this machine
-		return u.Scheme + "://localhost"
-	}
-	return u.Scheme + "://" + u.Host
+	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
 }
 
 // keyed reports whether prompts need keys: somebody keeps answers, or has some.
@@ -84,7 +52,7 @@ func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
 	if !x.run.keyed() {
 		return nil
 	}
-	version := x.run.team.versionOf(x.caps.Agent)
+	version := x.run.team.Find(x.caps.Agent).AnswerVersion()
 	x.key = keyOf(x.caps.Agent, version, p)
 	if x.core = x.key; len(b.Memory)+len(b.Messages) == 0 {
 		return nil
@@ -96,42 +64,4 @@ func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
 		x.core = keyOf(x.caps.Agent, version, q)
 	}
 	return err
-}
-
-// versionOf returns the version of an agent, the coordinator's too; empty for
-// one of which no version is known.
-func (t *Team) versionOf(name string) string {
-	version, does := "", Agent(nil)
-	if i, ok := t.member(name); ok {
-		version, does = t.config.Agents[i].Version, t.config.Agents[i].Agent
-	} else if c := t.config.Coordinator; c != nil {
-		version, does = c.Version, c.Agent
-	}
-	if told, ok := does.(interface{ Version() string }); ok && version == "" {
-		return told.Version()
-	}
-	return version
-}
-
-// hasFallback reports whether an agent, the coordinator too, has several models.
-func (t *Team) hasFallback(name string) bool {
-	if i, ok := t.member(name); ok {
-		return len(modelsOf(t.config.Agents[i].Agent)) > 1
-	}
-	c := t.config.Coordinator
-	return c != nil && len(modelsOf(c.Agent)) > 1
-}
-
-// modelOf returns the model of an agent, as its settings name it.
-func (t *Team) modelOf(name string) string {
-	model, does := "", Agent(nil)
-	if i, ok := t.member(name); ok {
-		model, does = t.config.Agents[i].Model, t.config.Agents[i].Agent
-	} else if c := t.config.Coordinator; c != nil {
-		model, does = c.Model, c.Agent
-	}
-	if names := modelsOf(does); len(names) > 0 {
-		return cmp.Or(model, names[0])
-	}
-	return model
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
@@ -34,7 +35,7 @@ type mail struct {
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
 // that the checks before the run know of the messages in its journal.
-func (t *Team) carryBus(o *RunOptions) {
+func carryBus(t *plan.Roster, o *plan.Options) {
 	past := o.Past
 	if o.Replay != nil {
 		past = o.Replay.Past
@@ -43,7 +44,7 @@ func (t *Team) carryBus(o *RunOptions) {
 		return
 	}
 	if slices.ContainsFunc(past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
-		o.Bus = t.NewBus()
+		o.Bus = newMessageBus(t)
 	}
 }
 
@@ -89,7 +90,7 @@ func (r *run) openMail() {
 		return
 	}
 	if r.mail == nil {
-		b, err := messagebus.New(r.team.names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.log})
+		b, err := messagebus.New(r.team.Names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
 		r.must(err)
 		r.mail = r.newMail(b)
 		r.mail.post, err = b.Attach(r.id, nil)
@@ -275,14 +276,14 @@ func (r *run) redeliver() {
 		return
 	}
 	for i := range r.tasks {
-		b := r.past.before(r.plan.graph.Task(i).ID)
+		b := r.past.before(r.plan.Graph.Task(i).ID)
 		if b == nil {
 			continue
 		}
 		var given []messagebus.Message
 		if len(b.messages) > 0 {
 			var err error
-			given, err = r.mail.bus.Take(r.plan.graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
+			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
 			r.must(err) // the bus is one of this roster
 		}
 		if b.completed || r.past.whole {

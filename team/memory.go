@@ -29,25 +29,15 @@ type recall struct {
 // remembering opens the shared memory, if anybody may ever read what this run
 // writes there: a task of scope all, or whoever brought the store.
 func (r *run) remembering() {
-	if r.options.Memory == nil && !r.plan.remembers() {
+	if r.options.Memory == nil && !r.plan.ReadsMemory() {
 		return
 	}
 	m := sharedmem.New(r.options.Memory)
 	r.memory = m.Writer()
-	r.recall = &recall{run: r.id, reader: m.Reader(), seats: make(map[string]int, len(r.team.config.Agents))}
-	for i := range r.team.config.Agents {
-		r.recall.seats[r.team.config.Agents[i].Name] = i
+	r.recall = &recall{run: r.id, reader: m.Reader(), seats: make(map[string]int, len(r.team.Config.Agents))}
+	for i := range r.team.Config.Agents {
+		r.recall.seats[r.team.Config.Agents[i].Name] = i
 	}
-}
-
-// remembers reports whether a task of the plan reads the shared memory.
-func (p *Plan) remembers() bool {
-	for i := range p.graph.Len() {
-		if p.graph.Task(i).MemoryScope == task.ScopeAll {
-			return true
-		}
-	}
-	return false
 }
 
 // note writes the result of an attempt to the shared memory. A store is code of
@@ -78,7 +68,7 @@ func (r *run) completed(reader int) doneSet {
 			d[i/64] |= 1 << (i % 64)
 		}
 	}
-	for _, up := range r.plan.graph.Upstream(reader) {
+	for _, up := range r.plan.Graph.Upstream(reader) {
 		d[up/64] &^= 1 << (up % 64)
 	}
 	return d
@@ -87,7 +77,7 @@ func (r *run) completed(reader int) doneSet {
 // remember offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
 func (a *attempt) remember(ctx context.Context) ([]handoff.Offer, error) {
-	return a.run.recall.offers(ctx, a.run.plan.graph, func(i int) bool { return a.known.has(i) })
+	return a.run.recall.offers(ctx, a.run.plan.Graph, func(i int) bool { return a.known.has(i) })
 }
 
 // recollect offers the shared memory to the synthesis, which has the results
@@ -96,7 +86,7 @@ func (r *run) recollect(ctx context.Context) ([]handoff.Offer, error) {
 	if r.recall == nil {
 		return nil, nil
 	}
-	return r.recall.offers(ctx, r.plan.graph, func(int) bool { return false })
+	return r.recall.offers(ctx, r.plan.Graph, func(int) bool { return false })
 }
 
 // offers lists entries in the order of the roster, an agent's results in the

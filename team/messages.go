@@ -1,33 +1,23 @@
 package team
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
-	"github.com/runteam/runteam/task"
 )
 
-// NewBus returns a message bus for the agents of the team, for
-// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time. A
-// team that [New] did not make panics.
-func (t *Team) NewBus() *messagebus.Bus {
-	if err := t.made(context.Background()); err != nil {
-		panic(fmt.Sprintf("runteam: %v", err))
-	}
-	b, err := messagebus.New(t.names(), messagebus.Options{Logger: t.log})
+// newMessageBus returns a message bus for the members of a roster.
+func newMessageBus(t *plan.Roster) *messagebus.Bus {
+	b, err := messagebus.New(t.Names(), messagebus.Options{Logger: t.Log})
 	if err != nil {
-		panic(fmt.Sprintf("runteam: %v", err)) // New has checked the names
+		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
 	}
 	return b
 }
@@ -40,7 +30,7 @@ func (a *attempt) deliver() {
 	if _, given := r.mail.given[a.index]; !given {
 		now := time.Now()
 		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
-			x := r.team.mailed(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
+			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		r.must(err) // the bus is one of this roster
@@ -53,17 +43,6 @@ func (a *attempt) deliver() {
 		})
 		a.messages++
 	}
-}
-
-// mailed is what becomes of a message of some label on its way to a reader. Its
-// text was held to no schema, so only an entry with unsafeText lowers it.
-func (t *Team) mailed(from string, level label.Classification, to *handoff.Capabilities) handoff.Crossing {
-	x := t.edges.between(from, to.Agent).Crossing(level, to.Clearance(), to.Agent)
-	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
-		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), handoff.ReasonRule
-		x.Detail = fmt.Sprintf("it is %v, %q may see %v, and %q lowers only the validated parts of a result", level, to.Agent, to.Clearance(), d.Name)
-	}
-	return x
 }
 
 // begun emits an event for each message in the prompt.
@@ -96,7 +75,7 @@ func (r *run) undelivered() {
 	if r.mail == nil || r.plan == nil {
 		return
 	}
-	for _, name := range r.team.names() {
+	for _, name := range r.team.Names() {
 		waiting, err := r.mail.bus.Unread(name)
 		r.must(err)
 		for _, m := range waiting {
@@ -118,51 +97,8 @@ func (r *run) highest(agent string) (level label.Classification, any bool) {
 	level = label.Public
 	for i := range r.tasks {
 		if r.tasks[i].Assignee == agent {
-			level, any = max(level, r.plan.labels[i]), true
+			level, any = max(level, r.plan.Labels[i]), true
 		}
 	}
 	return level, any
-}
-
-// checkMessages finds what is wrong with the messages of the options, but for
-// their labels, which the flow check judges.
-func (c *checker) checkMessages() {
-	names := c.team.names()
-	if b := c.options.Bus; b != nil && !slices.Equal(b.Agents(), names) {
-		c.add(task.Problem{Pointer: "/messages", Message: fmt.Sprintf("the message bus is for other agents (%s)", strings.Join(b.Agents(), ", ")), Hint: "make it with NewBus of this team", Err: ErrUnknownAgent})
-	}
-	for i := range c.options.Messages {
-		m := &c.options.Messages[i]
-		add := func(key, message, hint string, err error) {
-			c.add(task.Problem{Pointer: naming.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
-		}
-		if m.From != handoff.User && !slices.Contains(names, m.From) {
-			add("from", fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
-		}
-		if m.To != messagebus.Everyone && !slices.Contains(names, m.To) {
-			add("to", fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
-		}
-		if m.To == m.From && m.From != "" {
-			add("to", fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
-		}
-		switch {
-		case m.Text == "":
-			add("text", "the message is empty", "write what it says", task.ErrInvalid)
-		case len(m.Text) > messagebus.MaxContent:
-			add("text", fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), messagebus.MaxContent), "give long texts as inputs", task.ErrInvalid)
-		case !utf8.ValidString(m.Text):
-			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
-		}
-		if !m.Classification.Valid() {
-			c.add(unknownLabel(naming.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
-		}
-		if m.TTL < 0 {
-			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)
-		}
-	}
-}
-
-// reads reports whether a message is for this agent.
-func (m *Message) reads(agent string) bool {
-	return m.To == agent || m.To == messagebus.Everyone && m.From != agent
 }

@@ -29,7 +29,7 @@ func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 		agent team.Agent
 		want  string // with one piece of advice
 	}{
-		"nil": {nil, none + ": " + set}, "a nil function": {team.AgentFunc(nil), none + ": it is a nil team.AgentFunc: " + set},
+		"nil": {nil, none + ": " + set}, "a nil function": {team.AgentFunc(nil), none + ": it is a nil agent.Func: " + set},
 		"a typed nil": {(*agent.LLM)(nil), none + ": it is a nil *agent.LLM: " + set}, "a zero LLM": {&agent.LLM{}, noModel},
 		"a nil model": {agent.New(nil, agent.Options{}), noModel}, "a nil model function": {agent.New(llm.ModelFunc(nil), agent.Options{}), noModel},
 	} {

@@ -124,7 +124,7 @@ func (w *watch) end(r *run) {
 
 // snapshot returns the run as data.
 func (r *run) snapshot() Snapshot {
-	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.config.Name, Phase: r.phase}
+	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
 	for i := range r.steps {
 		s.Usage = s.Usage.Add(r.steps[i].Metrics.Usage)
 	}

@@ -1,15 +1,13 @@
 package team
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -17,45 +15,6 @@ import (
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
-
-// An Input is a text of the caller, or a result of an earlier run, that tasks may
-// be granted by name.
-type Input struct {
-	Name           string
-	Text           string
-	Classification label.Classification
-
-	// Envelope is the result of an earlier run that the input is, such as
-	// [TaskResult].Envelope or what a journal returns. Text is then empty, or the
-	// text of that result. Its label, which
-	// Classification can only raise, its expiry and its provenance go over to the
-	// input. A result that has expired is an error before the run.
-	Envelope *envelope.Envelope
-
-	TTL time.Duration // life from the start of the run; zero means unlimited
-
-	// MaxContextBytes limits what is delivered of the text; zero means the limit of
-	// the agent that reads it. An input that is known to exceed its limit is an
-	// error before the run, unless Cut lets it be cut.
-	MaxContextBytes int
-	Cut             bool
-
-	Origin task.Position
-}
-
-// Format writes the name and the size, so that no verb prints the text.
-func (i Input) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "input %q, %v, %s", i.Name, i.Classification, label.ClassText(len(i.Text)))
-}
-
-// MarshalJSON writes the name, the label and the size, without the text.
-func (i Input) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Name           string               `json:"name"`
-		Classification label.Classification `json:"classification"`
-		Bytes          int                  `json:"bytes"`
-	}{i.Name, i.Classification, len(i.Text)})
-}
 
 // RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
 type RunOptions struct {
@@ -146,50 +105,49 @@ type RunOptions struct {
 	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
 	// math/rand/v2.
 	Random func() float64
+}
 
-	planned bool // the coordinator planned the tasks
+// settings are what a run is checked and executed under.
+type settings struct {
+	plan.Options
+	Monitor     *Monitor
+	Subscribers []func(event.Event)
+	Recorder    Recorder
+	Journal     Journal
+	Random      func() float64
+}
+
+// settings returns the options with every default filled in.
+func (o *RunOptions) settings() settings {
+	if o == nil {
+		o = new(RunOptions)
+	}
+	s := settings{
+		Options: plan.Options{
+			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
+			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Mode: o.Mode, Assert: o.Assert,
+			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
+			Past: o.Past, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
+		}.WithDefaults(),
+		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random,
+	}
+	if past := pastOf(&s.Options); past != nil {
+		s.PriorCalls = past.spending()
+	}
+	return s
 }
 
 // checkKeeping reports what a run is to take from a journal that it has not. A plan
 // needs none.
-func (o *RunOptions) checkKeeping() task.Problems {
-	if o.Replay != nil && o.Replay.Past == nil {
+func (s *settings) checkKeeping() task.Problems {
+	if s.Replay != nil && s.Replay.Past == nil {
 		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "set Replay.Past to the history of one", Err: task.ErrInvalid}}
 	}
-	if !o.Reuse || o.Journal != nil || o.Replay != nil {
+	if !s.Reuse || s.Journal != nil || s.Replay != nil {
 		return nil
 	}
 	return task.Problems{{Pointer: "/reuse", Message: "answers of earlier runs are taken from a journal, and there is none", Hint: "set Journal, or take reuse back", Err: task.ErrInvalid}}
 }
 
 // DefaultConcurrency is how many attempts run at the same time unless told otherwise.
-const DefaultConcurrency = 5
-
-// recorded is the highest label of what records of the run hold: events, errors,
-// prompts, and the results that the journal shows. A clearance that was raised
-// for the Result alone does not count.
-func (o *RunOptions) recorded() label.Classification {
-	if o.Reveal {
-		return min(*o.UserAccepts, label.Confidential)
-	}
-	return *o.UserAccepts
-}
-
-// withDefaults returns a copy with every default filled in.
-func (o *RunOptions) withDefaults() RunOptions {
-	var out RunOptions
-	if o != nil {
-		out = *o
-	}
-	if out.MaxConcurrency == 0 {
-		out.MaxConcurrency = DefaultConcurrency
-	}
-	accepts := label.Confidential
-	if out.UserAccepts != nil {
-		accepts = *out.UserAccepts
-	}
-	out.UserAccepts = &accepts // what the caller changes later changes nothing here
-	out.Inputs = takeResults(out.Inputs)
-	out.Subscribers, out.Messages, out.Assert, out.Fresh = slices.Clone(out.Subscribers), slices.Clone(out.Messages), slices.Clone(out.Assert), slices.Clone(out.Fresh)
-	return out
-}
+const DefaultConcurrency = plan.DefaultConcurrency

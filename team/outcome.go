@@ -14,7 +14,7 @@ import (
 // result sums the run up.
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
-		RunID: r.id, Name: r.team.config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
+		RunID: r.id, Name: r.team.Config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
 		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.unkept,
 		Context:  r.context,
 		Answered: r.answered || r.agentGo || !r.called || r.recalled,
@@ -110,7 +110,7 @@ func (t *TaskResult) expire(now time.Time) {
 // under its title.
 func (r *run) joined() string {
 	var shown []*TaskResult
-	for _, i := range r.plan.outputs {
+	for _, i := range r.plan.Outputs {
 		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
 			shown = append(shown, t)
 		}
@@ -118,7 +118,7 @@ func (r *run) joined() string {
 	switch {
 	case len(shown) == 0:
 		return ""
-	case len(shown) == 1 && len(r.plan.outputs) == 1:
+	case len(shown) == 1 && len(r.plan.Outputs) == 1:
 		return shown[0].Result
 	}
 	size := 0

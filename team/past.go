@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -24,9 +25,9 @@ type past struct {
 	rejected  map[record.Key]*record.AgentCall // likewise, of those that had to be corrected
 	tasks     map[task.ID]*before              // also the coordinator's steps
 	sent      []*record.SentMessage
-	delivered map[string]bool // ids of messages that stand in a prompt
-	usage     llm.Usage       // of all of it
-	payments  []spending      // the items that usage is the sum of
+	delivered map[string]bool  // ids of messages that stand in a prompt
+	usage     llm.Usage        // of all of it
+	payments  []plan.PriorCall // the items that usage is the sum of
 	context   Context
 }
 
@@ -46,7 +47,7 @@ type before struct {
 }
 
 // pastOf returns what the options have of a past, or nil.
-func pastOf(o *RunOptions) *past {
+func pastOf(o *plan.Options) *past {
 	var p *past
 	switch {
 	case o.Replay != nil && o.Replay.Past != nil:
@@ -89,7 +90,7 @@ func pastOf(o *RunOptions) *past {
 	}
 	for _, x := range open {
 		b := p.of(x.Task)
-		p.spend(b, spending{x.Agent, x.Model, x.Usage(), x.Cost})
+		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
 		if asked[x.Session+correctionPart] == nil { // else that one counts
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
@@ -100,7 +101,7 @@ func pastOf(o *RunOptions) *past {
 		}
 		b := p.of(a.Task)
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
-		p.spend(b, spending{a.Agent, a.Model, llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}, 0})
+		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}})
 	}
 	return p
 }
@@ -122,7 +123,7 @@ func (p *past) take(x *record.AgentCall) {
 		p.answers[key] = x
 	}
 	b := p.of(x.Task)
-	p.spend(b, spending{x.Agent, x.Model, x.Usage(), x.Cost})
+	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
 	b.rounded = b.rounded || x.Rounded
 	p.context = p.context.Add(x.Context)
 	b.number = max(b.number, x.Attempt)
@@ -214,22 +215,14 @@ func (p *past) counted(id task.ID) (b before) {
 	return b
 }
 
-// A spending is what earlier calls of one agent took.
-type spending struct {
-	agent string
-	model string
-	usage llm.Usage
-	cost  llm.Money // zero if it was not recorded
-}
-
 // spend adds what a call for a task took.
-func (p *past) spend(b *before, s spending) {
-	b.usage, p.usage = b.usage.Add(s.usage), p.usage.Add(s.usage)
+func (p *past) spend(b *before, s plan.PriorCall) {
+	b.usage, p.usage = b.usage.Add(s.Usage), p.usage.Add(s.Usage)
 	p.payments = append(p.payments, s)
 }
 
 // spending returns what earlier processes of this run spent.
-func (p *past) spending() []spending {
+func (p *past) spending() []plan.PriorCall {
 	if p == nil || !p.own {
 		return nil
 	}

@@ -77,7 +77,7 @@ func (x *exchange) partName(r *prompt.Range) (name string, coarse bool) {
 	var source *prompt.Source
 	if r.Source >= 0 && int(r.Source) < len(x.receipt.Sources) {
 		source = &x.receipt.Sources[r.Source]
-		coarse = source.Classification > x.run.options.recorded()
+		coarse = source.Classification > x.run.options.RecordClearance()
 	}
 	switch r.Part {
 	case prompt.PartSystem:

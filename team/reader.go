@@ -35,7 +35,7 @@ func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time
 // toUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
 func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
-	return r.toClearance(ctx, e, source, r.options.recorded(), now)
+	return r.toClearance(ctx, e, source, r.options.RecordClearance(), now)
 }
 
 // toClearance does so for a caller who accepts this label.
@@ -45,7 +45,7 @@ func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source hand
 	}
 	contract, err := handoff.Negotiate(handoff.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.edges.between(e.Producer(), handoff.User)}},
+		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.Terms(e.Producer(), handoff.User)}},
 	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err

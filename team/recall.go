@@ -24,14 +24,8 @@ var ErrReplay = errors.New("the journal of the run has no answer to this prompt"
 // reusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
 func (x *exchange) reusable() bool {
-	t := x.run.team
-	allowed := task.Reuse("")
-	if i, ok := t.member(x.caps.Agent); ok {
-		allowed = t.config.Agents[i].Reuse
-	} else if c := t.config.Coordinator; c != nil {
-		allowed = c.Reuse
-	}
-	return t.versionOf(x.caps.Agent) != "" && allowed != task.ReuseNever && x.task.Reuse != task.ReuseNever
+	m := x.run.team.Find(x.caps.Agent)
+	return m.AnswerVersion() != "" && m.Reuse != task.ReuseNever && x.task.Reuse != task.ReuseNever
 }
 
 // recall looks for an answer to the same prompt that there is already: of this
@@ -196,18 +190,18 @@ func (x *exchange) entry() record.Entry {
 // an input has another policy.
 func (x *exchange) keptBack() bool {
 	r, level := x.run, x.envelope.Classification()
-	if level <= r.options.recorded() || r.team.edges == nil {
+	if level <= r.options.RecordClearance() || r.team.Rules == nil {
 		return false
 	}
 	d := handoff.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
-	return !crossesWhole(r.team.edges.between(x.caps.Agent, handoff.User), &d, label.Secret)
+	return !crossesWhole(r.team.Terms(x.caps.Agent, handoff.User), &d, label.Secret)
 }
 
 // call returns what a journal keeps of an exchange beside its result.
 func (x *exchange) call() *record.AgentCall {
 	told := x.usageOf(x.reply.Usage, x.reply.Turns)
 	e := &record.AgentCall{
-		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
+		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(),
 		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
 		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,
 		Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,

@@ -70,7 +70,7 @@ func (x *exchange) enter(ctx context.Context, r record.Prompt, sent bool) error 
 	entries := []record.Entry{{Record: &r}}
 	if sent {
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
-			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.modelOf(x.caps.Agent),
+			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.shownSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
 		}})
 	}
@@ -150,7 +150,7 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 // handed returns a decision as records have it, in the form for the caller.
 func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.Handoff {
 	told := r.decided(d)
-	return event.NewHandoff(&told, session, r.team.edges.digest(), now)
+	return event.NewHandoff(&told, session, r.team.Rules.Digest(), now)
 }
 
 // uses are the events that tell of entries of the policy.

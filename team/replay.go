@@ -1,33 +1,10 @@
 package team
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
-
-// A Replay repeats a run from what its journal has: with the same tasks, inputs
-// and options, the prompts and results of the run come again. The prompts are
-// built anew and must be the same to the byte.
-type Replay struct {
-	Past *record.History // of the run
-
-	// Ask has agents asked where the run has no answer to the very same prompt.
-	// Otherwise nobody is asked, and a task whose prompt is another one fails with
-	// [CodeReplay].
-	Ask bool
-
-	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are
-	// left out, as if nobody had named them. With Ask, what then changes is what
-	// they mattered for.
-	Without       []string
-	WithoutInputs []string
-}
 
 // skipUnrepeated skips what the run that is replayed never began, for the
 // reason that it had.
@@ -44,67 +21,4 @@ func (r *run) skipUnrepeated() {
 		}
 	}
 	r.queue.SkipRemaining(reason, time.Now())
-}
-
-// without returns specs without what a replay leaves out, or what it names and
-// there is not.
-func (r *Replay) without(specs []task.Spec, inputs []Input) ([]task.Spec, task.Problems) {
-	if r == nil || len(r.Without)+len(r.WithoutInputs) == 0 {
-		return specs, nil
-	}
-	if found := r.strangers(specs, inputs); len(found) > 0 {
-		return nil, found
-	}
-	var left []task.Spec
-	for i := range specs {
-		if r.leavesOut(&specs[i]) {
-			continue
-		}
-		s := specs[i]
-		s.DependsOn = slices.DeleteFunc(slices.Clone(s.DependsOn), func(ref task.Ref) bool {
-			return slices.ContainsFunc(specs, func(up task.Spec) bool { return up.Named(ref.Task) && r.leavesOut(&up) })
-		})
-		s.Uses = slices.DeleteFunc(slices.Clone(s.Uses), func(u task.Use) bool {
-			return slices.ContainsFunc(r.WithoutInputs, func(name string) bool { return strings.EqualFold(name, u.Name) })
-		})
-		left = append(left, s)
-	}
-	if len(left) == 0 {
-		return nil, task.Problems{{Pointer: "/without", Message: "no task would be left", Hint: "leave out fewer", Err: ErrNoTasks}}
-	}
-	return left, nil
-}
-
-// leavesOut reports whether a task is left out.
-func (r *Replay) leavesOut(s *task.Spec) bool { return slices.ContainsFunc(r.Without, s.Named) }
-
-// strangers reports what is to be left out and is not there.
-func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Problems) {
-	for i, name := range r.Without {
-		if p := unknownTask(specs, name, "without", i); p != nil {
-			found = append(found, *p)
-		}
-	}
-	names := make([]string, len(inputs))
-	for k := range inputs {
-		names[k] = inputs[k].Name
-	}
-	for i, name := range r.WithoutInputs {
-		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
-			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("no input is called %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
-		}
-	}
-	return found
-}
-
-// unknownTask is the problem of an option that names a task that is not there;
-// nil if it is.
-func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
-	titles := make([]string, len(specs))
-	for k := range specs {
-		if titles[k] = specs[k].Title; specs[k].Named(name) {
-			return nil
-		}
-	}
-	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 }

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -19,12 +21,13 @@ import (
 
 // Conditions of a team or a run.
 var (
-	ErrNoAgents      = errors.New("no agents")
-	ErrNoAgent       = errors.New("no agent")
-	ErrNoTasks       = errors.New("no tasks")
-	ErrUnknownAgent  = errors.New("unknown agent")
-	ErrUnknownInput  = errors.New("unknown input")
-	ErrNoCoordinator = errors.New("no coordinator")
+	ErrNoAgents      = plan.ErrNoAgents
+	ErrNoAgent       = agent.ErrNone
+	ErrNoTasks       = plan.ErrNoTasks
+	ErrUnknownAgent  = plan.ErrUnknownAgent
+	ErrUnknownInput  = plan.ErrUnknownInput
+	ErrNoCoordinator = plan.ErrNoCoordinator
+	ErrAssertion     = plan.ErrAssertion
 	ErrPlan          = errors.New("no valid plan")
 	ErrNoAnswer      = errors.New("the coordinator's answer is empty")
 	ErrCanceled      = errors.New("run canceled")

@@ -81,8 +81,8 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	if limit := x.contract.Duration; limit > 0 {
 		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the exchange that it serves
 	}
-	if m, ok := x.run.team.member(x.caps.Agent); ok {
-		member := &x.run.team.config.Agents[m]
+	if m, ok := x.run.team.Index(x.caps.Agent); ok {
+		member := &x.run.team.Config.Agents[m]
 		s.system, s.systemParams, s.systemOrigin = member.SystemPrompt, member.SystemParams, member.Origin.String()
 	} else if k := x.run.council; k != nil {
 		s.system, s.systemParams, s.systemOrigin = k.of.SystemPrompt, k.of.SystemParams, k.of.Origin.String()

@@ -60,7 +60,7 @@ func (r *run) revealTask(i int, t *TaskResult) {
 	if t.Status == task.Completed && t.Envelope != nil && t.Result != expired {
 		t.Structured = r.revealText(&t.Result, t.Envelope, source)
 	}
-	if own := r.plan.graph.Task(i); own.Classification <= *r.options.UserAccepts {
+	if own := r.plan.Graph.Task(i); own.Classification <= *r.options.UserAccepts {
 		t.Description, t.Metadata = own.Description, own.Metadata
 		if e := r.plannedText(i); e != nil {
 			r.revealText(&t.Description, e, source)

@@ -76,9 +76,9 @@ func (x *exchange) addGrant(i int) {
 	o := &x.offers[i]
 	if i == len(x.grants) {
 		g := handoff.WholeOf(o.Source, "")
-		g.MaxBytes = x.limits.on(o.Source, 0)
+		g.MaxBytes = x.limits.On(o.Source, 0)
 		if o.Envelope != nil {
-			g.Terms = x.run.team.edges.between(o.Envelope.Producer(), x.caps.Agent)
+			g.Terms = x.run.team.Terms(o.Envelope.Producer(), x.caps.Agent)
 		}
 		x.grants = append(x.grants, g)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/sharedmem"
@@ -46,19 +47,19 @@ func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o *RunOptions, s
 		return nil, err
 	}
 	start := time.Now()
-	options := o.withDefaults()
-	t.carryBus(&options)
-	p, err := t.plan(specs, options, start)
+	options := o.settings()
+	carryBus(t.roster, &options.Options)
+	p, err := t.roster.Check(specs, options.Options, start)
 	if err != nil {
 		return nil, err
 	}
-	if broken := p.broken(); len(broken) > 0 {
+	if broken := p.Broken(); len(broken) > 0 {
 		return nil, broken
 	}
 	if found := options.checkKeeping(); len(found) > 0 {
 		return nil, found
 	}
-	r, err := t.newRun(options, start)
+	r, err := newRun(t.roster, options, start)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +91,8 @@ func usesOf(inputs []Input) []task.Use {
 // goroutine that called run owns every field; attempts and steps get what they
 // need and send back what they made.
 type run struct {
-	team     *Team
-	options  RunOptions
+	team     *plan.Roster
+	options  settings
 	id       string
 	start    time.Time
 	ledger   *ledger          // what becomes durable; nil without a journal
@@ -147,8 +148,8 @@ type run struct {
 	made        int             // bytes of all results so far
 }
 
-func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
-	r := &run{team: t, options: o, id: o.RunID, start: start, past: pastOf(&o)}
+func newRun(t *plan.Roster, o settings, start time.Time) (*run, error) {
+	r := &run{team: t, options: o, id: o.RunID, start: start, past: pastOf(&o.Options)}
 	if r.id == "" {
 		r.id = uuid.NewString()
 	}
@@ -157,12 +158,12 @@ func (t *Team) newRun(o RunOptions, start time.Time) (*run, error) {
 	}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
-		h := envelope.Header{ID: inputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
+		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
 		if in.TTL > 0 {
 			h.ExpiresAt = start.Add(in.TTL)
 		}
 		if in.Envelope != nil {
-			h.DerivedFrom, h.Truncated = []envelope.ID{in.source()}, in.Envelope.Truncated()
+			h.DerivedFrom, h.Truncated = []envelope.ID{in.Source()}, in.Envelope.Truncated()
 			if o.Replay == nil { // a replay reads what its run read
 				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
 			}
@@ -183,13 +184,13 @@ func (r *run) follow(p *Plan) (err error) {
 		return err
 	}
 	r.plan = p
-	r.queue = queue.New(p.graph)
-	r.tasks = make([]TaskResult, p.graph.Len())
-	r.faults = make([]*envelope.Envelope, p.graph.Len())
+	r.queue = queue.New(p.Graph)
+	r.tasks = make([]TaskResult, p.Graph.Len())
+	r.faults = make([]*envelope.Envelope, p.Graph.Len())
 	r.done = make(chan *attempt, 2*slots(r.options, p)) // with those that are prepared
-	for i := range r.team.config.Agents {
-		if n := r.team.config.Agents[i].MaxParallel; n > 0 {
-			r.queue.Limit(r.team.config.Agents[i].Name, n)
+	for i := range r.team.Config.Agents {
+		if n := r.team.Config.Agents[i].MaxParallel; n > 0 {
+			r.queue.Limit(r.team.Config.Agents[i].Name, n)
 		}
 	}
 	r.remembering()
@@ -200,7 +201,7 @@ func (r *run) follow(p *Plan) (err error) {
 }
 
 // slots returns how many attempts can be under way at once, whatever number was asked for.
-func slots(o RunOptions, p *Plan) int { return min(o.MaxConcurrency, p.graph.Len()) }
+func slots(o settings, p *plan.Plan) int { return min(o.MaxConcurrency, p.Graph.Len()) }
 
 // run takes a goal or a plan to its end, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
@@ -233,12 +234,12 @@ func (r *run) run(ctx context.Context) *Result {
 
 // open opens what a run needs while it goes on.
 func (r *run) open() {
-	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.endpointNames(), r.team.edges.words()), r.team.log)
+	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
 	r.ledger = newLedger(r.options.Journal, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
 	_, r.context = r.past.spent()
-	r.budgets = newBudgets(r.team, &r.options, r.bus)
+	r.budgets = newBudgets(r.team, &r.options.Options, r.bus)
 	r.budgets.resume(r.past)
 }
 
@@ -319,7 +320,7 @@ const (
 // prepare fills in what is known of each task before it runs, and follows the
 // queue's cascades.
 func (r *run) prepare() {
-	g := r.plan.graph
+	g := r.plan.Graph
 	links := 0
 	for i := range r.tasks {
 		links += len(g.Task(i).DependsOn)
@@ -334,7 +335,7 @@ func (r *run) prepare() {
 		}
 		r.tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
-			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.labels[i], Receipts: receipts[i : i : i+1],
+			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
 			Metrics: r.past.counted(t.ID).metrics(),
 		}
 	}
@@ -359,9 +360,9 @@ func (r *run) ready(t task.Task) {
 // above the caller's clearance. What the coordinator wrote takes the road of a
 // result.
 func (r *run) described(i int) string {
-	t := r.plan.graph.Task(i)
+	t := r.plan.Graph.Task(i)
 	switch {
-	case t.Classification > r.options.recorded():
+	case t.Classification > r.options.RecordClearance():
 		return withheld(t.Classification)
 	case r.plannedText(i) != nil:
 		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
@@ -376,7 +377,7 @@ func (r *run) described(i int) string {
 // remarks returns the metadata of a task, unless the task's own text is above
 // the caller's clearance.
 func (r *run) remarks(t *task.Task) map[string]any {
-	if t.Classification > r.options.recorded() {
+	if t.Classification > r.options.RecordClearance() {
 		return nil
 	}
 	return t.Metadata

@@ -21,16 +21,16 @@ func (r *run) repeat() {
 	}
 	r.schedule = &schedule{}
 	for i := range r.tasks {
-		if b := r.past.before(r.plan.graph.Task(i).ID); b != nil && b.place > 0 {
+		if b := r.past.before(r.plan.Graph.Task(i).ID); b != nil && b.place > 0 {
 			r.schedule.order = append(r.schedule.order, i)
 		}
 	}
-	place := func(i int) int { return r.past.before(r.plan.graph.Task(i).ID).place }
+	place := func(i int) int { return r.past.before(r.plan.Graph.Task(i).ID).place }
 	slices.SortFunc(r.schedule.order, func(i, k int) int { return cmp.Compare(place(i), place(k)) })
 }
 
 // timely reports whether what a task is given depends on when it begins.
-func (r *run) timely() bool { return r.plan.remembers() || len(r.options.Messages) > 0 }
+func (r *run) timely() bool { return r.plan.ReadsMemory() || len(r.options.Messages) > 0 }
 
 // next returns the task to begin next, while so many run.
 func (r *run) next(running int) (i int, ok bool) {

@@ -90,7 +90,7 @@ func (a *attempt) reusedFrom() string {
 
 // failed decides what a failed attempt means: abort, another attempt, or the end of its task.
 func (r *run) failed(ctx context.Context, a *attempt) {
-	t := r.plan.graph.Task(a.index)
+	t := r.plan.Graph.Task(a.index)
 	if errors.Is(a.err, ErrJournal) && r.unkept == nil {
 		r.unkept = a.err
 	}

@@ -5,24 +5,27 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
 // shown returns a prompt as the caller may see it.
-func (r *run) shown(p prompt.Prompt) prompt.Shown { return p.Show(r.options.recorded(), r.hides()) }
+func (r *run) shown(p prompt.Prompt) prompt.Shown {
+	return p.Show(r.options.RecordClearance(), r.hides())
+}
 
 // receiptOf returns the receipt of a prompt as the caller may see it, and how many
 // bytes the prompt has in that form.
 func (r *run) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
-	return p.ShownReceipt(r.options.recorded(), r.hides())
+	return p.ShownReceipt(r.options.RecordClearance(), r.hides())
 }
 
 // hides returns the sources of prompts that the policy hides from the caller,
 // whatever their label; nil without a policy.
 func (r *run) hides() func(*prompt.Source) bool {
-	if r.team.edges == nil {
+	if r.team.Rules == nil {
 		return nil
 	}
 	return func(s *prompt.Source) bool { return s.Decision != nil && !r.sees(s.Decision) }
@@ -32,11 +35,11 @@ func (r *run) hides() func(*prompt.Source) bool {
 // about: its label is within the caller's clearance, and the policy lets the
 // caller have all that its producer makes.
 func (r *run) sees(d *handoff.Decision) bool {
-	accepts := r.options.recorded()
+	accepts := r.options.RecordClearance()
 	if d.Before > accepts {
 		return false
 	}
-	return r.team.edges == nil || d.From == handoff.User || crossesWhole(r.team.edges.between(d.From, handoff.User), d, accepts)
+	return r.team.Rules == nil || d.From == handoff.User || crossesWhole(r.team.Terms(d.From, handoff.User), d, accepts)
 }
 
 // decided returns a decision as the caller may see it.
@@ -48,15 +51,6 @@ func (r *run) decided(d *handoff.Decision) handoff.Decision {
 		return d.Delivered()
 	}
 	return d.Outline()
-}
-
-// sizeOfInput returns the size of an input as a viewer with this clearance may see
-// it: its class if the input is above the clearance.
-func sizeOfInput(in *Input, accepts label.Classification) int {
-	if in.Classification > accepts {
-		return label.SizeClass(max(len(in.Text), 1))
-	}
-	return len(in.Text)
 }
 
 // sizeOf returns the size of an envelope as the caller may see it: its class
@@ -131,5 +125,5 @@ func crossesWhole(t *handoff.Terms, d *handoff.Decision, accepts label.Classific
 	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
-	return d.Source.Instructs(d.From) || crossesAsText(t)
+	return d.Source.Instructs(d.From) || plan.PassesAsText(t)
 }

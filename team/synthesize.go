@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -141,10 +142,10 @@ func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer,
 		if s := &whole.sealed[2+i]; s.Withheld() {
 			held = append(held, o)
 		} else {
-			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+frame)
+			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+plan.Frame)
 		}
 	}
-	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(synth.PartText()) - frame
+	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(synth.PartText()) - plan.Frame
 	cuts := synth.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
@@ -165,8 +166,5 @@ func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer,
 	return append(out, held...), nil
 }
 
-// frame is more than the builder's own lines around one piece take.
-const frame = 256
-
 // limit returns how many bytes the prompt of a step may have.
-func (s *step) limit() int { return prompt.Limit(s.limits.prompt) }
+func (s *step) limit() int { return prompt.Limit(s.limits.Prompt) }

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
@@ -14,7 +15,7 @@ import (
 
 // modelsOf returns the names of the models that an agent calls: the result of its method
 // Models() []string, which an [agent.LLM] has, or nil.
-func modelsOf(a Agent) []string {
+func modelsOf(a agent.Agent) []string {
 	if named, ok := a.(interface{ Models() []string }); ok {
 		return named.Models()
 	}
@@ -23,9 +24,9 @@ func modelsOf(a Agent) []string {
 
 // checkPrices checks the prices of a team, and that the models of agents with a
 // cost budget have one.
-func (t *Team) checkPrices() (found task.Problems) {
-	for _, model := range slices.Sorted(maps.Keys(t.config.Prices)) {
-		if !t.config.Prices[model].Valid() {
+func (t *Roster) checkPrices() (found task.Problems) {
+	for _, model := range slices.Sorted(maps.Keys(t.Config.Prices)) {
+		if !t.Config.Prices[model].Valid() {
 			found = append(found, task.Problem{
 				Pointer: naming.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
 				Hint: "write US dollars per million tokens", Err: task.ErrInvalid,
@@ -40,14 +41,14 @@ func (t *Team) checkPrices() (found task.Problems) {
 			found = append(found, task.Problem{Pointer: at + "/maxCostBudget", Subject: subject, Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
 		}
 	}
-	for i := range t.config.Agents {
-		m := &t.config.Agents[i]
+	for i := range t.Config.Agents {
+		m := &t.Config.Agents[i]
 		check(fmt.Sprintf("/agents/%d", i), fmt.Sprintf("agent %q", m.Name), m.MaxTokenBudget, m.MaxCostBudget)
 		if m.MaxCostBudget > 0 {
 			found = append(found, t.unpriced(i)...)
 		}
 	}
-	if c := t.config.Coordinator; c != nil {
+	if c := t.Config.Coordinator; c != nil {
 		check("/coordinator", handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
 		if c.MaxCostBudget > 0 {
 			found = append(found, t.unpriced(-1)...)
@@ -59,16 +60,14 @@ func (t *Team) checkPrices() (found task.Problems) {
 // unpriced returns a problem for each model without a price that a member may call. Member
 // -1 is the coordinator. An agent without an endpoint and without a model counts as one
 // that calls none.
-func (t *Team) unpriced(member int) (found task.Problems) {
+func (t *Roster) unpriced(member int) (found task.Problems) {
 	at, subject := "/coordinator", handoff.Coordinator
 	var m *Member
 	if member >= 0 {
-		m = &t.config.Agents[member]
+		m = &t.Config.Agents[member]
 		at, subject = fmt.Sprintf("/agents/%d", member), fmt.Sprintf("agent %q", m.Name)
 	} else {
-		c := t.config.Coordinator
-		m = c.member()
-		m.Model = c.Model
+		m = t.Config.Coordinator.member()
 	}
 	if m.Agent == nil {
 		return nil // reported already
@@ -81,7 +80,7 @@ func (t *Team) unpriced(member int) (found task.Problems) {
 		if model = cmp.Or(model, m.Model); i > 0 {
 			where = fmt.Sprintf("%s/fallback/%d/model", at, i-1)
 		}
-		if _, priced := t.config.Prices[model]; priced && model != "" {
+		if _, priced := t.Config.Prices[model]; priced && model != "" {
 			continue
 		}
 		p := task.Problem{Pointer: where, Subject: subject, Err: ErrNoPrice}
@@ -101,24 +100,22 @@ func (t *Team) unpriced(member int) (found task.Problems) {
 func (c *checker) checkPriced() {
 	t, found := c.team, task.Problems(nil)
 	if c.options.MaxCostBudget > 0 {
-		for i := range t.config.Agents {
+		for i := range t.Config.Agents {
 			found = append(found, t.unpriced(i)...)
 		}
-		if t.config.Coordinator != nil && c.options.Answer != nil {
+		if t.Config.Coordinator != nil && c.options.Answer != nil {
 			found = append(found, t.unpriced(-1)...)
 		}
 	}
-	if c.options.Past != nil && (c.options.MaxCostBudget > 0 || t.boundsCost()) {
-		for _, s := range pastOf(&c.options).spending() {
-			_, priced := t.config.Prices[s.model]
-			if priced || s.cost > 0 || total(s.usage) == 0 || c.options.MaxCostBudget == 0 && t.costBudget(s.agent) == 0 {
-				continue
-			}
-			found = append(found, task.Problem{
-				Pointer: "/prices", Message: fmt.Sprintf("the run already called the model %q, which has no price; a cost budget counts those calls too", s.model),
-				Hint: "add the model to prices", Err: ErrNoPrice,
-			})
+	for _, prior := range c.options.PriorCalls {
+		_, priced := t.Config.Prices[prior.Model]
+		if priced || prior.Cost > 0 || max(prior.Usage.InputTokens, prior.Usage.OutputTokens) <= 0 || c.options.MaxCostBudget == 0 && t.costBudget(prior.Agent) == 0 {
+			continue
 		}
+		found = append(found, task.Problem{
+			Pointer: "/prices", Message: fmt.Sprintf("the run already called the model %q, which has no price; a cost budget counts those calls too", prior.Model),
+			Hint: "add the model to prices", Err: ErrNoPrice,
+		})
 	}
 	said := map[string]bool{}
 	for _, p := range found {
@@ -130,16 +127,14 @@ func (c *checker) checkPriced() {
 }
 
 // costBudget returns the cost budget of an agent; zero means that it has none.
-func (t *Team) costBudget(agent string) llm.Money {
-	if i, ok := t.member(agent); ok {
-		return t.config.Agents[i].MaxCostBudget
-	} else if c := t.config.Coordinator; c != nil && agent == handoff.Coordinator {
-		return c.MaxCostBudget
+func (t *Roster) costBudget(agent string) llm.Money {
+	if m := t.Find(agent); m.Name == agent {
+		return m.MaxCostBudget
 	}
 	return 0
 }
 
-// boundsCost reports whether an agent, or the coordinator, has a cost budget.
-func (t *Team) boundsCost() bool {
-	return t.costBudget(handoff.Coordinator) > 0 || slices.ContainsFunc(t.config.Agents, func(m Member) bool { return m.MaxCostBudget > 0 })
+// BoundsCost reports whether an agent, or the coordinator, has a cost budget.
+func (t *Roster) BoundsCost() bool {
+	return t.costBudget(handoff.Coordinator) > 0 || slices.ContainsFunc(t.Config.Agents, func(m Member) bool { return m.MaxCostBudget > 0 })
 }

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"errors"
@@ -10,9 +10,6 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
-
-// ErrAssertion reports a plan on which something flows that was asserted not to.
-var ErrAssertion = errors.New("assertion does not hold")
 
 // A Finding says whether an assertion holds.
 type Finding struct {
@@ -38,7 +35,7 @@ func (c *checker) checkAssertions() {
 			p.Pointer = naming.Pointer("assert", i)
 			values := len(c.options.Inputs)+len(c.options.Messages) > 0
 			if values && (a.Subject.Kind == flow.Property || a.Subject.Kind == flow.OfInput && a.Subject.Path != task.Whole) {
-				p.Err = errors.Join(p.Err, errInputValue)
+				p.Err = errors.Join(p.Err, ErrInputValue)
 			}
 			c.add(p)
 			continue
@@ -68,8 +65,8 @@ func spelled(g *flow.Graph, reader string) string {
 	return reader
 }
 
-// broken returns the assertions that do not hold, as problems.
-func (p *Plan) broken() (found task.Problems) {
+// Broken returns the assertions that do not hold, as problems.
+func (p *Plan) Broken() (found task.Problems) {
 	for i := range p.Findings {
 		if f := &p.Findings[i]; !f.Holds {
 			found = append(found, f.problem(i))
@@ -78,13 +75,13 @@ func (p *Plan) broken() (found task.Problems) {
 	return found
 }
 
-// brokenWithoutValues is broken as far as it does not depend on the texts of
+// BrokenWithoutInputs is broken as far as it does not depend on the texts of
 // inputs and messages: there they have no members that an assertion could name.
-func (p *Plan) brokenWithoutValues() (found task.Problems) {
-	if len(p.broken()) == 0 {
+func (p *Plan) BrokenWithoutInputs() (found task.Problems) {
+	if len(p.Broken()) == 0 {
 		return nil
 	}
-	b := flowBuilder{plan: p, team: p.team(), options: p.options(), endpoints: map[string]int{}, opaque: true}
+	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}, opaque: true}
 	table := b.build().Table()
 	for i := range p.Findings {
 		a := p.Findings[i].Assertion

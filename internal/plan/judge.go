@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 
 // judge reports what is certain to be refused of a task.
 func (c *checker) judge(i int, parts []arrival) {
-	g, p := c.plan.graph, c.plan
+	g, p := c.plan.Graph, c.plan
 	tk := g.Task(i)
 	for j, d := range tk.DependsOn {
 		from := int(g.Upstream(i)[j])
-		if (d.As == task.Structured || d.As == task.Both) && p.schemas[from] == nil && !d.Optional {
+		if (d.As == task.Structured || d.As == task.Both) && p.Schemas[from] == nil && !d.Optional {
 			c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
 				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
 		}
@@ -29,8 +29,8 @@ func (c *checker) judge(i int, parts []arrival) {
 	}
 	_, err := handoff.Negotiate(handoff.Request{
 		Session: "plan", Caller: handoff.User, Task: tk.ID,
-		Classification: p.labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.declassified(c.team.edges, i),
-	}, &c.team.caps[p.members[i]])
+		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.Declassified(i),
+	}, &c.team.Capabilities[p.Members[i]])
 	if err != nil {
 		c.refused(i, err)
 	}
@@ -40,12 +40,12 @@ func (c *checker) judge(i int, parts []arrival) {
 func (c *checker) checkReaders() {
 	for k := range c.options.Messages {
 		m := &c.options.Messages[k]
-		for i := range c.team.caps {
-			caps := &c.team.caps[i]
-			if !m.reads(caps.Agent) {
+		for i := range c.team.Capabilities {
+			caps := &c.team.Capabilities[i]
+			if !m.Reads(caps.Agent) {
 				continue
 			}
-			if x := c.team.mailed(m.From, m.Classification, caps); x.Held() {
+			if x := c.team.MessageCrossing(m.From, m.Classification, caps); x.Held() {
 				hint := fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent)
 				if x.Rule == handoff.RuleSecret {
 					hint = "write a rule for the pair that states a mode, or lower the message's label"
@@ -82,42 +82,42 @@ func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
 	return found
 }
 
-// declassified reports whether the policy lowers everything that leaves a task
+// Declassified reports whether the policy lowers everything that leaves a task
 // to what its agent produces, or below: on each edge to another task, for
 // whoever may find the result in the shared memory, and for the coordinator.
 // The caller, who sees all results, counts where nobody else reads this one.
-func (p *Plan) declassified(b *termbook, i int) bool {
-	if b == nil {
+func (p *Plan) Declassified(i int) bool {
+	if p.Roster().Rules == nil {
 		return false
 	}
-	t, o := p.graph.Task(i), p.options()
-	caps := p.team().caps
-	produces := caps[p.members[i]].Produces
-	if produces >= p.labels[i] {
+	t, o := p.Graph.Task(i), p.Options()
+	caps := p.Roster().Capabilities
+	produces := caps[p.Members[i]].Produces
+	if produces >= p.Labels[i] {
 		return false // nobody asks
 	}
 	lowers := func(c *handoff.Capabilities) bool {
-		x := b.between(t.Assignee, c.Agent).Crossing(p.labels[i], c.Clearance(), c.Agent)
+		x := p.Roster().Terms(t.Assignee, c.Agent).Crossing(p.Labels[i], c.Clearance(), c.Agent)
 		return x.Held() || x.Lowers != nil && x.After <= produces
 	}
 	ways := 0
-	if o.Answer != nil && p.team().config.Coordinator != nil {
+	if o.Answer != nil && p.Roster().Config.Coordinator != nil {
 		ways++
-		if c := p.team().coordinator(o); !lowers(&c) {
+		if c := p.Roster().Coordinator(o); !lowers(&c) {
 			return false
 		}
 	}
-	for _, d := range p.graph.Downstream(i) {
+	for _, d := range p.Graph.Downstream(i) {
 		ways++
-		if !lowers(&caps[p.members[d]]) {
+		if !lowers(&caps[p.Members[d]]) {
 			return false
 		}
 	}
-	for k := range p.members {
-		if p.graph.Task(k).MemoryScope != task.ScopeAll || k == i {
+	for k := range p.Members {
+		if p.Graph.Task(k).MemoryScope != task.ScopeAll || k == i {
 			continue
 		}
-		if ways++; !lowers(&caps[p.members[k]]) {
+		if ways++; !lowers(&caps[p.Members[k]]) {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func raiser(level, classification label.Classification, parts []arrival) int32 {
 // part is the place of a task's input or dependency, counted as checkFlow
 // lists them; own is the place of its classification.
 func (c *checker) part(i, j int) place {
-	t := c.plan.graph.Task(i)
+	t := c.plan.Graph.Task(i)
 	uses := len(t.Uses)
 	switch {
 	case j == int(own):
@@ -177,10 +177,10 @@ func (c *checker) part(i, j int) place {
 // message returns the message that is part j of a task, or nil: messages stand
 // behind the dependencies.
 func (c *checker) message(i, j int) *Message {
-	t := c.plan.graph.Task(i)
+	t := c.plan.Graph.Task(i)
 	j -= len(t.Uses) + len(t.DependsOn)
 	for k := range c.options.Messages {
-		if m := &c.options.Messages[k]; m.reads(t.Assignee) {
+		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
 			if j == 0 {
 				return m
 			}
@@ -197,8 +197,8 @@ const longestPath = 8
 func (c *checker) path(i int) string {
 	var b strings.Builder
 	for n := 0; ; n++ {
-		t, j := c.plan.graph.Task(i), int(c.raised[i])
-		level := c.plan.labels[i]
+		t, j := c.plan.Graph.Task(i), int(c.raised[i])
+		level := c.plan.Labels[i]
 		switch {
 		case j == int(own):
 			fmt.Fprintf(&b, "%v by its own classification", level)
@@ -217,7 +217,7 @@ func (c *checker) path(i int) string {
 			b.WriteString("and others before it")
 			return b.String()
 		}
-		i = int(c.plan.graph.Upstream(i)[j-len(t.Uses)])
-		fmt.Fprintf(&b, "through %q, ", c.plan.graph.Task(i).Title)
+		i = int(c.plan.Graph.Upstream(i)[j-len(t.Uses)])
+		fmt.Fprintf(&b, "through %q, ", c.plan.Graph.Task(i).Title)
 	}
 }

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // checkIdle warns of rules and entries for a pair of which nothing ever
 // crosses: they look like protection, or like a permission, and are neither.
 func (c *checker) checkIdle() {
-	policy := c.team.config.Policy
+	policy := c.team.Config.Policy
 	if policy == nil {
 		return
 	}
@@ -54,10 +54,10 @@ func (c *checker) checkIdle() {
 // a bus or a memory of the caller's brings has any label.
 func (c *checker) lowersNothing(d *handoff.Declassifier) string {
 	reader := *c.options.UserAccepts
-	if i, ok := c.team.member(d.To); ok {
-		reader = c.team.caps[i].Clearance()
-	} else if d.To == handoff.Coordinator && c.team.config.Coordinator != nil {
-		caps := c.team.coordinator(&c.options)
+	if i, ok := c.team.Index(d.To); ok {
+		reader = c.team.Capabilities[i].Clearance()
+	} else if d.To == handoff.Coordinator && c.team.Config.Coordinator != nil {
+		caps := c.team.Coordinator(&c.options)
 		reader = caps.Clearance()
 	}
 	highest, brought := c.highest(d.From, d.To), c.options.Bus != nil || c.options.Memory != nil
@@ -77,17 +77,17 @@ func (c *checker) highest(from, to string) label.Classification {
 	if from == handoff.User && c.options.Answer != nil {
 		level = c.options.Answer.Classification
 	}
-	for i := range c.plan.graph.Len() {
-		if t := c.plan.graph.Task(i); t.Assignee == from {
-			level = level.Join(c.plan.labels[i])
+	for i := range c.plan.Graph.Len() {
+		if t := c.plan.Graph.Task(i); t.Assignee == from {
+			level = level.Join(c.plan.Labels[i])
 		} else if from == handoff.User {
 			for _, u := range t.Uses {
-				level = level.Join(c.plan.input(u).Classification)
+				level = level.Join(c.plan.Input(u).Classification)
 			}
 		}
 	}
 	for i := range c.options.Messages {
-		if m := &c.options.Messages[i]; m.From == from && m.reads(to) {
+		if m := &c.options.Messages[i]; m.From == from && m.Reads(to) {
 			level = level.Join(m.Classification)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *checker) highest(from, to string) label.Classification {
 
 // pairs returns of whom what may cross to whom in a run of the plan.
 func (c *checker) pairs() map[[2]string]bool {
-	g, used := c.plan.graph, map[[2]string]bool{}
+	g, used := c.plan.Graph, map[[2]string]bool{}
 	remembering := map[string]bool{}
 	for i := range g.Len() {
 		t := g.Task(i)
@@ -120,16 +120,16 @@ func (c *checker) pairs() map[[2]string]bool {
 		used[[2]string{handoff.Coordinator, handoff.User}] = true
 		used[[2]string{handoff.Coordinator, handoff.Coordinator}] = true
 	}
-	for i := range c.team.caps {
-		for k := range c.team.caps {
-			from, to := c.team.caps[i].Agent, c.team.caps[k].Agent
+	for i := range c.team.Capabilities {
+		for k := range c.team.Capabilities {
+			from, to := c.team.Capabilities[i].Agent, c.team.Capabilities[k].Agent
 			if remembering[to] || c.options.Bus != nil {
 				used[[2]string{from, to}] = true
 			}
 		}
 		for k := range c.options.Messages {
-			if m := &c.options.Messages[k]; m.reads(c.team.caps[i].Agent) {
-				used[[2]string{m.From, c.team.caps[i].Agent}] = true
+			if m := &c.options.Messages[k]; m.Reads(c.team.Capabilities[i].Agent) {
+				used[[2]string{m.From, c.team.Capabilities[i].Agent}] = true
 			}
 		}
 	}

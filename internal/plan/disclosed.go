@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ type PlannedDisclosure struct {
 }
 
 // lowers reports whether the policy has a declassifier.
-func (t *Team) lowers() bool { return t.config.Policy != nil && len(t.config.Policy.Declassify) > 0 }
+func (t *Roster) lowers() bool { return t.Config.Policy != nil && len(t.Config.Policy.Declassify) > 0 }
 
 // checkDisclosures bounds what declassifiers can carry together.
 func (c *checker) checkDisclosures() {
@@ -56,7 +56,7 @@ func (c *checker) checkDisclosures() {
 	for _, d := range table.Disclosures() {
 		by := c.carrier(g, &d)
 		p := task.Problem{
-			Pointer: naming.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.config.Policy.Declassify[by].Name),
+			Pointer: naming.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.Config.Policy.Declassify[by].Name),
 			Message: fmt.Sprintf("what %q makes can carry %d bytes of %s below its label, in %d %s, by all declassifiers together", d.Producer, d.Bytes, sourceName(g, d.Source), len(d.Results), plural(len(d.Results), "result")),
 			Hint:    "bound the values more closely in the outputSchema, or name fewer paths",
 		}
@@ -86,11 +86,11 @@ func (c *checker) carrier(g *flow.Graph, d *flow.Disclosure) int {
 	for i := range g.Sights {
 		look(g.Sights[i].Source, g.Sights[i].Lowers)
 	}
-	return max(slices.IndexFunc(c.team.config.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Name == name }), 0)
+	return max(slices.IndexFunc(c.team.Config.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Name == name }), 0)
 }
 
 // describeLowered fills in what declassifiers may let cross.
-func (p *Plan) describeLowered(t *Team) {
+func (p *Plan) describeLowered(t *Roster) {
 	if !t.lowers() {
 		return
 	}

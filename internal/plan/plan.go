@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"cmp"
@@ -46,19 +46,19 @@ type Plan struct {
 	// made also if one does not; a run is not begun.
 	Findings []Finding `json:"assertions,omitempty"`
 
-	options  func() *RunOptions // behind a function, which no verb looks into: they hold the inputs
-	specs    []task.Spec        // in the order written, each with its agent
-	graph    *task.Graph
-	members  []int32                // of each task, an index into the roster
-	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
-	schemas  []*agent.Schema        // of each task; nil for free text
-	labels   []label.Classification // of each task's prompt and result, at most
-	least    []label.Classification // the same if everything optional is missing
-	memory   []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
-	inputs   map[string]int         // lower-cased name to an index into options.Inputs
-	outputs  []int32                // tasks whose results make the answer
-	lines    []string               // of each task, where it is written; nil if none says so
-	team     func() *Team           // behind a function as well
+	Options    func() *Options        `json:"-"` // behind a function, which no verb looks into: they hold the inputs
+	Written    []task.Spec            `json:"-"` // in the order written, each with its agent
+	Graph      *task.Graph            `json:"-"`
+	Members    []int32                `json:"-"` // of each task, an index into the roster
+	assigned   []bool                 // of each task: by the scheduler; nil when the caller assigned all
+	Schemas    []*agent.Schema        `json:"-"` // of each task; nil for free text
+	Labels     []label.Classification `json:"-"` // of each task's prompt and result, at most
+	least      []label.Classification // the same if everything optional is missing
+	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
+	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
+	Outputs    []int32                `json:"-"` // tasks whose results make the answer
+	lines      []string               // of each task, where it is written; nil if none says so
+	Roster     func() *Roster         `json:"-"` // behind a function as well
 }
 
 // A PlannedAgent is an agent as the gate sees it.
@@ -132,88 +132,89 @@ type PlannedUser struct {
 }
 
 // userSees reports whether the caller is cleared for the result of a task.
-func (p *Plan) userSees(b *termbook, i int) bool {
-	terms := b.between(p.graph.Task(i).Assignee, handoff.User)
-	x := terms.Crossing(p.labels[i], *p.options().UserAccepts, handoff.User)
-	return !x.Held() && (crossesAsText(terms) || p.schemas[i] != nil && terms.Mode() != handoff.Minimal)
+func (p *Plan) userSees(i int) bool {
+	terms := p.Roster().Terms(p.Graph.Task(i).Assignee, handoff.User)
+	x := terms.Crossing(p.Labels[i], *p.Options().UserAccepts, handoff.User)
+	return !x.Held() && (PassesAsText(terms) || p.Schemas[i] != nil && terms.Mode() != handoff.Minimal)
 }
 
-// crossesAsText reports whether a text crosses under some terms: only a whole does.
-func crossesAsText(t *handoff.Terms) bool {
+// PassesAsText reports whether a text passes under some terms: only a whole does.
+func PassesAsText(t *handoff.Terms) bool {
 	s, err := t.Delivers(nil)
 	return err == nil && s.Whole()
 }
 
-// input returns the input that a use names.
-func (p *Plan) input(u task.Use) *Input {
-	return &p.options().Inputs[p.inputs[strings.ToLower(u.Name)]]
+// Input returns the input that a use names.
+func (p *Plan) Input(u task.Use) *Input {
+	return &p.Options().Inputs[p.InputIndex[strings.ToLower(u.Name)]]
 }
 
-// describe fills in the lists for people, from what the checks computed.
-func (p *Plan) describe(t *Team) {
-	p.Redacted = t.edges.redacts()
-	p.Agents = make([]PlannedAgent, len(t.config.Agents))
+// Describe fills in the lists for people, from what the checks computed.
+func (p *Plan) Describe() {
+	t := p.Roster()
+	p.Redacted = t.redacted()
+	p.Agents = make([]PlannedAgent, len(t.Config.Agents))
 	for i := range p.Agents {
-		m, caps := &t.config.Agents[i], &t.caps[i]
+		m, caps := &t.Config.Agents[i], &t.Capabilities[i]
 		p.Agents[i] = PlannedAgent{
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
 		}
 	}
-	p.Inputs = make([]PlannedInput, len(p.options().Inputs))
-	for i, in := range p.options().Inputs {
-		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: sizeOfInput(&in, *p.options().UserAccepts), Readers: []task.ID{}}
+	p.Inputs = make([]PlannedInput, len(p.Options().Inputs))
+	for i, in := range p.Options().Inputs {
+		p.Inputs[i] = PlannedInput{Name: in.Name, Classification: in.Classification, Bytes: InputSize(&in, *p.Options().UserAccepts), Readers: []task.ID{}}
 	}
-	g := p.graph
+	g := p.Graph
 	p.Tasks = make([]PlannedTask, g.Len())
 	for _, at := range g.Order() {
 		i := int(at)
 		p.Tasks[i] = p.describeTask(t, i)
-		p.Agents[p.members[i]].Tasks++
+		p.Agents[p.Members[i]].Tasks++
 		for _, up := range g.Upstream(i) {
 			p.Tasks[i].Depth = max(p.Tasks[i].Depth, p.Tasks[up].Depth+1)
 		}
 	}
 	for i := range p.Tasks {
 		for _, u := range g.Task(i).Uses {
-			in := &p.Inputs[p.inputs[strings.ToLower(u.Name)]]
+			in := &p.Inputs[p.InputIndex[strings.ToLower(u.Name)]]
 			in.Readers = append(in.Readers, p.Tasks[i].ID)
 		}
 	}
 	p.describeLowered(t)
-	p.Output = make([]task.ID, len(p.outputs))
-	for k, i := range p.outputs {
+	p.Output = make([]task.ID, len(p.Outputs))
+	for k, i := range p.Outputs {
 		p.Output[k] = g.Task(int(i)).ID
 	}
 }
 
-func (p *Plan) describeTask(t *Team, i int) PlannedTask {
-	tk, caps := p.graph.Task(i), &t.caps[p.members[i]]
+func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
+	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
-		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.wasAssigned(i),
-		Classification: tk.Classification, Label: p.labels[i], Reads: []Reading{},
-		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(t.edges, i), Line: tk.Origin.String(),
+		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i),
+		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
+		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Origin.String(),
 	}
 	for j, u := range tk.Uses {
-		level := p.input(u).Classification
+		level := p.Input(u).Classification
 		r := Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: level}
-		grant := p.inputGrant(t.edges, i, j)
+		grant := p.InputGrant(i, j)
 		r.govern(&grant, u.Need, arriving(grant.Terms, level, level, false, caps))
 		for _, kind := range slices.Sorted(maps.Keys(grant.Reveal)) {
 			if !slices.Contains(r.Reveals, kind) {
 				r.Reveals = append(r.Reveals, kind)
 			}
 		}
-		if limit := cmp.Or(grant.MaxBytes, handoff.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.input(u).Text) > limit {
+		if limit := cmp.Or(grant.MaxBytes, handoff.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(u).Text) > limit {
 			r.CutTo = limit
 		}
 		out.Reads = append(out.Reads, r)
 	}
-	for j, up := range p.graph.Upstream(i) {
-		d, from := tk.DependsOn[j], p.graph.Task(int(up))
-		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.labels[up]}
-		grant := p.dependencyGrant(t.edges, i, j, int(up))
-		r.govern(&grant, d.Need, arriving(grant.Terms, p.least[up], p.labels[up], d.Optional, caps))
+	for j, up := range p.Graph.Upstream(i) {
+		d, from := tk.DependsOn[j], p.Graph.Task(int(up))
+		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.Labels[up]}
+		grant := p.DependencyGrant(i, j, int(up))
+		r.govern(&grant, d.Need, arriving(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps))
 		out.Reads = append(out.Reads, r)
 	}
 	return p.describeAround(t, out, i)
@@ -245,20 +246,28 @@ func (r *Reading) govern(g *handoff.Grant, need []task.Path, a arrival) {
 }
 
 // describeAround adds what may reach a task beside what it names.
-func (p *Plan) describeAround(t *Team, out PlannedTask, i int) PlannedTask {
-	o := p.options()
+func (p *Plan) describeAround(t *Roster, out PlannedTask, i int) PlannedTask {
+	o := p.Options()
 	for k := range o.Messages {
-		if m := &o.Messages[k]; m.reads(out.Assignee) {
+		if m := &o.Messages[k]; m.Reads(out.Assignee) {
 			r := Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification}
-			g := handoff.Grant{Terms: t.edges.between(m.From, out.Assignee)}
-			r.govern(&g, nil, arriving(g.Terms, m.Classification, m.Classification, true, &t.caps[p.members[i]]))
+			g := handoff.Grant{Terms: t.Terms(m.From, out.Assignee)}
+			r.govern(&g, nil, arriving(g.Terms, m.Classification, m.Classification, true, &t.Capabilities[p.Members[i]]))
 			out.Reads = append(out.Reads, r)
 		}
 	}
-	if p.memory != nil && p.graph.Task(i).MemoryScope == task.ScopeAll {
+	if p.memory != nil && p.Graph.Task(i).MemoryScope == task.ScopeAll {
 		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: min(p.memory[i], out.Label), Arrives: min(p.memory[i], out.Label), Mode: handoff.Full})
 	}
 	return out
+}
+
+// PlannedCoordinator returns the coordinator as a plan shows it.
+func PlannedCoordinator(c *Coordinator, caps *handoff.Capabilities) *PlannedAgent {
+	return &PlannedAgent{
+		Name: handoff.Coordinator, Model: c.Model, Accepts: caps.Accepts, Produces: caps.Produces,
+		Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps),
+	}
 }
 
 func leavesTo(c *handoff.Capabilities) string {
@@ -278,10 +287,19 @@ func fallback(c *handoff.Capabilities) (urls []string) {
 
 // Specs returns the tasks as they would be written: what [Team.RunTasks] takes,
 // each with the agent that it was given. The label of a task that the
-// coordinator planned is that of what the coordinator had read.
-func (p *Plan) Specs() []task.Spec { return slices.Clone(p.specs) }
+// Coordinator planned is that of what the coordinator had read.
+func (p *Plan) Specs() []task.Spec { return slices.Clone(p.Written) }
 
 // Format writes a few words for every verb, so that no verb prints an input.
 func (p Plan) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "plan of %d tasks for %d agents", len(p.Tasks), len(p.Agents))
+}
+
+// InputSize returns the size of an input as a viewer with this clearance may see
+// it: its class if the input is above the clearance.
+func InputSize(in *Input, accepts label.Classification) int {
+	if in.Classification > accepts {
+		return label.SizeClass(max(len(in.Text), 1))
+	}
+	return len(in.Text)
 }

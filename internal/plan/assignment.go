@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// candidates are the members as whoever assigns tasks sees them.
-func (t *Team) candidates() []assign.Agent {
-	list := make([]assign.Agent, len(t.config.Agents))
+// Candidates are the members as whoever assigns tasks sees them.
+func (t *Roster) Candidates() []assign.Agent {
+	list := make([]assign.Agent, len(t.Config.Agents))
 	for i := range list {
-		m, caps := &t.config.Agents[i], &t.caps[i]
+		m, caps := &t.Config.Agents[i], &t.Capabilities[i]
 		list[i] = assign.Agent{
 			Name: m.Name, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Provider: m.Provider,
 			Clearance: caps.Clearance(), Produces: caps.Produces, OutputTags: caps.OutputTags, MaxSession: caps.MaxSession,
@@ -30,14 +30,14 @@ func (t *Team) candidates() []assign.Agent {
 // one who is cleared for all that the task must have will do: the gate
 // withholds the rest.
 func (c *checker) assign() {
-	g := c.plan.graph
+	g := c.plan.Graph
 	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" }) {
 		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return !t.Requires.Empty() }) {
-			c.refuse(assign.Check(g, c.team.candidates()))
+			c.refuse(assign.Check(g, c.team.Candidates()))
 		}
 		return
 	}
-	agents := c.team.candidates()
+	agents := c.team.Candidates()
 	chosen, err := assign.Tasks(g, c.bounds(true), agents, c.options.Strategy)
 	if err != nil {
 		chosen, err = assign.Tasks(g, c.bounds(false), agents, c.options.Strategy)
@@ -68,7 +68,7 @@ func (c *checker) refuse(err error) {
 // bounds returns the labels of the tasks as far as they do not depend on who
 // does them: with everything that may reach them, or with what they must have.
 func (c *checker) bounds(optional bool) []label.Classification {
-	g := c.plan.graph
+	g := c.plan.Graph
 	levels := make([]label.Classification, g.Len())
 	highest := label.Public
 	for _, at := range g.Order() {
@@ -98,8 +98,8 @@ func (c *checker) bounds(optional bool) []label.Classification {
 	return levels
 }
 
-// wasAssigned reports whether the caller named no agent for a task.
-func (p *Plan) wasAssigned(i int) bool { return p.assigned != nil && p.assigned[i] }
+// WasAssigned reports whether the caller named no agent for a task.
+func (p *Plan) WasAssigned(i int) bool { return p.assigned != nil && p.assigned[i] }
 
 // strategies returns the names of all strategies.
 func strategies() []string {

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 
 // checkGrants reports needs and reveals that cannot be meant.
 func (c *checker) checkGrants(i int) {
-	g, p := c.plan.graph, c.plan
+	g, p := c.plan.Graph, c.plan
 	t := g.Task(i)
 	for j := range t.DependsOn {
 		d := &t.DependsOn[j]
@@ -32,7 +32,7 @@ func (c *checker) checkGrants(i int) {
 			continue
 		}
 		up := int(g.Upstream(i)[j])
-		grant := p.dependencyGrant(c.team.edges, i, j, up)
+		grant := p.DependencyGrant(i, j, up)
 		if r := grant.Terms.Contradiction(d.Need); r != nil {
 			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
 		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
@@ -44,7 +44,7 @@ func (c *checker) checkGrants(i int) {
 					Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
 				})
 			}
-			in := stands{schema: p.schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
+			in := stands{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
 			if c.checkNeed(i, j, d.Need, &in) {
 				c.checkPaths(at, &grant, d.Need, func() stands { return in })
 			}
@@ -53,7 +53,7 @@ func (c *checker) checkGrants(i int) {
 	for j := range t.Uses {
 		u := &t.Uses[j]
 		at := func() place { return c.problem(i, "uses", j) }
-		grant := p.inputGrant(c.team.edges, i, j)
+		grant := p.InputGrant(i, j)
 		switch r := grant.Terms.Contradiction(u.Need); {
 		case u.Need != nil && len(u.Need) == 0:
 			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
@@ -63,7 +63,7 @@ func (c *checker) checkGrants(i int) {
 			if _, err := grant.Terms.Delivers(u.Need); err != nil {
 				at().say(err.Error(), "", err)
 			} else {
-				in := p.input(*u)
+				in := p.Input(*u)
 				c.checkPaths(at, &grant, u.Need, func() stands {
 					known := standsIn(in)
 					if known.hidden = c.hides(in); known.hidden {
@@ -88,14 +88,14 @@ func (c *checker) checkGrants(i int) {
 // of a value may cross: it would be held.
 func (c *checker) checkOpaque(i, j, up int, grant *handoff.Grant) {
 	// A text may be one strict JSON value, so this is only a warning.
-	s, _ := grant.Terms.Delivers(c.plan.graph.Task(i).DependsOn[j].Need)
-	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.schemas[up] != nil {
+	s, _ := grant.Terms.Delivers(c.plan.Graph.Task(i).DependsOn[j].Need)
+	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
 		return
 	}
 	at := c.problem(i, "dependsOn", j)
 	c.advice = append(c.advice, task.Problem{
 		Pointer: at.pointer, Subject: at.subject,
-		Message: fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.graph.Task(up).Title),
+		Message: fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.Graph.Task(up).Title),
 		Hint:    "give that task an outputSchema",
 	})
 }
@@ -113,8 +113,8 @@ func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
 		about := []governed{{schema: in.schema}}
 		if in.shared {
 			about = about[:0]
-			for _, up := range c.plan.graph.Upstream(i) {
-				about = append(about, governed{schema: c.plan.schemas[up]})
+			for _, up := range c.plan.Graph.Upstream(i) {
+				about = append(about, governed{schema: c.plan.Schemas[up]})
 			}
 			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return g.grants(p) != agent.No }) {
 				continue // another one has it, or the first one has reported it
@@ -133,9 +133,9 @@ func (c *checker) inherits(i, j int) bool {
 	return j < len(deps) && deps[j].Need == nil
 }
 
-// errInputValue marks a problem that depends on the text of an input. A
-// coordinator must not see such a problem: by the flow table it reads no input.
-var errInputValue = errors.New("it depends on the text of an input")
+// ErrInputValue marks a problem that depends on the text of an input. A
+// Coordinator must not see such a problem: by the flow table it reads no input.
+var ErrInputValue = errors.New("it depends on the text of an input")
 
 // stands says what can stand in a value, as far as that is known before a run.
 type stands struct {
@@ -215,7 +215,7 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 	in := what()
 	marked := func(err error) error {
 		if in.schema == nil {
-			return errors.Join(err, errInputValue)
+			return errors.Join(err, ErrInputValue)
 		}
 		return err
 	}

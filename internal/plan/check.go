@@ -1,7 +1,6 @@
-package team
+package plan
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,45 +18,17 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Plan checks tasks against the team and says what a run of them would do. The
-// error is [task.Problems]: everything wrong, with pointers into the tasks as
-// written. It makes no model call and changes nothing.
-//
-// With patterns of the policy that are slow, the check of large inputs may take a
-// second and that of a large [RunOptions] Answer 30 seconds. Nothing ends it
-// before; [Team.PlanTeam] and runs end with their context.
-func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
-	if err := t.made(context.Background()); err != nil {
-		return nil, err
-	}
-	options := o.withDefaults()
-	p, err := t.plan(specs, options, time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	p.describe(t)
-	if options.Answer != nil {
-		r, err := t.newRun(options, time.Now())
-		if err != nil {
-			return nil, err
-		}
-		if err := r.answer(context.Background(), *options.Answer); err != nil {
-			return nil, err
-		}
-		p.Coordinator = r.council.describe()
-	}
-	return p, nil
-}
-
-// plan is Plan without what only people read.
-func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error) {
-	specs, unknown := o.Replay.without(specs, o.Inputs)
+// Check checks tasks against the roster and returns what a run of them would do. The
+// error is [task.Problems]: everything that is wrong, with pointers into the tasks as
+// written. Resolved tasks get at as the time of their creation.
+func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
+	specs, unknown := o.Replay.apply(specs, o.Inputs)
 	if len(unknown) > 0 {
 		return nil, unknown
 	}
 	c := checker{team: t, options: o, specs: specs, inputs: make(map[string]int, len(o.Inputs))}
 	c.checkOptions()
-	if !o.planned {
+	if !o.Planned {
 		c.checkFresh()
 	}
 	c.checkMessages()
@@ -84,7 +55,7 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.config.Name, graph: g, team: func() *Team { return t }, options: func() *RunOptions { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan = &Plan{Name: t.Config.Name, Graph: g, Roster: func() *Roster { return t }, Options: func() *Options { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
 	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
 		c.checkFlow()
@@ -94,12 +65,12 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan.specs = c.specs
+	c.plan.Written = c.specs
 	c.checkDisclosures()
 	if c.checkAssertions(); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan.Warnings = append(slices.Clone(t.warnings), c.advice...)
+	c.plan.Warnings = append(slices.Clone(t.Warnings), c.advice...)
 	for i, in := range o.Inputs {
 		if !c.used[i] {
 			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
@@ -108,10 +79,22 @@ func (t *Team) plan(specs []task.Spec, o RunOptions, at time.Time) (*Plan, error
 	return c.plan, nil
 }
 
+// CheckGoalRun checks what can be checked of a run for o.Answer before the coordinator has
+// planned its tasks.
+func (t *Roster) CheckGoalRun(o Options) task.Problems {
+	c := checker{team: t, options: o, inputs: make(map[string]int, len(o.Inputs))}
+	c.checkOptions()
+	c.checkMessages()
+	c.checkAnswer()
+	c.checkReaders()
+	c.checkPolicyPaths()
+	return c.found
+}
+
 // A checker collects everything wrong with one set of tasks.
 type checker struct {
-	team    *Team
-	options RunOptions
+	team    *Roster
+	options Options
 	specs   []task.Spec
 	inputs  map[string]int // lower-cased name to index
 	used    []bool         // of each input
@@ -221,8 +204,8 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	add := func(message, hint string, err error, tokens ...any) {
 		c.add(task.Problem{Pointer: naming.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
 	}
-	if _, ok := c.team.member(s.Assignee); !ok && s.Assignee != "" {
-		add(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.names()), ErrUnknownAgent, "assignee")
+	if _, ok := c.team.Index(s.Assignee); !ok && s.Assignee != "" {
+		add(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent, "assignee")
 	}
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
@@ -261,7 +244,7 @@ func (c *checker) checkOutput() {
 		c.checkAnswer()
 		return
 	}
-	p, g := c.plan, c.plan.graph
+	p, g := c.plan, c.plan.Graph
 	if name := c.options.Output; name != "" {
 		i, ok := c.find(name)
 		if !ok {
@@ -272,27 +255,27 @@ func (c *checker) checkOutput() {
 			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown})
 			return
 		}
-		p.outputs = []int32{int32(i)}
+		p.Outputs = []int32{int32(i)}
 	} else {
-		p.outputs = g.Sinks()
+		p.Outputs = g.Sinks()
 	}
-	for _, i := range p.outputs {
-		if p.userSees(c.team.edges, int(i)) {
+	for _, i := range p.Outputs {
+		if p.userSees(int(i)) {
 			return
 		}
 	}
 	if len(c.found) == 0 {
-		first := g.Task(int(p.outputs[0]))
+		first := g.Task(int(p.Outputs[0]))
 		pointer := "/output"
 		if c.options.Output == "" {
-			pointer = naming.Pointer("tasks", p.outputs[0])
+			pointer = naming.Pointer("tasks", p.Outputs[0])
 		}
 		problem := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
-			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.labels[p.outputs[0]], *c.options.UserAccepts),
+			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.Labels[p.Outputs[0]], *c.options.UserAccepts),
 			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "the answer would be withheld"},
 		}
-		if terms := c.team.edges.between(first.Assignee, handoff.User); p.labels[p.outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
+		if terms := c.team.Terms(first.Assignee, handoff.User); p.Labels[p.Outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
 			cited := terms.Cited()[0]
 			problem.Message = fmt.Sprintf("its result, the only answer of the run, would be withheld from you by rule %s", cited.Rule)
 			if cited.Line != "" {
@@ -310,19 +293,19 @@ func (c *checker) checkAnswer() {
 	if c.options.Output != "" {
 		c.add(task.Problem{Pointer: "/output", Message: "with a goal the coordinator's answer is the answer of the run", Hint: "leave output out, or the goal", Err: task.ErrInvalid})
 	}
-	if !crossesAsText(c.team.edges.between(handoff.Coordinator, handoff.User)) {
+	if !PassesAsText(c.team.Terms(handoff.Coordinator, handoff.User)) {
 		c.add(task.Problem{
 			Pointer: "/policy", Message: "a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
 			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &handoff.Refusal{Rule: handoff.RuleGrant, Reason: "the answer would be withheld"},
 		})
 	}
 	if c.plan != nil {
-		c.plan.outputs = c.plan.graph.Sinks()
+		c.plan.Outputs = c.plan.Graph.Sinks()
 	}
 }
 
 func (c *checker) find(name string) (int, bool) {
-	g, folded := c.plan.graph, naming.Normalize(name)
+	g, folded := c.plan.Graph, naming.Normalize(name)
 	for i := range g.Len() {
 		if t := g.Task(i); naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
 			return i, true
@@ -334,7 +317,7 @@ func (c *checker) find(name string) (int, bool) {
 // schema returns what the result of a task must match: its own schema or its agent's.
 func (c *checker) schema(t *task.Task, member int) *agent.Schema {
 	if t.OutputSchema == nil {
-		return c.team.schema[member]
+		return c.team.Schemas[member]
 	}
 	s, _ := c.parse(t.OutputSchema) // checkSpec has reported the error
 	return s
@@ -371,7 +354,7 @@ type place struct {
 }
 
 func (c *checker) problem(i int, tokens ...any) place {
-	t := c.plan.graph.Task(i)
+	t := c.plan.Graph.Task(i)
 	return place{c, naming.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
 }
 
@@ -387,18 +370,18 @@ func unknownLabel(pointer, subject string) task.Problem {
 func subjectOf(s *task.Spec) string { return fmt.Sprintf("task %q", s.Title) }
 
 // member returns the index of the agent with this name.
-func (t *Team) member(name string) (int, bool) {
+func (t *Roster) Index(name string) (int, bool) {
 	i, ok := t.byName[strings.ToLower(name)]
-	return i, ok && t.config.Agents[i].Name == name
+	return i, ok && t.Config.Agents[i].Name == name
 }
 
-func (t *Team) names() []string {
-	names := make([]string, len(t.config.Agents))
+func (t *Roster) Names() []string {
+	names := make([]string, len(t.Config.Agents))
 	for i := range names {
-		names[i] = t.config.Agents[i].Name
+		names[i] = t.Config.Agents[i].Name
 	}
 	return names
 }
 
 // inputID names the envelope of an input.
-func inputID(name string) envelope.ID { return envelope.ID("input/" + name) }
+func InputID(name string) envelope.ID { return envelope.ID("input/" + name) }

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func (c *checker) checkCones() {
 	var order []key
 	groups := map[key][]cone{}
 	for _, one := range c.cones {
-		k := key{c.root(one.task), c.plan.labels[one.task]}
+		k := key{c.root(one.task), c.plan.Labels[one.task]}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
@@ -63,12 +63,12 @@ func (c *checker) shutOut(list []cone) string {
 	named := 0
 	done := map[int32]bool{}
 	for _, one := range list {
-		m := c.plan.members[one.task]
+		m := c.plan.Members[one.task]
 		if done[m] {
 			continue
 		}
 		done[m] = true
-		caps := &c.team.caps[m]
+		caps := &c.team.Capabilities[m]
 		if named > 0 {
 			b.WriteString("; ")
 		}
@@ -87,14 +87,14 @@ func (c *checker) tasksOf(list []cone, member int32) string {
 	var titles []string
 	more := 0
 	for _, one := range list {
-		if c.plan.members[one.task] != member {
+		if c.plan.Members[one.task] != member {
 			continue
 		}
 		if len(titles) == most {
 			more++
 			continue
 		}
-		titles = append(titles, fmt.Sprintf("%q", c.plan.graph.Task(one.task).Title))
+		titles = append(titles, fmt.Sprintf("%q", c.plan.Graph.Task(one.task).Title))
 	}
 	text := strings.Join(titles, ", ")
 	if more > 0 {
@@ -118,14 +118,14 @@ func (c *checker) edits(list []cone, level label.Classification) string {
 // root finds what raised the label of a task.
 func (c *checker) root(i int) root {
 	for {
-		t, j := c.plan.graph.Task(i), int(c.raised[i])
+		t, j := c.plan.Graph.Task(i), int(c.raised[i])
 		switch uses := len(t.Uses); {
 		case j == int(own):
 			return root{task: i}
 		case j < uses:
 			return root{task: -1, input: t.Uses[j].Name}
 		case j < uses+len(t.DependsOn):
-			i = int(c.plan.graph.Upstream(i)[j-uses])
+			i = int(c.plan.Graph.Upstream(i)[j-uses])
 		default:
 			if m := c.message(i, j); m != nil {
 				return root{task: -1, from: m.From}

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"strings"
@@ -20,15 +20,15 @@ import (
 // turn of the coordinator writes. Readers are the agents in the order of the
 // roster, the coordinator if there is a goal, the user, and the endpoints.
 func (p *Plan) Flow() *flow.Table {
-	b := flowBuilder{plan: p, team: p.team(), options: p.options(), endpoints: map[string]int{}}
+	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}}
 	return b.build().Table()
 }
 
 // A flowBuilder fills in a graph.
 type flowBuilder struct {
 	plan    *Plan
-	team    *Team
-	options *RunOptions
+	team    *Roster
+	options *Options
 	opaque  bool // count inputs and messages as texts, whatever they hold; those above the caller may have any member
 
 	graph       flow.Graph
@@ -57,8 +57,8 @@ func (b *flowBuilder) build() *flow.Graph {
 
 func (b *flowBuilder) readers() {
 	g, t := &b.graph, b.team
-	for i := range t.caps {
-		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Agent, Name: t.caps[i].Agent, Clearance: t.caps[i].Clearance()})
+	for i := range t.Capabilities {
+		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Agent, Name: t.Capabilities[i].Agent, Clearance: t.Capabilities[i].Clearance()})
 	}
 	b.coordinator = -1
 	if caps := b.asked(); caps != nil {
@@ -71,11 +71,11 @@ func (b *flowBuilder) readers() {
 
 // asked returns the coordinator as a reader, or nil if there is no goal.
 func (b *flowBuilder) asked() *handoff.Capabilities {
-	c := b.team.config.Coordinator
+	c := b.team.Config.Coordinator
 	if b.options.Answer == nil || c == nil || c.Agent == nil {
 		return nil
 	}
-	caps := b.team.coordinator(b.options)
+	caps := b.team.Coordinator(b.options)
 	return &caps
 }
 
@@ -116,10 +116,10 @@ func (b *flowBuilder) sources() {
 		g.Sources = append(g.Sources, s)
 	}
 	b.results = len(g.Sources)
-	for i := range p.graph.Len() {
-		t := p.graph.Task(i)
-		s := flow.Source{Kind: handoff.Dependency, Name: t.Title, From: t.Assignee, Task: i, Label: p.labels[i]}
-		if schema := p.schemas[i]; schema != nil {
+	for i := range p.Graph.Len() {
+		t := p.Graph.Task(i)
+		s := flow.Source{Kind: handoff.Dependency, Name: t.Title, From: t.Assignee, Task: i, Label: p.Labels[i]}
+		if schema := p.Schemas[i]; schema != nil {
 			s.Has = func(path []string) flow.Answer { return answer(schema.Has(path)) }
 			s.Names = func(name string) flow.Answer { return answer(schema.Names(name)) }
 			s.Members = b.memberNames(schema)
@@ -168,25 +168,25 @@ func answer(a agent.Answer) flow.Answer {
 
 func (b *flowBuilder) tasks() {
 	g, p := &b.graph, b.plan
-	leaves := make([][]int, len(b.team.caps))
-	for m := range b.team.caps {
-		leaves[m] = b.leaves(&b.team.caps[m])
+	leaves := make([][]int, len(b.team.Capabilities))
+	for m := range b.team.Capabilities {
+		leaves[m] = b.leaves(&b.team.Capabilities[m])
 	}
-	for i := range p.graph.Len() {
-		t, m := p.graph.Task(i), p.members[i]
-		caps := &b.team.caps[m]
+	for i := range p.Graph.Len() {
+		t, m := p.Graph.Task(i), p.Members[i]
+		caps := &b.team.Capabilities[m]
 		g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]})
 		for j, u := range t.Uses {
-			grant, level := p.inputGrant(b.team.edges, i, j), p.input(u).Classification
-			b.edge(p.inputs[strings.ToLower(u.Name)], i, &grant, u.Need, arriving(grant.Terms, level, level, false, caps), false)
+			grant, level := p.InputGrant(i, j), p.Input(u).Classification
+			b.edge(p.InputIndex[strings.ToLower(u.Name)], i, &grant, u.Need, arriving(grant.Terms, level, level, false, caps), false)
 		}
-		for j, up := range p.graph.Upstream(i) {
-			d, grant := &t.DependsOn[j], p.dependencyGrant(b.team.edges, i, j, int(up))
-			b.edge(b.results+int(up), i, &grant, d.Need, arriving(grant.Terms, p.least[up], p.labels[up], d.Optional, caps), d.As == task.Structured)
+		for j, up := range p.Graph.Upstream(i) {
+			d, grant := &t.DependsOn[j], p.DependencyGrant(i, j, int(up))
+			b.edge(b.results+int(up), i, &grant, d.Need, arriving(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps), d.As == task.Structured)
 		}
 		for k := range b.options.Messages {
-			if msg := &b.options.Messages[k]; msg.reads(t.Assignee) {
-				grant := handoff.Grant{Terms: b.team.edges.between(msg.From, t.Assignee)}
+			if msg := &b.options.Messages[k]; msg.Reads(t.Assignee) {
+				grant := handoff.Grant{Terms: b.team.Terms(msg.From, t.Assignee)}
 				b.edge(b.messages+k, i, &grant, nil, arriving(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
 			}
 		}
@@ -219,8 +219,8 @@ func (b *flowBuilder) edge(source, to int, g *handoff.Grant, need []task.Path, a
 // and needs deliver it.
 func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
 	var schema *agent.Schema
-	if i := source - b.results; i >= 0 && i < len(b.plan.schemas) {
-		schema = b.plan.schemas[i]
+	if i := source - b.results; i >= 0 && i < len(b.plan.Schemas) {
+		schema = b.plan.Schemas[i]
 	}
 	l := &flow.Lowering{Name: d.Name, To: d.LowerTo, Unsafe: d.UnsafeText, Plain: plain}
 	for _, p := range d.Paths {
@@ -272,18 +272,18 @@ const mostRemembered = 200_000
 func (b *flowBuilder) remembered() {
 	p := b.plan
 	var readers []int
-	for i := range p.graph.Len() {
-		if p.graph.Task(i).MemoryScope == task.ScopeAll {
+	for i := range p.Graph.Len() {
+		if p.Graph.Task(i).MemoryScope == task.ScopeAll {
 			readers = append(readers, i)
 		}
 	}
-	n := p.graph.Len()
+	n := p.Graph.Len()
 	if len(readers)*n <= mostRemembered {
 		for _, i := range readers {
 			follows := p.followers(i)
 			for from := range n {
 				if from != i && !follows[from] {
-					b.recalled(from, i, int(p.members[i]))
+					b.recalled(from, i, int(p.Members[i]))
 				}
 			}
 		}
@@ -292,11 +292,11 @@ func (b *flowBuilder) remembered() {
 	// One digest for each agent stands for those of all its tasks.
 	digests := map[int32]int{}
 	for _, i := range readers {
-		m := p.members[i]
+		m := p.Members[i]
 		source, made := digests[m]
 		if !made {
 			at := len(b.graph.Tasks)
-			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.leaves(&b.team.caps[m])})
+			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.leaves(&b.team.Capabilities[m])})
 			for from := range n {
 				b.recalled(from, at, int(m))
 			}
@@ -311,9 +311,9 @@ func (b *flowBuilder) remembered() {
 // recalled adds the result of a task as an entry of the memory that another may read.
 func (b *flowBuilder) recalled(from, to, member int) {
 	p := b.plan
-	caps := &b.team.caps[member]
-	grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(from).Assignee, caps.Agent)}
-	a := arriving(grant.Terms, p.least[from], p.labels[from], true, caps)
+	caps := &b.team.Capabilities[member]
+	grant := handoff.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
+	a := arriving(grant.Terms, p.least[from], p.Labels[from], true, caps)
 	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // of an entry nothing is lowered
 		a.Held = true
 	}
@@ -327,20 +327,20 @@ func (b *flowBuilder) recalled(from, to, member int) {
 // Go send while it goes on, and what a memory of the caller's brings.
 func (b *flowBuilder) told() {
 	g, p, o := &b.graph, b.plan, b.options
-	n := p.graph.Len()
+	n := p.Graph.Len()
 	if o.Bus != nil {
-		for m := range b.team.caps {
+		for m := range b.team.Capabilities {
 			at := len(g.Tasks)
-			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.leaves(&b.team.caps[m])})
+			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.leaves(&b.team.Capabilities[m])})
 			for from := range n {
-				if int(p.members[from]) != m {
+				if int(p.Members[from]) != m {
 					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
 				}
 			}
 			source := len(g.Sources)
-			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.caps[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
+			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
 			for to := range n {
-				if int(p.members[to]) == m {
+				if int(p.Members[to]) == m {
 					g.Edges = append(g.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
 				}
 			}
@@ -350,7 +350,7 @@ func (b *flowBuilder) told() {
 		source := len(g.Sources)
 		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Memory, Name: "memory of the caller", From: handoff.Anyone, Task: -1, Label: label.Confidential})
 		for i := range n {
-			if p.graph.Task(i).MemoryScope == task.ScopeAll {
+			if p.Graph.Task(i).MemoryScope == task.ScopeAll {
 				g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
 			}
 		}
@@ -359,9 +359,9 @@ func (b *flowBuilder) told() {
 
 // followers returns which tasks follow from a task.
 func (p *Plan) followers(i int) []bool {
-	seen := make([]bool, p.graph.Len())
+	seen := make([]bool, p.Graph.Len())
 	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
-		for _, next := range p.graph.Downstream(int(queue[0])) {
+		for _, next := range p.Graph.Downstream(int(queue[0])) {
 			if !seen[next] {
 				seen[next] = true
 				queue = append(queue, next)
@@ -381,12 +381,12 @@ func (b *flowBuilder) turn(title string) int {
 }
 
 // described adds the descriptions that are context: those of a plan, which the
-// coordinator made from the goal, also if that was in another run, and a goal
+// Coordinator made from the goal, also if that was in another run, and a goal
 // that became a task.
 func (b *flowBuilder) described() {
 	g, plan := &b.graph, -1
-	for i := range b.plan.graph.Len() {
-		t := b.plan.graph.Task(i)
+	for i := range b.plan.Graph.Len() {
+		t := b.plan.Graph.Task(i)
 		switch {
 		case t.Provenance == nil:
 		case t.Provenance.From == handoff.User && b.goal >= 0:
@@ -414,9 +414,9 @@ func (b *flowBuilder) council() {
 	g, p, caps := &b.graph, b.plan, b.asked()
 	at := b.turn("the answer")
 	highest := label.Public
-	for i := range p.graph.Len() {
-		grant := handoff.Grant{Terms: b.team.edges.between(p.graph.Task(i).Assignee, handoff.Coordinator)}
-		a := arriving(grant.Terms, p.least[i], p.labels[i], true, caps)
+	for i := range p.Graph.Len() {
+		grant := handoff.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
+		a := arriving(grant.Terms, p.least[i], p.Labels[i], true, caps)
 		b.edge(b.results+i, at, &grant, nil, a, false)
 		if a.counts() {
 			highest = highest.Join(a.Classification)
@@ -431,9 +431,9 @@ func (b *flowBuilder) council() {
 func (b *flowBuilder) shown() {
 	p := b.plan
 	caps := handoff.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
-	for i := range p.graph.Len() {
-		terms := b.team.edges.between(p.graph.Task(i).Assignee, handoff.User)
-		a := arriving(terms, p.least[i], p.labels[i], true, &caps)
+	for i := range p.Graph.Len() {
+		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
+		a := arriving(terms, p.least[i], p.Labels[i], true, &caps)
 		rule, line := terms.Stated()
 		s := flow.Sight{Source: b.results + i, Reader: b.user, Held: a.Held && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
 		s.Delivers, _ = terms.Delivers(nil)

@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"slices"

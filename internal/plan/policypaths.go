@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (g *governed) names() []string {
 // checkPolicyPaths reports the paths of the policy at which no value that they
 // govern can have anything, and warns of those that no schema names.
 func (c *checker) checkPolicyPaths() {
-	policy := c.team.config.Policy
+	policy := c.team.Config.Policy
 	if policy == nil || c.options.Replay != nil { // a replay may leave out the tasks that a rule is about
 		return
 	}
@@ -176,16 +176,16 @@ func (w *pathChecker) governs(from, to string) []governed {
 	matches := func(name, word string) bool { return word == handoff.Anyone || word == name }
 	busy := map[int32]bool{}
 	if w.plan != nil {
-		for i, m := range w.plan.members {
-			if matches(w.team.caps[m].Agent, from) {
+		for i, m := range w.plan.Members {
+			if matches(w.team.Capabilities[m].Agent, from) {
 				busy[m] = true
-				add(w.plan.schemas[i])
+				add(w.plan.Schemas[i])
 			}
 		}
 	}
-	for m := range w.team.caps {
-		if name := w.team.caps[m].Agent; matches(name, from) && !busy[int32(m)] && (w.plan == nil || name == from) {
-			add(w.team.schema[m])
+	for m := range w.team.Capabilities {
+		if name := w.team.Capabilities[m].Agent; matches(name, from) && !busy[int32(m)] && (w.plan == nil || name == from) {
+			add(w.team.Schemas[m])
 		}
 	}
 	if len(list) > 0 && (w.options.Bus != nil || w.options.Memory != nil) {
@@ -217,14 +217,14 @@ func (w *pathChecker) governs(from, to string) []governed {
 	return list
 }
 
-// reads reports whether a task of a reader uses an input; of a goal that is not
+// Reads reports whether a task of a reader uses an input; of a goal that is not
 // planned yet, any may.
 func (w *pathChecker) reads(input, to string) bool {
 	if w.plan == nil {
 		return true
 	}
-	for i := range w.plan.graph.Len() {
-		t := w.plan.graph.Task(i)
+	for i := range w.plan.Graph.Len() {
+		t := w.plan.Graph.Task(i)
 		if to != handoff.Anyone && to != t.Assignee {
 			continue
 		}

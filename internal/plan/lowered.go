@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // checkLowered holds the declassifiers on the way to a task to the schemas of
 // what they lower.
 func (c *checker) checkLowered(i int, parts []arrival) {
-	t := c.plan.graph.Task(i)
+	t := c.plan.Graph.Task(i)
 	for j := range parts {
 		lower := parts[j].crossing.Lowers
 		if lower == nil || j >= len(t.Uses)+len(t.DependsOn) {
@@ -26,26 +26,26 @@ func (c *checker) checkLowered(i int, parts []arrival) {
 			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[j].Name))
 			continue
 		}
-		up := int(c.plan.graph.Upstream(i)[j-len(t.Uses)])
-		c.bounded(lower, c.plan.schemas[up], fmt.Sprintf("the result of %q", c.plan.graph.Task(up).Title))
+		up := int(c.plan.Graph.Upstream(i)[j-len(t.Uses)])
+		c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title))
 	}
 }
 
 // checkLoweredOutside does the same for what the user and the coordinator read.
 func (c *checker) checkLoweredOutside() {
-	if c.team.edges == nil {
+	if c.team.Rules == nil {
 		return
 	}
 	readers := []handoff.Capabilities{{Agent: handoff.User, Accepts: *c.options.UserAccepts}}
-	if c.options.Answer != nil && c.team.config.Coordinator != nil {
-		readers = append(readers, c.team.coordinator(&c.options))
+	if c.options.Answer != nil && c.team.Config.Coordinator != nil {
+		readers = append(readers, c.team.Coordinator(&c.options))
 	}
-	for i := range c.plan.graph.Len() {
-		t := c.plan.graph.Task(i)
+	for i := range c.plan.Graph.Len() {
+		t := c.plan.Graph.Task(i)
 		for k := range readers {
-			x := c.team.edges.between(t.Assignee, readers[k].Agent).Crossing(c.plan.labels[i], readers[k].Clearance(), readers[k].Agent)
+			x := c.team.Terms(t.Assignee, readers[k].Agent).Crossing(c.plan.Labels[i], readers[k].Clearance(), readers[k].Agent)
 			if x.Lowers != nil {
-				c.bounded(x.Lowers, c.plan.schemas[i], fmt.Sprintf("the result of %q", t.Title))
+				c.bounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title))
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func (c *checker) checkLoweredOutside() {
 // and warns where that is allowed.
 func (c *checker) bounded(d *handoff.Declassifier, schema *agent.Schema, what string) {
 	at := -1
-	for i := range c.team.config.Policy.Declassify {
-		if c.team.config.Policy.Declassify[i].Name == d.Name {
+	for i := range c.team.Config.Policy.Declassify {
+		if c.team.Config.Policy.Declassify[i].Name == d.Name {
 			at = i
 		}
 	}

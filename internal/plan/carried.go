@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"slices"
@@ -27,7 +27,10 @@ func takeResults(inputs []Input) []Input {
 	return inputs
 }
 
-// source names the result that an input is, across runs.
-func (i *Input) source() envelope.ID {
+// Source names the result that an input is, across runs; it is empty for a text.
+func (i *Input) Source() envelope.ID {
+	if i.Envelope == nil {
+		return ""
+	}
 	return envelope.ID(i.Envelope.Header().Run) + "/" + i.Envelope.ID()
 }

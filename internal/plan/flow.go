@@ -1,4 +1,4 @@
-package team
+package plan
 
 import (
 	"slices"
@@ -13,23 +13,23 @@ import (
 // the handshake and the gate about each task what they will be asked at
 // dispatch, with the highest labels that can come.
 func (c *checker) checkFlow() {
-	g, p := c.plan.graph, c.plan
+	g, p := c.plan.Graph, c.plan
 	n := g.Len()
-	p.members = make([]int32, n)
-	p.schemas = make([]*agent.Schema, n)
-	p.labels = make([]label.Classification, n)
+	p.Members = make([]int32, n)
+	p.Schemas = make([]*agent.Schema, n)
+	p.Labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
-	p.inputs = c.inputs
+	p.InputIndex = c.inputs
 	c.raised = make([]int32, n)
 	for i := range n {
 		t := g.Task(i)
-		m, _ := c.team.member(t.Assignee)
-		p.members[i], p.schemas[i] = int32(m), c.schema(t, m)
+		m, _ := c.team.Index(t.Assignee)
+		p.Members[i], p.Schemas[i] = int32(m), c.schema(t, m)
 	}
-	if !c.options.planned { // newGoalRun has looked at the policy before the coordinator was asked
+	if !c.options.Planned { // newGoalRun has looked at the policy before the coordinator was asked
 		c.checkPolicyPaths()
 	}
-	if p.remembers() {
+	if p.ReadsMemory() {
 		c.memory = slices.Repeat([]label.Classification{label.Public}, n)
 		for c.propagate(false); c.remember(); { // what a task finds in memory raises what others find there
 			c.propagate(false)
@@ -46,23 +46,23 @@ func (c *checker) checkFlow() {
 // propagate computes the labels of all tasks. With judge it also reports what
 // is certain to be refused.
 func (c *checker) propagate(judge bool) {
-	g, p := c.plan.graph, c.plan
+	g, p := c.plan.Graph, c.plan
 	var parts []arrival
 	for _, at := range g.Order() {
 		i := int(at)
-		tk, caps := g.Task(i), &c.team.caps[p.members[i]]
+		tk, caps := g.Task(i), &c.team.Capabilities[p.Members[i]]
 		parts = parts[:0]
 		p.least[i] = tk.Classification
 		for _, u := range tk.Uses {
 			level := c.input(u).Classification
-			in := arriving(c.team.edges.between(handoff.User, tk.Assignee), level, level, false, caps)
+			in := arriving(c.team.Terms(handoff.User, tk.Assignee), level, level, false, caps)
 			parts = append(parts, in)
 			p.least[i] = p.least[i].Join(in.least)
 		}
 		up := g.Upstream(i)
 		for j, d := range tk.DependsOn {
 			from := int(up[j])
-			in := arriving(c.team.edges.between(g.Task(from).Assignee, tk.Assignee), p.least[from], p.labels[from], d.Optional, caps)
+			in := arriving(c.team.Terms(g.Task(from).Assignee, tk.Assignee), p.least[from], p.Labels[from], d.Optional, caps)
 			parts = append(parts, in)
 			if !d.Optional {
 				p.least[i] = p.least[i].Join(in.least)
@@ -75,7 +75,7 @@ func (c *checker) propagate(judge bool) {
 				level = level.Join(parts[k].Classification)
 			}
 		}
-		p.labels[i] = level
+		p.Labels[i] = level
 		c.raised[i] = raiser(level, tk.Classification, parts)
 		if judge {
 			c.judge(i, parts)
@@ -123,14 +123,14 @@ func arriving(terms *handoff.Terms, least, most label.Classification, optional b
 // around adds what may reach a task beside what it names: messages to its
 // agent, and the shared memory. Neither must.
 func (c *checker) around(i int, parts []arrival) []arrival {
-	t := c.plan.graph.Task(i)
+	t := c.plan.Graph.Task(i)
 	for k := range c.options.Messages {
-		if m := &c.options.Messages[k]; m.reads(t.Assignee) {
-			parts = append(parts, arriving(c.team.edges.between(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.caps[c.plan.members[i]]))
+		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
+			parts = append(parts, arriving(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]]))
 		}
 	}
 	if t.MemoryScope == task.ScopeAll {
-		most := min(c.memory[i], c.team.caps[c.plan.members[i]].Clearance()) // what is above it stays behind, and what is not may come
+		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above it stays behind, and what is not may come
 		parts = append(parts, arrival{Part: handoff.Part{Classification: most, Optional: true}})
 	}
 	return parts
@@ -141,14 +141,14 @@ func (c *checker) around(i int, parts []arrival) []arrival {
 // it, which is any but those that follow from it. It reports whether anything
 // has risen since the last time; labels are few, so soon nothing does.
 func (c *checker) remember() (risen bool) {
-	g, p := c.plan.graph, c.plan
+	g, p := c.plan.Graph, c.plan
 	place := make([]int, g.Len()) // in the topological order
 	for at, i := range g.Order() {
 		place[i] = at
 	}
 	for _, level := range [...]label.Classification{label.Confidential, label.Internal} {
 		first, count := g.Len(), 0
-		for i, l := range p.labels {
+		for i, l := range p.Labels {
 			if l == level {
 				first, count = min(first, place[i]), count+1
 			}
@@ -172,7 +172,7 @@ const mostWalked = 10_000_000
 // besides reports whether one of the count tasks with this label is neither i
 // nor follows from it.
 func (c *checker) besides(i int, level label.Classification, count int) bool {
-	g := c.plan.graph
+	g := c.plan.Graph
 	if c.walked > mostWalked {
 		return true
 	}
@@ -185,7 +185,7 @@ func (c *checker) besides(i int, level label.Classification, count int) bool {
 		if c.seen[at] == c.walk {
 			continue
 		}
-		if c.seen[at] = c.walk; c.plan.labels[at] == level {
+		if c.seen[at] = c.walk; c.plan.Labels[at] == level {
 			count--
 		}
 		next := g.Downstream(at)
@@ -195,4 +195,14 @@ func (c *checker) besides(i int, level label.Classification, count int) bool {
 		queue = append(queue, next...)
 	}
 	return count > 0
+}
+
+// ReadsMemory reports whether a task of the plan reads the shared memory.
+func (p *Plan) ReadsMemory() bool {
+	for i := range p.Graph.Len() {
+		if p.Graph.Task(i).MemoryScope == task.ScopeAll {
+			return true
+		}
+	}
+	return false
 }

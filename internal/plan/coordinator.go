@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// checkCoordinator checks what does not depend on a goal.
+func (t *Roster) checkCoordinator() (found task.Problems) {
+	c := t.Config.Coordinator
+	if c == nil {
+		return nil
+	}
+	add := func(key, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
+	}
+	if err := ready(c.Agent); err != nil {
+		add("", err.Error(), noAgentHint(err), err)
+		c.Agent = nil // so that nothing more is asked of it
+	}
+	if c.Accepts != nil && !c.Accepts.Valid() {
+		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))
+	}
+	return append(found, checkLimits("/coordinator", "coordinator", c.MaxContextBytes, c.MaxPromptBytes)...)
+}
+
+// Coordinator returns the coordinator as the gate sees it in a run.
+func (t *Roster) Coordinator(o *Options) handoff.Capabilities {
+	c := t.Config.Coordinator
+	accepts := *o.UserAccepts
+	if c.Accepts != nil {
+		accepts = min(accepts, *c.Accepts)
+	}
+	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(c.member())}
+}
+
+// member returns the settings that a coordinator shares with members.
+func (c *Coordinator) member() *Member {
+	return &Member{
+		Name: handoff.Coordinator, Agent: c.Agent, MaxTokenBudget: c.MaxTokenBudget, MaxCostBudget: c.MaxCostBudget,
+		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Model,
+	}
+}
+
+// Find returns the member with a name, and for any other name the settings of the
+// coordinator as those of a member, or a member without settings.
+func (t *Roster) Find(name string) *Member {
+	if i, ok := t.Index(name); ok {
+		return &t.Config.Agents[i]
+	}
+	if c := t.Config.Coordinator; c != nil {
+		return c.member()
+	}
+	return new(Member)
+}
+
+// Members lists the members as the coordinator reads them.
+func (t *Roster) Members() []synth.Agent {
+	list := make([]synth.Agent, len(t.Config.Agents))
+	for i := range list {
+		m := &t.Config.Agents[i]
+		list[i] = synth.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
+	}
+	return list
+}
+
+// Duties are what the coordinator's system prompt depends on.
+func (t *Roster) Duties(o *Options) synth.Duties {
+	c := t.Config.Coordinator
+	d := synth.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
+	if c.MayGrant.Inputs {
+		for _, in := range o.Inputs {
+			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification})
+		}
+	}
+	return d
+}
+
+// CheckGoal checks a goal and that the team has a coordinator for it.
+func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
+	c := t.Config.Coordinator
+	add := func(pointer, message, hint string, err error) {
+		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
+	}
+	if c == nil {
+		add("/coordinator", "a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
+	}
+	switch text := goal.Text; {
+	case strings.TrimSpace(text) == "":
+		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
+	case !utf8.ValidString(text):
+		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+	case len(text) > handoff.DefaultContextBytes:
+		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+	}
+	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
+		found = append(found, task.Problem{
+			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, as only a prompt's own lines may", opener),
+			Hint: "word it differently", Err: task.ErrInvalid,
+		})
+	}
+	if !goal.Classification.Valid() {
+		found = append(found, unknownLabel("/goal/classification", ""))
+	}
+	return found
+}

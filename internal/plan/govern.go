@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Terms returns the terms of what from makes for to; nil, which stands for the
+// defaults, if the team has no policy.
+func (t *Roster) Terms(from, to string) *handoff.Terms {
+	if t.Rules == nil {
+		return nil
+	}
+	return t.Rules.Between(from, to)
+}
+
+// govern compiles the policy, if there is one or an agent has a default of its own.
+func (t *Roster) govern() task.Problems {
+	policy := t.Config.Policy
+	parties := make([]handoff.Party, len(t.Config.Agents))
+	needed := policy != nil
+	for i := range t.Config.Agents {
+		m := &t.Config.Agents[i]
+		parties[i] = handoff.Party{Name: m.Name, Default: m.Handoff}
+		needed = needed || m.Handoff != ""
+	}
+	if !needed {
+		return nil
+	}
+	if policy == nil {
+		policy = &handoff.Policy{}
+	}
+	rules, err := policy.Compile(parties)
+	if err != nil {
+		found, ok := errors.AsType[task.Problems](err)
+		if !ok {
+			return task.Problems{{Pointer: "/policy", Message: err.Error(), Err: err}}
+		}
+		return t.placeDefaults(found)
+	}
+	t.Rules = rules
+	return nil
+}
+
+// placeDefaults points what is wrong with an agent's default to the agent.
+func (t *Roster) placeDefaults(found task.Problems) task.Problems {
+	for i := range found {
+		for k := range t.Config.Agents {
+			if m := &t.Config.Agents[k]; found[i].Subject == fmt.Sprintf("agent %q", m.Name) && m.Handoff != "" {
+				found[i].Pointer = naming.Pointer("agents", k, "handoff")
+			}
+		}
+	}
+	return found
+}
+
+// redacted returns the personal kinds, and the names of the policy's own patterns, that
+// are taken out on every edge to an agent.
+func (t *Roster) redacted() []redact.Kind {
+	kinds, policy := redact.DefaultKinds(), t.Rules.Policy()
+	for _, k := range policy.Redact.Kinds {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	for _, p := range policy.Redact.Patterns {
+		kinds = append(kinds, redact.Kind(p.Name))
+	}
+	return kinds
+}
+
+// DependencyGrant is the grant of the result of task up to task i.
+func (p *Plan) DependencyGrant(i, j, up int) handoff.Grant {
+	t, from := p.Graph.Task(i), p.Graph.Task(up)
+	d := &t.DependsOn[j]
+	g := handoff.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
+	if d.Need != nil {
+		g.Paths = d.Need
+	}
+	if g.Terms = p.Roster().Terms(from.Assignee, t.Assignee); p.Schemas[up] != nil {
+		g.Names = p.Schemas[up]
+	}
+	g.MaxBytes = p.Roster().MemberLimits(int(p.Members[i])).On(g.Source, d.MaxContextBytes)
+	return g
+}
+
+// InputGrant is the grant of a named input to task i.
+func (p *Plan) InputGrant(i, j int) handoff.Grant {
+	t := p.Graph.Task(i)
+	u := &t.Uses[j]
+	g := handoff.WholeOf(handoff.Source{Kind: handoff.Input, Name: u.Name}, p.Line(i))
+	if u.Need != nil {
+		g.Paths = u.Need
+	}
+	if len(u.Reveal) > 0 {
+		g.Reveal = make(map[redact.Kind][]task.Path, len(u.Reveal))
+		for kind, paths := range u.Reveal {
+			g.Reveal[redact.Kind(kind)] = paths
+		}
+	}
+	g.Terms = p.Roster().Terms(handoff.User, t.Assignee)
+	own := 0
+	if k, known := p.InputIndex[strings.ToLower(u.Name)]; known {
+		own = p.Options().Inputs[k].MaxContextBytes
+	}
+	g.MaxBytes = p.Roster().MemberLimits(int(p.Members[i])).On(g.Source, own)
+	return g
+}
+
+// Line is where task i is written, for people; empty for a task made in Go.
+func (p *Plan) Line(i int) string {
+	if p.lines == nil {
+		return ""
+	}
+	return p.lines[i]
+}
+
+// writeLines notes where tasks are written, if any of them says so.
+func (p *Plan) writeLines() {
+	for i := range p.Graph.Len() {
+		if at := p.Graph.Task(i).Origin.String(); at != "" {
+			if p.lines == nil {
+				p.lines = make([]string, p.Graph.Len())
+			}
+			p.lines[i] = at
+		}
+	}
+}

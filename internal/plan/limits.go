@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Limits bound what one reader gets, in bytes. Zero means the default.
+type Limits struct {
+	Context int // of one piece of context
+	Prompt  int // of a user message
+}
+
+// Limits returns those of a reader with these settings of its own.
+func (t *Roster) Limits(context, prompt int) Limits {
+	return Limits{cmp.Or(context, t.Config.MaxContextBytes), cmp.Or(prompt, t.Config.MaxPromptBytes)}
+}
+
+// MemberLimits returns the limits of member i.
+func (t *Roster) MemberLimits(i int) Limits {
+	m := &t.Config.Agents[i]
+	return t.Limits(m.MaxContextBytes, m.MaxPromptBytes)
+}
+
+// On returns the limit on a piece of context that has a limit of its own, or
+// zero. Instructions, which must not be cut, get at least the default.
+func (l Limits) On(s handoff.Source, own int) int {
+	switch s.Kind {
+	case handoff.Goal, handoff.Roster, handoff.Plan:
+		return max(l.Context, handoff.DefaultContextBytes)
+	}
+	return cmp.Or(own, l.Context)
+}
+
+// checkLimits checks the settings of one place.
+func checkLimits(at, subject string, context, promptBytes int) (found task.Problems) {
+	for _, one := range [...]struct {
+		key        string
+		value, max int
+	}{{"/maxContextBytes", context, handoff.MaxRedact}, {"/maxPromptBytes", promptBytes, prompt.MaxBytes}} {
+		if one.value < 0 || one.value > one.max {
+			found = append(found, task.Problem{
+				Pointer: at + one.key, Subject: subject, Message: fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key[1:], one.value, one.max),
+				Hint: "leave it out for the default", Err: task.ErrInvalid,
+			})
+		}
+	}
+	return found
+}
+
+// sizeTime is how long the check of a plan may look for what the gate takes out of
+// inputs. Only patterns of the policy take as long.
+const sizeTime = time.Second
+
+// checkSizes reports descriptions and inputs that are known not to fit into the
+// prompts that they are for. Results are not known yet, and nor is what patterns
+// would take out of an input after sizeTime: the gate rules on it in the run.
+func (c *checker) checkSizes() {
+	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
+	defer cancel()
+	reported := make([]bool, len(c.options.Inputs)) // one problem for each input is enough
+	known := map[knownSize]handoff.Decision{}
+	for i := range c.plan.Graph.Len() {
+		c.checkPromptSize(ctx, i, reported, known)
+	}
+}
+
+// A knownSize identifies what the gate decides about the size of an input.
+type knownSize struct {
+	input, limit int
+	terms        *handoff.Terms
+	need         string
+}
+
+// checkPromptSize checks what is known of the prompt of task i.
+func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, known map[knownSize]handoff.Decision) {
+	t, agent := c.plan.Graph.Task(i), c.plan.Graph.Task(i).Assignee
+	limits := c.team.MemberLimits(int(c.plan.Members[i]))
+	most := prompt.Limit(limits.Prompt)
+	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
+	if fixed > most {
+		at := c.problem(i, "description")
+		at.say(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, label.SizeText(most)), "give long texts as inputs", prompt.ErrTooLarge)
+		return
+	}
+	var texts []int // sizes of what can be cut
+	for j, u := range t.Uses {
+		k := c.inputs[strings.ToLower(u.Name)]
+		in := &c.options.Inputs[k]
+		g := c.plan.InputGrant(i, j)
+		limit := cmp.Or(g.MaxBytes, handoff.DefaultContextBytes)
+		s, err := g.Terms.Delivers(u.Need)
+		switch {
+		case err != nil || g.Terms.Mode() == handoff.Minimal:
+			continue // reported, or nothing of it is delivered
+		case s.Whole() && len(in.Text) <= limit:
+			texts = append(texts, len(in.Text))
+			continue
+		case s.Whole() && in.Cut && len(in.Text) <= handoff.MaxRedact:
+			texts = append(texts, limit)
+			continue
+		case reported[k]:
+			continue
+		}
+		key := knownSize{k, limit, g.Terms, handoff.PathsString(u.Need)}
+		d, done := known[key]
+		if !done {
+			d = c.decideInput(ctx, i, j, g)
+			known[key] = d
+		}
+		switch {
+		case d.Crosses() && !d.Truncated:
+			if fixed += d.BytesAfter; !d.InPart {
+				fixed, texts = fixed-d.BytesAfter, append(texts, d.BytesAfter)
+			}
+			continue
+		case d.Crosses() && in.Cut:
+			texts = append(texts, limit)
+			continue
+		case !d.Crosses() && d.Rule != handoff.RuleSize && d.Rule != handoff.RuleStructuredSize:
+			continue // whatever withholds it has been reported
+		}
+		reported[k] = true
+		hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
+		if !d.Crosses() {
+			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
+		}
+		if limit = min(limit, handoff.MaxRedact); limit == handoff.MaxRedact {
+			hint = "grant smaller parts with need, or split the input"
+		}
+		at := c.problem(i, "uses", j)
+		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), label.SizeText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, ErrInputValue))
+	}
+	c.checkSum(i, most-fixed, texts, reported)
+}
+
+// checkSum reports inputs that fit into a prompt one by one, and not together.
+func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
+	total := 0
+	for _, n := range texts {
+		total += n
+	}
+	t := c.plan.Graph.Task(i)
+	if total <= room {
+		return
+	}
+	length := max(prompt.CommonLength(texts, max(room, 0)), 0)
+	for j, u := range t.Uses {
+		k := c.inputs[strings.ToLower(u.Name)]
+		if in := &c.options.Inputs[k]; in.Cut || reported[k] || len(in.Text) <= length {
+			continue
+		}
+		at := c.problem(i, "uses", j)
+		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", exceeding(total, room), t.Assignee, label.SizeText(room))
+		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
+			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
+		}
+		at.say(message, "grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(prompt.ErrTooLarge, ErrInputValue))
+		return
+	}
+}
+
+// decideInput asks the gate what it will decide about an input at dispatch. If ctx
+// ends first, that is not known, and the zero Decision.
+func (c *checker) decideInput(ctx context.Context, i, j int, g handoff.Grant) handoff.Decision {
+	t, in := c.plan.Graph.Task(i), c.input(c.plan.Graph.Task(i).Uses[j])
+	at := time.Unix(0, 0) // any time: nothing here expires
+	e, err := envelope.New(envelope.Header{ID: InputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
+	if err != nil {
+		return handoff.Decision{}
+	}
+	contract, err := handoff.Negotiate(handoff.Request{
+		Session: "plan", Caller: handoff.User, Task: t.ID, Classification: c.plan.Labels[i], Grants: []handoff.Grant{g}, Declassified: true,
+	}, &c.team.Capabilities[c.plan.Members[i]])
+	if err != nil {
+		return handoff.Decision{}
+	}
+	gate := handoff.Compartment{Contract: contract}
+	d, err := gate.Decide(ctx, &handoff.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
+	if err != nil {
+		return handoff.Decision{}
+	}
+	return d.Decision
+}
+
+// inputSize names the size of an input above a limit: its class, if the caller may
+// not read it.
+func (c *checker) inputSize(in *Input, limit int) string {
+	if in.Classification > *c.options.UserAccepts {
+		return label.ClassText(len(in.Text))
+	}
+	return exceeding(len(in.Text), limit)
+}
+
+// exceeding writes a size that is above a limit, in bytes if the rounded size would
+// read like the limit.
+func exceeding(bytes, limit int) string {
+	if text := label.SizeText(bytes); text != label.SizeText(limit) {
+		return text
+	}
+	return strconv.Itoa(bytes) + " bytes"
+}
+
+// Frame is more bytes than a prompt's own lines around one piece of context take.
+const Frame = 256

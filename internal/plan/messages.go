@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/task"
+)
+
+// MessageCrossing is what becomes of a message of some label on its way to a reader. Its
+// text was held to no schema, so only an entry with unsafeText lowers it.
+func (t *Roster) MessageCrossing(from string, level label.Classification, to *handoff.Capabilities) handoff.Crossing {
+	x := t.Terms(from, to.Agent).Crossing(level, to.Clearance(), to.Agent)
+	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
+		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), handoff.ReasonRule
+		x.Detail = fmt.Sprintf("it is %v, %q may see %v, and %q lowers only the validated parts of a result", level, to.Agent, to.Clearance(), d.Name)
+	}
+	return x
+}
+
+// checkMessages finds what is wrong with the messages of the options, but for
+// their labels, which the flow check judges.
+func (c *checker) checkMessages() {
+	names := c.team.Names()
+	if b := c.options.Bus; b != nil && !slices.Equal(b.Agents(), names) {
+		c.add(task.Problem{Pointer: "/messages", Message: fmt.Sprintf("the message bus is for other agents (%s)", strings.Join(b.Agents(), ", ")), Hint: "make it with NewBus of this team", Err: ErrUnknownAgent})
+	}
+	for i := range c.options.Messages {
+		m := &c.options.Messages[i]
+		add := func(key, message, hint string, err error) {
+			c.add(task.Problem{Pointer: naming.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
+		}
+		if m.From != handoff.User && !slices.Contains(names, m.From) {
+			add("from", fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
+		}
+		if m.To != messagebus.Everyone && !slices.Contains(names, m.To) {
+			add("to", fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
+		}
+		if m.To == m.From && m.From != "" {
+			add("to", fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
+		}
+		switch {
+		case m.Text == "":
+			add("text", "the message is empty", "write what it says", task.ErrInvalid)
+		case len(m.Text) > messagebus.MaxContent:
+			add("text", fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), messagebus.MaxContent), "give long texts as inputs", task.ErrInvalid)
+		case !utf8.ValidString(m.Text):
+			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+		}
+		if !m.Classification.Valid() {
+			c.add(unknownLabel(naming.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
+		}
+		if m.TTL < 0 {
+			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)
+		}
+	}
+}
+
+// Reads reports whether a message is for this agent.
+func (m *Message) Reads(agent string) bool {
+	return m.To == agent || m.To == messagebus.Everyone && m.From != agent
+}
