@@ -44,9 +44,9 @@ bench:
 # run with and without it, reading a long run back, taking one up, taking all from another,
 # removing old runs, and other runs meanwhile.
 bench-journal:
-	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
-	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume|Read)$$' -benchtime 3x
-	$(GO) test ./journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
+	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
+	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume|Read)$$' -benchtime 3x
+	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
 
 # Random runs and resumes under the race detector, for five minutes unless SOAK says otherwise.
 soak:
@@ -54,7 +54,7 @@ soak:
 
 # Twenty processes on one journal, of which five are killed at random moments.
 soak-journal:
-	SOAK=1 $(GO) test ./journal -run 'ManyProcesses' -count 1 -v -timeout 20m
+	SOAK=1 $(GO) test ./internal/journal -run 'ManyProcesses' -count 1 -v -timeout 20m
 
 # What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
 corpora:

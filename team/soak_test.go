@@ -22,7 +22,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"

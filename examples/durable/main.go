@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"

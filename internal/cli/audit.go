@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/internal/audit"
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // envAuditKey names the environment variable that --key-file and --audit-key go before.

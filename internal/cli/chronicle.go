@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
 )

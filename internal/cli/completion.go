@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/journal"
 )
 
 // A shell waits for completions with every key, so they take at most so long and

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // crashSpec is a graph of 60 tasks in 12 rows of 5, each of which depends on

@@ -18,7 +18,7 @@ import (
 // the run whose process was killed.
 func TestFilesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
-	const from = "../../journal/testdata/earlier"
+	const from = "../journal/testdata/earlier"
 	files := map[string]string{}
 	list, err := os.ReadDir(from)
 	require.NoError(t, err)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // experimenting is the command of a run that was made to see what some context

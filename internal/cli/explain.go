@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/journal"
 )
 
 // explaining is one look at a run or a trace, as the arguments ask for it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"

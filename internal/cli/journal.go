@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // envJournalKey names the environment variable that --journal-key goes before.

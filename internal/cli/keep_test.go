@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/audit"
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // relay is a spec of three tasks in a row and one beside them.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // cut runs a spec until some tasks have completed and another one is asked for,

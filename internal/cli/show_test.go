@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

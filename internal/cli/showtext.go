@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )

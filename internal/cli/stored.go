@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/journal"
 )
 
 // looking is what a command that reads stored runs is asked for.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

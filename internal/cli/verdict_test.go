@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/journal"
 )
 
 // A prompt is the same if the run says so, or if its answer was taken from where

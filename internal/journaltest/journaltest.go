@@ -11,8 +11,8 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )

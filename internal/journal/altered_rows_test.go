@@ -1,0 +1,144 @@
+package journal_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// rewrite changes the kept lines of a run.
+func rewrite(t *testing.T, path string, change func(string) string) {
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query("select n, kept from batches order by n")
+	require.NoError(t, err)
+	type row struct {
+		n    int64
+		text string
+	}
+	var list []row
+	for rows.Next() {
+		var r row
+		var blob []byte
+		require.NoError(t, rows.Scan(&r.n, &blob))
+		text, err := journal.Decompress(blob)
+		require.NoError(t, err)
+		r.text = string(text)
+		list = append(list, r)
+	}
+	for _, r := range list {
+		if changed := change(r.text); changed != r.text {
+			_, err = db.Exec("update batches set kept = ? where n = ?", journal.Compress([]byte(changed)), r.n)
+			require.NoError(t, err)
+		}
+	}
+}
+
+var keyOf = regexp.MustCompile(`"key":"([0-9a-f]+)","core":"([0-9a-f]+)"`)
+
+func dbTeam(t *testing.T, calls map[string]int) *team.Team {
+	w := func(name string) team.Member {
+		return team.Member{Name: name, Version: "1", Accepts: label.Confidential, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			calls[name]++
+			return agent.Reply{Text: "to " + p.Text()[len("# Task: "):len("# Task: ")+1]}, nil
+		})}
+	}
+	tm, err := team.New(team.Config{Agents: []team.Member{w("one"), w("two")}})
+	require.NoError(t, err)
+	return tm
+}
+
+// Requirement: G19.
+func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
+	for _, mode := range []string{"reuse", "resume"} {
+		t.Run(mode, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "runs.db")
+			specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "one"}, {Title: "c", Description: "C.", Assignee: "one", DependsOn: task.On("a")}}
+			j, err := journal.Open(path, journal.Options{Key: oneKey})
+			require.NoError(t, err)
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			_, err = dbTeam(t, map[string]int{}).RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, MaxConcurrency: 1})
+			require.NoError(t, err)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+
+			var keys [][]string
+			rewrite(t, path, func(s string) string {
+				for _, m := range keyOf.FindAllStringSubmatch(s, -1) {
+					keys = append(keys, m)
+				}
+				return s
+			})
+			require.Len(t, keys, 2, fmt.Sprint(keys))
+			rewrite(t, path, func(s string) string {
+				s = strings.ReplaceAll(s, keys[0][1], "X")
+				s = strings.ReplaceAll(s, keys[1][1], keys[0][1])
+				return strings.ReplaceAll(s, "X", keys[1][1])
+			})
+			db, err := sql.Open("sqlite", path)
+			require.NoError(t, err)
+			_, err = db.Exec("update answers set batch = (select sum(batch) from (select distinct batch from answers)) - batch")
+			require.NoError(t, err)
+			db.Close()
+			j, err = journal.Open(path, journal.Options{Key: oneKey})
+			require.NoError(t, err)
+			defer j.Close()
+			calls := map[string]int{}
+			o := &team.RunOptions{}
+			if mode == "reuse" {
+				o.RunID, o.Reuse = "r2", true
+				o.Journal, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
+				require.NoError(t, err)
+			} else {
+				o.RunID = "r1"
+				rr, s, err := j.Resume(t.Context(), "r1")
+				require.NoError(t, err)
+				o.Journal, o.Past = rr, &s.History
+			}
+			res, err := dbTeam(t, calls).RunTasks(t.Context(), specs, o)
+			require.NoError(t, err)
+			require.Equal(t, "to a", res.Tasks[0].Result)
+			require.Equal(t, "to c", res.Tasks[1].Result)
+			require.Equal(t, map[string]int{"one": 2}, calls)
+		})
+	}
+}
+
+// A copy of a spec that somebody altered in the file is not gone on with.
+//
+// Requirement: G19.
+func TestCopyOfAFileThatWasAlteredIsMissing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	j, err := journal.Open(path, journal.Options{Key: oneKey})
+	require.NoError(t, err)
+	_, err = j.Begin(t.Context(), journal.Info{Run: "r1", Files: []journal.File{{Path: "team.yaml", Text: "policy: strict", Label: label.Internal}, {Path: "x", Text: "y", Label: label.Secret}}})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	rewrite(t, path, func(s string) string { return strings.Replace(s, "policy: strict", "policy: none", 1) })
+	j, err = journal.Open(path, journal.Options{Key: oneKey, ReadOnly: true})
+	require.NoError(t, err)
+	defer j.Close()
+	s, err := j.Load(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, journal.ErrAltered.Error(), s.Info.Files[0].Missing, "it is not encrypted")
+	require.False(t, journal.Locked(s.Info.Files[0].Missing))
+	require.Empty(t, s.Info.Files[0].Text)
+	require.Equal(t, "y", s.Info.Files[1].Text)
+}

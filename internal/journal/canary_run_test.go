@@ -1,0 +1,170 @@
+package journal_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+var canary = regexp.MustCompile(`canary-[a-z]+`)
+
+func allText(t *testing.T, path string) string {
+	var b strings.Builder
+	for _, text := range files(t, filepath.Dir(path)) {
+		b.WriteString(text)
+	}
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query("select kept, rest from batches order by n")
+	require.NoError(t, err)
+	for rows.Next() {
+		var blobs [2][]byte
+		require.NoError(t, rows.Scan(&blobs[0], &blobs[1]))
+		for _, blob := range blobs {
+			text, err := journal.Decompress(blob)
+			require.NoError(t, err)
+			b.Write(text)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func requireNoCanaries(t *testing.T, text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, m := range canary.FindAllStringIndex(line, -1) {
+			t.Errorf("%s in …%.200s… of %.40s", line[m[0]:m[1]], line[max(0, m[0]-120):min(len(line), m[1]+40)], line)
+		}
+	}
+}
+
+type ver struct{ team.AgentFunc }
+
+func (ver) Version() string { return "1" }
+
+func bare(from, to string) handoff.PairRule {
+	c := label.Secret
+	return handoff.PairRule{From: from, To: to, Ceiling: &c}
+}
+
+func exact(from, to string) handoff.PairRule {
+	return handoff.PairRule{From: from, To: to, Mode: handoff.Full}
+}
+
+// Requirement: G42.
+func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
+	for name, key := range map[string][]byte{"key": oneKey, "nokey": nil} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "runs.db")
+			j, err := journal.Open(path, journal.Options{Key: key})
+			require.NoError(t, err)
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			worker := ver{func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				title, _, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n")
+				switch {
+				case strings.Contains(title, "fail"):
+					return agent.Reply{}, &llm.Error{Kind: "canary-kind", Message: "canary-said"}
+				case strings.Contains(title, "panic"):
+					panic("canary-panic")
+				case strings.Contains(title, "schema"):
+					return agent.Reply{Text: `{"canary-member": "canary-value"}`}, nil
+				}
+				return agent.Reply{Text: "canary-result", Tags: nil}, nil
+			}}
+			sec := label.Secret
+			m := func(n string) team.Member {
+				return team.Member{Name: n, Agent: worker, Accepts: label.Secret, SystemPrompt: "You."}
+			}
+			tm, err := team.New(team.Config{Agents: []team.Member{m("one"), m("two"), m("three")}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+				exact("user", "one"), exact("user", "two"), exact("one", "two"), exact("one", "user"), exact("two", "user"), exact("three", "user"), {From: "one", To: "three", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}},
+				exact("two", "three"), exact("user", "three"),
+			}}})
+			require.NoError(t, err)
+			uses := []task.Use{{Name: "facts"}}
+			specs := []task.Spec{
+				{Title: "a", Description: "A.", Assignee: "one", Uses: uses},
+				{Title: "b", Description: "canary-description", Classification: label.Secret, Assignee: "one", Metadata: map[string]any{"canary-meta": "canary-metavalue"}},
+				{Title: "c", Description: "C", Assignee: "two", DependsOn: task.On("a", "b")},
+				{Title: "fail1", Description: "C", Assignee: "two", DependsOn: task.On("a")},
+				{Title: "fail2", Description: "canary-desc", Classification: label.Secret, Assignee: "one"},
+				{Title: "panic1", Description: "C", Assignee: "one", Uses: uses},
+				{Title: "schema1", Description: "C", Assignee: "one", Uses: uses, OutputSchema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)},
+				{Title: "retold", Description: "C", Assignee: "three", DependsOn: task.On("a")},
+				{Title: "after", Description: "C", Assignee: "three", DependsOn: task.On("fail1")},
+				{Title: "afterall", Description: "C", Assignee: "three", MemoryScope: task.ScopeAll, DependsOn: []task.Ref{{Task: "fail1", Optional: true}, {Task: "schema1", Optional: true}, {Task: "panic1", Optional: true}}},
+			}
+			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}},
+				Messages: []team.Message{{From: "user", To: "one", Text: "canary-message", Classification: label.Secret}, {From: "user", To: "three", Text: "canary-message", Classification: label.Secret}}})
+			require.NoError(t, err)
+			text := allText(t, path)
+			requireNoCanaries(t, text)
+			for _, s := range []string{"canary-input", "canary-result", "canary-description"} {
+				d := sha256.Sum256([]byte(s))
+				if strings.Contains(text, hex.EncodeToString(d[:])) {
+					t.Errorf("plain digest of %s", s)
+				}
+			}
+			for _, tk := range res.Tasks {
+				if tk.Envelope != nil {
+					d := tk.Envelope.Digest()
+					if strings.Contains(text, hex.EncodeToString(d[:])) {
+						t.Errorf("plain digest of the envelope of %s", tk.Title)
+					}
+				}
+			}
+			require.NoError(t, j.Close())
+			requireNoCanaries(t, allText(t, path))
+		})
+	}
+}
+
+// Requirement: G42.
+func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	j, err := journal.Open(path, journal.Options{Key: oneKey})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	lead := ver{func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		if strings.Contains(p.Text(), "\n## Goal\n") && !strings.Contains(p.Text(), "Task Results") {
+			return agent.Reply{Text: `[{"title":"title","description":"planned","assignee":"one","uses":["facts"]},{"title":"fine","description":"x","assignee":"one","dependsOn":["title"]}]`}, nil
+		}
+		return agent.Reply{Text: "canary-answer"}, nil
+	}}
+	worker := ver{func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		if strings.Contains(p.Text(), "fine") {
+			return agent.Reply{}, errors.New("canary-broken")
+		}
+		return agent.Reply{Text: "canary-work"}, nil
+	}}
+	sec := label.Secret
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &team.Coordinator{Agent: lead, Version: "1", MayGrant: team.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+		exact("user", "one"), bare("coordinator", "one"), exact("one", "one"), exact("one", "coordinator"), bare("coordinator", "user"), exact("one", "user"), bare("coordinator", "coordinator"),
+	}}})
+	require.NoError(t, err)
+	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "goal"}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}}})
+	require.NoError(t, err)
+	require.Equal(t, "canary-answer", res.Output)
+	text := allText(t, path)
+	requireNoCanaries(t, text)
+	require.NoError(t, j.Close())
+}

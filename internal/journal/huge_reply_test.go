@@ -1,0 +1,152 @@
+package journal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// One reply or error that is too large for a line of the journal fails its own
+// task, and not the run.
+func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
+	t.Parallel()
+	list, err := envelope.ParseJSON("[" + strings.Repeat("1e20,", 400_000) + "1]") // 2 MB, of which the canonical form takes 9
+	require.NoError(t, err)
+	huge := map[string]struct {
+		reply agent.Reply
+		err   error
+		code  string
+	}{
+		"text":               {agent.Reply{Text: strings.Repeat("words and ", 1_700_000)}, nil, team.CodeReply},
+		"control characters": {agent.Reply{Text: strings.Repeat("\x01", 3<<20)}, nil, team.CodeReply},
+		"structured":         {agent.Reply{JSON: list}, nil, team.CodeReply},
+		"error":              {agent.Reply{}, errors.New(strings.Repeat("out of order ", 1_400_000)), team.CodeAgent},
+	}
+	for name, give := range huge {
+		for _, level := range []label.Classification{label.Internal, label.Secret} { // in clear, and encrypted
+			t.Run(fmt.Sprint(name, " ", level), func(t *testing.T) {
+				t.Parallel()
+				j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{Key: oneKey})
+				require.NoError(t, err)
+				defer j.Close()
+				r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+				require.NoError(t, err)
+				produces := label.Secret
+				tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					if strings.Contains(p.Text(), "# Task: huge") {
+						return give.reply, give.err
+					}
+					return agent.Reply{Text: "small"}, nil
+				})}}})
+				require.NoError(t, err)
+				specs := []task.Spec{
+					{Title: "huge", Description: "x", Assignee: "a", Classification: level},
+					{Title: "small", Description: "x", Assignee: "a"},
+					{Title: "next", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "small"}}},
+				}
+				res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Reveal: true})
+				require.NoError(t, err)
+				require.NoError(t, res.Unkept)
+				require.Equal(t, give.code, res.Tasks[0].Error.Code)
+				require.Equal(t, "small", res.Tasks[2].Result)
+				_, err = r.Close(t.Context())
+				require.NoError(t, err)
+				s, err := j.Load(t.Context(), "r1")
+				require.NoError(t, err)
+				require.Equal(t, "error", s.History.End.Status)
+			})
+		}
+	}
+}
+
+// The last entry of a run names every failure, however many there are and
+// however much each has to say.
+func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
+	t.Parallel()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
+	require.NoError(t, err)
+	defer j.Close()
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, errors.New("out of order " + strings.Repeat("\x01", 64<<10))
+	})}}})
+	require.NoError(t, err)
+	var specs []task.Spec
+	for i := range 50 {
+		specs = append(specs, task.Spec{Title: fmt.Sprint("t", i), Description: "x", Assignee: "a"})
+	}
+	res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r})
+	require.NoError(t, err)
+	require.NoError(t, res.Unkept)
+	_, err = r.Close(t.Context())
+	require.NoError(t, err)
+	s, err := j.Load(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, s.History.End.Tasks, 50)
+	require.Contains(t, s.History.End.Tasks[49].Reason, "out of order")
+}
+
+// What an agent writes beside its result is cut, so that the result, the reasoning and
+// an answer that was rejected fit into one line.
+func TestAHugeReasoningIsCut(t *testing.T) {
+	t.Parallel()
+	for level, of := range map[label.Classification]string{label.Internal: "password: Xk9#mP2q ", label.Secret: "é\u2028<&>\"\x01"} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{Key: oneKey})
+			require.NoError(t, err)
+			defer j.Close()
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			produces := label.Secret
+			huge := strings.Repeat(of, (1<<20)/len(of))
+			tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if !strings.Contains(p.Text(), "## Your previous answer") {
+					return agent.Reply{Text: huge, Reasoning: huge}, &agent.RejectedError{Problem: "no text", Err: errors.New("no text")}
+				}
+				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil
+			})}}})
+			require.NoError(t, err)
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Reveal: true})
+			require.NoError(t, err)
+			require.NoError(t, res.Unkept)
+			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			s, err := j.Load(t.Context(), "r1")
+			require.NoError(t, err)
+			sideTexts := 0
+			for _, e := range s.History.Log {
+				if e.Exchange == nil {
+					continue
+				}
+				for _, a := range []*record.SideText{e.Exchange.Reasoning, e.Exchange.Refused} {
+					if a == nil {
+						continue
+					}
+					sideTexts++
+					text, err := json.Marshal(a.Text)
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(text), 256<<10)
+				}
+			}
+			require.Equal(t, 3, sideTexts)
+		})
+	}
+}

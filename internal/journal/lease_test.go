@@ -1,0 +1,146 @@
+package journal_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
+)
+
+// elsewhere is a process of which nothing can be seen from here.
+var elsewhere = journal.Holder{Host: "elsewhere", Boot: "b", PID: 7, Started: "1"}
+
+// A run that lives elsewhere is watched until its lease is renewed; one that
+// died there is had after 15 s.
+func TestRunOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir() // outside, where the clock is the real one
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(folder, "runs.db")
+		there, err := journal.Open(path, journal.Options{Holder: &elsewhere})
+		require.NoError(t, err)
+		r, err := there.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		here, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		began := time.Now()
+		_, _, err = here.Resume(t.Context(), "r1")
+		var taken *journal.LeaseError
+		require.ErrorAs(t, err, &taken)
+		require.Equal(t, elsewhere, taken.Holder)
+		require.LessOrEqual(t, time.Since(began), 6*time.Second, "until its next beat")
+
+		waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err = here.Resume(waiting, "r1")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		story := journaltest.NewTeller("r1", 1)
+		time.Sleep(time.Minute) // it renews
+		require.NoError(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...))
+		require.NoError(t, there.Close())
+		r, _, err = here.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, here.Close())
+	})
+}
+
+func TestRunOfAHostThatIsGone(t *testing.T) {
+	t.Parallel()
+	folder, copied := t.TempDir(), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		there, err := journal.Open(filepath.Join(folder, "runs.db"), journal.Options{Holder: &elsewhere})
+		require.NoError(t, err)
+		_, err = there.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		for name, text := range files(t, folder) {
+			if name != "runs.db-shm" {
+				put(t, filepath.Join(copied, name), text)
+			}
+		}
+		require.NoError(t, there.Close())
+
+		here, err := journal.Open(filepath.Join(copied, "runs.db"), journal.Options{})
+		require.NoError(t, err)
+		began := time.Now()
+		_, _, err = here.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.Equal(t, 15*time.Second, time.Since(began))
+		require.NoError(t, here.Close())
+	})
+}
+
+// A dead process of this host loses its lease at once.
+func TestRunOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	dead := journal.ThisHolder()
+	dead.Started += "0" // its id was given to this one since
+	path := filepath.Join(t.TempDir(), "runs.db")
+	there, err := journal.Open(path, journal.Options{Holder: &dead})
+	require.NoError(t, err)
+	_, err = there.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	here, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	_, _, err = here.Resume(t.Context(), "r1")
+	require.NoError(t, err)
+	require.NoError(t, here.Close())
+	require.NoError(t, there.Close())
+}
+
+// Whoever finds the run taken over writes nothing more of it, and leaves the
+// other's lease alone.
+func TestRunThatWasTakenOver(t *testing.T) {
+	t.Parallel()
+	dead := journal.ThisHolder()
+	dead.Started += "0"
+	path := filepath.Join(t.TempDir(), "runs.db")
+	there, err := journal.Open(path, journal.Options{Holder: &dead})
+	require.NoError(t, err)
+	lost, err := there.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	kept, err := there.Begin(t.Context(), journal.Info{Run: "r2"})
+	require.NoError(t, err)
+	here, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	r, _, err := here.Resume(t.Context(), "r1")
+	require.NoError(t, err)
+
+	story := journaltest.NewTeller("r1", 1)
+	entries := story.Events(story.Task(1), event.TaskReady)
+	first := journaltest.Append(lost, entries...)
+	require.ErrorIs(t, first, journal.ErrLost)
+	require.Equal(t, first, journaltest.Append(lost, entries...))
+	require.NoError(t, journaltest.Append(kept, entries...), "another run is not touched")
+	require.NoError(t, there.Close())
+	require.NoError(t, journaltest.Append(r, entries...))
+	require.NoError(t, here.Close())
+}
+
+// A clock that is a little behind is waited for.
+func TestClockThatIsALittleBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ahead := time.Second
+		j := journal.InMemory(journal.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		ahead = -500 * time.Millisecond
+		began := time.Now()
+		_, _, err = j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.Equal(t, 1500*time.Millisecond, time.Since(began))
+		require.NoError(t, j.Close())
+	})
+}

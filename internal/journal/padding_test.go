@@ -1,0 +1,98 @@
+package journal_test
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+)
+
+// Whoever has the file and not the key does not learn the length of a secret: two
+// runs whose secrets differ in length within a size class have lines of the same lengths.
+//
+// Requirement: G42.
+func TestCiphertextsOfAClassHaveOneLength(t *testing.T) {
+	t.Parallel()
+	lengths := func(secret string) (list []int) {
+		j := journal.InMemory(journal.Options{Key: oneKey, Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+		defer j.Close()
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: journaltest.Noon, Files: []journal.File{{Path: "claim.md", Text: secret, Label: label.Secret}}})
+		require.NoError(t, err)
+		story := journaltest.NewTeller("r1", 3)
+		story.Label = label.Secret
+		of := story.Task(0)
+		answer := story.Answer(of, secret, journaltest.Key(0))
+		answer.Shown = &record.ShownResult{Text: secret}
+		require.NoError(t, journaltest.Append(r, append(story.Ask(of, label.Secret), record.Entry{Exchange: answer})...))
+		lines, err := j.Lines(t.Context(), "r1")
+		require.NoError(t, err)
+		defer lines.Close()
+		hidden := 0
+		in := bufio.NewScanner(lines)
+		in.Buffer(nil, 16<<20)
+		for in.Scan() {
+			list = append(list, len(in.Text()))
+			hidden += strings.Count(in.Text(), `"padded":true`)
+		}
+		require.NoError(t, in.Err())
+		require.GreaterOrEqual(t, hidden, 2)
+		return list
+	}
+	short := lengths("4711")
+	require.Equal(t, short, lengths(strings.Repeat("a long story ", 20)))
+	require.NotEqual(t, short, lengths(strings.Repeat("a longer story ", 200)), "in another class")
+}
+
+// A journal of version 3, in which encrypted texts are not padded, is read as it
+// is, and can be resumed.
+func TestJournalWithoutPaddingOpens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	for _, suffix := range []string{"", ".key"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "version3.db"+suffix))
+		require.NoError(t, err)
+		put(t, path+suffix, string(text))
+	}
+	want := journaltest.Secrets("r1")
+	for i := range want {
+		if a := want[i].Asked; a != nil {
+			a.Bytes = label.SizeClass(a.Bytes)
+		}
+		if x := want[i].Exchange; x != nil { // later versions keep these too
+			x.Call, x.Corrected, x.Warnings, x.Refused, x.Reasoning = llm.CallInfo{}, nil, nil, nil, nil
+		}
+	}
+	check := func(o journal.Options) {
+		o.Key, o.Now = oneKey, func() time.Time { return journaltest.Noon.Add(2 * time.Hour) }
+		j, err := journal.Open(path, o)
+		require.NoError(t, err)
+		defer j.Close()
+		s, err := j.Load(t.Context(), "r1")
+		require.NoError(t, err)
+		journaltest.RequireHistory(t, want, &s.History)
+		require.Equal(t, "of "+journaltest.Canary, s.Info.Files[1].Text)
+		tr, err := j.Trace(t.Context(), "r1")
+		require.NoError(t, err)
+		require.NotEmpty(t, tr.Contains(journaltest.Canary).Occurrences)
+		if o.ReadOnly {
+			return
+		}
+		r, _, err := j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		head, err := r.Close(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	}
+	check(journal.Options{ReadOnly: true})
+	check(journal.Options{})
+}

@@ -1,0 +1,151 @@
+package journal_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
+)
+
+// asChild says to the test binary that it is to write a run, and where.
+const asChild = "RUNTEAM_JOURNAL_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if place := os.Getenv(asChild); place != "" {
+		if err := child(place); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if place := os.Getenv(asWorker); place != "" {
+		if err := work(place); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if _, err := journal.Decompress(journal.Compress([]byte("\n"))); err != nil { // both are made here, and not in the bubble of a test
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child writes so many tasks of a run, and says how many are durable.
+func child(place string) error {
+	path, rest, _ := strings.Cut(place, "|")
+	run, number, _ := strings.Cut(rest, "|")
+	tasks, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	j, err := journal.Open(path, journal.Options{})
+	if err != nil {
+		return err
+	}
+	r, err := j.Begin(context.Background(), journal.Info{Run: run})
+	if err != nil {
+		return err
+	}
+	story := journaltest.NewTeller(run, 1)
+	for n := range tasks {
+		before, after := story.Complete(n, 500)
+		if err := journaltest.Append(r, append(before, after...)...); err != nil {
+			return err
+		}
+		fmt.Println("durable", n+1)
+	}
+	_, err = r.Close(context.Background())
+	return errors.Join(err, j.Close())
+}
+
+// started starts a child, which is killed with the test.
+func started(t *testing.T, path, run string, tasks int) (*exec.Cmd, *bufio.Scanner) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), self)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%s|%d", asChild, path, run, tasks))
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	return c, bufio.NewScanner(out)
+}
+
+func TestProcessesWriteOneJournal(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db") // which all of them make
+	var children []*exec.Cmd
+	var said []*bufio.Scanner
+	for i := range 3 {
+		c, out := started(t, path, fmt.Sprint("r", i), 200)
+		children, said = append(children, c), append(said, out)
+	}
+	for i, c := range children {
+		last := ""
+		for said[i].Scan() {
+			last = said[i].Text()
+		}
+		require.Equal(t, "durable 200", last)
+		require.NoError(t, c.Wait())
+	}
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	defer j.Close()
+	for i := range 3 {
+		s, err := j.Load(t.Context(), fmt.Sprint("r", i))
+		require.NoError(t, err)
+		require.Len(t, s.History.Log, 400)
+	}
+}
+
+// Whoever was killed has lost nothing that was said to be durable, and its
+// lease at once.
+func TestProcessThatIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{1, 7, 40} {
+		path := filepath.Join(t.TempDir(), "runs.db")
+		c, out := started(t, path, "r1", 1_000_000)
+		durable := 0
+		for durable < after && out.Scan() {
+			_, err := fmt.Sscanf(out.Text(), "durable %d", &durable)
+			require.NoError(t, err, out.Text())
+		}
+		j, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		_, _, err = j.Resume(t.Context(), "r1")
+		var taken *journal.LeaseError
+		require.ErrorAs(t, err, &taken)
+		require.Equal(t, c.Process.Pid, taken.Holder.PID)
+		list, err := j.Runs(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, journal.Running, list[0].Status)
+
+		require.NoError(t, c.Process.Kill())
+		require.Error(t, c.Wait())
+		list, err = j.Runs(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, journal.Interrupted, list[0].Status)
+		r, s, err := j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(s.History.Log), 2*durable)
+		story := journaltest.NewTeller("r1", 1)
+		require.NoError(t, journaltest.Append(r, story.Events(story.Task(0), event.TaskReady)...))
+		head, err := r.Close(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+		require.NoError(t, j.Close())
+	}
+}

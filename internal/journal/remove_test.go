@@ -1,0 +1,108 @@
+package journal_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
+)
+
+// A run that is taken up after the runs were listed is not removed under who
+// took it up.
+func TestRunThatIsTakenUpWhileOldOnesAreRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	there, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return journaltest.Noon }})
+	require.NoError(t, err)
+	for _, id := range []string{"r1", "r2"} {
+		_, err = there.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon})
+		require.NoError(t, err)
+	}
+	later := journaltest.Noon.Add(time.Hour)
+	worker, err := journal.Open(path, journal.Options{Now: func() time.Time { return later }})
+	require.NoError(t, err)
+	var r *journal.Run
+	gc, err := journal.Open(path, journal.Options{Now: func() time.Time {
+		if r == nil { // by now the leases of both were found to be over
+			r, _, err = worker.Resume(t.Context(), "r1")
+			require.NoError(t, err)
+		}
+		return later
+	}})
+	require.NoError(t, err)
+	gone, _, err := gc.Remove(t.Context(), later)
+	require.NoError(t, err)
+	require.Equal(t, []string{"r2"}, gone)
+	require.NotNil(t, r)
+	story := journaltest.NewTeller("r1", 1)
+	require.NoError(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...))
+	require.NoError(t, errors.Join(worker.Close(), gc.Close(), there.Close()))
+}
+
+// What went before an error is told with it.
+func TestRemovingThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	path := written(t, 1)
+	edit(t, path, `create trigger stop before delete on answers when old.run = 1 begin select raise(abort, 'no'); end`)
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
+	require.NoError(t, err)
+	_, err = r.Close(t.Context())
+	require.NoError(t, err)
+	gone, bytes, err := j.Remove(t.Context(), time.Now().Add(time.Hour))
+	require.ErrorContains(t, err, "no")
+	require.Equal(t, []string{"r2"}, gone)
+	require.Zero(t, bytes)
+	_, err = j.Find(t.Context(), "r1")
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+}
+
+// A run of which only a part was removed when the process ended is not there any
+// more for anybody, and the next removal removes the rest of it.
+func TestRemovalThatWasKilled(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	filled(t, path, 3, 20)
+	edit(t, path, `create trigger stop before delete on batches when old.run = 3 begin select raise(abort, 'no'); end`)
+	killed, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+	require.NoError(t, err)
+	_, _, err = killed.Remove(t.Context(), journaltest.Noon.Add(time.Hour))
+	require.ErrorContains(t, err, "no")
+	require.NoError(t, killed.Close())
+	edit(t, path, "drop trigger stop")
+
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	_, err = j.Find(t.Context(), "r2")
+	require.ErrorIs(t, err, journal.ErrUnknownRun)
+	_, _, err = j.Resume(t.Context(), "r2")
+	require.ErrorIs(t, err, journal.ErrUnknownRun)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "next", Time: journaltest.Noon.Add(time.Hour)})
+	require.NoError(t, err)
+	write(t, r, 1)
+	head, err := r.Close(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "next", nil, head).Status)
+	gone, bytes, err := j.Remove(t.Context(), journaltest.Noon)
+	require.NoError(t, err)
+	require.Empty(t, gone, "none began before that")
+	require.Positive(t, bytes)
+	require.NoError(t, j.Close())
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	for _, table := range []string{"answers", "batches", "turns", "leases"} {
+		var n int
+		require.NoError(t, db.QueryRow("select count(*) from "+table+" where run = 3").Scan(&n))
+		require.Zero(t, n, table)
+	}
+	require.NoError(t, db.Close())
+}

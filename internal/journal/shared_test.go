@@ -1,0 +1,52 @@
+package journal_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/team"
+)
+
+// A second run of a team that is given the same run of a journal asks nobody, and
+// what the journal has of the first stays as it was.
+func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
+	t.Parallel()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	var calls atomic.Int64
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		calls.Add(1)
+		return agent.Reply{Text: "Done."}, nil
+	})}}})
+	require.NoError(t, err)
+	o := &team.RunOptions{RunID: "r1", Journal: r}
+	res, err := tm.RunTasks(t.Context(), chains(3, 1), o)
+	require.NoError(t, err)
+	require.NoError(t, res.Err())
+	require.EqualValues(t, 3, calls.Load())
+
+	again, err := tm.RunTasks(t.Context(), chains(3, 1), o)
+	if err == nil {
+		err = again.Err()
+	}
+	require.ErrorIs(t, err, journal.ErrShared)
+	require.EqualValues(t, 3, calls.Load(), "nobody was asked")
+	head, err := r.Close(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	s, err := j.Load(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, s.History.Begins, 1)
+	require.NotNil(t, s.History.End)
+	require.NoError(t, j.Close())
+}

@@ -1,0 +1,74 @@
+package journal_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/team"
+)
+
+// The caller may see secrets, and whoever reads the file may not: it holds size
+// classes of inputs and messages above the ceiling, with a key and without one.
+//
+// Requirement: G42.
+func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string][]byte{"with a key": oneKey, "without one": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{Key: key})
+			require.NoError(t, err)
+			defer j.Close() //nolint:errcheck // reads only
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			var read []string
+			tm, specs := talking(t, true, &read)
+			for i := range specs {
+				specs[i].Classification = label.Secret
+			}
+			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{
+				RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Bus: tm.NewBus(),
+				Inputs: []team.Input{{Name: "pin", Text: "4711", Classification: label.Secret}, {Name: "year", Text: "2026"}},
+			})
+			require.NoError(t, err)
+			require.NoError(t, res.Unkept)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			lines, err := j.Lines(t.Context(), "r1")
+			require.NoError(t, err)
+			inputs, messages := 0, 0
+			for in := bufio.NewScanner(lines); in.Scan(); {
+				if !strings.HasPrefix(in.Text(), `{"begin"`) && !strings.HasPrefix(in.Text(), `{"message"`) {
+					continue
+				}
+				var line struct {
+					Begin struct {
+						Inputs []struct {
+							Name  string
+							Bytes int
+						}
+					}
+					Message struct{ Bytes int }
+				}
+				require.NoError(t, json.Unmarshal([]byte(in.Text()), &line))
+				for _, given := range line.Begin.Inputs {
+					inputs++
+					require.Equal(t, map[string]int{"pin": label.SizeClass(1), "year": 4}[given.Name], given.Bytes, given.Name)
+				}
+				if strings.HasPrefix(in.Text(), `{"message"`) {
+					messages++
+					require.Equal(t, label.SizeClass(1), line.Message.Bytes)
+				}
+			}
+			require.Equal(t, 2, inputs)
+			require.Equal(t, 1, messages)
+		})
+	}
+}
