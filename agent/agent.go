@@ -20,14 +20,15 @@ import (
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/prompt"
 )
 
-// DefaultMaxTurns is how many model calls an agent makes for one prompt unless told otherwise.
-const DefaultMaxTurns = 10
+// defaultMaxTurns bounds the turns of an agent that sets no bound.
+const defaultMaxTurns = 10
 
 // Conditions that end an agent's work. Asking again would not help.
 var (
@@ -81,7 +82,7 @@ type Options struct {
 	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
 	Retry llm.RetryOptions
 
-	// Limits holds the rate limits of the models' endpoints; nil means [limit.Shared],
+	// Limits holds the rate limits of the models' endpoints; nil means [limit.DefaultGroup],
 	// so that all agents of a process share the limits of an endpoint. A call that the
 	// endpoint refuses because of its rate limit waits and is made again, which is not
 	// counted as a retry. The wait ends when the endpoint refuses all calls for longer
@@ -106,7 +107,7 @@ type LLM struct {
 // New returns an agent that calls the model. With a nil model, or a nil pointer as
 // the model, [LLM.Check] and every Run fail with [llm.ErrNoModel].
 func New(m llm.Model, o Options) *LLM {
-	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), DefaultMaxTurns)
+	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), defaultMaxTurns)
 	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
 	o.Stop = slices.Clone(o.Stop)
 	a := &LLM{models: append([]llm.Model{m}, o.Fallback...), options: o}
@@ -114,7 +115,7 @@ func New(m llm.Model, o Options) *LLM {
 		return a
 	}
 	for i, m := range a.models {
-		a.wrapped = append(a.wrapped, o.limited(bounded(m, o.CallTimeout), endpoint.Of(m), i == len(o.Fallback)))
+		a.wrapped = append(a.wrapped, o.limited(&bounded{m, o.CallTimeout}, i == len(o.Fallback)))
 	}
 	return a
 }
@@ -125,16 +126,12 @@ const fallbackMaxWait = 10 * time.Second
 
 // limited returns a model whose calls wait for the rate limits of an endpoint. last says
 // that no other model can answer, so that a call waits longer.
-func (o *Options) limited(m llm.Model, endpoint string, last bool) llm.Model {
-	group := cmp.Or(o.Limits, &limit.Shared)
-	maxWait := cmp.Or(max(o.Retry.MaxRetryAfter, 0), limit.DefaultMaxWait)
+func (o *Options) limited(m llm.Model, last bool) llm.Model {
+	maxWait := max(o.Retry.MaxRetryAfter, 0)
 	if !last {
-		maxWait = min(maxWait, fallbackMaxWait)
+		maxWait = min(cmp.Or(maxWait, fallbackMaxWait), fallbackMaxWait)
 	}
-	return group.Model(m, limit.Options{Endpoint: endpoint, MaxWait: maxWait, Estimate: func(req llm.Request) int {
-		expected := estimate(req)
-		return expected.InputTokens + expected.OutputTokens
-	}})
+	return cmp.Or(o.Limits, &limit.DefaultGroup).Model(m, maxWait)
 }
 
 // Check returns an error that wraps [llm.ErrNoModel] if the agent cannot work: it is
@@ -159,15 +156,6 @@ func isNil(m llm.Model) bool {
 		return v.IsNil()
 	}
 	return false
-}
-
-// Endpoint returns the base URL that the model's calls go to. It returns "" if the
-// model does not say, or if there are several; see [LLM.Endpoints].
-func (a *LLM) Endpoint() string {
-	if a.Check() != nil {
-		return ""
-	}
-	return endpoint.Of(llm.Fallback(a.models...))
 }
 
 // Endpoints returns every base URL that the agent's prompts may be sent to: those of its
@@ -214,7 +202,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	turn, supervised := ctx.Value(turnKey{}).(int)
+	turn, supervised := supervise.Turn(ctx)
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
@@ -308,7 +296,7 @@ func (c *conversation) turn(ctx context.Context) error {
 func (a *LLM) chain(ctx context.Context) llm.Model {
 	models := make([]llm.Model, len(a.wrapped))
 	for i, m := range a.wrapped {
-		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), noticing(ctx, a.options.Retry))
+		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), a.options.Retry)
 	}
 	return llm.Fallback(models...)
 }
@@ -327,22 +315,28 @@ func (c *conversation) read(ctx context.Context, s *Schema) error {
 	return nil
 }
 
-// bounded gives each call of m a time limit.
-func bounded(m llm.Model, limit time.Duration) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", limit)})
-		defer cancel()
-		res, err := m.Call(ctx, req, emit)
-		res.Endpoint = cmp.Or(res.Endpoint, endpoint.Of(m))
-		if u := res.Usage; err == nil && (u.InputTokens < 0 || u.OutputTokens < 0) {
-			return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
-		}
-		if err == nil && callinfo.FinishOf(&res) == callinfo.Failed {
-			return llm.Response{}, failedReply(m, &res)
-		}
-		if err == nil {
-			err = cutReasoning(m, &res)
-		}
+// A bounded model has a time limit for each call, and checks each reply.
+type bounded struct {
+	model llm.Model
+	limit time.Duration
+}
+
+// Endpoint returns the base URL of the model.
+func (b *bounded) Endpoint() string { return endpoint.Of(b.model) }
+
+// Call makes one call.
+func (b *bounded) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", b.limit)})
+	defer cancel()
+	res, err := b.model.Call(ctx, req, emit)
+	res.Endpoint = cmp.Or(res.Endpoint, b.Endpoint())
+	switch u := res.Usage; {
+	case err != nil:
 		return res, err
-	})
+	case u.InputTokens < 0 || u.OutputTokens < 0:
+		return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
+	case callinfo.FinishOf(&res) == callinfo.Failed:
+		return llm.Response{}, failedReply(b.model, &res)
+	}
+	return res, cutReasoning(b.model, &res)
 }

@@ -387,7 +387,7 @@ func TestNoModel(t *testing.T) {
 	a := agent.New(nil, agent.Options{})
 	_, err := a.Run(t.Context(), promptOf(t, "", ""))
 	require.ErrorIs(t, err, llm.ErrNoModel)
-	require.Empty(t, a.Endpoint())
+	require.Equal(t, []string{""}, a.Endpoints())
 }
 
 // located is a model that says where it is.
@@ -398,8 +398,8 @@ func (located) Endpoint() string { return "http://127.0.0.1:1/v1" }
 // Requirement: G51.
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "http://127.0.0.1:1/v1", agent.New(located{says()}, agent.Options{}).Endpoint())
-	require.Empty(t, agent.New(says(), agent.Options{}).Endpoint())
+	require.Equal(t, []string{"http://127.0.0.1:1/v1"}, agent.New(located{says()}, agent.Options{}).Endpoints())
+	require.Equal(t, []string{""}, agent.New(says(), agent.Options{}).Endpoints())
 }
 
 func TestBadSchemaCallsNoModel(t *testing.T) {

@@ -25,7 +25,7 @@ func TestAgentsWithoutAModelAreErrors(t *testing.T) {
 		require.ErrorIs(t, a.Check(), llm.ErrNoModel, name)
 		_, err := a.Run(t.Context(), prompt.Prompt{})
 		require.ErrorIs(t, err, llm.ErrNoModel, name)
-		require.Empty(t, a.Endpoint(), name)
+		require.Equal(t, []string{""}, a.Endpoints(), name)
 		require.Empty(t, a.Version(), name)
 	}
 	fine := agent.New(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {

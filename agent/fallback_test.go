@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/llm/scripted"
@@ -47,12 +48,12 @@ type tally struct {
 
 var errSpent = errors.New("the budget is spent")
 
-func (b *tally) Reserve(_ context.Context, model string, estimate llm.Usage) (func(agent.Spent), error) {
+func (b *tally) Reserve(_ context.Context, model string, estimate llm.Usage) (func(supervise.CallUsage), error) {
 	b.models = append(b.models, model)
 	if b.reserved = append(b.reserved, estimate); len(b.reserved) == b.refuse {
 		return nil, errSpent
 	}
-	return func(s agent.Spent) { b.settled = append(b.settled, s.Charged) }, nil
+	return func(s supervise.CallUsage) { b.settled = append(b.settled, s.Charged) }, nil
 }
 
 func TestAFallbackModelAnswers(t *testing.T) {
@@ -61,7 +62,7 @@ func TestAFallbackModelAnswers(t *testing.T) {
 		var down, up int
 		a := agent.New(serves("down", "", &down), agent.Options{Fallback: []llm.Model{serves("up", "hello", &up)}})
 		paid := &tally{}
-		reply, err := a.Run(agent.WithBudget(t.Context(), paid), promptOf(t, "You write.", ""))
+		reply, err := a.Run(supervise.WithBudget(t.Context(), paid), promptOf(t, "You write.", ""))
 		require.NoError(t, err)
 		require.Equal(t, "hello", reply.Text)
 		require.Equal(t, []int{3, 1}, []int{down, up}, "after the retries of the first")
@@ -81,7 +82,7 @@ func TestABudgetEndsAFallback(t *testing.T) {
 		a := agent.New(serves("down", "", &down), agent.Options{
 			Retry: llm.RetryOptions{Extra: -1}, Fallback: []llm.Model{serves("up", "hello", &up)},
 		})
-		_, err := a.Run(agent.WithBudget(t.Context(), &tally{refuse: 2}), promptOf(t, "You write.", ""))
+		_, err := a.Run(supervise.WithBudget(t.Context(), &tally{refuse: 2}), promptOf(t, "You write.", ""))
 		require.ErrorIs(t, err, errSpent)
 		require.Zero(t, up, "what is not paid is not called")
 	})
@@ -115,13 +116,11 @@ func TestWhatAFallbackIsPartOf(t *testing.T) {
 	a, b, c := serves("a", "x", &n), serves("b", "x", &n), serves("c", "x", &n)
 	with := func(models ...llm.Model) *agent.LLM { return agent.New(a, agent.Options{Fallback: models}) }
 	require.Equal(t, []string{a.at}, with().Endpoints())
-	require.Equal(t, a.at, with().Endpoint())
 	require.Equal(t, []string{a.at, b.at, c.at}, with(b, c).Endpoints())
-	require.Empty(t, with(b, c).Endpoint(), "there is more than one")
 	both := llm.Fallback(a, b)
 	wrapped := []llm.Model{
-		llm.Retry(both, llm.RetryOptions{}), new(limit.Group).Model(both, limit.Options{}), new(scripted.Recorder).Model(both),
-		agent.Metered(agent.WithBudget(t.Context(), &tally{}), both),
+		llm.Retry(both, llm.RetryOptions{}), new(limit.Group).Model(both, 0), new(scripted.Recorder).Model(both),
+		agent.Metered(supervise.WithBudget(t.Context(), &tally{}), both),
 	}
 	for _, m := range wrapped {
 		require.Equal(t, []string{a.at, b.at}, agent.New(m, agent.Options{}).Endpoints(), "%T", m)

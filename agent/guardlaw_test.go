@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/supervise"
 )
 
 // TestGuardLaw draws schemas with a guard and values. With another value than the guard
@@ -54,7 +55,7 @@ func TestGuardLaw(t *testing.T) {
 		}
 		require.Contains(rt, problem, "; expected const ")
 		model := says("none")
-		_, _ = agent.New(model, agent.Options{}).Run(agent.WithTurn(t.Context(), 1), promptOf(t, "", string(raw)))
+		_, _ = agent.New(model, agent.Options{}).Run(supervise.WithTurn(t.Context(), 1), promptOf(t, "", string(raw)))
 		relaxed, err := agent.ParseSchema(string(model.asked[0].Schema))
 		require.NoError(rt, err)
 		require.NoError(rt, relaxed.Validate(v), relaxed.String())

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 )
@@ -34,7 +36,7 @@ func TestARateLimitSpendsNoRetry(t *testing.T) {
 		var calls atomic.Int64
 		paid := &tally{}
 		a := agent.New(refuses("busy", 4, &calls), agent.Options{Limits: new(limit.Group), Retry: llm.RetryOptions{Extra: -1}})
-		reply, err := a.Run(agent.WithBudget(t.Context(), paid), promptOf(t, "", ""))
+		reply, err := a.Run(supervise.WithBudget(t.Context(), paid), promptOf(t, "", ""))
 		require.NoError(t, err)
 		require.Equal(t, "busy", reply.Text)
 		require.EqualValues(t, 5, calls.Load())
@@ -94,11 +96,11 @@ func TestLimitsAreSharedByDefault(t *testing.T) {
 	second := agent.New(refuses("shared", 0, new(atomic.Int64)), agent.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = first.Run(limit.WithNotice(ctx, func(limit.Notice) { cancel() }), promptOf(t, "", "")) })
+	wg.Go(func() { _, _ = first.Run(callwait.Observe(ctx, func(callwait.Wait) { cancel() }), promptOf(t, "", "")) })
 	<-ctx.Done()
 	wg.Wait()
 	waits, stop := context.WithCancel(t.Context())
-	_, err := second.Run(limit.WithNotice(waits, func(limit.Notice) { stop() }), promptOf(t, "", ""))
+	_, err := second.Run(callwait.Observe(waits, func(callwait.Wait) { stop() }), promptOf(t, "", ""))
 	require.ErrorIs(t, err, context.Canceled, "it waits for the pause that the first one caused")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/endpoint"
 )
 
@@ -15,14 +16,11 @@ import (
 type RetryOptions struct {
 	Extra         int           // attempts after the first; zero means 2, below zero none
 	Delay         time.Duration // before the second attempt, doubled each time, half of it more or less by chance; zero means 1 second
-	MaxDelay      time.Duration // bound on the delay before chance; zero means 30 seconds
 	MaxRetryAfter time.Duration // a longer Retry-After ends the call at once; zero means 2 minutes
-
-	// OnRetry, if not nil, is called before each wait, from the goroutine of the
-	// caller: attempt, counted from 1, failed with err, and the next one starts
-	// after wait.
-	OnRetry func(attempt int, err error, wait time.Duration)
 }
+
+// maxRetryDelay bounds the delay before chance.
+const maxRetryDelay = 30 * time.Second
 
 // Retry returns a model that calls m again where that can help: when the error
 // is an [*Error] that is retryable. It waits as long as the endpoint asked, or
@@ -66,7 +64,6 @@ func (o RetryOptions) withDefaults() RetryOptions {
 	}
 	o.Extra = max(o.Extra, 0)
 	o.Delay = cmp.Or(max(o.Delay, 0), time.Second)
-	o.MaxDelay = cmp.Or(max(o.MaxDelay, 0), 30*time.Second)
 	o.MaxRetryAfter = cmp.Or(max(o.MaxRetryAfter, 0), 2*time.Minute)
 	return o
 }
@@ -86,13 +83,13 @@ type retries struct {
 
 func (c *retries) call(ctx context.Context) (Response, error) {
 	delays := &backoff.ExponentialBackOff{
-		InitialInterval: c.options.Delay, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: c.options.MaxDelay,
+		InitialInterval: c.options.Delay, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: maxRetryDelay,
 	}
 	res, err := backoff.Retry(ctx, func() (Response, error) { return c.try(ctx) },
 		backoff.WithBackOff(delays),
 		backoff.WithMaxTries(uint(c.options.Extra)+1),
 		backoff.WithMaxElapsedTime(0), // the context is the bound
-		backoff.WithNotify(c.notify),
+		backoff.WithNotify(func(_ error, wait time.Duration) { callwait.Notify(ctx, callwait.Wait{For: wait, Err: c.last}) }),
 	)
 	if err == nil {
 		res.Usage = res.Usage.Add(c.spent)
@@ -135,12 +132,6 @@ func (c *retries) streamTo() func(Delta) error {
 		d.Attempt = attempt
 		c.refused = c.emit(d)
 		return c.refused
-	}
-}
-
-func (c *retries) notify(_ error, wait time.Duration) {
-	if c.options.OnRetry != nil {
-		c.options.OnRetry(c.attempt, c.last, wait)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -85,25 +86,20 @@ func TestRetrySucceedsAtTheThirdAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &answers{errs: failures(llm.ServerError, 2)}
-		type retry struct {
-			attempt int
-			wait    time.Duration
-		}
-		var seen []retry
-		res, err := llm.Retry(m, llm.RetryOptions{OnRetry: func(n int, err error, wait time.Duration) {
-			require.ErrorAs(t, err, new(*llm.Error))
-			seen = append(seen, retry{n, wait})
-		}}).Call(t.Context(), llm.Request{}, nil)
+		var seen []callwait.Wait
+		ctx := callwait.Observe(t.Context(), func(w callwait.Wait) {
+			require.ErrorAs(t, w.Err, new(*llm.Error))
+			seen = append(seen, w)
+		})
+		res, err := llm.Retry(m, llm.RetryOptions{}).Call(ctx, llm.Request{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, "done", res.Text)
 		require.Equal(t, llm.Usage{InputTokens: 16, OutputTokens: 1}, res.Usage)
 		require.Len(t, seen, 2)
-		require.Equal(t, 1, seen[0].attempt)
-		require.Equal(t, 2, seen[1].attempt)
-		require.InDelta(t, time.Second, seen[0].wait, float64(time.Second/2+1))
-		require.InDelta(t, 2*time.Second, seen[1].wait, float64(time.Second+1))
-		require.Equal(t, seen[0].wait, m.calls[1].Sub(m.calls[0]), "it waits as long as it says")
-		require.Equal(t, seen[1].wait, m.calls[2].Sub(m.calls[1]))
+		require.InDelta(t, time.Second, seen[0].For, float64(time.Second/2+1))
+		require.InDelta(t, 2*time.Second, seen[1].For, float64(time.Second+1))
+		require.Equal(t, seen[0].For, m.calls[1].Sub(m.calls[0]), "it waits as long as it says")
+		require.Equal(t, seen[1].For, m.calls[2].Sub(m.calls[1]))
 	})
 }
 

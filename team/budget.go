@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -293,7 +294,7 @@ type meter struct {
 // meter returns a meter for an exchange, and a context in which it pays the model calls.
 func (b *budgets) meter(ctx context.Context, who payer) (*meter, context.Context) {
 	m := &meter{budgets: b, who: who, accounts: b.of(who.agent)}
-	return m, agent.WithBudget(ctx, m)
+	return m, supervise.WithBudget(ctx, m)
 }
 
 // checkLeft returns an error if an account has nothing left. An agent written in Go may
@@ -344,7 +345,7 @@ func noPrice(agent, model string) error {
 }
 
 // Reserve admits a model call.
-func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(agent.Spent), err error) {
+func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(supervise.CallUsage), err error) {
 	price, priced, err := m.priceOf(model)
 	if err == nil {
 		err = m.budgets.take(ctx, m.who.agent, m.accounts, estimate, price)
@@ -353,7 +354,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 		m.refuse(err)
 		return nil, err
 	}
-	return func(s agent.Spent) {
+	return func(s supervise.CallUsage) {
 		cost := price.Cost(s.Charged)
 		if s.Counted == (llm.Usage{}) { // how many tokens are cached or reasoning is unknown
 			cost = price.MaxCost(s.Charged)

@@ -15,11 +15,12 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -208,7 +209,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(agent.WithTurn(ctx, max(x.turn, 1)), text)
+	x.reply, err = x.ask(supervise.WithTurn(ctx, max(x.turn, 1)), text)
 	err = x.settleUsage(meter, err)
 	if spend(); x.reply.Truncated {
 		err = x.acceptTruncated(err)
@@ -301,23 +302,20 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 		mu.Unlock()
 	}()
 	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps, sealed: x.sealed}
-	ctx = limit.WithNotice(ctx, func(n limit.Notice) {
+	return x.does.Run(callwait.Observe(ctx, func(w callwait.Wait) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !over {
-			about.run.reportLimit(&about, n)
-		}
-	})
-	return x.does.Run(agent.NoticeRetries(ctx, func(_ int, err error, wait time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		if over {
+		switch {
+		case over:
+			return
+		case w.Err == nil:
+			about.run.reportLimit(&about, w)
 			return
 		}
-		c := code(err)
-		said, _ := about.run.explain(&about, c, err.Error())
+		c := code(w.Err)
+		said, _ := about.run.explain(&about, c, w.Err.Error())
 		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.caps.Agent, Attempt: about.number,
-			Code: c, Message: said, Wait: wait})
+			Code: c, Message: said, Wait: w.For})
 	}), p)
 }
 

@@ -272,7 +272,7 @@ func newBasin(seed uint64) *basin {
 		b.o.UserAccepts = new(label.Internal)
 	}
 	names := []string{"high", "low", "func"}
-	retry := llm.RetryOptions{Extra: r.IntN(3), Delay: time.Microsecond, MaxDelay: time.Millisecond}
+	retry := llm.RetryOptions{Extra: r.IntN(3), Delay: time.Microsecond}
 	model := func(name string) team.Agent {
 		return versioned{agent.New(llm.ModelFunc(func(ctx context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 			return b.call(ctx, seed, name, req)

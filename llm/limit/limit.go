@@ -5,7 +5,7 @@
 //
 //	var limits limit.Group
 //	limits.Set("https://api.example.com/v1", limit.Limits{RequestsPerMinute: 60})
-//	model = limits.Model(model, limit.Options{})
+//	model = limits.Model(model, 0)
 //
 // Calls to one endpoint begin in the order of their arrival, as soon as [Limits] allow
 // it. If the endpoint reports that its rate limit is exceeded, no call begins until the
@@ -51,9 +51,9 @@ type Group struct {
 	endpoints map[string]*endpointState
 }
 
-// Shared is the Group of all agents without a Group of their own. A test with a fake
+// DefaultGroup is the Group of all agents without a Group of their own. A test with a fake
 // clock must not use it.
-var Shared Group
+var DefaultGroup Group
 
 // Set replaces the limits of the endpoint with this base URL. They apply to waiting
 // calls too. Negative values count as zero.

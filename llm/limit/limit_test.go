@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 )
@@ -35,6 +36,15 @@ type server struct {
 	running int
 	atOnce  int // the most that ran
 	order   []string
+}
+
+// A located function is a model at one endpoint.
+type located llm.ModelFunc
+
+func (located) Endpoint() string { return "http://a/v1" }
+
+func (l located) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+	return l(ctx, req, emit)
 }
 
 func (s *server) Endpoint() string { return s.url }
@@ -90,7 +100,7 @@ func callAll(t *testing.T, m llm.Model, n, workers int) (failed []error) {
 	for range workers {
 		wg.Go(func() {
 			for range jobs {
-				if _, err := m.Call(t.Context(), llm.Request{}, nil); err != nil {
+				if _, err := m.Call(t.Context(), llm.Request{Settings: llm.Settings{MaxTokens: 100}}, nil); err != nil {
 					mu.Lock()
 					failed = append(failed, err)
 					mu.Unlock()
@@ -129,7 +139,7 @@ func TestRefusedCallsSlowTheEndpointDown(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				srv, begun := tt.server, time.Now()
-				failed := callAll(t, new(limit.Group).Model(srv, limit.Options{}), tt.calls, tt.workers)
+				failed := callAll(t, new(limit.Group).Model(srv, 0), tt.calls, tt.workers)
 				require.Empty(t, failed)
 				require.NotZero(t, srv.refused, "the server has a limit")
 				require.LessOrEqual(t, 100*srv.refused, tt.share*(tt.calls+srv.refused), "%d refused", srv.refused)
@@ -148,13 +158,13 @@ func TestEndpointsAreLimitedApart(t *testing.T) {
 		var g limit.Group
 		busy, free := &server{url: "http://busy/v1", most: 1, period: time.Minute, latency: time.Second}, &server{url: "http://free/v1", latency: time.Second}
 		var wg sync.WaitGroup
-		wg.Go(func() { require.Empty(t, callAll(t, g.Model(busy, limit.Options{}), 2, 2)) })
+		wg.Go(func() { require.Empty(t, callAll(t, g.Model(busy, 0), 2, 2)) })
 		begun := time.Now()
-		require.Empty(t, callAll(t, g.Model(free, limit.Options{}), 20, 2))
+		require.Empty(t, callAll(t, g.Model(free, 0), 20, 2))
 		require.Equal(t, 10*time.Second, time.Since(begun))
 		begun = time.Now()
 		same := &server{url: "HTTP://Busy:80/v1/chat/completions"}
-		require.Empty(t, callAll(t, g.Model(same, limit.Options{}), 1, 1))
+		require.Empty(t, callAll(t, g.Model(same, 0), 1, 1))
 		require.Greater(t, time.Since(begun), time.Second, "it waits for the pause of the endpoint")
 		wg.Wait()
 	})
@@ -169,9 +179,9 @@ func TestModelsWithoutAnEndpointShareNothing(t *testing.T) {
 		a, b := &server{most: 1, period: time.Minute}, &server{}
 		begun := time.Now()
 		var wg sync.WaitGroup
-		wg.Go(func() { require.Empty(t, callAll(t, g.Model(a, limit.Options{}), 2, 1)) })
+		wg.Go(func() { require.Empty(t, callAll(t, g.Model(a, 0), 2, 1)) })
 		time.Sleep(time.Millisecond)
-		require.Empty(t, callAll(t, g.Model(b, limit.Options{}), 10, 1))
+		require.Empty(t, callAll(t, g.Model(b, 0), 10, 1))
 		require.Equal(t, time.Millisecond, time.Since(begun))
 		wg.Wait()
 	})
@@ -203,7 +213,7 @@ func TestRequestsPerMinute(t *testing.T) {
 			var g limit.Group
 			g.Set("http://a/v1", limit.Limits{RequestsPerMinute: limits})
 			srv, begun := &server{url: "http://a/v1", latency: latency}, time.Now()
-			m := g.Model(srv, limit.Options{})
+			m := g.Model(srv, 0)
 			var wg sync.WaitGroup
 			for _, pause := range pauses {
 				time.Sleep(time.Duration(pause) * time.Millisecond)
@@ -228,7 +238,7 @@ func TestCallsBeginAtOnceUpToTheLimit(t *testing.T) {
 		var g limit.Group
 		g.Set("http://a/v1", limit.Limits{RequestsPerMinute: 10})
 		srv, begun := &server{url: "http://a/v1"}, time.Now()
-		m := g.Model(srv, limit.Options{})
+		m := g.Model(srv, 0)
 		require.Empty(t, callAll(t, m, 10, 10))
 		require.Zero(t, time.Since(begun))
 		require.Empty(t, callAll(t, m, 1, 1))
@@ -240,7 +250,6 @@ func TestCallsBeginAtOnceUpToTheLimit(t *testing.T) {
 // with what the endpoint counted afterwards.
 func TestTokensPerMinute(t *testing.T) {
 	t.Parallel()
-	estimate := limit.Options{Estimate: func(llm.Request) int { return 100 }}
 	for _, tt := range []struct {
 		name   string
 		tokens int // per minute
@@ -257,7 +266,7 @@ func TestTokensPerMinute(t *testing.T) {
 				var g limit.Group
 				g.Set("http://a/v1", limit.Limits{TokensPerMinute: tt.tokens})
 				srv, begun := &server{url: "http://a/v1", latency: time.Second}, time.Now()
-				require.Empty(t, callAll(t, g.Model(srv, estimate), tt.calls, tt.calls))
+				require.Empty(t, callAll(t, g.Model(srv, 0), tt.calls, tt.calls))
 				for i, at := range tt.want {
 					require.Equal(t, at, srv.began[i].Sub(begun), "call %d", i)
 				}
@@ -274,7 +283,7 @@ func TestMaxConcurrency(t *testing.T) {
 		var g limit.Group
 		g.Set("http://a/v1", limit.Limits{MaxConcurrency: 3})
 		srv, begun := &server{url: "http://a/v1", latency: time.Second}, time.Now()
-		m := g.Model(srv, limit.Options{})
+		m := g.Model(srv, 0)
 		require.Empty(t, callAll(t, m, 12, 12))
 		require.Equal(t, 4*time.Second, time.Since(begun))
 		require.Equal(t, 3, srv.atOnce)
@@ -302,7 +311,7 @@ func TestCallsBeginInTheirOrder(t *testing.T) {
 				if set == (limit.Limits{}) {
 					srv.most, srv.period = 1, 5*time.Second
 				}
-				m := g.Model(srv, limit.Options{})
+				m := g.Model(srv, 0)
 				var wg sync.WaitGroup
 				var want []string
 				for i := range 20 {
@@ -335,7 +344,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 				var g limit.Group
 				g.Set("http://a/v1", set)
 				srv := &server{url: "http://a/v1", most: 1, period: 90 * time.Second, latency: 30 * time.Second}
-				m := g.Model(srv, limit.Options{})
+				m := g.Model(srv, 0)
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					_, err := m.Call(t.Context(), llm.Request{System: "first"}, nil)
@@ -374,22 +383,21 @@ func TestAStuckCallGivesItsPlaceBack(t *testing.T) {
 		var g limit.Group
 		g.Set("http://a/v1", limit.Limits{MaxConcurrency: 1})
 		stuck := make(chan struct{})
-		o := limit.Options{Endpoint: "http://a/v1"}
-		m := g.Model(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		m := g.Model(located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 			<-stuck
 			return llm.Response{}, nil
-		}), o)
+		}), 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = m.Call(ctx, llm.Request{}, nil) })
 		time.Sleep(time.Second)
 		begun := time.Now()
-		require.Empty(t, callAll(t, g.Model(&server{url: "http://a/v1"}, limit.Options{}), 5, 5))
+		require.Empty(t, callAll(t, g.Model(&server{url: "http://a/v1"}, 0), 5, 5))
 		require.Equal(t, 59*time.Second, time.Since(begun))
 		close(stuck)
 		wg.Wait()
-		require.Empty(t, callAll(t, g.Model(&server{url: "http://a/v1", latency: time.Second}, limit.Options{}), 2, 2))
+		require.Empty(t, callAll(t, g.Model(&server{url: "http://a/v1", latency: time.Second}, 0), 2, 2))
 		require.Equal(t, 61*time.Second, time.Since(begun), "its place was given back once")
 	})
 }
@@ -401,18 +409,18 @@ func TestRetryAfterHoldsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
 		srv := &server{url: "http://a/v1", most: 2, period: 20 * time.Second, fixed: true, after: 20 * time.Second}
-		m := g.Model(srv, limit.Options{})
+		m := g.Model(srv, 0)
 		begun := time.Now()
 		require.Empty(t, callAll(t, m, 3, 1))
 		require.Equal(t, 1, srv.refused)
 		require.GreaterOrEqual(t, time.Since(begun), 20*time.Second)
-		require.Empty(t, callAll(t, g.Model(srv, limit.Options{}), 1, 1))
+		require.Empty(t, callAll(t, g.Model(srv, 0), 1, 1))
 	})
 }
 
 // refusing is an endpoint that refuses all calls.
 func refusing(calls *atomic.Int64, after time.Duration) llm.Model {
-	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+	return located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		calls.Add(1)
 		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: after, Endpoint: "http://a/v1", Model: "m", Message: "slow down"}
 	})
@@ -439,7 +447,7 @@ func TestEndlessRefusalsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var g limit.Group
 				var calls atomic.Int64
-				m := llm.Retry(g.Model(refusing(&calls, tt.after), limit.Options{Endpoint: "http://a/v1", MaxWait: tt.patience}), llm.RetryOptions{Extra: 5})
+				m := llm.Retry(g.Model(refusing(&calls, tt.after), tt.patience), llm.RetryOptions{Extra: 5})
 				begun := time.Now()
 				failed := callAll(t, m, 200, 40)
 				require.Len(t, failed, 200)
@@ -467,7 +475,7 @@ func TestAnErrorOfOneCallIsNotToldToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
 		var calls atomic.Int64
-		m := g.Model(refusing(&calls, time.Hour), limit.Options{Endpoint: "http://a/v1"})
+		m := g.Model(refusing(&calls, time.Hour), 0)
 		_, err := m.Call(t.Context(), llm.Request{}, nil)
 		require.EqualError(t, err, `model "m" at http://a/v1: rate limited (429) (retry after 1h0m0s): slow down`)
 		time.Sleep(time.Minute)
@@ -490,7 +498,7 @@ func TestACallThatIsAlwaysRefusedEnds(t *testing.T) {
 				return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429}
 			}
 			return llm.Response{Text: "done"}, nil
-		}), limit.Options{})
+		}), 0)
 		var wg sync.WaitGroup
 		wg.Go(func() { require.Empty(t, callAll(t, m, 200, 5)) })
 		_, err := m.Call(t.Context(), llm.Request{System: "too large"}, nil)
@@ -510,16 +518,16 @@ func TestOtherErrorsPass(t *testing.T) {
 		for _, want := range []error{
 			&llm.Error{Kind: llm.NoCredit, Status: 429}, &llm.Error{Kind: llm.ServerError, Status: 503, RetryAfter: time.Minute}, errors.New("broken"),
 		} {
-			m := g.Model(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+			m := g.Model(located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 				return llm.Response{}, want
-			}), limit.Options{Endpoint: "http://a/v1"})
+			}), 0)
 			for range 3 {
 				_, err := m.Call(t.Context(), llm.Request{}, nil)
 				require.Equal(t, want, err)
 			}
 		}
 		require.Zero(t, time.Since(begun))
-		_, err := g.Model(nil, limit.Options{}).Call(t.Context(), llm.Request{}, nil)
+		_, err := g.Model(nil, 0).Call(t.Context(), llm.Request{}, nil)
 		require.ErrorIs(t, err, llm.ErrNoModel)
 	})
 }
@@ -538,7 +546,7 @@ func TestAStreamThatBeganIsNotRepeated(t *testing.T) {
 				return llm.Response{}, &llm.Error{Kind: llm.RateLimited}
 			}
 			return llm.Response{Text: "done"}, emit(llm.Delta{Text: "done", Attempt: 1})
-		}), limit.Options{})
+		}), 0)
 		var text string
 		emit := func(d llm.Delta) error {
 			text += d.Text
@@ -558,15 +566,20 @@ func TestAStreamThatBeganIsNotRepeated(t *testing.T) {
 // TestNoticesSayUntilWhen checks that calls that wait report it, but not often.
 func TestNoticesSayUntilWhen(t *testing.T) {
 	t.Parallel()
-	notices := func(t *testing.T, srv *server, set limit.Limits, calls int) (all []limit.Notice) {
+	type notice struct {
+		until time.Duration
+		of    callwait.Wait
+	}
+	notices := func(t *testing.T, srv *server, set limit.Limits, calls int) (all []notice) {
 		synctest.Test(t, func(t *testing.T) {
 			var g limit.Group
 			g.Set(srv.url, set)
-			m := g.Model(srv, limit.Options{})
+			m := g.Model(srv, 0)
 			begun := time.Now()
-			ctx := limit.WithNotice(t.Context(), func(n limit.Notice) {
-				require.GreaterOrEqual(t, time.Until(n.Until), time.Second)
-				n.Until = time.Time{}.Add(n.Until.Sub(begun))
+			ctx := callwait.Observe(t.Context(), func(w callwait.Wait) {
+				require.GreaterOrEqual(t, w.For, time.Second)
+				n := notice{time.Since(begun) + w.For, w}
+				n.of.For = 0
 				all = append(all, n)
 			})
 			for range calls {
@@ -576,13 +589,13 @@ func TestNoticesSayUntilWhen(t *testing.T) {
 		})
 		return all
 	}
-	at := func(d time.Duration) time.Time { return time.Time{}.Add(d) }
 	const s = time.Second
-	require.Equal(t, []limit.Notice{{Until: at(61 * s)}, {Until: at(122 * s)}},
+	require.Equal(t, []notice{{until: 61 * s}, {until: 122 * s}},
 		notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2}, 6), "limits that are set")
-	require.Equal(t, []limit.Notice{{Until: at(4 * s), Refused: true, Endpoint: "http://a/v1"}, {Until: at(12 * s), Refused: true, Endpoint: "http://a/v1"}},
+	refused := callwait.Wait{Refused: true, Endpoint: "http://a/v1"}
+	require.Equal(t, []notice{{4 * s, refused}, {12 * s, refused}},
 		notices(t, &server{url: "http://a/v1", most: 2, period: 9 * s, fixed: true}, limit.Limits{}, 3), "refusals")
-	require.Equal(t, []limit.Notice{{Until: at(9 * s), Refused: true, Endpoint: "http://a/v1"}},
+	require.Equal(t, []notice{{9 * s, refused}},
 		notices(t, &server{url: "http://a/v1", most: 2, period: 5 * s, fixed: true, after: 9 * s}, limit.Limits{}, 3), "a time is named")
 	require.Empty(t, notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2, MaxConcurrency: 1}, 2))
 }
@@ -595,11 +608,11 @@ func TestACallThatIsWokenReportsNothingNew(t *testing.T) {
 		var g limit.Group
 		srv, notices := &server{url: "http://a/v1"}, 0
 		g.Set(srv.url, limit.Limits{RequestsPerMinute: 1})
-		m := g.Model(srv, limit.Options{})
+		m := g.Model(srv, 0)
 		require.Empty(t, callAll(t, m, 1, 1))
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, err := m.Call(limit.WithNotice(t.Context(), func(limit.Notice) { notices++ }), llm.Request{}, nil)
+			_, err := m.Call(callwait.Observe(t.Context(), func(callwait.Wait) { notices++ }), llm.Request{}, nil)
 			require.NoError(t, err)
 		})
 		for range 5 {
@@ -615,9 +628,9 @@ func TestACallThatIsWokenReportsNothingNew(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	var g limit.Group
 	g.Set("http://a/v1", limit.Limits{MaxConcurrency: 1000})
-	m := g.Model(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+	m := g.Model(located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: "done"}, nil
-	}), limit.Options{Endpoint: "http://a/v1"})
+	}), 0)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	b.ReportAllocs()

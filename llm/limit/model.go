@@ -7,46 +7,35 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/tokencount"
 	"github.com/runteam/runteam/llm"
 )
 
-// DefaultMaxWait is the default of [Options].MaxWait.
-const DefaultMaxWait = 2 * time.Minute
+// defaultMaxWait bounds how long calls wait for an endpoint that refuses all of them.
+const defaultMaxWait = 2 * time.Minute
 
 // maxRefusedAlone is how often one call may be refused while others succeed. The endpoint
 // may never accept it, for instance if it has more tokens than the limit.
 const maxRefusedAlone = 8
 
-// Options tune [Group.Model]. The zero value is a good default.
-type Options struct {
-	// Endpoint is the base URL whose limits apply. Empty means the [llm.Endpoint] of
-	// the model.
-	Endpoint string
-
-	// MaxWait bounds how long calls wait for an endpoint that refuses all of them,
-	// counted from the first refusal. If no call may begin before that time, all
-	// waiting calls end with an error of kind [llm.RateLimited]. Zero means
-	// [DefaultMaxWait].
-	MaxWait time.Duration
-
-	// Estimate returns how many tokens a call is expected to take, for
-	// [Limits].TokensPerMinute. If it is nil, a call counts only once it has ended.
-	Estimate func(llm.Request) int
-}
-
 // Model returns a model that calls m when the limits of its endpoint allow it, and
 // calls it again when the endpoint refuses a call because of its rate limit. Models
-// with the same base URL share limits. A model without a base URL has limits of its
-// own. A call that streamed a part of its reply is not made again. The returned model
-// has the Endpoint of m. A nil m makes every call fail with [llm.ErrNoModel].
-func (g *Group) Model(m llm.Model, o Options) llm.Model {
+// with the same base URL share limits: that of their method Endpoint() string. A model
+// without a base URL has limits of its own. A call that streamed a part of its reply is
+// not made again. The returned model has the Endpoint of m. A nil m makes every call fail
+// with [llm.ErrNoModel].
+//
+// maxWait bounds how long calls wait for an endpoint that refuses all of them, counted
+// from the first refusal; zero means 2 minutes. If no call may begin before that time, all
+// waiting calls end with an error of kind [llm.RateLimited].
+func (g *Group) Model(m llm.Model, maxWait time.Duration) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
 	}
-	o.MaxWait = cmp.Or(max(o.MaxWait, 0), DefaultMaxWait)
-	l := &limited{group: g, model: m, options: o, key: cmp.Or(o.Endpoint, endpoint.Of(m))}
-	if l.key = endpoint.Normalize(l.key); l.key == "" {
+	l := &limited{group: g, model: m, maxWait: cmp.Or(max(maxWait, 0), defaultMaxWait), key: endpoint.Normalize(endpoint.Of(m))}
+	if l.key == "" {
 		l.own = &endpointState{}
 	}
 	return l
@@ -56,7 +45,7 @@ func (g *Group) Model(m llm.Model, o Options) llm.Model {
 type limited struct {
 	group   *Group
 	model   llm.Model
-	options Options
+	maxWait time.Duration
 	key     string         // normalized base URL
 	own     *endpointState // used if the model has no base URL
 }
@@ -77,11 +66,8 @@ func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 		e = l.group.join(l.key)
 		defer l.group.leave(e)
 	}
-	c := &call{options: &l.options}
-	c.notice, _ = ctx.Value(noticeKey{}).(func(Notice))
-	if l.options.Estimate != nil {
-		c.estimate = l.options.Estimate(req)
-	}
+	expected := tokencount.Estimate(&req)
+	c := &call{maxWait: l.maxWait, estimate: expected.InputTokens + expected.OutputTokens}
 	for {
 		a, err := e.enter(ctx, c)
 		if err != nil {
@@ -132,14 +118,13 @@ func (l *limited) try(ctx context.Context, e *endpointState, a *admission, c *ca
 
 // A call is one call of a model, with all its attempts.
 type call struct {
-	options      *Options
-	estimate     int
-	notice       func(Notice) // may be nil
-	notified     time.Time    // Until of the last notice
-	last         *llm.Error   // the last refusal; nil if there is none
-	retry        bool         // the call is to be made again
-	refusedAlone int          // how often it was refused although other calls succeeded
-	seen         int          // successes of the endpoint at its last refusal
+	maxWait      time.Duration
+	estimate     int        // tokens
+	notified     time.Time  // the end of the wait that was reported last
+	last         *llm.Error // the last refusal; nil if there is none
+	retry        bool       // the call is to be made again
+	refusedAlone int        // how often it was refused although other calls succeeded
+	seen         int        // successes of the endpoint at its last refusal
 }
 
 // count counts a refusal. successes are those of the endpoint so far.
@@ -150,11 +135,15 @@ func (c *call) count(successes int) {
 	c.seen = successes
 }
 
-// notify reports that the call waits, unless the wait is short or was reported before.
-func (c *call) notify(now time.Time, n Notice) {
-	if c.notice != nil && n.Until.Sub(now) >= minNotice && n.Until.Sub(c.notified) >= minNotice {
-		c.notified = n.Until
-		c.notice(n)
+// minNotice is the shortest wait that is reported.
+const minNotice = time.Second
+
+// notify reports that the call waits until a time, unless the wait is short or was
+// reported before.
+func (c *call) notify(ctx context.Context, until time.Time, w callwait.Wait) {
+	if w.For >= minNotice && until.Sub(c.notified) >= minNotice {
+		c.notified = until
+		callwait.Notify(ctx, w)
 	}
 }
 

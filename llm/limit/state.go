@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -84,11 +85,11 @@ func (e *endpointState) enter(ctx context.Context, c *call) (*admission, error) 
 		if err := e.giveUp(now, c); err != nil {
 			return nil, err
 		}
-		n := Notice{Until: e.pace.until, Refused: true, Endpoint: e.refusal.Endpoint}
+		until, reported := e.pace.until, callwait.Wait{Refused: true, Endpoint: e.refusal.Endpoint}
 		var wait time.Duration // zero means until it is woken
 		if e.queue[0] == w {
 			if wait = e.limitWait(now, a); wait > 0 {
-				n = Notice{Until: now.Add(wait)}
+				until, reported = now.Add(wait), callwait.Wait{}
 			} else if wait == 0 {
 				if wait = e.pace.admit(now, a); wait == 0 {
 					e.begin(now, a)
@@ -97,7 +98,8 @@ func (e *endpointState) enter(ctx context.Context, c *call) (*admission, error) 
 			}
 		}
 		e.mu.Unlock()
-		c.notify(now, n)
+		reported.For = until.Sub(now)
+		c.notify(ctx, until, reported)
 		w.sleep(ctx, wait)
 		e.mu.Lock()
 	}
@@ -193,7 +195,7 @@ func (e *endpointState) giveUp(now time.Time, c *call) error {
 	if !p.refusing.IsZero() {
 		refusing = now.Sub(p.refusing)
 	}
-	if c.refusedAlone < maxRefusedAlone && (left == 0 || refusing+left <= c.options.MaxWait) {
+	if c.refusedAlone < maxRefusedAlone && (left == 0 || refusing+left <= c.maxWait) {
 		return nil
 	}
 	err := &llm.Error{Kind: llm.RateLimited, Status: e.refusal.Status, Endpoint: e.refusal.Endpoint}

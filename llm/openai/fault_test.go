@@ -3,7 +3,6 @@ package openai_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -290,14 +290,13 @@ func TestRetriesOfACall(t *testing.T) {
 			answer(w, r)
 		})
 		var waits []string
-		res, err := llm.Retry(m, llm.RetryOptions{Delay: time.Millisecond, OnRetry: func(n int, err error, _ time.Duration) {
-			waits = append(waits, fmt.Sprint(n, " ", err))
-		}}).Call(t.Context(), hello, nil)
+		ctx := callwait.Observe(t.Context(), func(w callwait.Wait) { waits = append(waits, w.Err.Error()) })
+		res, err := llm.Retry(m, llm.RetryOptions{Delay: time.Millisecond}).Call(ctx, hello, nil)
 		require.NoError(t, err)
 		res.Endpoint = ""
 		require.Equal(t, good, res)
 		require.Len(t, waits, 2)
-		require.Contains(t, waits[0], "1 model \"m\" at http://127.0.0.1:")
+		require.Contains(t, waits[0], "model \"m\" at http://127.0.0.1:")
 		require.Contains(t, waits[0], "server error (500): again")
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/supervise"
+	"github.com/runteam/runteam/internal/tokencount"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -22,9 +24,9 @@ type till struct {
 	refuses   error
 }
 
-func (b *till) Reserve(_ context.Context, model string, estimate llm.Usage) (func(agent.Spent), error) {
+func (b *till) Reserve(_ context.Context, model string, estimate llm.Usage) (func(supervise.CallUsage), error) {
 	b.models, b.estimates = append(b.models, model), append(b.estimates, estimate)
-	return func(s agent.Spent) {
+	return func(s supervise.CallUsage) {
 		b.took, b.counted = append(b.took, s.Charged), append(b.counted, s.Counted != llm.Usage{})
 		b.answered = append(b.answered, s.Answered)
 	}, b.refuses
@@ -92,7 +94,7 @@ func TestEachCallIsPaid(t *testing.T) {
 					return tt.replies[min(calls, len(tt.replies))-1]()
 				})
 				b := &till{}
-				_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+				_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
 				require.NoError(t, err)
 				require.Equal(t, tt.took, b.took)
 				require.Equal(t, tt.counted, b.counted)
@@ -111,7 +113,7 @@ func TestAnOversizedReplyIsPaid(t *testing.T) {
 		return llm.Response{}, &llm.Error{Kind: llm.TooLarge}
 	})
 	b := &till{}
-	_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+	_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
 	require.Error(t, err)
 	require.Equal(t, []llm.Usage{{InputTokens: 8, OutputTokens: 50}}, b.took)
 }
@@ -134,7 +136,7 @@ func TestARefusedCallIsNotMade(t *testing.T) {
 		return llm.Response{}, nil
 	})
 	broke := errors.New("no money")
-	_, err := agent.New(m, agent.Options{}).Run(agent.WithBudget(t.Context(), &till{refuses: broke}), promptOf(t, "", ""))
+	_, err := agent.New(m, agent.Options{}).Run(supervise.WithBudget(t.Context(), &till{refuses: broke}), promptOf(t, "", ""))
 	require.ErrorIs(t, err, broke)
 }
 
@@ -143,9 +145,9 @@ func TestEachCallIsEstimated(t *testing.T) {
 	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: "fine"}, nil
 	})
-	for most, want := range map[int]int{0: agent.ReplyEstimate, 7: 7} {
+	for most, want := range map[int]int{0: tokencount.Reply, 7: 7} {
 		b := &till{}
-		_, err := agent.New(silent, agent.Options{Settings: llm.Settings{MaxTokens: most}}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "four", "")) // and 31 bytes
+		_, err := agent.New(silent, agent.Options{Settings: llm.Settings{MaxTokens: most}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "four", "")) // and 31 bytes
 		require.NoError(t, err)
 		require.Equal(t, []llm.Usage{{InputTokens: 9, OutputTokens: want}}, b.estimates, "rounded up")
 	}
@@ -163,7 +165,7 @@ func TestACallInsideACallIsPaidOnce(t *testing.T) {
 		return llm.Response{Text: inner.Text, Usage: llm.Usage{InputTokens: 12, OutputTokens: 3}}, err
 	})
 	b := &till{}
-	reply, err := agent.New(outer, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(agent.WithBudget(t.Context(), b), promptOf(t, "", ""))
+	reply, err := agent.New(outer, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", ""))
 	require.NoError(t, err)
 	require.Equal(t, "fine", reply.Text)
 	require.Len(t, b.estimates, 1)

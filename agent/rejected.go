@@ -1,23 +1,9 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
-
-type turnKey struct{}
-
-// WithTurn returns a context for work of which the caller supervises each model
-// call. Under it [LLM.Run] makes one call, the n-th of the work, counted from 1.
-// An answer that does not match the schema comes back with a [*RejectedError],
-// and the caller may have it corrected by another prompt, as a team does: so the
-// call that corrects passes the gate and the record like every other. Without
-// such a context, Run makes that call itself. An answer that only fails a guard is
-// never corrected: its error matches [ErrGuard]. It panics if ctx is nil.
-func WithTurn(ctx context.Context, n int) context.Context {
-	return context.WithValue(ctx, turnKey{}, n)
-}
 
 // A RejectedError reports an answer that does not match the output schema. It wraps
 // [ErrSchema] and Err. A caller can have the answer corrected, unless the error matches

@@ -1,0 +1,112 @@
+// Package supervise carries through a context what a team demands of the model calls of an
+// agent: which budgets pay for them, and that each call is one turn of a supervised task.
+package supervise
+
+import (
+	"context"
+	"slices"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// A Budget admits the model calls of agents and counts what they take.
+type Budget interface {
+	// Reserve sets aside what a call of the named model may take; the name is empty
+	// for a model that does not name itself. It may wait until other calls have been
+	// settled, or ctx ends. Its error ends the agent's work and is returned as it is.
+	// The function that it returns is called once, when the call has ended.
+	Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(CallUsage), err error)
+}
+
+// A CallUsage is what one model call took.
+type CallUsage struct {
+	Charged  llm.Usage // what a budget charges: estimated where the endpoint counted nothing
+	Counted  llm.Usage // what the endpoint counted; zero if it counted nothing
+	Answered bool      // the call returned a reply
+}
+
+type (
+	budgetKey struct{} // the context value is a *Payer
+	paidKey   struct{} // the context value is a *paidChain
+)
+
+// A Payer is a budget of a context, followed by those of its parent contexts. A nil Payer
+// pays for nothing.
+type Payer struct {
+	budget Budget
+	outer  *Payer
+}
+
+// A paidChain lists the budgets that already pay for the model calls that enclose a
+// context. A call inside them is not paid again.
+type paidChain struct {
+	from   *Payer
+	before *paidChain
+}
+
+// has reports whether b is one of the budgets.
+func (p *paidChain) has(b *Payer) bool {
+	for ; p != nil; p = p.before {
+		for from := p.from; from != nil; from = from.outer {
+			if from == b {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// WithBudget returns a context under which model calls are paid from b. If ctx already
+// has a budget, both must admit each call. WithBudget panics if ctx is nil.
+func WithBudget(ctx context.Context, b Budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, &Payer{b, PayerOf(ctx)})
+}
+
+// PayerOf returns the budgets of ctx, or nil.
+func PayerOf(ctx context.Context) *Payer {
+	p, _ := ctx.Value(budgetKey{}).(*Payer)
+	return p
+}
+
+// Reserve sets aside what a call may take in each budget that does not pay already for a
+// call that encloses ctx. The call is made with the returned context, under which calls
+// inside it are not paid again. pay settles all budgets; it is called once, whether or
+// not err is nil.
+func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (inner context.Context, pay func(CallUsage), err error) {
+	before, _ := ctx.Value(paidKey{}).(*paidChain)
+	var settles []func(CallUsage)
+	pay = func(u CallUsage) {
+		for _, settle := range slices.Backward(settles) {
+			settle(u)
+		}
+	}
+	for b := p; b != nil; b = b.outer {
+		if before.has(b) {
+			continue
+		}
+		settle, err := b.budget.Reserve(ctx, model, estimate)
+		if err != nil {
+			return ctx, pay, err
+		}
+		settles = append(settles, settle)
+	}
+	inner = context.WithValue(ctx, paidKey{}, &paidChain{p, before})
+	return context.WithValue(inner, budgetKey{}, (*Payer)(nil)), pay, nil
+}
+
+type turnKey struct{}
+
+// WithTurn returns a context for work of which the caller supervises each model call.
+// Under it an agent makes one call, the n-th of the work, counted from 1, and returns an
+// answer that does not match the schema as an error, so that the caller can have it
+// corrected by another prompt: then the call that corrects passes the gate and the record
+// like every other. WithTurn panics if ctx is nil.
+func WithTurn(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, turnKey{}, n)
+}
+
+// Turn returns the turn of ctx, and whether the caller supervises the calls.
+func Turn(ctx context.Context) (n int, supervised bool) {
+	n, supervised = ctx.Value(turnKey{}).(int)
+	return n, supervised
+}
