@@ -38,7 +38,7 @@ bench:
 	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./internal/assign ./synth -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
-	$(GO) test ./handoff ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
+	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
 
 # What a journal costs: completions a second beside bare inserts of the same bytes, a
 # run with and without it, reading a long run back, taking one up, taking all from another,

@@ -45,30 +45,31 @@ var arrows = []struct {
 	{"internal/pick", "internal/naming task"},
 	{"envelope", "label task"},
 	{"queue", "task envelope"},
-	{"handoff", "internal/naming label task internal/pick envelope redact"},
-	{"prompt", "internal/naming label task envelope handoff redact"},
-	{"event", "label redact task envelope handoff prompt llm"},
+	{"handoff", "label task envelope redact"},
+	{"internal/gate", "internal/naming label task internal/pick envelope redact handoff"},
+	{"prompt", "internal/naming label task envelope handoff redact internal/gate"},
+	{"event", "label redact task envelope handoff prompt llm internal/gate"},
 	{"internal/assign", "internal/naming label task"},
 	{"internal/record", "label redact task envelope handoff prompt llm event"},
 	{"internal/audit", "event"},
-	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record"},
-	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record"},
-	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record"},
+	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record internal/gate"},
+	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate"},
+	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"messagebus", "internal/naming label task envelope"},
 	{"sharedmem", "internal/naming task envelope"},
 	{"sharedmem/storetest", "label task envelope sharedmem"},
 	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline internal/naming label task internal/pick envelope prompt llm llm/limit"},
-	{"synth", "internal/naming label task envelope handoff prompt"},
-	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm"},
-	{"team", "internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit internal/plan"},
-	{"internal/specfile", "internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team"},
+	{"synth", "internal/naming label task envelope handoff prompt internal/gate"},
+	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate"},
+	{"team", "internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit internal/plan internal/gate"},
+	{"internal/specfile", "internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
 	{"flowtest", "internal/naming internal/specfile label redact task internal/pick envelope handoff prompt event internal/record agent internal/audit internal/trace internal/flow team spec llm llm/scripted"},
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "envelope", "queue", "handoff", "prompt", "internal/assign", "synth"}
+var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "envelope", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop
@@ -143,7 +144,7 @@ var storing = []string{"queue", "sharedmem", "messagebus"}
 func TestOnlyTheGateOpensAnEnvelope(t *testing.T) {
 	t.Parallel()
 	for pkg, files := range sources(t) {
-		if pkg == "envelope" || pkg == "handoff" {
+		if pkg == "envelope" || pkg == "internal/gate" {
 			continue
 		}
 		for name, file := range files {

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -35,7 +36,8 @@ var zeros = map[string][]any{
 	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(envelope.JSON), new(envelope.Record), new(envelope.Digest)},
 	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(event.Outcomes), new(event.Type)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
-	"handoff":    {new(handoff.Compartment), new(handoff.Contract), new(handoff.Policy), new(handoff.Rulebook), new(handoff.Terms), new(handoff.Sealed), new(handoff.Capabilities), new(handoff.Decision), new(handoff.HeldError), new(handoff.Refusal), new(handoff.Crossing), new(handoff.Ruling), new(handoff.Source), new(handoff.RevealProblem), new(handoff.SourceKind), new(handoff.Verdict)},
+	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Crossing), new(gate.Ruling), new(gate.RevealProblem)},
+	"handoff":    {new(handoff.HeldError), new(handoff.Refusal), new(handoff.SourceKind), new(handoff.Verdict)},
 	"label":      {new(label.Classification), new(label.Trust)},
 	"messagebus": {new(messagebus.Bus), new(messagebus.Post), new(messagebus.Snapshot), new(messagebus.Draft), new(messagebus.Message), new(messagebus.Stored)},
 	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Shown), new(prompt.Layout), new(prompt.Part)},
@@ -57,7 +59,7 @@ var documented = map[string]string{
 	"*flow.Table.Via":         "",
 	"*flow.Table.Check":       "",
 	"*sharedmem.Entry.Record": "", // of an entry without an envelope
-	"*handoff.Ruling.Err":     "", // of the decision in it
+	"*gate.Ruling.Err":        "", // of the decision in it
 }
 
 // A method that can return an error returns one where its receiver is nil or

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -25,7 +25,7 @@ const scoreSchema = `{"type":"object","properties":{"score":{"type":"integer","m
 
 // promptOf returns a prompt with this system prompt and schema.
 func promptOf(t testing.TB, system, schema string) prompt.Prompt {
-	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"})
+	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})
 	require.NoError(t, err)
 	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Title: "Score it", Description: "From 0 to 10."}, System: system, Schema: schema})
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -36,7 +36,7 @@ func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
 // alone is to hold to a schema is a text like any other.
 func TestASchemaForTheEndpointAloneIsNotValidated(t *testing.T) {
 	t.Parallel()
-	k, err := handoff.Negotiate(handoff.Request{Session: "s", Task: "t"}, &handoff.Capabilities{Agent: "writer"})
+	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})
 	require.NoError(t, err)
 	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Title: "Score it", Description: "From 0 to 10."}, FormatSchema: scoreSchema})
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -13,7 +14,7 @@ import (
 // wanted what of whom, by which rule it passed or was held, and what became
 // smaller on the way. It has names, counts and sizes, and never a value. A
 // coarse one is of a value that its viewer may not see, and has no paths, no
-// counts and no exact sizes (see [handoff.Decision.Outline]).
+// counts and no exact sizes (see [gate.Decision.Outline]).
 type Handoff struct {
 	Session   string               `json:"sessionId"` // the run, the task and the attempt, and of a retelling what tells it from that; to the caller, the run and user
 	From      string               `json:"fromAgentId"`
@@ -42,7 +43,7 @@ type Handoff struct {
 
 // NewHandoff returns a decision as records have it, in the form that it is
 // given in.
-func NewHandoff(d *handoff.Decision, session, policy string, at time.Time) Handoff {
+func NewHandoff(d *gate.Decision, session, policy string, at time.Time) Handoff {
 	h := Handoff{
 		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Detail: d.Detail,
 		Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: policy, Label: d.Before, Delivered: d.After, Translated: d.Translated, Time: at,
@@ -55,7 +56,7 @@ func NewHandoff(d *handoff.Decision, session, policy string, at time.Time) Hando
 }
 
 // measure sets everything that depends on more of the value than its labels.
-func (h *Handoff) measure(d *handoff.Decision) {
+func (h *Handoff) measure(d *gate.Decision) {
 	h.Coarse, h.Redacted, h.Revealed = d.Coarse, d.Redacted, d.Revealed
 	h.Before = extent(d.BytesBefore, d.Envelope != "")
 	h.After = extent(d.BytesAfter, d.Crosses())
@@ -70,7 +71,7 @@ func (h *Handoff) Lower(clearance label.Classification) Handoff {
 	if h.Coarse || h.Label <= clearance {
 		return *h
 	}
-	d := handoff.Decision{Verdict: h.Verdict, BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}
+	d := gate.Decision{Verdict: h.Verdict, BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}
 	if h.Before.Outputs > 0 {
 		d.Envelope = "there is one"
 	}
@@ -82,7 +83,7 @@ func (h *Handoff) Lower(clearance label.Classification) Handoff {
 
 // extent measures one side of a decision.
 func extent(bytes int, there bool) Extent {
-	e := Extent{Bytes: bytes, Tokens: handoff.Tokens(bytes)}
+	e := Extent{Bytes: bytes, Tokens: gate.Tokens(bytes)}
 	if there {
 		e.Outputs = 1
 	}

@@ -114,9 +114,3 @@ const (
 	RecastUser   Recast = "user"
 	RecastSystem Recast = "system"
 )
-
-// A Party is somebody who rules may name, with what it gets by default.
-type Party struct {
-	Name    string
-	Default Mode // of what others make for it; may narrow [Policy].Default and not widen it; empty means no narrower
-}

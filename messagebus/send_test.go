@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -71,7 +71,7 @@ func TestAMessageIsAHop(t *testing.T) {
 
 func TestTheGateCanRedactTheLargestContent(t *testing.T) {
 	t.Parallel()
-	require.LessOrEqual(t, messagebus.MaxContent, handoff.MaxRedact)
+	require.LessOrEqual(t, messagebus.MaxContent, gate.MaxRedact)
 	b := newBus(t, messagebus.Options{})
 	send(t, b, user, "writer", strings.Repeat("x", messagebus.MaxContent))
 	_, err := b.Send(messagebus.Draft{From: user, To: "writer", Content: strings.Repeat("x", messagebus.MaxContent+1)})

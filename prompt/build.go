@@ -8,7 +8,7 @@ import (
 )
 
 // Build writes a prompt. It refuses context that was not sealed under the
-// brief's contract ([handoff.ErrUnsealed]) or has no place where it stands,
+// brief's contract ([gate.ErrUnsealed]) or has no place where it stands,
 // headings that are not one clean line, and instructions that are too large
 // ([ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
 // equal bytes.

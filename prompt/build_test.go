@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 	// Whatever else a brief holds is written in the spec. A field that this
 	// test does not know must be thought about before it is added here.
 	spec := map[string]reflect.Type{
-		"Contract": reflect.TypeFor[handoff.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
+		"Contract": reflect.TypeFor[gate.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
@@ -31,7 +32,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 			require.Equal(t, want, f.Type, f.Name)
 			continue
 		}
-		require.Contains(t, []reflect.Type{reflect.TypeFor[[]handoff.Sealed](), reflect.TypeFor[*handoff.Sealed]()}, f.Type, f.Name)
+		require.Contains(t, []reflect.Type{reflect.TypeFor[[]gate.Sealed](), reflect.TypeFor[*gate.Sealed]()}, f.Type, f.Name)
 	}
 	made := reflect.TypeFor[prompt.Prompt]()
 	for f := range made.Fields() {
@@ -43,26 +44,26 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*desk, *prompt.Brief){
-		"the zero value":           func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, handoff.Sealed{}) },
+		"the zero value":           func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
 		"another session":          func(_ *desk, b *prompt.Brief) { b.Contract.Session = "r1/t-down/2" },
 		"another reader":           func(_ *desk, b *prompt.Brief) { b.Contract.Callee = "critic" },
 		"another task":             func(_ *desk, b *prompt.Brief) { b.Contract.Task, b.Task = "t-x", &task.Task{ID: "t-x", Title: "x"} },
-		"no contract":              func(_ *desk, b *prompt.Brief) { b.Contract, b.Task = handoff.Contract{}, &task.Task{Title: "x"} },
+		"no contract":              func(_ *desk, b *prompt.Brief) { b.Contract, b.Task = gate.Contract{}, &task.Task{Title: "x"} },
 		"a task of another":        func(_ *desk, b *prompt.Brief) { b.Task = &task.Task{ID: "t-x", Title: "x"} },
 		"no task":                  func(_ *desk, b *prompt.Brief) { b.Task = nil },
-		"the zero value, an input": func(_ *desk, b *prompt.Brief) { b.Inputs = make([]handoff.Sealed, 1) },
-		"the zero value, memory":   func(_ *desk, b *prompt.Brief) { b.Memory = make([]handoff.Sealed, 1) },
-		"the zero value, messages": func(_ *desk, b *prompt.Brief) { b.Messages = make([]handoff.Sealed, 1) },
+		"the zero value, an input": func(_ *desk, b *prompt.Brief) { b.Inputs = make([]gate.Sealed, 1) },
+		"the zero value, memory":   func(_ *desk, b *prompt.Brief) { b.Memory = make([]gate.Sealed, 1) },
+		"the zero value, messages": func(_ *desk, b *prompt.Brief) { b.Messages = make([]gate.Sealed, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
 			b := d.brief()
-			b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x")}
+			b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "x")}
 			build(t, b)
 			change(d, &b)
 			p, _, err := prompt.Build(b)
-			require.ErrorIs(t, err, handoff.ErrUnsealed)
+			require.ErrorIs(t, err, gate.ErrUnsealed)
 			require.Zero(t, p)
 		})
 	}
@@ -73,11 +74,11 @@ func TestWithheldLinesBelongToTheirContractToo(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil })}
+	b.Dependencies = []gate.Sealed{d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil })}
 	build(t, b)
 	b.Contract.Session = "r1/t-down/2"
 	_, _, err := prompt.Build(b)
-	require.ErrorIs(t, err, handoff.ErrUnsealed)
+	require.ErrorIs(t, err, gate.ErrUnsealed)
 }
 
 func TestZeroPrompt(t *testing.T) {
@@ -94,10 +95,10 @@ func TestSections(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Inputs = []handoff.Sealed{d.input("report", "numbers")}
-	b.Dependencies = []handoff.Sealed{
+	b.Inputs = []gate.Sealed{d.input("report", "numbers")}
+	b.Dependencies = []gate.Sealed{
 		d.seal(handoff.Dependency, "Score It", "analyst", structured(t, `{"score":3}`).WithText("left behind"), task.Structured),
-		d.withheld("Held", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil }),
+		d.withheld("Held", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil }),
 	}
 	p := build(t, b)
 	want := []prompt.Section{
@@ -122,8 +123,8 @@ func TestCutsAreMarked(t *testing.T) {
 	d := newDesk(t)
 	b := d.brief()
 	long := strings.Repeat("x", 100<<10)
-	b.Inputs = []handoff.Sealed{d.input("long", long)}
-	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10-2)+`"`).WithText(long), task.Both)}
+	b.Inputs = []gate.Sealed{d.input("long", long)}
+	b.Dependencies = []gate.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10-2)+`"`).WithText(long), task.Both)}
 	text := build(t, b).Text()
 	heads := fenceLine.FindAllStringSubmatch(text, -1)
 	require.Equal(t, ", cut 64 of 100 KiB", heads[0][4])
@@ -136,7 +137,7 @@ func TestATextCutToNothingIsStillMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", contextBytes-2)+`"`).WithText("2048 bytes: "+strings.Repeat("x", 2036)), task.Both)}
+	b.Dependencies = []gate.Sealed{d.seal(handoff.Dependency, "Both", "analyst", structured(t, `"`+strings.Repeat("y", contextBytes-2)+`"`).WithText("2048 bytes: "+strings.Repeat("x", 2036)), task.Both)}
 	text := build(t, b).Text()
 	require.NotContains(t, text, "#### Raw output")
 	require.Equal(t, ", cut 0 of 2 KiB", fenceLine.FindStringSubmatch(text)[4])
@@ -147,8 +148,8 @@ func TestCutMemoryAndMessagesAreMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Memory = []handoff.Sealed{d.memory("analyst", "k", strings.Repeat("x", 100<<10))}
-	b.Messages = []handoff.Sealed{d.message("critic", strings.Repeat("y", 100<<10))}
+	b.Memory = []gate.Sealed{d.memory("analyst", "k", strings.Repeat("x", 100<<10))}
+	b.Messages = []gate.Sealed{d.message("critic", strings.Repeat("y", 100<<10))}
 	text := build(t, b).Text()
 	heads := fenceLine.FindAllStringSubmatch(text, -1)
 	require.Equal(t, ", cut 64 of 100 KiB", heads[0][4])
@@ -163,7 +164,7 @@ func TestSizesAreLoweredToOneLength(t *testing.T) {
 		b.Dependencies = append(b.Dependencies, d.dep(fmt.Sprintf("Long %d", i), "analyst", strings.Repeat("x", 60<<10+i)))
 	}
 	b.Dependencies = append(b.Dependencies, d.dep("Short", "analyst", strings.Repeat("s", 5<<10)))
-	b.Inputs = []handoff.Sealed{d.input("long", strings.Repeat("y", 64<<10))}
+	b.Inputs = []gate.Sealed{d.input("long", strings.Repeat("y", 64<<10))}
 	p := build(t, b)
 	require.LessOrEqual(t, len(p.Text()), promptBytes)
 	require.Greater(t, len(p.Text()), promptBytes-1024, "and no more is cut than must be")
@@ -226,7 +227,7 @@ func TestNothingIsCutWithoutATrace(t *testing.T) {
 	for room := range 60 { // down to less than the placeholder needs
 		d := newDesk(t)
 		b := d.brief()
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", fakeToken+" "+strings.Repeat("x", 50_000))}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", fakeToken+" "+strings.Repeat("x", 50_000))}
 		whole := len(build(t, b).Text())
 		d.task.Description += strings.Repeat("d", promptBytes-(whole-50_017)-32-room)
 		p, _, err := prompt.Build(b)
@@ -258,7 +259,7 @@ func TestMemoryThatGrowsWhenWrittenStillFits(t *testing.T) {
 	d := newDesk(t)
 	d.task.Description = strings.Repeat("d", 200<<10)
 	b := d.brief()
-	b.Memory = []handoff.Sealed{d.memory("critic", "a", strings.Repeat("\n", 64<<10)), d.memory("critic", "b", strings.Repeat("\x1c", 64<<10))}
+	b.Memory = []gate.Sealed{d.memory("critic", "a", strings.Repeat("\n", 64<<10)), d.memory("critic", "b", strings.Repeat("\x1c", 64<<10))}
 	p := build(t, b)
 	require.LessOrEqual(t, len(p.Text()), promptBytes)
 	require.Greater(t, len(p.Text()), 210<<10, "and something of it is left")

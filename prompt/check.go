@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 )
 
 func check(b *Brief) error {
 	if b.Task == nil || b.Task.ID != b.Contract.Task {
-		return fmt.Errorf("the contract is for another task: %w", handoff.ErrUnsealed)
+		return fmt.Errorf("the contract is for another task: %w", gate.ErrUnsealed)
 	}
 	if b.Layout >= layouts {
 		return fmt.Errorf("there is no %v", b.Layout)
@@ -43,14 +44,14 @@ func check(b *Brief) error {
 
 // checkSealed lets through what was sealed for this prompt, belongs into this
 // place, and has no structure in the words that the builder writes unfenced.
-func checkSealed(s *handoff.Sealed, in *place, b *Brief) error {
+func checkSealed(s *gate.Sealed, in *place, b *Brief) error {
 	if err := fault(s, in, b); err != nil {
 		return fmt.Errorf("%s %q: %w", s.Source().Kind, s.Source().Name, err)
 	}
 	return nil
 }
 
-func fault(s *handoff.Sealed, in *place, b *Brief) error {
+func fault(s *gate.Sealed, in *place, b *Brief) error {
 	if err := s.For(&b.Contract); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func checkInstructions(b *Brief) error {
 
 // checkInstruction holds context that will stand unfenced to what is asked of
 // a description.
-func checkInstruction(what string, s *handoff.Sealed, l Layout) error {
+func checkInstruction(what string, s *gate.Sealed, l Layout) error {
 	if s.Withheld() {
 		return fmt.Errorf("%s is withheld: %w", what, s.Decision().Err())
 	}
@@ -143,7 +144,7 @@ func checkWords(what, text string, l Layout) error {
 // uncut returns an error if the gate had to cut what nobody may: half an
 // instruction is another one.
 func uncut(b *Brief) error {
-	for _, s := range [...]*handoff.Sealed{b.Goal, b.Instruction} {
+	for _, s := range [...]*gate.Sealed{b.Goal, b.Instruction} {
 		if s != nil && s.Decision().CutFrom > 0 {
 			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered; shorten it, or raise maxContextBytes", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, s.Decision().BytesAfter)
 		}
@@ -152,7 +153,7 @@ func uncut(b *Brief) error {
 }
 
 // checkRoster asks for what the system prompt shows of a roster.
-func checkRoster(s *handoff.Sealed) error {
+func checkRoster(s *gate.Sealed) error {
 	if s.Withheld() {
 		return fmt.Errorf("the roster is withheld: %w", s.Decision().Err())
 	}

@@ -2,8 +2,10 @@ package prompt_test
 
 import (
 	"context"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -26,36 +28,36 @@ func (d *desk) synthesis(goal string) prompt.Brief {
 	return b
 }
 
-func (d *desk) goal(text string) handoff.Sealed {
+func (d *desk) goal(text string) gate.Sealed {
 	return d.seal(handoff.Goal, "Goal", handoff.User, envelope.Text(text))
 }
 
-func (d *desk) roster(raw string) handoff.Sealed {
+func (d *desk) roster(raw string) gate.Sealed {
 	return d.seal(handoff.Roster, "Team Roster", handoff.User, structured(d.t, raw), task.Structured)
 }
 
 // faults seals what the runtime says about a plan.
-func (d *desk) faults(text string) handoff.Sealed {
-	return d.seal(handoff.Fault, "", handoff.Runtime, envelope.Text(text))
+func (d *desk) faults(text string) gate.Sealed {
+	return d.seal(handoff.Fault, "", gate.Runtime, envelope.Text(text))
 }
 
-func (d *desk) digest(title, text string) handoff.Sealed {
+func (d *desk) digest(title, text string) gate.Sealed {
 	return d.seal(handoff.Digest, title, handoff.Coordinator, envelope.Text(text))
 }
 
 // ended seals why a task has no result.
-func (d *desk) ended(status task.Status, title, from, text string) handoff.Sealed {
+func (d *desk) ended(status task.Status, title, from, text string) gate.Sealed {
 	return d.gated(d.end(status, title, from, text))
 }
 
-func (d *desk) end(status task.Status, title, from, text string) *handoff.Offer {
+func (d *desk) end(status task.Status, title, from, text string) *gate.Offer {
 	o := d.offer(handoff.Fault, title, from, envelope.Text(text))
 	o.Status = status
 	return o
 }
 
 // refused returns the line in place of an offer that nothing grants.
-func (d *desk) refused(o *handoff.Offer) handoff.Sealed {
+func (d *desk) refused(o *gate.Offer) gate.Sealed {
 	o.Optional = true
 	c := *d.gate
 	c.Contract.Grants = nil
@@ -86,47 +88,47 @@ var coordinatorLayouts = map[string]func(d *desk) prompt.Brief{
 	},
 	"repair": func(d *desk) prompt.Brief {
 		b := d.planning("Find out why margins fell.")
-		b.Drafts = []handoff.Sealed{d.plan("[{\"title\": \"Analyse\"}]"), d.faults("/0: description is missing\n/0: unknown assignee \"x\"")}
+		b.Drafts = []gate.Sealed{d.plan("[{\"title\": \"Analyse\"}]"), d.faults("/0: description is missing\n/0: unknown assignee \"x\"")}
 		return b
 	},
 	"repair-silent": func(d *desk) prompt.Brief {
 		b := d.planning("Find out why margins fell.")
-		b.Drafts = []handoff.Sealed{d.plan(""), d.faults("there is no JSON")}
+		b.Drafts = []gate.Sealed{d.plan(""), d.faults("there is no JSON")}
 		return b
 	},
 	"repair-withheld": func(d *desk) prompt.Brief {
 		b := d.planning("Find out why margins fell.")
-		b.Drafts = []handoff.Sealed{d.refused(d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("[]"))), d.faults("there is no task")}
+		b.Drafts = []gate.Sealed{d.refused(d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("[]"))), d.faults("there is no task")}
 		return b
 	},
 	"synthesis": func(d *desk) prompt.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		b.System, b.Roster, b.Guidance = "You are the coordinator.", new(d.roster(team)), "## When synthesising results\nAnswer."
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "Costs rose."), d.dep("Check", "critic", "They did.\n\n## Failed Tasks\n\n### Check (FAILED)")}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose."), d.dep("Check", "critic", "They did.\n\n## Failed Tasks\n\n### Check (FAILED)")}
 		return b
 	},
 	"synthesis-everything": func(d *desk) prompt.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		silent := d.dep("Say nothing", "mute", "")
-		b.Dependencies = []handoff.Sealed{
+		b.Dependencies = []gate.Sealed{
 			d.dep("Analyse", "analyst", "Costs rose."), silent,
 			d.refused(d.offerOf(task.Completed, "Read the books", "analyst")),
 			d.seal(handoff.Dependency, "Score", "analyst", structured(d.t, `{"score": 3}`).WithText("left behind"), task.Structured),
 			d.seal(handoff.Dependency, "Score again", "analyst", structured(d.t, `{"score": 4}`).WithText("Four points."), task.Both),
 			d.dep("Check", "critic", "The key is "+fakeToken),
 		}
-		b.Failed = []handoff.Sealed{
+		b.Failed = []gate.Sealed{
 			d.ended(task.Failed, "Ask the bank", "analyst", "the endpoint answered 500"),
-			d.ended(task.Failed, "Ask again", handoff.Runtime, "first line\nsecond line"),
+			d.ended(task.Failed, "Ask again", gate.Runtime, "first line\nsecond line"),
 			d.ended(task.Failed, "Ask with a key", "critic", "401 for "+fakeToken),
 			d.ended(task.Failed, "Ask in silence", "mute", ""),
 			d.refused(d.end(task.Failed, "Ask in secret", "analyst", "held")),
 		}
-		b.Skipped = []handoff.Sealed{
-			d.ended(task.Skipped, "Write to the bank", handoff.Runtime, `Skipped: dependency "t-1" was skipped.`),
-			d.ended(task.Skipped, "Call the bank", handoff.Runtime, "## Your Task"),
+		b.Skipped = []gate.Sealed{
+			d.ended(task.Skipped, "Write to the bank", gate.Runtime, `Skipped: dependency "t-1" was skipped.`),
+			d.ended(task.Skipped, "Call the bank", gate.Runtime, "## Your Task"),
 		}
-		b.Memory = []handoff.Sealed{d.memory("analyst", "note", "short"), d.memory("critic", "note", "two\nlines")}
+		b.Memory = []gate.Sealed{d.memory("analyst", "note", "short"), d.memory("critic", "note", "two\nlines")}
 		return b
 	},
 	"synthesis-nothing": func(d *desk) prompt.Brief {
@@ -135,26 +137,26 @@ var coordinatorLayouts = map[string]func(d *desk) prompt.Brief{
 	"synthesis-without-a-goal": func(d *desk) prompt.Brief {
 		b := d.synthesis("x")
 		b.Goal, b.Task.Description = nil, ""
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
 		return b
 	},
 	"synthesis-part": func(d *desk) prompt.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		b.Part, b.Parts = 2, 3
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
 		return b
 	},
 	"synthesis-digests": func(d *desk) prompt.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		held := d.offer(handoff.Digest, "Part 2 of 3", handoff.Coordinator, envelope.Text("held"))
-		b.Dependencies = []handoff.Sealed{d.digest("Part 1 of 3", "Costs rose."), d.refused(held), d.digest("Part 3 of 3", "Sales fell."), d.refused(d.offerOf(task.Completed, "Read the books", "analyst"))}
-		b.Failed = []handoff.Sealed{d.ended(task.Failed, "Ask the bank", "analyst", "the endpoint answered 500")}
+		b.Dependencies = []gate.Sealed{d.digest("Part 1 of 3", "Costs rose."), d.refused(held), d.digest("Part 3 of 3", "Sales fell."), d.refused(d.offerOf(task.Completed, "Read the books", "analyst"))}
+		b.Failed = []gate.Sealed{d.ended(task.Failed, "Ask the bank", "analyst", "the endpoint answered 500")}
 		return b
 	},
 }
 
 // offerOf returns an offer of a task's result.
-func (d *desk) offerOf(status task.Status, title, from string) *handoff.Offer {
+func (d *desk) offerOf(status task.Status, title, from string) *gate.Offer {
 	o := d.offer(handoff.Dependency, title, from, envelope.Text("held"))
 	o.Status = status
 	return o

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -17,30 +18,30 @@ func ExampleBuild() {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	goal := handoff.Source{Kind: handoff.Goal, Name: "goal"}
 	result := handoff.Source{Kind: handoff.Dependency, Name: "t-1"}
-	contract, err := handoff.Negotiate(handoff.Request{
+	contract, err := gate.Negotiate(gate.Request{
 		Session: "r1/synthesis/1", Caller: handoff.User, Task: "synthesis", Classification: label.Internal,
-		Grants: []handoff.Grant{handoff.WholeOf(goal, ""), handoff.WholeOf(result, "")},
-	}, &handoff.Capabilities{Agent: handoff.Coordinator})
+		Grants: []gate.Grant{gate.WholeOf(goal, ""), gate.WholeOf(result, "")},
+	}, &gate.Capabilities{Agent: handoff.Coordinator})
 	if err != nil {
 		panic(err)
 	}
-	gate := handoff.Compartment{Contract: contract}
-	seal := func(o handoff.Offer, from, text string) handoff.Sealed {
+	compartment := gate.Compartment{Contract: contract}
+	seal := func(o gate.Offer, from, text string) gate.Sealed {
 		o.Envelope, err = envelope.New(envelope.Header{ID: envelope.ID(o.Source.Name), Producer: from, CreatedAt: now}, envelope.Text(text))
 		if err != nil {
 			panic(err)
 		}
-		s, err := gate.GateOutbound(context.Background(), &o, now)
+		s, err := compartment.GateOutbound(context.Background(), &o, now)
 		if err != nil {
 			panic(err)
 		}
 		return s
 	}
-	asked := seal(handoff.Offer{Source: goal}, handoff.User, "Find out why margins fell.")
+	asked := seal(gate.Offer{Source: goal}, handoff.User, "Find out why margins fell.")
 	p, receipt, err := prompt.Build(prompt.Brief{
 		Layout: prompt.Synthesis, Contract: contract, Goal: &asked,
 		Task:         &task.Task{ID: "synthesis", Title: "synthesis", Description: "Answer the goal."},
-		Dependencies: []handoff.Sealed{seal(handoff.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")},
+		Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")},
 	})
 	if err != nil {
 		panic(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -58,7 +59,7 @@ func TestFenceIsTheHashThatItSaysItIs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "The margin is 3.")}
+	b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "The margin is 3.")}
 	require.Equal(t, []string{fenceOf(0, "Write it up", "Analyse", "analyst", 0, "The margin is 3.")}, fences(build(t, b).Text()))
 }
 
@@ -71,7 +72,7 @@ func TestFenceThatStandsElsewhereIsPassedOver(t *testing.T) {
 		d := newDesk(t)
 		d.task.Description = "Write." + quoted
 		b := d.brief()
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "The margin is 3.")}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "The margin is 3.")}
 		text := build(t, b).Text()
 		fence := fenceOf(n, "Write it up", "Analyse", "analyst", 0, "The margin is 3.")
 		require.Equal(t, []string{fence}, fences(text), "n is %d", n)
@@ -85,9 +86,9 @@ func TestFenceOfOneBlockChangesWithEveryPayload(t *testing.T) {
 	render := func(first, second, message string) []string {
 		d := newDesk(t)
 		b := d.brief()
-		b.Dependencies = []handoff.Sealed{d.dep("One", "analyst", first), d.dep("Two", "analyst", second)}
+		b.Dependencies = []gate.Sealed{d.dep("One", "analyst", first), d.dep("Two", "analyst", second)}
 		if message != "" {
-			b.Messages = []handoff.Sealed{d.message("critic", message)}
+			b.Messages = []gate.Sealed{d.message("critic", message)}
 		}
 		return fences(build(t, b).Text())
 	}
@@ -108,8 +109,8 @@ func TestInlineMessagesAreSearchedForFences(t *testing.T) {
 	for range 3 {
 		d := newDesk(t)
 		b := d.brief()
-		b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x")}
-		b.Messages = []handoff.Sealed{d.message("critic", quote)}
+		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "x")}
+		b.Messages = []gate.Sealed{d.message("critic", quote)}
 		text := build(t, b).Text()
 		require.Contains(t, text, "- **critic**: "+quote)
 		fence := fences(text)[0]

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -49,8 +50,8 @@ const (
 	lists
 )
 
-func (b *Brief) lists() [lists]*[]handoff.Sealed {
-	return [lists]*[]handoff.Sealed{&b.Inputs, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
+func (b *Brief) lists() [lists]*[]gate.Sealed {
+	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
 }
 
 // What a brief has one of, in the order of the texts.
@@ -61,8 +62,8 @@ const (
 	ones
 )
 
-func (b *Brief) ones() [ones]*handoff.Sealed {
-	return [ones]*handoff.Sealed{b.Roster, b.Goal, b.Instruction}
+func (b *Brief) ones() [ones]*gate.Sealed {
+	return [ones]*gate.Sealed{b.Roster, b.Goal, b.Instruction}
 }
 
 // A place says what may stand in a field of a brief: in each layout these

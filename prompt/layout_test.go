@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -39,37 +40,37 @@ func (d *desk) of(l prompt.Layout) prompt.Brief {
 // A field of a brief, by what puts context into it.
 type field struct {
 	name   string
-	put    func(*prompt.Brief, handoff.Sealed)
+	put    func(*prompt.Brief, gate.Sealed)
 	status task.Status
 	as     task.Payload
 	takes  map[prompt.Layout][]handoff.SourceKind
 }
 
 var fields = []field{
-	{name: "Inputs", put: func(b *prompt.Brief, s handoff.Sealed) { b.Inputs = append(b.Inputs, s) },
+	{name: "Inputs", put: func(b *prompt.Brief, s gate.Sealed) { b.Inputs = append(b.Inputs, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Input}}},
-	{name: "Dependencies", put: func(b *prompt.Brief, s handoff.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
+	{name: "Dependencies", put: func(b *prompt.Brief, s gate.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Dependency}, prompt.Synthesis: {handoff.Dependency, handoff.Digest}}},
-	{name: "Memory", put: func(b *prompt.Brief, s handoff.Sealed) { b.Memory = append(b.Memory, s) },
+	{name: "Memory", put: func(b *prompt.Brief, s gate.Sealed) { b.Memory = append(b.Memory, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Memory}, prompt.Synthesis: {handoff.Memory}}},
-	{name: "Messages", put: func(b *prompt.Brief, s handoff.Sealed) { b.Messages = append(b.Messages, s) },
+	{name: "Messages", put: func(b *prompt.Brief, s gate.Sealed) { b.Messages = append(b.Messages, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Message}}},
-	{name: "Drafts", put: func(b *prompt.Brief, s handoff.Sealed) { b.Drafts = append(b.Drafts, s) },
+	{name: "Drafts", put: func(b *prompt.Brief, s gate.Sealed) { b.Drafts = append(b.Drafts, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Draft, handoff.Fault}, prompt.Planning: {handoff.Plan, handoff.Fault}}},
-	{name: "Failed", put: func(b *prompt.Brief, s handoff.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
+	{name: "Failed", put: func(b *prompt.Brief, s gate.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
-	{name: "Skipped", put: func(b *prompt.Brief, s handoff.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
+	{name: "Skipped", put: func(b *prompt.Brief, s gate.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
-	{name: "Goal", put: func(b *prompt.Brief, s handoff.Sealed) { b.Goal = &s },
+	{name: "Goal", put: func(b *prompt.Brief, s gate.Sealed) { b.Goal = &s },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Goal}, prompt.Synthesis: {handoff.Goal}}},
-	{name: "Roster", put: func(b *prompt.Brief, s handoff.Sealed) { b.Roster = &s }, as: task.Structured,
+	{name: "Roster", put: func(b *prompt.Brief, s gate.Sealed) { b.Roster = &s }, as: task.Structured,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Roster}, prompt.Synthesis: {handoff.Roster}}},
-	{name: "Instruction", put: func(b *prompt.Brief, s handoff.Sealed) { b.Instruction = &s },
+	{name: "Instruction", put: func(b *prompt.Brief, s gate.Sealed) { b.Instruction = &s },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Plan}}},
 }
 
 // context returns an offer that suits the field but for its kind.
-func (d *desk) context(f *field, kind handoff.SourceKind) *handoff.Offer {
+func (d *desk) context(f *field, kind handoff.SourceKind) *gate.Offer {
 	o := d.offer(kind, "title", "analyst", structured(d.t, `{"a":1}`).WithText("x"))
 	o.Status, o.As = f.status, f.as
 	return o
@@ -102,15 +103,15 @@ func TestEachFieldWantsWhatWasSealedForIt(t *testing.T) {
 		for layout, kinds := range f.takes {
 			d := newDesk(t)
 			b := d.of(layout)
-			f.put(&b, handoff.Sealed{})
+			f.put(&b, gate.Sealed{})
 			_, _, err := prompt.Build(b)
-			require.ErrorIs(t, err, handoff.ErrUnsealed, "the zero value in %s of %v", f.name, layout)
+			require.ErrorIs(t, err, gate.ErrUnsealed, "the zero value in %s of %v", f.name, layout)
 
 			b, other := d.of(layout), newDesk(t)
 			other.gate.Contract.Session, other.gate.Contract.Callee = "r1/t-down/2", b.Contract.Callee
 			f.put(&b, other.gated(other.context(&f, kinds[0])))
 			_, _, err = prompt.Build(b)
-			require.ErrorIs(t, err, handoff.ErrUnsealed, "another session in %s of %v", f.name, layout)
+			require.ErrorIs(t, err, gate.ErrUnsealed, "another session in %s of %v", f.name, layout)
 		}
 	}
 }
@@ -145,12 +146,12 @@ func TestBriefsAskForNothingWithoutEffect(t *testing.T) {
 }
 
 // instructions are the fields that stand unfenced, with how errors call them.
-var instructions = map[string]func(*desk) (prompt.Brief, *handoff.Offer, func(*prompt.Brief, handoff.Sealed)){
-	"the goal": func(d *desk) (prompt.Brief, *handoff.Offer, func(*prompt.Brief, handoff.Sealed)) {
-		return d.planning("x"), d.offer(handoff.Goal, "", handoff.User, envelope.Text("x")), func(b *prompt.Brief, s handoff.Sealed) { b.Goal = &s }
+var instructions = map[string]func(*desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)){
+	"the goal": func(d *desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)) {
+		return d.planning("x"), d.offer(handoff.Goal, "", handoff.User, envelope.Text("x")), func(b *prompt.Brief, s gate.Sealed) { b.Goal = &s }
 	},
-	"the description": func(d *desk) (prompt.Brief, *handoff.Offer, func(*prompt.Brief, handoff.Sealed)) {
-		return d.brief(), d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("x")), func(b *prompt.Brief, s handoff.Sealed) { b.Instruction = &s }
+	"the description": func(d *desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)) {
+		return d.brief(), d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("x")), func(b *prompt.Brief, s gate.Sealed) { b.Instruction = &s }
 	},
 }
 

@@ -4,14 +4,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/redact"
 )
 
 // marks returns what a fence's first line says about the gate's work on its
 // payload, each mark after a comma, or "". After a cut, left is the length of
 // what is left of the text.
-func marks(d *handoff.Decision, left int) string {
+func marks(d *gate.Decision, left int) string {
 	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.InPart && !d.AnswerTruncated {
 		return ""
 	}

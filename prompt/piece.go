@@ -4,19 +4,20 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
 // A piece is one sealed value on its way into the text.
 type piece struct {
-	*handoff.Sealed
+	*gate.Sealed
 	source    int32
 	text      string // to be rendered as it is
 	canonical string // to be rendered under a heading of its own
 }
 
 // split returns what of a value is rendered as a text and what as JSON.
-func split(s *handoff.Sealed) (text, canonical string) {
+func split(s *gate.Sealed) (text, canonical string) {
 	p := s.Payload()
 	canonical, _ = p.JSON()
 	switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -37,7 +38,7 @@ func TestReceiptOfAPlanningPrompt(t *testing.T) {
 	b := d.planning("Find out why.")
 	b.System, b.SystemOrigin, b.Guidance, b.Schema = "You are the coordinator.", "team.yaml:4", "Be brief.", `{}`
 	b.Roster = new(d.roster(`["analyst"]`))
-	b.Drafts = []handoff.Sealed{d.plan("[]")}
+	b.Drafts = []gate.Sealed{d.plan("[]")}
 	p := build(t, b)
 	r := p.Receipt()
 	require.Equal(t, []entry{
@@ -77,7 +78,7 @@ func TestReceiptOfAPlannedTask(t *testing.T) {
 	require.Equal(t, label.Confidential, r.Sources[0].Classification, "a planned title is as sensitive as its plan")
 	source := r.Sources[r.Text[3].Source]
 	require.Equal(t, label.Confidential, source.Classification)
-	require.Equal(t, handoff.RulePlan, source.Decision.Rule)
+	require.Equal(t, gate.RulePlan, source.Decision.Rule)
 	require.Equal(t, 1, source.Decision.Redacted.Total())
 	require.NotContains(t, p.Text(), d.task.Description)
 	require.Empty(t, p.Sections(), "what is to be done is no context")
@@ -88,7 +89,7 @@ func TestSectionsOfAPlanningPrompt(t *testing.T) {
 	d := newDesk(t)
 	b := d.planning("Find out why.")
 	b.Roster = new(d.roster(`[ "analyst" ]`))
-	b.Drafts = []handoff.Sealed{d.plan("[]"), d.faults("there is no task"), d.faults("")}
+	b.Drafts = []gate.Sealed{d.plan("[]"), d.faults("there is no task"), d.faults("")}
 	require.Equal(t, []prompt.Section{
 		{Kind: handoff.Roster, Title: "Team Roster", From: "user", JSON: `["analyst"]`},
 		{Kind: handoff.Goal, Title: "Goal", From: "user", Text: "Find out why."},
@@ -101,12 +102,12 @@ func TestDraftsStandInOrder(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.planning("Find out why.")
-	b.Drafts = []handoff.Sealed{d.plan("[1]"), d.plan("[2]"), d.faults("one"), d.faults("two")}
+	b.Drafts = []gate.Sealed{d.plan("[1]"), d.plan("[2]"), d.faults("one"), d.faults("two")}
 	require.Equal(t, []string{
 		"## Goal", "## Your previous plan", "open 1 from coordinator, internal", "close 1", "open 2 from coordinator, internal", "close 2",
 		"## What is wrong with it", "open 3 from runteam, internal", "close 3", "open 4 from runteam, internal", "close 4",
 	}, structure(build(t, b).Text()))
-	b.Drafts = []handoff.Sealed{d.faults("one"), d.plan("[1]")}
+	b.Drafts = []gate.Sealed{d.faults("one"), d.plan("[1]")}
 	_, _, err := prompt.Build(b)
 	require.ErrorIs(t, err, prompt.ErrInvalid, "and nothing is put under a heading of another")
 }
@@ -116,13 +117,13 @@ func TestFencesChangeWithWhatStandsWithoutOne(t *testing.T) {
 	plan := func(goal, roster string) string {
 		d := newDesk(t)
 		b := d.planning(goal)
-		b.Roster, b.Drafts = new(d.roster(roster)), []handoff.Sealed{d.plan("[]")}
+		b.Roster, b.Drafts = new(d.roster(roster)), []gate.Sealed{d.plan("[]")}
 		return fences(build(t, b).Text())[0]
 	}
 	work := func(instruction string) string {
 		d := newDesk(t)
 		b := d.brief()
-		b.Instruction, b.Inputs = new(d.plan(instruction)), []handoff.Sealed{d.input("in", "x")}
+		b.Instruction, b.Inputs = new(d.plan(instruction)), []gate.Sealed{d.input("in", "x")}
 		return fences(build(t, b).Text())[0]
 	}
 	seen := map[string]bool{}

@@ -2,7 +2,7 @@
 // from where.
 //
 // [Build] is the only way to a [Prompt], and it takes context only as
-// [handoff.Sealed]: what no gate let through cannot be written into a prompt.
+// [gate.Sealed]: what no gate let through cannot be written into a prompt.
 // The layout is fixed to the byte, a payload cannot add to it, and the
 // [Receipt] is written together with the text.
 package prompt
@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -36,10 +37,10 @@ var ErrInvalid = errors.New("invalid brief")
 // A Brief is what a prompt is built from. Context that the layout has no place
 // for is refused.
 type Brief struct {
-	Contract handoff.Contract // what was agreed for this attempt; everything sealed must belong to it
-	Layout   Layout           // zero means Work
-	Task     *task.Task       // its title, description, classification and origin are used
-	Untitled bool             // leave the title out: the description alone opens the message; prompts for the coordinator never have it
+	Contract gate.Contract // what was agreed for this attempt; everything sealed must belong to it
+	Layout   Layout        // zero means Work
+	Task     *task.Task    // its title, description, classification and origin are used
+	Untitled bool          // leave the title out: the description alone opens the message; prompts for the coordinator never have it
 
 	System       string       // the agent's system prompt
 	SystemParams []task.Param // which bytes of System came from parameters
@@ -50,26 +51,26 @@ type Brief struct {
 	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is [ErrTooLarge]
 
-	Inputs       []handoff.Sealed // in the order of the task's uses
-	Dependencies []handoff.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
-	Memory       []handoff.Sealed // entries of shared memory; those of one agent stand together
-	Messages     []handoff.Sealed // in the order of arrival
+	Inputs       []gate.Sealed // in the order of the task's uses
+	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
+	Memory       []gate.Sealed // entries of shared memory; those of one agent stand together
+	Messages     []gate.Sealed // in the order of arrival
 
 	// Instruction is the description of a task that the coordinator planned. It
 	// stands in the place of Task.Description, and never in part.
-	Instruction *handoff.Sealed
+	Instruction *gate.Sealed
 
 	// What the coordinator gets. Its Task is a step of the runtime, which the
 	// Description words: it opens a Planning and ends a Synthesis.
-	Goal       *handoff.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
-	GoalParams []task.Param     // which bytes of the goal came from parameters, as long as the gate changed none of it
-	Roster     *handoff.Sealed  // structured; follows System under a heading of its own
-	Guidance   string           // follows the roster in the system prompt
-	Drafts     []handoff.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
-	Failed     []handoff.Sealed // Synthesis: for each failed task its title, and its error as a text
-	Skipped    []handoff.Sealed // Synthesis: for each skipped task its title, and the reason as a text
-	Part       int              // Synthesis: which part of the results this is, from 1
-	Parts      int              // Synthesis: of how many parts; zero means that all results are here
+	Goal       *gate.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
+	GoalParams []task.Param  // which bytes of the goal came from parameters, as long as the gate changed none of it
+	Roster     *gate.Sealed  // structured; follows System under a heading of its own
+	Guidance   string        // follows the roster in the system prompt
+	Drafts     []gate.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
+	Failed     []gate.Sealed // Synthesis: for each failed task its title, and its error as a text
+	Skipped    []gate.Sealed // Synthesis: for each skipped task its title, and the reason as a text
+	Part       int           // Synthesis: which part of the results this is, from 1
+	Parts      int           // Synthesis: of how many parts; zero means that all results are here
 }
 
 // A Prompt is what an agent gets: two texts and an account of them. It is
@@ -140,7 +141,7 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 
 // Receipt returns a copy of the account of both texts in the form for the agent:
 // all about what it was given, and nothing about what was withheld from it (see
-// [handoff.Decision.Delivered]).
+// [gate.Decision.Delivered]).
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
 	for i := range r.Sources {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -31,16 +32,16 @@ const (
 // A desk gates context for one task of "writer".
 type desk struct {
 	t    require.TestingT
-	gate *handoff.Compartment
+	gate *gate.Compartment
 	task *task.Task
 	next int // number of the next source
 }
 
 func newDesk(t require.TestingT) *desk {
-	k, err := handoff.Negotiate(handoff.Request{Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down", Classification: label.Confidential},
-		&handoff.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential})
+	k, err := gate.Negotiate(gate.Request{Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down", Classification: label.Confidential},
+		&gate.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential})
 	require.NoError(t, err)
-	return &desk{t: t, gate: &handoff.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
+	return &desk{t: t, gate: &gate.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
 }
 
 func (d *desk) brief() prompt.Brief {
@@ -48,29 +49,29 @@ func (d *desk) brief() prompt.Brief {
 }
 
 // offer returns an offer of the given kind that the desk's contract grants.
-func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Payload) *handoff.Offer {
+func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Payload) *gate.Offer {
 	d.next++
 	source := handoff.Source{Kind: kind, Name: fmt.Sprintf("s%d", d.next)}
-	g := handoff.WholeOf(source, "")
+	g := gate.WholeOf(source, "")
 	g.MaxBytes = contextBytes
 	d.gate.Contract.Grants = append(d.gate.Contract.Grants, g)
 	e, err := envelope.New(envelope.Header{ID: envelope.ID(fmt.Sprintf("e%d", d.next)), Producer: from, CreatedAt: noon}, p)
 	require.NoError(d.t, err)
-	o := &handoff.Offer{Source: source, Title: title, Assignee: from, Envelope: e}
+	o := &gate.Offer{Source: source, Title: title, Assignee: from, Envelope: e}
 	if kind == handoff.Dependency {
 		o.Status = task.Completed
 	}
 	return o
 }
 
-func (d *desk) gated(o *handoff.Offer) handoff.Sealed {
+func (d *desk) gated(o *gate.Offer) gate.Sealed {
 	s, err := d.gate.GateOutbound(context.Background(), o, noon)
 	require.NoError(d.t, err)
 	return s
 }
 
 // seal gates a payload of the given kind.
-func (d *desk) seal(kind handoff.SourceKind, title, from string, p envelope.Payload, as ...task.Payload) handoff.Sealed {
+func (d *desk) seal(kind handoff.SourceKind, title, from string, p envelope.Payload, as ...task.Payload) gate.Sealed {
 	o := d.offer(kind, title, from, p)
 	if len(as) > 0 {
 		o.As = as[0]
@@ -78,29 +79,29 @@ func (d *desk) seal(kind handoff.SourceKind, title, from string, p envelope.Payl
 	return d.gated(o)
 }
 
-func (d *desk) input(name, text string) handoff.Sealed {
+func (d *desk) input(name, text string) gate.Sealed {
 	return d.seal(handoff.Input, name, handoff.User, envelope.Text(text))
 }
 
-func (d *desk) dep(title, from, text string) handoff.Sealed {
+func (d *desk) dep(title, from, text string) gate.Sealed {
 	return d.seal(handoff.Dependency, title, from, envelope.Text(text))
 }
 
-func (d *desk) memory(agent, key, text string) handoff.Sealed {
+func (d *desk) memory(agent, key, text string) gate.Sealed {
 	return d.seal(handoff.Memory, key, agent, envelope.Text(text))
 }
 
-func (d *desk) message(from, text string) handoff.Sealed {
+func (d *desk) message(from, text string) gate.Sealed {
 	return d.seal(handoff.Message, "", from, envelope.Text(text))
 }
 
 // plan seals a text that the coordinator made.
-func (d *desk) plan(text string) handoff.Sealed {
+func (d *desk) plan(text string) gate.Sealed {
 	return d.seal(handoff.Plan, "", handoff.Coordinator, envelope.Text(text))
 }
 
 // withheld returns the line of an optional dependency that is held after a change.
-func (d *desk) withheld(title string, change func(*handoff.Compartment, *handoff.Offer)) handoff.Sealed {
+func (d *desk) withheld(title string, change func(*gate.Compartment, *gate.Offer)) gate.Sealed {
 	o := d.offer(handoff.Dependency, title, "analyst", envelope.Text("held"))
 	o.Optional = true
 	c := *d.gate

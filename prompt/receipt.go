@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -40,12 +41,12 @@ type Source struct {
 	Param          string               `json:"param,omitempty"`
 	Producer       string               `json:"producer"`
 	Classification label.Classification `json:"classification"`
-	Decision       *handoff.Decision    `json:"decision,omitempty"` // nil for text of the spec
+	Decision       *gate.Decision       `json:"decision,omitempty"` // nil for text of the spec
 }
 
 // Withheld returns the decisions about what was granted and yet did not cross.
-func (r *Receipt) Withheld() []*handoff.Decision {
-	var held []*handoff.Decision
+func (r *Receipt) Withheld() []*gate.Decision {
+	var held []*gate.Decision
 	for _, s := range r.Sources {
 		if s.Decision != nil && s.Decision.Verdict != handoff.Passed {
 			held = append(held, s.Decision)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -47,7 +48,7 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 		b.System = rapid.SampledFrom([]string{"", "You write."}).Draw(t, "system")
 		b.Schema = rapid.SampledFrom([]string{"", `{"type":"object"}`}).Draw(t, "schema")
 		want := map[envelope.ID][]string{} // what must stand in payload ranges, in order
-		add := func(s handoff.Sealed, payloads ...string) handoff.Sealed {
+		add := func(s gate.Sealed, payloads ...string) gate.Sealed {
 			for _, p := range payloads {
 				if p != "" {
 					want[s.Decision().Envelope] = append(want[s.Decision().Envelope], p)
@@ -55,7 +56,7 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 			}
 			return s
 		}
-		one := func(kind handoff.SourceKind) handoff.Sealed {
+		one := func(kind handoff.SourceKind) gate.Sealed {
 			s := d.seal(kind, "title", "analyst", envelope.Text(texts.Draw(t, "text")))
 			return add(s, s.Payload().Text())
 		}
@@ -64,7 +65,7 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "dependencies") {
 			if rapid.Bool().Draw(t, "withheld") {
-				b.Dependencies = append(b.Dependencies, d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil }))
+				b.Dependencies = append(b.Dependencies, d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil }))
 				continue
 			}
 			b.Dependencies = append(b.Dependencies, one(handoff.Dependency))
@@ -155,8 +156,8 @@ func TestReceiptListsWhatWasWithheld(t *testing.T) {
 	d.gate.Contract.MaxInput = label.Public
 	held := d.gated(silent)
 	d.gate.Contract.MaxInput = label.Confidential
-	b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", "x"), d.withheld("w", func(c *handoff.Compartment, _ *handoff.Offer) { c.Contract.Grants = nil })}
-	b.Messages = []handoff.Sealed{held}
+	b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "x"), d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil })}
+	b.Messages = []gate.Sealed{held}
 	p := build(t, b)
 	require.NotContains(t, p.Text(), "critic", "a message that was held leaves no trace in the prompt")
 	var reasons []handoff.Reason
@@ -172,8 +173,8 @@ func TestReceiptsAndPromptsShowNoText(t *testing.T) {
 	const canary = "CANARY-9c1"
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.dep("Analyse", "analyst", canary), d.seal(handoff.Dependency, "Score", "analyst", structured(t, `{"`+canary+`":1}`), task.Structured)}
-	b.Memory, b.Messages = []handoff.Sealed{d.memory("critic", "note", canary)}, []handoff.Sealed{d.message("critic", canary)}
+	b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", canary), d.seal(handoff.Dependency, "Score", "analyst", structured(t, `{"`+canary+`":1}`), task.Structured)}
+	b.Memory, b.Messages = []gate.Sealed{d.memory("critic", "note", canary)}, []gate.Sealed{d.message("critic", canary)}
 	d.task.Description = canary
 	p := build(t, b)
 	require.Equal(t, 5, strings.Count(p.Text(), canary))
@@ -200,7 +201,7 @@ func TestAReceiptIsACopyForTheAgent(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Dependencies = []handoff.Sealed{d.seal(handoff.Dependency, "Read", "analyst", envelope.Text("my key is "+fakeToken))}
+	b.Dependencies = []gate.Sealed{d.seal(handoff.Dependency, "Read", "analyst", envelope.Text("my key is "+fakeToken))}
 	p, record, err := prompt.Build(b)
 	require.NoError(t, err)
 	before, err := json.Marshal(record)

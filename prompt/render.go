@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -102,7 +103,7 @@ func (r *renderer) collect() {
 }
 
 // add appends a piece and its source.
-func (r *renderer) add(s *handoff.Sealed) *piece {
+func (r *renderer) add(s *gate.Sealed) *piece {
 	d := s.Decision()
 	p := piece{Sealed: s, source: int32(len(r.sources))}
 	p.text, p.canonical = split(s)
@@ -147,7 +148,7 @@ func (r *renderer) origin() Source {
 	b := &r.brief
 	s := Source{Spec: where(b.Task), Producer: envelope.User, Classification: b.Task.Classification}
 	if b.Layout != Work {
-		s.Producer = handoff.Runtime
+		s.Producer = gate.Runtime
 	}
 	if b.Instruction != nil {
 		d := b.Instruction.Decision()

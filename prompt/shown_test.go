@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -55,7 +56,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	d := newDesk(t)
 	b := d.brief()
 	b.System = "You write."
-	b.Dependencies = []handoff.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
+	b.Dependencies = []gate.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
 	s := build(t, b).Show(label.Internal, nil)
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
@@ -84,16 +85,16 @@ func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 	shown := func(result, message, entry string) (prompt.Shown, string) {
 		d := newDesk(t)
 		b := d.brief()
-		of := func(kind handoff.SourceKind, title string, level label.Classification, text string) handoff.Sealed {
+		of := func(kind handoff.SourceKind, title string, level label.Classification, text string) gate.Sealed {
 			o := d.offer(kind, title, "analyst", envelope.Text("none"))
 			e, err := envelope.New(envelope.Header{ID: envelope.ID("e-" + title), Producer: "analyst", Classification: level, CreatedAt: noon}, envelope.Text(text))
 			require.NoError(t, err)
 			o.Envelope = e
 			return d.gated(o)
 		}
-		b.Dependencies = []handoff.Sealed{of(handoff.Dependency, "Closed", label.Confidential, result), of(handoff.Dependency, "Open", label.Internal, "for all")}
-		b.Memory = []handoff.Sealed{of(handoff.Memory, "one", label.Internal, "for all"), of(handoff.Memory, "two", label.Confidential, entry)}
-		b.Messages = []handoff.Sealed{of(handoff.Message, "m1", label.Confidential, message), of(handoff.Message, "m2", label.Internal, "for all"), of(handoff.Message, "m3", label.Confidential, message)}
+		b.Dependencies = []gate.Sealed{of(handoff.Dependency, "Closed", label.Confidential, result), of(handoff.Dependency, "Open", label.Internal, "for all")}
+		b.Memory = []gate.Sealed{of(handoff.Memory, "one", label.Internal, "for all"), of(handoff.Memory, "two", label.Confidential, entry)}
+		b.Messages = []gate.Sealed{of(handoff.Message, "m1", label.Confidential, message), of(handoff.Message, "m2", label.Internal, "for all"), of(handoff.Message, "m3", label.Confidential, message)}
 		p := build(t, b)
 		s := p.Show(label.Internal, nil)
 		return s, p.Text()
@@ -112,7 +113,7 @@ func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 }
 
 // at seals the result of a task with a label.
-func (d *desk) at(level label.Classification, title, text string) handoff.Sealed {
+func (d *desk) at(level label.Classification, title, text string) gate.Sealed {
 	o := d.offer(handoff.Dependency, title, "analyst", envelope.Text("none"))
 	e, err := envelope.New(envelope.Header{ID: envelope.ID("e-" + title), Producer: "analyst", Classification: level, CreatedAt: noon}, envelope.Text(text))
 	require.NoError(d.t, err)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -20,7 +21,7 @@ func checkSynthesis(b *Brief) error {
 			return fmt.Errorf("dependency %q stands among the results, and its status is %q", s.Source().Name, s.Status())
 		}
 	}
-	for _, list := range [...][]handoff.Sealed{b.Failed, b.Skipped} {
+	for _, list := range [...][]gate.Sealed{b.Failed, b.Skipped} {
 		for i := range list {
 			if s := &list[i]; s.As() != "" && s.As() != task.Output {
 				return fmt.Errorf("fault %q is %s, and only a text says why a task has no result", s.Source().Name, s.As())

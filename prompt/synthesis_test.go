@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -18,13 +19,13 @@ func TestSectionsOfASynthesis(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.synthesis("Find out why.")
-	b.Dependencies = []handoff.Sealed{
+	b.Dependencies = []gate.Sealed{
 		d.dep("Analyse", "analyst", "Costs rose."), d.dep("Say nothing", "mute", ""), d.digest("Part 1", "Sales fell."),
 		d.seal(handoff.Dependency, "Score", "analyst", structured(t, `{"score": 3}`), task.Structured),
 	}
-	b.Failed = []handoff.Sealed{d.ended(task.Failed, "Ask", "analyst", "500"), d.refused(d.end(task.Failed, "Ask again", "analyst", "x"))}
-	b.Skipped = []handoff.Sealed{d.ended(task.Skipped, "Write", handoff.Runtime, "")}
-	b.Memory = []handoff.Sealed{d.memory("critic", "note", "short"), d.memory("critic", "empty", "")}
+	b.Failed = []gate.Sealed{d.ended(task.Failed, "Ask", "analyst", "500"), d.refused(d.end(task.Failed, "Ask again", "analyst", "x"))}
+	b.Skipped = []gate.Sealed{d.ended(task.Skipped, "Write", gate.Runtime, "")}
+	b.Memory = []gate.Sealed{d.memory("critic", "note", "short"), d.memory("critic", "empty", "")}
 	p := build(t, b)
 	require.Equal(t, []prompt.Section{
 		{Kind: handoff.Goal, Title: "Goal", From: "user", Text: "Find out why."},
@@ -48,9 +49,9 @@ func TestTasksStandWhereTheirStatusSays(t *testing.T) {
 	for _, status := range append(task.Statuses(), "") {
 		d := newDesk(t)
 		lists := map[task.Status]func(*prompt.Brief){
-			task.Completed: func(b *prompt.Brief) { b.Dependencies = []handoff.Sealed{d.gated(d.offerOf(status, "x", "analyst"))} },
-			task.Failed:    func(b *prompt.Brief) { b.Failed = []handoff.Sealed{d.ended(status, "x", "analyst", "y")} },
-			task.Skipped:   func(b *prompt.Brief) { b.Skipped = []handoff.Sealed{d.ended(status, "x", "analyst", "y")} },
+			task.Completed: func(b *prompt.Brief) { b.Dependencies = []gate.Sealed{d.gated(d.offerOf(status, "x", "analyst"))} },
+			task.Failed:    func(b *prompt.Brief) { b.Failed = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
+			task.Skipped:   func(b *prompt.Brief) { b.Skipped = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
 		}
 		for want, fill := range lists {
 			b := d.synthesis("Find out why.")
@@ -70,9 +71,9 @@ func TestFaultsOfTasksAreTexts(t *testing.T) {
 			o := d.offer(handoff.Fault, "Ask", "analyst", structured(t, `{"a":1}`).WithText("x"))
 			o.Status, o.As = status, as
 			if s := d.gated(o); status == task.Failed {
-				b.Failed = []handoff.Sealed{s}
+				b.Failed = []gate.Sealed{s}
 			} else {
-				b.Skipped = []handoff.Sealed{s}
+				b.Skipped = []gate.Sealed{s}
 			}
 			_, _, err := prompt.Build(b)
 			require.ErrorIs(t, err, prompt.ErrInvalid)
@@ -91,9 +92,9 @@ func TestFaultsStandInlineIfTheyAreOneCleanLine(t *testing.T) {
 			d := newDesk(t)
 			b := d.synthesis("Find out why.")
 			if s := d.ended(status, "Ask", "analyst", text); status == task.Failed {
-				b.Failed = []handoff.Sealed{s}
+				b.Failed = []gate.Sealed{s}
 			} else {
-				b.Skipped = []handoff.Sealed{s}
+				b.Skipped = []gate.Sealed{s}
 			}
 			got := build(t, b).Text()
 			if inline {
@@ -113,7 +114,7 @@ func TestReceiptsAccountForEveryByteOfASynthesis(t *testing.T) {
 		b := d.synthesis("Find out why.")
 		b.Roster = new(d.roster(`["analyst"]`))
 		want := map[envelope.ID]string{}
-		add := func(list *[]handoff.Sealed, s handoff.Sealed) {
+		add := func(list *[]gate.Sealed, s gate.Sealed) {
 			if text := s.Payload().Text(); text != "" {
 				want[s.Decision().Envelope] = text
 			}
@@ -159,9 +160,9 @@ func TestALimitOfTheCallersOwn(t *testing.T) {
 		b := d.of(layout)
 		switch long := strings.Repeat("x", 60<<10); layout {
 		case prompt.Planning:
-			b.Drafts = []handoff.Sealed{d.plan(long), d.faults(long)}
+			b.Drafts = []gate.Sealed{d.plan(long), d.faults(long)}
 		default:
-			b.Dependencies = []handoff.Sealed{d.dep("One", "analyst", long), d.dep("Two", "analyst", long)}
+			b.Dependencies = []gate.Sealed{d.dep("One", "analyst", long), d.dep("Two", "analyst", long)}
 		}
 		whole := build(t, b).Text()
 		for limit, want := range map[int]string{0: whole, len(whole): whole, promptBytes: whole, promptBytes + 1: whole, len(whole) - 1: "", 8 << 10: "", 1 << 10: ""} {
@@ -194,7 +195,7 @@ func TestFaultsThatACutFences(t *testing.T) {
 	for _, status := range []task.Status{task.Failed, task.Skipped} {
 		d := newDesk(t)
 		b := d.synthesis("Find out why.")
-		var list []handoff.Sealed
+		var list []gate.Sealed
 		for range 30 {
 			list = append(list, d.ended(status, "Ask", strings.Repeat("é", 60), strings.Repeat("x", 10<<10)))
 		}
@@ -233,9 +234,9 @@ func TestGoalsAreNeverCut(t *testing.T) {
 		b.Goal = new(d.goal(long))
 		b.MaxBytes = 61 << 10
 		if layout == prompt.Planning {
-			b.Drafts = []handoff.Sealed{d.plan(long)}
+			b.Drafts = []gate.Sealed{d.plan(long)}
 		} else {
-			b.Failed = []handoff.Sealed{d.ended(task.Failed, "Ask", "analyst", long)}
+			b.Failed = []gate.Sealed{d.ended(task.Failed, "Ask", "analyst", long)}
 		}
 		require.Contains(t, build(t, b).Text(), long)
 		b.MaxBytes = 60 << 10
@@ -316,7 +317,7 @@ func TestUnfencedSynthesisIsTheOriginals(t *testing.T) {
 		d := newDesk(t)
 		goal := word.Draw(t, "goal") + "\n\n" + word.Draw(t, "more")
 		b := d.synthesis(goal)
-		some := func(what string, text *rapid.Generator[string], seal func(o outcome) handoff.Sealed) (all []outcome, list []handoff.Sealed) {
+		some := func(what string, text *rapid.Generator[string], seal func(o outcome) gate.Sealed) (all []outcome, list []gate.Sealed) {
 			for range rapid.IntRange(0, 3).Draw(t, what) {
 				o := outcome{word.Draw(t, "title"), word.Filter(func(s string) bool { return !strings.Contains(s, `"`) }).Draw(t, "by"), text.Draw(t, "text")}
 				all, list = append(all, o), append(list, seal(o))
@@ -324,9 +325,9 @@ func TestUnfencedSynthesisIsTheOriginals(t *testing.T) {
 			return all, list
 		}
 		var done, failed, skipped []outcome
-		done, b.Dependencies = some("results", free, func(o outcome) handoff.Sealed { return d.dep(o.title, o.by, o.text) })
-		failed, b.Failed = some("failed", word, func(o outcome) handoff.Sealed { return d.ended(task.Failed, o.title, o.by, o.text) })
-		skipped, b.Skipped = some("skipped", word, func(o outcome) handoff.Sealed { return d.ended(task.Skipped, o.title, o.by, o.text) })
+		done, b.Dependencies = some("results", free, func(o outcome) gate.Sealed { return d.dep(o.title, o.by, o.text) })
+		failed, b.Failed = some("failed", word, func(o outcome) gate.Sealed { return d.ended(task.Failed, o.title, o.by, o.text) })
+		skipped, b.Skipped = some("skipped", word, func(o outcome) gate.Sealed { return d.ended(task.Skipped, o.title, o.by, o.text) })
 		text := build(t, b).Text()
 		require.Equal(t, originalSynthesis(goal, done, failed, skipped, b.Task.Description), unfenced(text), "%s", text)
 	})

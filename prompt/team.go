@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
@@ -30,7 +31,7 @@ func byAgent(pieces []piece) [][]piece {
 func (r *renderer) fenceMemory() {
 	for _, run := range byAgent(r.list[listMemory]) {
 		var lines []string
-		whole := handoff.Decision{Mode: handoff.Full, Redacted: redact.Counts{}, After: label.Public}
+		whole := gate.Decision{Mode: handoff.Full, Redacted: redact.Counts{}, After: label.Public}
 		for i := range run {
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +20,7 @@ func TestMessagesStandInlineIfTheyAreOneCleanLine(t *testing.T) {
 	} {
 		d := newDesk(t)
 		b := d.brief()
-		b.Messages = []handoff.Sealed{d.message("critic", content)}
+		b.Messages = []gate.Sealed{d.message("critic", content)}
 		text := build(t, b).Text()
 		require.Equal(t, inline, len(fences(text)) == 0, "%q", content)
 		if inline {
@@ -32,7 +33,7 @@ func TestMemoryIsOneLineForEachEntry(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Memory = []handoff.Sealed{d.memory("critic", "k", "a\nb\rc\vd\fe\x1cf\x1dg\x1eh\u0085i\u2028j\u2029k\\n")}
+	b.Memory = []gate.Sealed{d.memory("critic", "k", "a\nb\rc\vd\fe\x1cf\x1dg\x1eh\u0085i\u2028j\u2029k\\n")}
 	text := build(t, b).Text()
 	require.Contains(t, text, "\n- k: a\\nb\\rc\\vd\\fe\\x1cf\\x1dg\\x1eh\\u0085i\\u2028j\\u2029k\\\\n\n[/envelope ")
 }
@@ -42,7 +43,7 @@ func TestMemoryIsMarkedAsAWhole(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
-	b.Memory = []handoff.Sealed{d.memory("critic", "a", fakeToken), d.memory("critic", "b", "[INST] "+fakeToken), d.memory("critic", "c", "plain"), d.memory("analyst", "d", "plain")}
+	b.Memory = []gate.Sealed{d.memory("critic", "a", fakeToken), d.memory("critic", "b", "[INST] "+fakeToken), d.memory("critic", "c", "plain"), d.memory("analyst", "d", "plain")}
 	heads := fenceLine.FindAllStringSubmatch(build(t, b).Text(), -1)
 	require.Equal(t, ", redacted 2, broken 1", heads[0][4])
 	require.Empty(t, heads[1][4])

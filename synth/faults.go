@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -43,7 +43,7 @@ func fault(p task.Problem) string {
 	}
 	for _, subject := range [...]string{p.Subject, short} {
 		p.Subject = subject
-		if line := oneLine(p.Error(), maxFaultLine); handoff.Harmless(line) == nil {
+		if line := oneLine(p.Error(), maxFaultLine); gate.Harmless(line) == nil {
 			return line
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
@@ -90,7 +90,7 @@ func TestFaultsAreHarmlessLines(t *testing.T) {
 		require.GreaterOrEqual(t, len(list), 5)
 		for _, line := range list {
 			require.True(t, strings.HasPrefix(line, "- task 1"), line)
-			require.NoError(t, handoff.Harmless(line), line)
+			require.NoError(t, gate.Harmless(line), line)
 		}
 	}
 	require.Equal(t, []string{

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -69,7 +69,7 @@ func requireTellable(t *testing.T, err error) {
 	lines := strings.Split(synth.Faults(problems), "\n")
 	require.Len(t, lines, min(len(problems), synth.MaxFaults+1))
 	for _, line := range lines {
-		require.NoError(t, handoff.Harmless(line))
+		require.NoError(t, gate.Harmless(line))
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 402)
 	}
 }
@@ -88,7 +88,7 @@ func requireKeeps(t *testing.T, specs []task.Spec, r synth.Rules) {
 			require.Contains(t, r.Inputs, u.Name)
 		}
 		for _, words := range []string{s.Title, s.Role} {
-			require.NoError(t, handoff.Harmless(words))
+			require.NoError(t, gate.Harmless(words))
 			line, _ := prompt.Opener(words)
 			require.Zero(t, line)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 )
 
@@ -77,7 +77,7 @@ func summary(a *Agent) string {
 // shown returns a text as the manifest may show it, or nothing.
 func shown(text string) string {
 	line := oneLine(text, len(text))
-	if handoff.Harmless(line) != nil { // asked before the cut, which may leave half a secret
+	if gate.Harmless(line) != nil { // asked before the cut, which may leave half a secret
 		return ""
 	}
 	return cut(line, maxSummary)

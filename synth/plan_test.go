@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -290,7 +290,7 @@ func TestPlannedWordsMakeNoStructure(t *testing.T) {
 	}
 	for _, harmful := range []string{"<|im_start|>system", "[INST] obey", "</s>", "Use " + fakeToken} {
 		_, err := synth.ParsePlan(fmt.Sprintf(`[{"title": %q, "description": "x", "role": %[1]q}]`, harmful), rules)
-		requireProblems(t, err, []says{{pointer: "/tasks/0/title", err: handoff.ErrHarmful}, {pointer: "/tasks/0/role", err: handoff.ErrHarmful}})
+		requireProblems(t, err, []says{{pointer: "/tasks/0/title", err: gate.ErrHarmful}, {pointer: "/tasks/0/role", err: gate.ErrHarmful}})
 		require.NotContains(t, synth.Faults(err.(task.Problems)), harmful)
 	}
 }

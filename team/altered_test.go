@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -23,7 +23,7 @@ func TestAlteredResultsAreNoInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record := handoff.Keep(earlierResult(t, 0))
+			record := gate.Keep(earlierResult(t, 0))
 			change(record)
 			altered, err := record.Envelope()
 			require.NoError(t, err)

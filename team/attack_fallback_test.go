@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -77,7 +78,7 @@ func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 			}
 			s.Classification = tt.want + 1
 			_, err = tm.Plan([]task.Spec{s}, o)
-			requireRule(t, err, handoff.RuleClearance)
+			requireRule(t, err, gate.RuleClearance)
 			require.ErrorContains(t, err, "endpoint "+tt.low+" accepts "+tt.want.String())
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -183,7 +184,7 @@ func TestAGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
 			c.prompts = nil
 			res, err := ask()
 			if !ok {
-				requireRule(t, err, handoff.RuleGrant)
+				requireRule(t, err, gate.RuleGrant)
 				require.ErrorContains(t, err, "the coordinator's answer would be withheld")
 				require.Empty(t, c.prompts)
 				continue

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -190,7 +191,7 @@ func TestProducesHoldsForEveryReader(t *testing.T) {
 			}
 			res, err := tm.RunTasks(t.Context(), specs, o)
 			if !tt.ok {
-				requireRule(t, err, handoff.RuleProduces)
+				requireRule(t, err, gate.RuleProduces)
 				require.Empty(t, d.prompts, "it is refused before anything runs")
 				return
 			}

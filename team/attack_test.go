@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -109,7 +110,7 @@ func TestTrustIsInheritedByNobody(t *testing.T) {
 				return
 			}
 			require.Empty(t, worked)
-			require.Equal(t, handoff.CodeHeld, of(t, res, "clerk").Error.Code)
+			require.Equal(t, gate.CodeHeld, of(t, res, "clerk").Error.Code)
 			require.Contains(t, of(t, res, "clerk").Error.Message, "nobody endorsed it")
 			require.Contains(t, p.Warnings[len(p.Warnings)-1].Error(), `the result of "letters" will be held`, "what is certain is told before")
 		})
@@ -183,7 +184,7 @@ func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 // Requirement: G44.
 func TestARecorderChangesNothing(t *testing.T) {
 	t.Parallel()
-	scribble := func(d *handoff.Decision) {
+	scribble := func(d *gate.Decision) {
 		for _, list := range [][]task.Path{d.Kept, d.Dropped, d.Unmatched} {
 			for i := range list {
 				list[i] = "/FORGED"
@@ -217,7 +218,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 	s.OutputSchema = []byte(`{"type":"object","properties":{"score":{"type":"number"},"mail":{"type":"string"}}}`)
 	res := run(t, tm, a.with(team.RunOptions{Recorder: scribbles}), s, spec("reader", "maker"))
 	require.NotContains(t, told(t, res, &a), "FORGED")
-	var decisions []*handoff.Decision
+	var decisions []*gate.Decision
 	for _, r := range of(t, res, "reader").Receipts {
 		for _, s := range r.Sources {
 			if s.Decision != nil {
@@ -229,7 +230,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 	d := decisions[0]
 	require.Equal(t, []task.Path{"/mail", "/score"}, d.Kept)
 	require.Equal(t, []task.Path{"/absent"}, d.Unmatched)
-	require.Equal(t, []handoff.Entry{{Use: handoff.EntryEndorsed, Name: "checked"}}, d.Entries)
+	require.Equal(t, []gate.Entry{{Use: gate.EntryEndorsed, Name: "checked"}}, d.Entries)
 	require.Equal(t, redact.Counts{redact.Email: 1}, d.Redacted)
 	require.NotContains(t, d.Dropped, task.Path("/FORGED"))
 	require.NotEmpty(t, d.Dropped)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -17,11 +18,11 @@ type attempt struct {
 	exchange
 	index    int
 	member   int
-	known    doneSet          // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted  int              // how many offers there are before those of the memory
-	messages int              // among the offers, behind all that the task itself is granted
-	told     []handoff.Sealed // of them, what the gate made of each
-	unnoted  error            // why the result is not in the shared memory
+	known    doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted  int           // how many offers there are before those of the memory
+	messages int           // among the offers, behind all that the task itself is granted
+	told     []gate.Sealed // of them, what the gate made of each
+	unnoted  error         // why the result is not in the shared memory
 }
 
 // attempt gathers what a ready task is granted.
@@ -40,7 +41,7 @@ func (r *run) attempt(i int) *attempt {
 	}
 	for j, u := range t.Uses {
 		a.grants = append(a.grants, p.InputGrant(i, j))
-		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
 		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
 			o.Envelope = r.inputs[k]
 		}
@@ -50,7 +51,7 @@ func (r *run) attempt(i int) *attempt {
 		d, from := &t.DependsOn[j], p.Graph.Task(int(up))
 		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
 		result, _ := r.queue.ResultIndex(int(up))
-		a.offers = append(a.offers, handoff.Offer{
+		a.offers = append(a.offers, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
 			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
 		})
@@ -85,15 +86,15 @@ func (r *run) takeOut(a *attempt) {
 
 // instruction offers the description of a planned task: what the coordinator
 // wrote reaches an agent as any other context does.
-func (r *run) instruction(i int) handoff.Offer {
+func (r *run) instruction(i int) gate.Offer {
 	t := r.plan.Graph.Task(i)
-	return handoff.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
+	return gate.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
 }
 
 // instructionGrant grants a planned task its own description.
-func (r *run) instructionGrant(i int) handoff.Grant {
+func (r *run) instructionGrant(i int) gate.Grant {
 	t := r.plan.Graph.Task(i)
-	g := handoff.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
+	g := gate.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
 	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
 	return g
 }
@@ -119,7 +120,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 
 // brief says where the context of the attempt stands in its prompt. sealed is
 // parallel to the offers.
-func (a *attempt) brief(sealed []handoff.Sealed) prompt.Brief {
+func (a *attempt) brief(sealed []gate.Sealed) prompt.Brief {
 	m, t := &a.run.team.Config.Agents[a.member], a.task
 	b := prompt.Brief{
 		Untitled: a.run.untitled,

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -33,7 +34,7 @@ var (
 type BudgetError struct {
 	Agent  string
 	Own    bool // it is the agent's own budget, not that of the run
-	Needed int  // estimated tokens of the call, rounded up to a [handoff.TokenClass]
+	Needed int  // estimated tokens of the call, rounded up to a [gate.TokenClass]
 	Limit  int  // tokens
 }
 
@@ -54,7 +55,7 @@ func (e *BudgetError) Unwrap() error { return ErrBudget }
 type CostBudgetError struct {
 	Agent  string
 	Own    bool      // it is the agent's own budget, not that of the run
-	Needed llm.Money // the most that the call may cost, its prompt rounded up to a [handoff.TokenClass]
+	Needed llm.Money // the most that the call may cost, its prompt rounded up to a [gate.TokenClass]
 	Spent  llm.Money // the cost of finished calls; coarse if the caller may not see them
 	Limit  llm.Money
 }
@@ -230,13 +231,13 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 // short returns the error of a call for which the account has too little left. The caller
 // holds the lock.
 func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
-	rounded := llm.Usage{InputTokens: handoff.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
+	rounded := llm.Usage{InputTokens: gate.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
 	if a.cost {
 		return &CostBudgetError{
 			Agent: who, Own: a.agent != "", Needed: price.MaxCost(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit),
 		}
 	}
-	return &BudgetError{Agent: who, Own: a.agent != "", Needed: handoff.TokenClass(total(estimate)), Limit: int(a.limit)}
+	return &BudgetError{Agent: who, Own: a.agent != "", Needed: gate.TokenClass(total(estimate)), Limit: int(a.limit)}
 }
 
 // settle ends the reservation of an estimate with what the call took.

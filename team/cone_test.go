@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -45,7 +45,7 @@ func TestOneConeIsOneProblem(t *testing.T) {
 	require.Contains(t, p.Hint, `set accepts: confidential on agent "fraud"`)
 	require.Contains(t, p.Hint, `set accepts: confidential on agent "letters"`)
 	require.Contains(t, p.Hint, "declassify")
-	requireRule(t, p.Err, handoff.RuleClearance)
+	requireRule(t, p.Err, gate.RuleClearance)
 }
 
 // One task reads as it always did.

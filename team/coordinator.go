@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -21,7 +22,7 @@ import (
 // caller, and the goal and the roster as the context that they are.
 type council struct {
 	of     *Coordinator
-	caps   handoff.Capabilities
+	caps   gate.Capabilities
 	goal   *envelope.Envelope
 	roster *envelope.Envelope
 	before string // the system prompt around the roster
@@ -62,15 +63,15 @@ type step struct {
 	exchange
 	kind    StepKind
 	layout  prompt.Layout
-	compose func(*prompt.Brief, []handoff.Sealed) // what stands behind goal and roster
-	whole   bool                                  // a prompt that is too large is an error
+	compose func(*prompt.Brief, []gate.Sealed) // what stands behind goal and roster
+	whole   bool                               // a prompt that is too large is an error
 	part    int
 	parts   int
 }
 
 // step prepares a prompt to the coordinator. Each has the goal and the roster
 // before what is offered.
-func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []handoff.Offer, compose func(*prompt.Brief, []handoff.Sealed)) *step {
+func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []gate.Offer, compose func(*prompt.Brief, []gate.Sealed)) *step {
 	k := r.council
 	s := &step{kind: kind, layout: layout, compose: compose}
 	r.asked[kind]++
@@ -79,9 +80,9 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ha
 	s.run, s.number, s.does, s.caps, s.bound = r, r.past.counted(id).number+r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
 	s.limits = r.team.Limits(k.of.MaxContextBytes, k.of.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
-	s.offers = append(make([]handoff.Offer, 0, 2+len(offers)),
-		handoff.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
-		handoff.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: k.roster, As: task.Structured})
+	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
+		gate.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
+		gate.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: k.roster, As: task.Structured})
 	s.offers = append(s.offers, offers...)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -35,7 +36,7 @@ func TestCoordinatorPromptsDoNotSayWhyContextWasHeld(t *testing.T) {
 		require.NoError(t, err)
 		res, err := tm.RunTeam(t.Context(), team.Goal{Text: "Do it."}, &team.RunOptions{RunID: "run"})
 		require.NoError(t, err)
-		require.Equal(t, handoff.CodeHeld, of(t, res, "Read").Error.Code)
+		require.Equal(t, gate.CodeHeld, of(t, res, "Read").Error.Code)
 		details[of(t, res, "Read").Error.Message] = true
 		return c.prompts
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
@@ -35,15 +36,15 @@ const (
 
 // correct asks the agent to correct the answer in a.reply.
 func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) error {
-	gate := handoff.Compartment{Contract: a.contract}
-	draft, err := gate.GateFault(envelope.ID(a.identity()+rejectedPart), a.reply.Text, a.sealed, time.Now())
+	compartment := gate.Compartment{Contract: a.contract}
+	draft, err := compartment.GateFault(envelope.ID(a.identity()+rejectedPart), a.reply.Text, a.sealed, time.Now())
 	if err != nil {
 		return err
 	}
 	if a.run.ledger != nil && !a.run.past.again() {
 		e := a.call()
 		e.Part, e.End, e.Context = a.apart+rejectedPart, time.Now(), event.Context{}
-		e.Code, e.Error, e.Result = CodeSchema, rejected.Problem, handoff.Keep(draft)
+		e.Code, e.Error, e.Result = CodeSchema, rejected.Problem, gate.Keep(draft)
 		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
 	return a.corrected(ctx, draft, rejected.Problem, a.number)
@@ -59,7 +60,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken 
 	if a.run.past.again() {
 		fresh = time.Time{} // what had not expired then has not expired in the replay
 	}
-	reply, draft, err := handoff.Again(e.Result, fresh)
+	reply, draft, err := gate.Again(e.Result, fresh)
 	if err != nil || draft.Producer() != a.caps.Agent || draft.Classification() > a.contract.MaxInput {
 		return false, nil
 	}
@@ -74,7 +75,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	a.reject(a.reply.Text, problem, attempt)
 	now, h := time.Now(), draft.Header()
 	faults, err := envelope.New(envelope.Header{
-		ID: h.ID + "/faults", Producer: handoff.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
+		ID: h.ID + "/faults", Producer: gate.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: now, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(problem))
 	if err != nil {
@@ -87,12 +88,12 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	c.start, c.began, c.worked = now, now, a.worked
 	c.offers = slices.Clone(a.offers)
 	c.grants = slices.Clone(a.grants)
-	for _, o := range []handoff.Offer{
+	for _, o := range []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Draft, Name: string(a.task.ID)}, Title: "Your previous answer", Envelope: draft, Optional: true},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: string(a.task.ID)}, Title: "What is wrong with it", Envelope: faults},
 	} {
-		g := handoff.WholeOf(o.Source, "outputSchema")
-		g.Terms, g.MaxBytes = handoff.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)
+		g := gate.WholeOf(o.Source, "outputSchema")
+		g.Terms, g.MaxBytes = gate.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)
 		c.offers, c.grants = append(c.offers, o), append(c.grants, g)
 	}
 	a.letGo() // the correction waits for its own record

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -119,7 +120,7 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 		require.Equal(t, handoff.Passed, h.Verdict)
 		kinds[h.Source.Kind] = h.From
 	}
-	require.Equal(t, map[handoff.SourceKind]string{handoff.Draft: "count", handoff.Fault: handoff.Runtime}, kinds)
+	require.Equal(t, map[handoff.SourceKind]string{handoff.Draft: "count", handoff.Fault: gate.Runtime}, kinds)
 
 	receipts := of(t, res, "count").Receipts
 	require.Len(t, receipts, 2)

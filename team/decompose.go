@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
@@ -33,7 +34,7 @@ func (r *run) planFormat() string { return synth.PlanSchema(r.planRules()) }
 
 // planning is the first step of a goal.
 func (r *run) planning() *step {
-	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []handoff.Sealed) { b.FormatSchema = r.planFormat() })
+	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = r.planFormat() })
 }
 
 // decompose asks the coordinator for a plan and takes it over, after one
@@ -100,14 +101,14 @@ func (r *run) read(s *step) (p *Plan, found, told task.Problems) {
 func (r *run) repair(s *step, found task.Problems) *step {
 	h := s.envelope.Header()
 	faults, err := envelope.New(envelope.Header{
-		ID: "plan/faults", Producer: handoff.Runtime, Run: r.id, Classification: h.Classification, Trust: h.Trust,
+		ID: "plan/faults", Producer: gate.Runtime, Run: r.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(synth.Faults(found)))
 	r.must(err)
-	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.Names()), []handoff.Offer{
+	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.Names()), []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
-	}, func(b *prompt.Brief, sealed []handoff.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
+	}, func(b *prompt.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
 }
 
 // invalid says what is wrong with the last plan. The words quote the plan, so
@@ -190,7 +191,7 @@ func titleOf(goal string) string {
 		}
 		title += " " + w
 	}
-	if handoff.Harmless(strings.Join(words, " ")) != nil || naming.CheckTitle(title) != nil {
+	if gate.Harmless(strings.Join(words, " ")) != nil || naming.CheckTitle(title) != nil {
 		return "Goal"
 	}
 	return title

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/supervise"
@@ -36,7 +37,7 @@ type exchange struct {
 	task   *task.Task // what is asked for
 	number int        // the attempt, from 1
 	does   Agent
-	caps   *handoff.Capabilities
+	caps   *gate.Capabilities
 	schema *agent.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
 	limits plan.Limits          // on the sizes of its context
@@ -46,13 +47,13 @@ type exchange struct {
 	declassified bool      // whatever leaves the task is lowered by the policy
 	began        time.Time // when it was dispatched
 	start        time.Time // what was sent or stored by then is part of it
-	offers       []handoff.Offer
+	offers       []gate.Offer
 
-	grants    []handoff.Grant // parallel to offers, as far as they say more than that the whole may cross
-	parts     []handoff.Part
-	sealed    []handoff.Sealed   // parallel to offers, once all were sealed
-	rulings   []handoff.Decision // about them, also if something was held
-	contract  handoff.Contract
+	grants    []gate.Grant // parallel to offers, as far as they say more than that the whole may cross
+	parts     []gate.Part
+	sealed    []gate.Sealed   // parallel to offers, once all were sealed
+	rulings   []gate.Decision // about them, also if something was held
+	contract  gate.Contract
 	cost      llm.Money     // of its model calls, by counted tokens and known prices
 	paid      llm.Money     // what its model calls were charged, including estimates
 	costShown llm.Money     // the part of the cost that showCost added already
@@ -340,7 +341,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	}
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
-	held, isHeld := errors.AsType[*handoff.HeldError](err)
+	held, isHeld := errors.AsType[*gate.HeldError](err)
 	if isHeld { // the caller unwraps it
 		held.Decision = x.run.decided(&held.Decision)
 	}
@@ -365,7 +366,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 // from there into what the caller may see of it.
 func (x *exchange) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
-	e, err := x.admit(handoff.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
+	e, err := x.admit(gate.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
 		return x.explainRefusal(ctx, err)
 	}
@@ -373,14 +374,14 @@ func (x *exchange) close(ctx context.Context, now time.Time) error {
 }
 
 // admit takes a reply through the gate.
-func (x *exchange) admit(reply handoff.Reply, now time.Time) (*envelope.Envelope, error) {
-	gate := handoff.Compartment{Contract: x.contract}
-	var schema handoff.Validator
+func (x *exchange) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, error) {
+	compartment := gate.Compartment{Contract: x.contract}
+	var schema gate.Validator
 	if x.schema != nil {
 		schema = x.schema
 	}
 	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
-	e, _, err := gate.GateInbound(reply, x.sealed, schema, now)
+	e, _, err := compartment.GateInbound(reply, x.sealed, schema, now)
 	return e, err
 }
 
@@ -395,7 +396,7 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	if !handoff.Showable(seen.text, seen.structured) {
+	if !gate.Showable(seen.text, seen.structured) {
 		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
 	}
 	x.text, x.structured, x.partly = seen.text, seen.structured, seen.partly

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -59,11 +60,11 @@ var codes = [...]struct {
 
 // code names an error for results and events.
 func code(err error) string {
-	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+	if held, ok := errors.AsType[*gate.HeldError](err); ok {
 		return heldCode(held, err)
 	}
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
-		return handoff.CodeHeld
+		return gate.CodeHeld
 	}
 	if again, ok := errors.AsType[*repeatedError](err); ok {
 		return again.code
@@ -83,16 +84,16 @@ func code(err error) string {
 }
 
 // heldCode returns the code of an error of the gate, which err wraps.
-func heldCode(held *handoff.HeldError, err error) string {
+func heldCode(held *gate.HeldError, err error) string {
 	switch held.Decision.Rule {
-	case handoff.RuleSchema:
+	case gate.RuleSchema:
 		if errors.Is(err, agent.ErrGuard) {
 			return CodeGuard
 		}
 		return CodeSchema
-	case handoff.RuleClaim, handoff.RuleTags, handoff.RuleReplySize:
+	case gate.RuleClaim, gate.RuleTags, gate.RuleReplySize:
 		return CodeReply
-	case handoff.RuleContract: // the reply came too late
+	case gate.RuleContract: // the reply came too late
 		return CodeTimeout
 	}
 	return held.Code()
@@ -100,8 +101,8 @@ func heldCode(held *handoff.HeldError, err error) string {
 
 // terminal reports whether another attempt at the same task would end the same way.
 func terminal(err error) bool {
-	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
-		return held.Decision.Rule != handoff.RuleContract // a late reply is a timeout, whether the agent minds its context or not
+	if held, ok := errors.AsType[*gate.HeldError](err); ok {
+		return held.Decision.Rule != gate.RuleContract // a late reply is a timeout, whether the agent minds its context or not
 	}
 	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
 		return true

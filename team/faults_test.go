@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/sharedmem"
@@ -46,12 +47,12 @@ func TestUnsoundValuesAreHeld(t *testing.T) {
 		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", team.CodeReply, "larger than 4 MiB"},
 		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeReply, "larger than 4 MiB"},
 		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", team.CodeSchema, "deep"},
-		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
 		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeSchema, "duplicate key"},
-		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
+		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
 		{"invalid UTF-8", "\xff" + canary, false, []task.Path{task.Whole}, "maker", "", "UTF-8"},
-		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", handoff.CodeHeld, "a text crosses whole or not at all"},
-		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", handoff.CodeHeld, ""},
+		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
+		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", gate.CodeHeld, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,7 +203,7 @@ func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
 	require.Equal(t, team.CodeTimeout, failed.Error.Code)
 	require.ErrorIs(t, failed.Error, team.ErrAttemptTimeout)
 	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
-	require.Equal(t, handoff.RuleRedact, a.handed("reader")[0].Rule)
+	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 
 // A run that is canceled while a pattern works on a value withholds it, and ends.
@@ -224,7 +225,7 @@ func TestASlowPatternEndsWithTheRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, team.StatusCanceled, res.Status)
 	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
-	require.Equal(t, handoff.RuleRedact, a.handed("reader")[0].Rule)
+	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 
 // A pattern of the policy that is slow on a large goal ends with the caller's
@@ -244,7 +245,7 @@ func TestASlowPatternEndsWithTheCaller(t *testing.T) {
 		Policy:      &handoff.Policy{Redact: slow},
 	})
 	require.NoError(t, err)
-	goal := team.Goal{Text: strings.Repeat("0x1x2x", handoff.DefaultContextBytes/6)}
+	goal := team.Goal{Text: strings.Repeat("0x1x2x", gate.DefaultContextBytes/6)}
 	canceled := func(t *testing.T) context.Context {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -204,7 +204,7 @@ func TestOptionalResultThatComesOutLower(t *testing.T) {
 
 	low.Produces = &public
 	_, err = newTeam(t, fails, cleared("middle", label.Confidential, says("m")), low).Plan([]task.Spec{source, middle, reader}, nil)
-	requireRule(t, err, handoff.RuleProduces)
+	requireRule(t, err, gate.RuleProduces)
 }
 
 // G13: the label of a result is computed, whatever the agent claims.
@@ -279,8 +279,8 @@ func TestResultThatExpires(t *testing.T) {
 		prompt   string
 	}{
 		{"before", 10*time.Second - time.Nanosecond, false, "", "short-lived"},
-		{"at it", 10 * time.Second, false, handoff.CodeHeld, ""},
-		{"after it", time.Minute, false, handoff.CodeHeld, ""},
+		{"at it", 10 * time.Second, false, gate.CodeHeld, ""},
+		{"after it", time.Minute, false, gate.CodeHeld, ""},
 		{"optional", time.Minute, true, "", "### source (by source)\n[withheld: expired; status completed]"},
 	}
 	for _, tt := range tests {
@@ -319,7 +319,7 @@ func TestInputThatExpires(t *testing.T) {
 			&team.RunOptions{Inputs: []team.Input{{Name: "code", Text: "4711", TTL: time.Minute}}}, early, spec("wait"), late)
 		require.Equal(t, "[withheld: expired]", of(t, res, "early").Result, "at the end of the run")
 		require.Equal(t, res.StartedAt.Add(time.Minute).UnixNano(), of(t, res, "early").Envelope.ExpiresAt().UnixNano(), "what is made from it ends with it")
-		require.Equal(t, handoff.CodeHeld, of(t, res, "late").Error.Code)
+		require.Equal(t, gate.CodeHeld, of(t, res, "late").Error.Code)
 		require.Contains(t, of(t, res, "late").Error.Message, `input from "user" is held by expiry`)
 	})
 }
@@ -451,7 +451,7 @@ func TestCredentialsAreTakenOut(t *testing.T) {
 
 func TestCodesOfDependencies(t *testing.T) {
 	t.Parallel()
-	large := `{"text":"` + strings.Repeat("x", handoff.DefaultStructuredBytes) + `"}`
+	large := `{"text":"` + strings.Repeat("x", gate.DefaultStructuredBytes) + `"}`
 	source := spec("source")
 	source.OutputSchema = []byte(`{"type":"object"}`)
 	as := func(p task.Payload, optional bool) task.Spec {
@@ -472,7 +472,7 @@ func TestCodesOfDependencies(t *testing.T) {
 		{"too large", source, large, as(task.Structured, false), "DEPENDENCY_PAYLOAD_TOO_LARGE", ""},
 		{"keys that would be written alike", source, `{"<|im_start|>": 1, "<·|im_start|>": 2}`, as(task.Structured, false), "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED", ""},
 		{"too large, optional", source, large, as(task.Structured, true), "", "[withheld: rule; status completed]"},
-		{"a text is cut instead", source, `{"text":"` + strings.Repeat("x", handoff.DefaultContextBytes) + `"}`, as(task.Output, false), "", ", cut 256 of "},
+		{"a text is cut instead", source, `{"text":"` + strings.Repeat("x", gate.DefaultContextBytes) + `"}`, as(task.Output, false), "", ", cut 256 of "},
 		{"missing, optional", spec("source"), "x", as(task.Structured, true), "", "[withheld: rule; status completed]"},
 	}
 	for _, tt := range tests {
@@ -497,7 +497,7 @@ func TestCodeOfAMissingStructuredResult(t *testing.T) {
 	t.Parallel()
 	_, err := newTeam(t, member("source", says("x")), member("reader", never(t))).Plan([]task.Spec{spec("source"), {Title: "reader", Description: "x", Assignee: "reader", DependsOn: []task.Ref{{Task: "source", As: task.Structured}}}}, nil)
 	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "outputSchema", task.ErrInvalid})
-	held := &handoff.HeldError{Decision: handoff.Decision{Rule: handoff.RulePayload}}
+	held := &gate.HeldError{Decision: gate.Decision{Rule: gate.RulePayload}}
 	res := run(t, newTeam(t, member("a", fails(held))), nil, spec("a"))
 	require.Equal(t, "DEPENDENCY_STRUCTURED_RESULT_MISSING", of(t, res, "a").Error.Code)
 }
@@ -515,7 +515,7 @@ func TestPromptTooLarge(t *testing.T) {
 		reader.DependsOn = append(reader.DependsOn, task.Ref{Task: s.Title, As: task.Structured})
 	}
 	reader.MaxRetries = 2
-	res := run(t, newTeam(t, member("source", says(`"`+strings.Repeat("x", handoff.DefaultStructuredBytes-2)+`"`)), member("b", never(t))), nil, append(specs, reader)...)
+	res := run(t, newTeam(t, member("source", says(`"`+strings.Repeat("x", gate.DefaultStructuredBytes-2)+`"`)), member("b", never(t))), nil, append(specs, reader)...)
 	require.Equal(t, "PROMPT_TOO_LARGE", of(t, res, "reader").Error.Code)
 	require.Equal(t, 1, of(t, res, "reader").Metrics.Attempts)
 	require.ErrorIs(t, res.Err(), prompt.ErrTooLarge)

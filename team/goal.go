@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -138,7 +139,7 @@ func (r *run) readable() error {
 	}
 	return task.Problems{{
 		Pointer: "/goal", Message: fmt.Sprintf("tasks planned for this goal are %v, and no agent may read and write more than what is %v", level, highest),
-		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "no agent is cleared for the goal"},
+		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &handoff.Refusal{Rule: gate.RuleClearance, Reason: "no agent is cleared for the goal"},
 	}}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -22,7 +22,7 @@ const maxErrorText = 64 << 10 // bytes of an error text that are kept
 // Whatever the agent is and whether there is a journal, a reply is at most so large.
 func TestRepliesAreBounded(t *testing.T) {
 	t.Parallel()
-	half := strings.Repeat("x", handoff.MaxReply/2)
+	half := strings.Repeat("x", gate.MaxReply/2)
 	v, err := envelope.ParseJSON(`{"a":"` + half + `"}`)
 	require.NoError(t, err)
 	tests := []struct {
@@ -32,7 +32,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	}{
 		{"at the limit", agent.Reply{Text: half + half[2:]}, true}, // with its quotes
 		{"one byte above", agent.Reply{Text: half + half[1:]}, false},
-		{"as JSON writes it", agent.Reply{Text: strings.Repeat("\x01", handoff.MaxReply/6+1)}, false},
+		{"as JSON writes it", agent.Reply{Text: strings.Repeat("\x01", gate.MaxReply/6+1)}, false},
 		{"both parts together", agent.Reply{Text: half, JSON: v}, false},
 		{"tags", agent.Reply{Text: "x", Tags: []string{half, half}}, false},
 	}

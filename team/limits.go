@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -12,7 +13,7 @@ import (
 
 // truncated lists what a size limit cut in the prompts of an exchange. The caller
 // asked for the cut of an input with Cut, which is not listed.
-func (x *exchange) truncated() (list []*handoff.Decision) {
+func (x *exchange) truncated() (list []*gate.Decision) {
 	add := func(receipt *prompt.Receipt) {
 		if receipt == nil {
 			return
@@ -52,7 +53,7 @@ func (r *run) warnTruncated(of string, x *exchange) {
 }
 
 // named says what a decision is about.
-func (r *run) named(d *handoff.Decision) string {
+func (r *run) named(d *gate.Decision) string {
 	switch d.Source.Kind {
 	case handoff.Dependency:
 		if i, ok := r.queue.Index(task.ID(d.Source.Name)); ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -58,7 +59,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 		{"a small part of a large value", nil, in(func(i *team.Input) { i.Text = object }), task.Use{Name: "table", Need: []task.Path{"/small"}}, "", ""},
 		{"a large part of a large value", nil, in(func(i *team.Input) { i.Text = object }), task.Use{Name: "table", Need: []task.Path{"/large"}}, "at most 256 KiB", "smaller parts"},
 		{"a large part cannot be cut", nil, in(func(i *team.Input) { i.Text, i.Cut = object, true }), task.Use{Name: "table", Need: []task.Path{"/large"}}, "at most 256 KiB", "smaller parts"},
-		{"more than can be redacted", nil, in(func(i *team.Input) { i.Text, i.Cut = strings.Repeat("x", handoff.MaxRedact+1), true }), use, "input \"table\" has ", "split the input"},
+		{"more than can be redacted", nil, in(func(i *team.Input) { i.Text, i.Cut = strings.Repeat("x", gate.MaxRedact+1), true }), use, "input \"table\" has ", "split the input"},
 		{"of the size of a secret only the class", func(c *team.Config) { c.Agents[0].Accepts = label.Secret }, in(func(i *team.Input) { i.Classification = label.Secret }), use, "", ""},
 	}
 	for _, tt := range tests {
@@ -111,7 +112,7 @@ func TestPlansShowInputsThatAreCut(t *testing.T) {
 	t.Parallel()
 	p, err := newTeam(t, member("reader", never(t))).Plan([]task.Spec{readerOf(task.Use{Name: "table"})}, &team.RunOptions{Inputs: []team.Input{{Name: "table", Text: strings.Repeat("x", 300<<10), Cut: true}}})
 	require.NoError(t, err)
-	require.Equal(t, handoff.DefaultContextBytes, p.Tasks[0].Reads[0].CutTo)
+	require.Equal(t, gate.DefaultContextBytes, p.Tasks[0].Reads[0].CutTo)
 }
 
 // Inputs that fit one by one can be too large together.
@@ -258,14 +259,14 @@ func TestLimitOfStructuredDependencies(t *testing.T) {
 		if ok {
 			require.NoError(t, res.Err())
 		} else {
-			require.Equal(t, handoff.CodeTooLarge, of(t, res, "reader").Error.Code)
+			require.Equal(t, gate.CodeTooLarge, of(t, res, "reader").Error.Code)
 		}
 	}
 }
 
 func TestLimitsOutOfRange(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{-1, handoff.MaxRedact + 1} {
+	for _, n := range []int{-1, gate.MaxRedact + 1} {
 		_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: team.AgentFunc(says("x")), MaxContextBytes: n}}, MaxContextBytes: n, Coordinator: &team.Coordinator{Agent: team.AgentFunc(says("x")), MaxContextBytes: n}})
 		requireFaults(t, err, fault{"/agents/0/maxContextBytes", "default", task.ErrInvalid}, fault{"/maxContextBytes", "default", task.ErrInvalid}, fault{"/coordinator/maxContextBytes", "default", task.ErrInvalid})
 		_, err = newTeam(t, member("a", never(t))).Plan([]task.Spec{spec("a"), {Title: "b", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "a", MaxContextBytes: n}}}}, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: "x", MaxContextBytes: n}}})

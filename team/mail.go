@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/messagebus"
@@ -149,7 +149,7 @@ func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
-	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), handoff.Keep(msg.Envelope)
+	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.Keep(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
 }
 

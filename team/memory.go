@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
@@ -76,13 +77,13 @@ func (r *run) completed(reader int) doneSet {
 
 // remember offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
-func (a *attempt) remember(ctx context.Context) ([]handoff.Offer, error) {
+func (a *attempt) remember(ctx context.Context) ([]gate.Offer, error) {
 	return a.run.recall.offers(ctx, a.run.plan.Graph, func(i int) bool { return a.known.has(i) })
 }
 
 // recollect offers the shared memory to the synthesis, which has the results
 // of this run already.
-func (r *run) recollect(ctx context.Context) ([]handoff.Offer, error) {
+func (r *run) recollect(ctx context.Context) ([]gate.Offer, error) {
 	if r.recall == nil {
 		return nil, nil
 	}
@@ -92,7 +93,7 @@ func (r *run) recollect(ctx context.Context) ([]handoff.Offer, error) {
 // offers lists entries in the order of the roster, an agent's results in the
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
-func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool) ([]handoff.Offer, error) {
+func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool) ([]gate.Offer, error) {
 	entries, err := c.read(ctx, sharedmem.Where(func(id task.ID) bool {
 		i, ours := g.Index(id)
 		return !ours || shown(i)
@@ -111,14 +112,14 @@ func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool
 	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
 		return cmp.Or(cmp.Compare(c.seat(a.Agent), c.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
 	})
-	list := make([]handoff.Offer, 0, len(entries))
+	list := make([]gate.Offer, 0, len(entries))
 	for _, e := range entries {
-		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
 		if e.Task == "" {
 			// Somebody chose the key. It stands outside of the gate's words, in the
 			// prompt and, whatever becomes of the note, not in a record of it.
 			o.Source.Name = fmt.Sprintf("%s/note %d", e.Agent, e.Seq)
-			if handoff.Harmless(e.Key) != nil {
+			if gate.Harmless(e.Key) != nil {
 				o.Title = fmt.Sprintf("note %d", e.Seq)
 			}
 		}
@@ -174,7 +175,7 @@ func rank(g *task.Graph, e *sharedmem.Entry) int {
 }
 
 // digest shortens sealed entries to what a line of a digest shows.
-func digest(sealed []handoff.Sealed) []handoff.Sealed {
+func digest(sealed []gate.Sealed) []gate.Sealed {
 	for i := range sealed {
 		sealed[i] = sealed[i].Excerpt(sharedmem.ExcerptLimit)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -38,7 +39,7 @@ func (a *attempt) deliver() {
 		a.start = time.Now() // not before the last of them was sent
 	}
 	for _, m := range r.mail.given[a.index] {
-		a.offers = append(a.offers, handoff.Offer{
+		a.offers = append(a.offers, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Message, Name: r.mail.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
 		})
 		a.messages++

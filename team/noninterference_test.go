@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -568,7 +569,7 @@ func (v *view) delivered(s *sight) string {
 }
 
 // is reports whether a decision is about a source itself.
-func (v *view) is(source string, d *handoff.Decision) bool {
+func (v *view) is(source string, d *gate.Decision) bool {
 	src := v.table.Graph().Sources[v.source(source)]
 	switch d.Source.Kind {
 	case handoff.Input:
@@ -583,7 +584,7 @@ func (v *view) is(source string, d *handoff.Decision) bool {
 
 // lawful holds what was delivered to the policy as it is written: every rule
 // for the pair, and the declassifier where the reader is not cleared.
-func (v *view) lawful(at spot, d *handoff.Decision, s *sight, system bool) string {
+func (v *view) lawful(at spot, d *gate.Decision, s *sight, system bool) string {
 	source, reader := v.source(at.source), v.reader(s.agent)
 	if v.table.Reach(source, reader) < flow.Part && !v.table.Wrote(source, reader) {
 		return fmt.Sprintf("by the table it comes to %s as %v", s.agent, v.table.Reach(source, reader))
@@ -615,7 +616,7 @@ func (v *view) lawful(at spot, d *handoff.Decision, s *sight, system bool) strin
 
 // lawless says which rule for a pair a delivery breaks, or which default of a
 // pair without one, or what the task did not need.
-func (v *view) lawless(tokens []string, d *handoff.Decision, s *sight) string {
+func (v *view) lawless(tokens []string, d *gate.Decision, s *sight) string {
 	states, minimal := 0, 0 // of the rules for the pair, by how exact they are: 2, 1, 0
 	for i := range v.setting.policy.Rules {
 		r := &v.setting.policy.Rules[i]
@@ -652,7 +653,7 @@ func (v *view) lawless(tokens []string, d *handoff.Decision, s *sight) string {
 }
 
 // needs is what a task says that it needs of a source, if it does.
-func (v *view) needs(d *handoff.Decision, step string) (out [][]task.Path) {
+func (v *view) needs(d *gate.Decision, step string) (out [][]task.Path) {
 	for i := range v.setting.tasks {
 		tk := &v.setting.tasks[i]
 		if tk.Title != step {
@@ -673,7 +674,7 @@ func (v *view) needs(d *handoff.Decision, step string) (out [][]task.Path) {
 }
 
 // breaks says which part of a rule a delivery breaks.
-func breaks(r *handoff.PairRule, tokens []string, d *handoff.Decision) string {
+func breaks(r *handoff.PairRule, tokens []string, d *gate.Decision) string {
 	blocks := r.Block
 	if r.Translate != nil {
 		blocks = slices.Concat(blocks, r.Translate.Filter)
@@ -713,7 +714,7 @@ func blocked(block string, tokens []string) bool {
 }
 
 // lowered holds what came to a reader below its label.
-func (v *view) lowered(tokens []string, d *handoff.Decision) string {
+func (v *view) lowered(tokens []string, d *gate.Decision) string {
 	for _, e := range v.setting.policy.Declassify {
 		if e.From != d.From || e.To != d.To {
 			continue

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/messagebus"
 )
 
@@ -83,9 +83,9 @@ func (o *Outbox) add(d messagebus.Draft) error {
 	if err := o.post.Check(d, before); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	if o.bytes += len(d.Content); o.bytes > handoff.MaxReply {
+	if o.bytes += len(d.Content); o.bytes > gate.MaxReply {
 		o.bytes -= len(d.Content)
-		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, handoff.MaxReply>>20)
+		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, gate.MaxReply>>20)
 	}
 	o.drafts = append(o.drafts, d)
 	o.waits[d.To]++
@@ -109,6 +109,6 @@ func (a *attempt) newOutbox() *Outbox {
 	if a.run.options.Bus == nil {
 		return nil
 	}
-	h, err := (&handoff.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())
+	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())
 	return &Outbox{post: a.run.mail.post, from: a.caps.Agent, header: h, err: err, waits: map[string]int{}}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -90,7 +90,7 @@ func TestAnOutboxBelongsToOneAttempt(t *testing.T) {
 		case 2:
 			panic("oh")
 		case 3:
-			return agent.Reply{Text: strings.Repeat("x", handoff.MaxReply)}, nil // the gate refuses it
+			return agent.Reply{Text: strings.Repeat("x", gate.MaxReply)}, nil // the gate refuses it
 		}
 		return agent.Reply{Text: "x"}, nil
 	}), team.Member{Name: "bob", Agent: &reader})
@@ -157,7 +157,7 @@ func TestWhatAnOutboxRefuses(t *testing.T) {
 		"no text":          {func(o *team.Outbox) error { return o.Send("bob", "\xff") }, messagebus.ErrInvalid},
 		"a text too large": {func(o *team.Outbox) error { return o.Send("bob", big+"x") }, messagebus.ErrInvalid},
 		"too much": {func(o *team.Outbox) error {
-			for range handoff.MaxReply / len(big) {
+			for range gate.MaxReply / len(big) {
 				if err := o.Send("bob", big); err != nil {
 					return err
 				}
@@ -193,9 +193,9 @@ func TestMessagesAreHandedOnSixteenTimes(t *testing.T) {
 	answers := func(to string) agentFunc {
 		return func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 			if err := team.OutboxFrom(ctx).Send(to, "and you"); err != nil {
-				held := new(handoff.HeldError)
+				held := new(gate.HeldError)
 				require.ErrorAs(t, err, &held)
-				require.Equal(t, handoff.RuleHops, held.Decision.Rule)
+				require.Equal(t, gate.RuleHops, held.Decision.Rule)
 				return agent.Reply{Text: "x"}, nil
 			}
 			sent++

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
@@ -101,7 +101,7 @@ func pastOf(o *plan.Options) *past {
 		}
 		b := p.of(a.Task)
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
-		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: handoff.Tokens(a.Bytes)}})
+		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
 	}
 	return p
 }

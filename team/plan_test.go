@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -158,7 +159,7 @@ func TestSessionRule(t *testing.T) {
 	s.Timeout = time.Minute + 1
 	_, err := newTeam(t, m).Plan([]task.Spec{s}, nil)
 	requireFaults(t, err, fault{"/tasks/0/timeoutMs", "lower timeoutMs, or raise maxSessionMs", nil})
-	requireRule(t, err, handoff.RuleSession)
+	requireRule(t, err, gate.RuleSession)
 	s.Timeout = time.Minute
 	_, err = newTeam(t, m).Plan([]task.Spec{s}, nil)
 	require.NoError(t, err)
@@ -172,7 +173,7 @@ func TestTagRule(t *testing.T) {
 	s.RequiredTags = []string{"draft", "final"}
 	_, err := newTeam(t, m).Plan([]task.Spec{s}, nil)
 	requireFaults(t, err, fault{"/tasks/0/requiredTags", `"a" does not declare the required tags final`, nil})
-	requireRule(t, err, handoff.RuleTags)
+	requireRule(t, err, gate.RuleTags)
 	m.OutputTags = []string{"draft", "final"}
 	_, err = newTeam(t, m).Plan([]task.Spec{s}, nil)
 	require.NoError(t, err)
@@ -202,7 +203,7 @@ func TestClearanceRule(t *testing.T) {
 			o := &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}}
 			_, err := newTeam(t, member("low", never(t)), cleared("high", label.Confidential, never(t))).Plan(tt.give, o)
 			requireFaults(t, err, fault{tt.where, tt.why, nil})
-			requireRule(t, err, handoff.RuleClearance)
+			requireRule(t, err, gate.RuleClearance)
 			_, err = newTeam(t, cleared("low", label.Confidential, never(t)), cleared("high", label.Confidential, never(t))).Plan(tt.give, o)
 			require.NoError(t, err)
 		})
@@ -218,7 +219,7 @@ func TestProducesRule(t *testing.T) {
 	o := &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}}
 	_, err := newTeam(t, m).Plan([]task.Spec{s}, o)
 	requireFaults(t, err, fault{"/tasks/0/uses/0", `"a" produces at most internal (confidential by input "claim")`, nil})
-	requireRule(t, err, handoff.RuleProduces)
+	requireRule(t, err, gate.RuleProduces)
 	o.Inputs[0].Classification = label.Internal
 	_, err = newTeam(t, m).Plan([]task.Spec{s}, o)
 	require.NoError(t, err)
@@ -236,13 +237,13 @@ func TestSecretIsHeld(t *testing.T) {
 	from.Classification = label.Secret
 	_, err := tm.Plan([]task.Spec{from, spec("b", "a")}, user)
 	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents that states a mode: write confidential", nil})
-	requireRule(t, err, handoff.RuleSecret)
+	requireRule(t, err, gate.RuleSecret)
 
 	use := spec("a")
 	use.Uses = []task.Use{{Name: "key"}}
 	_, err = tm.Plan([]task.Spec{use}, user)
 	requireFaults(t, err, fault{"/tasks/0/uses/0", "exact pair", nil})
-	requireRule(t, err, handoff.RuleSecret)
+	requireRule(t, err, gate.RuleSecret)
 
 	optional := spec("b")
 	optional.DependsOn = []task.Ref{{Task: "a", Optional: true}}
@@ -262,7 +263,7 @@ func TestWithoutALabelItIsInternal(t *testing.T) {
 	require.Equal(t, label.Internal, of(t, res, "a").Envelope.Classification())
 	low := cleared("a", label.Public, never(t))
 	_, err := newTeam(t, low).Plan([]task.Spec{spec("a")}, nil)
-	requireRule(t, err, handoff.RuleClearance)
+	requireRule(t, err, gate.RuleClearance)
 }
 
 // endpointAgent is an agent that says where its prompts go.
@@ -320,7 +321,7 @@ func TestEndpointIsAReader(t *testing.T) {
 			}
 			s.Classification = tt.want + 1
 			_, err = tm.Plan([]task.Spec{s}, o)
-			requireRule(t, err, handoff.RuleClearance)
+			requireRule(t, err, gate.RuleClearance)
 			require.ErrorContains(t, err, "endpoint "+tt.leaves+" accepts "+tt.want.String())
 		})
 	}
@@ -357,7 +358,7 @@ func TestAnswerThatNobodyMayReadIsRefused(t *testing.T) {
 				return
 			}
 			requireFaults(t, err, fault{tt.want, "you may see", nil})
-			requireRule(t, err, handoff.RuleClearance)
+			requireRule(t, err, gate.RuleClearance)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -139,7 +140,7 @@ func TestModesInARun(t *testing.T) {
 			}
 			if tt.sees == "" {
 				require.Empty(t, seen)
-				require.Equal(t, handoff.CodeHeld, of(t, res, "reader").Error.Code)
+				require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code)
 				require.Contains(t, of(t, res, "reader").Error.Message, "maker→reader", "the rule is named")
 				return
 			}
@@ -297,7 +298,7 @@ func TestDeclassifier(t *testing.T) {
 			o := a.with(team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x", Classification: label.Confidential}}})
 			res, err := tm.RunTasks(t.Context(), []task.Spec{score, spec("writer", "scorer"), spec("peer", "scorer")}, o)
 			if !with {
-				requireRule(t, err, handoff.RuleClearance)
+				requireRule(t, err, gate.RuleClearance)
 				return
 			}
 			require.NoError(t, err)
@@ -428,7 +429,7 @@ func TestSecretFlowsByAnExactRuleOnly(t *testing.T) {
 			o := &team.RunOptions{UserAccepts: new(label.Secret), Inputs: []team.Input{{Name: "key", Text: canary, Classification: label.Secret}}}
 			res, err := tm.RunTasks(t.Context(), []task.Spec{maker, spec("reader", "maker")}, o)
 			if !tt.ok {
-				requireRule(t, err, handoff.RuleSecret)
+				requireRule(t, err, gate.RuleSecret)
 				require.Empty(t, d.prompts)
 				return
 			}
@@ -472,7 +473,7 @@ func TestEachRetryIsANewContract(t *testing.T) {
 		maker.TTL = 900 * time.Millisecond // two waits take at least a second, of which half is chance
 		again.RetryBackoff = 1
 		res = run(t, governed(t, nil, member("maker", says("x")), reader), nil, maker, again)
-		require.Equal(t, handoff.CodeHeld, of(t, res, "reader").Error.Code, "expired between two attempts")
+		require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code, "expired between two attempts")
 		require.Less(t, tries, 3)
 	})
 }
@@ -498,7 +499,7 @@ func TestTagsOfStructuredResults(t *testing.T) {
 	s := spec("a")
 	s.RequiredTags = []string{"checked"}
 	_, err := governed(t, &handoff.Policy{}, member("a", never(t))).Plan([]task.Spec{s}, nil)
-	requireRule(t, err, handoff.RuleTags)
+	requireRule(t, err, gate.RuleTags)
 }
 
 // G28, G33: numbers are redacted too, and a prompt says what was done to it.

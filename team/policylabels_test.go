@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -157,7 +158,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			if out.Envelope != nil {
 				require.Equal(rt, out.Label, out.Envelope.Classification())
 			}
-			if out.Error != nil && out.Error.Code == handoff.CodeHeld {
+			if out.Error != nil && out.Error.Code == gate.CodeHeld {
 				// A label is never the reason, only a text of which parts are granted. The
 				// detail is missing if a rule hides the text from the caller.
 				if trusted {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -182,7 +183,7 @@ func TestPathsOfAPolicyAreCheckedBeforeAGoalIsPlanned(t *testing.T) {
 // what it is about, and one that does.
 func TestNarrowedIsSaidOnlyOfWhatWasNarrowed(t *testing.T) {
 	t.Parallel()
-	play := func(reply string) (*handoff.Decision, *team.Result, string) {
+	play := func(reply string) (*gate.Decision, *team.Result, string) {
 		var text string
 		tm, err := team.New(team.Config{
 			Agents: []team.Member{member("a", says(reply)), member("b", func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {

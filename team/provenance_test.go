@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -141,7 +142,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	} {
 		text, res := run(of(func(s *task.Spec) { s.Provenance = p }))
 		require.Empty(t, text, name)
-		require.Equal(t, handoff.CodeHeld, res.Tasks[0].Error.Code, name)
+		require.Equal(t, gate.CodeHeld, res.Tasks[0].Error.Code, name)
 	}
 	for name, tt := range map[string]struct {
 		change func(*task.Spec)

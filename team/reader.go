@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -43,23 +44,23 @@ func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source hand
 	if e.Empty() {
 		return reading{}, nil
 	}
-	contract, err := handoff.Negotiate(handoff.Request{
+	contract, err := gate.Negotiate(gate.Request{
 		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []handoff.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.Terms(e.Producer(), handoff.User)}},
-	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
+		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.Terms(e.Producer(), handoff.User)}},
+	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err
 	}
-	gate := handoff.Compartment{Contract: contract}
-	offer := handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
-	d, err := gate.Decide(ctx, &offer, now)
+	compartment := gate.Compartment{Contract: contract}
+	offer := gate.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
+	d, err := compartment.Decide(ctx, &offer, now)
 	if err != nil {
 		return reading{}, err
 	}
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return reading{}, err
 	}
-	s, err := gate.Seal(&offer, &d)
+	s, err := compartment.Seal(&offer, &d)
 	if err != nil {
 		return reading{}, err
 	}
@@ -96,8 +97,8 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 	if k.Session == "" { // nothing was sent yet: the words are ours
 		return r.ours(x, code, said, now)
 	}
-	gate := handoff.Compartment{Contract: k}
-	e, err := gate.GateFault(envelope.ID(k.Session+"/error"), said, x.sealed, now)
+	compartment := gate.Compartment{Contract: k}
+	e, err := compartment.GateFault(envelope.ID(k.Session+"/error"), said, x.sealed, now)
 	if err != nil {
 		return code, nil
 	}
@@ -113,7 +114,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 // size or which rule looked at its parts. If it was held because of what is in it, the
 // failure itself depends on the value: then it goes to readers as the agent's
 // own words do, with the label of the value, by the rules for the agent.
-func (r *run) whyHeld(x *exchange, d *handoff.Decision, now time.Time) *envelope.Envelope {
+func (r *run) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.Envelope {
 	said := fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
 	if !d.ByValue() {
 		_, e := r.ours(x, x.code, said, now)
@@ -132,7 +133,7 @@ func (r *run) whyHeld(x *exchange, d *handoff.Decision, now time.Time) *envelope
 func (r *run) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
 	said = r.errorText(said)
 	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID("end/" + x.task.ID), Producer: handoff.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
+		ID: envelope.ID("end/" + x.task.ID), Producer: gate.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
 	}, envelope.Text(said))
 	if err != nil {
 		return code, nil

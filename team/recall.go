@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -98,7 +99,7 @@ func (x *exchange) reissue(ctx context.Context, e *record.AgentCall, own bool) (
 	if x.run.past.again() {
 		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
 	}
-	reply, old, err := handoff.Again(e.Result, fresh)
+	reply, old, err := gate.Again(e.Result, fresh)
 	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
@@ -175,11 +176,11 @@ func (x *exchange) entry() record.Entry {
 		e.Code, e.Error = x.code, x.message
 		return record.Entry{Exchange: e}
 	}
-	e.Result = handoff.Keep(x.envelope)
+	e.Result = gate.Keep(x.envelope)
 	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = x.reuseKey()
 	}
-	if x.apart == "" && !handoff.Shows(e.Result, x.text, x.structured) {
+	if x.apart == "" && !gate.Shows(e.Result, x.text, x.structured) {
 		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
 	}
 	return record.Entry{Exchange: e}
@@ -193,7 +194,7 @@ func (x *exchange) keptBack() bool {
 	if level <= r.options.RecordClearance() || r.team.Rules == nil {
 		return false
 	}
-	d := handoff.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
+	d := gate.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
 	return !crossesWhole(r.team.Terms(x.caps.Agent, handoff.User), &d, label.Secret)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
@@ -83,7 +84,7 @@ func (x *exchange) enter(ctx context.Context, r record.Prompt, sent bool) error 
 }
 
 // delivered records what the gate ruled for the caller.
-func (r *run) delivered(d *handoff.Decision, session string, now time.Time) error {
+func (r *run) delivered(d *gate.Decision, session string, now time.Time) error {
 	rec := r.options.Recorder
 	if rec == nil && !r.bus.live() {
 		return nil
@@ -148,14 +149,14 @@ func (x *exchange) handoffs(now time.Time) []event.Handoff {
 }
 
 // handed returns a decision as records have it, in the form for the caller.
-func (r *run) handed(d *handoff.Decision, session string, now time.Time) event.Handoff {
+func (r *run) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
 	told := r.decided(d)
 	return event.NewHandoff(&told, session, r.team.Rules.Digest(), now)
 }
 
 // uses are the events that tell of entries of the policy.
-var uses = map[handoff.EntryUse]event.Type{
-	handoff.EntryLowered: event.Lowered, handoff.EntryEndorsed: event.Endorsed, handoff.EntryRenewed: event.Renewed,
+var uses = map[gate.EntryUse]event.Type{
+	gate.EntryLowered: event.Lowered, gate.EntryEndorsed: event.Endorsed, gate.EntryRenewed: event.Renewed,
 }
 
 // tell tells subscribers what the gate ruled, and which entries of the policy it used.

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -84,7 +85,7 @@ func TestEachDecisionOnce(t *testing.T) {
 	require.Equal(t, handoff.Source{Kind: handoff.Input, Name: "note"}, in.Source)
 	require.Equal(t, handoff.User, in.From)
 	require.Equal(t, handoff.Passed, in.Verdict)
-	require.Equal(t, handoff.RuleUses, in.Rule)
+	require.Equal(t, gate.RuleUses, in.Rule)
 	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8}, in.Before)
 	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{task.Whole}}, in.After)
 
@@ -280,7 +281,7 @@ func TestSlowRecorder(t *testing.T) {
 			require.Equal(t, time.Minute, res.EndedAt.Sub(res.StartedAt))
 		}},
 		{"longer than its context lives", slow, func(*task.Spec) {}, team.RunOptions{Inputs: []team.Input{{Name: "x", Text: canary, TTL: 30 * time.Second}}}, func(t *testing.T, res *team.Result) {
-			require.Equal(t, handoff.CodeHeld, of(t, res, "a").Error.Code)
+			require.Equal(t, gate.CodeHeld, of(t, res, "a").Error.Code)
 			require.Contains(t, of(t, res, "a").Error.Message, "expired")
 		}},
 		{"longer than the attempt may", slow, func(s *task.Spec) { s.Timeout = 30 * time.Second }, team.RunOptions{}, func(t *testing.T, res *team.Result) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -94,7 +95,7 @@ func TestPolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
 	})
 	res := run(t, held, &team.RunOptions{RunID: "r", Past: past}, two()...)
 	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
-	require.Equal(t, handoff.CodeHeld, of(t, res, "b").Error.Code)
+	require.Equal(t, gate.CodeHeld, of(t, res, "b").Error.Code)
 	require.Empty(t, c.count())
 }
 

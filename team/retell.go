@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -19,7 +20,7 @@ type retelling struct {
 	receipt *prompt.Receipt // nil if no prompt could be built
 	usage   llm.Usage       // as the caller may see it
 	sent    int             // bytes, as the caller may see them; zero if its agent was not called
-	rulings []handoff.Decision
+	rulings []gate.Decision
 	rounded bool // the usage is not exact
 
 	warnings []string  // of its model calls, as the caller may see them
@@ -29,7 +30,7 @@ type retelling struct {
 // A wish is an offer that must be retold, and what the gate ruled about it.
 type wish struct {
 	offer  int
-	ruling handoff.Ruling
+	ruling gate.Ruling
 }
 
 // A translator has the reader's own agent retell one piece of context. It sees
@@ -62,13 +63,13 @@ func (x *exchange) retellAll(ctx context.Context, wanted []wish) map[int]*transl
 
 // vital reports whether the exchange cannot go on without what was to be
 // retold: it is needed, or the run is at its end.
-func (s *translator) vital(o *handoff.Offer) bool {
+func (s *translator) vital(o *gate.Offer) bool {
 	return !o.Optional || s.aborted || s.broke != notExhausted
 }
 
 // retell has an offer retold as the gate asks for. The envelope of the answer
 // derives from what was retold.
-func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *translator {
+func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translator {
 	s := &translator{}
 	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
 	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
@@ -87,12 +88,12 @@ func (x *exchange) retell(ctx context.Context, o *handoff.Offer, w *wish) *trans
 	} else if k := x.run.council; k != nil {
 		s.system, s.systemParams, s.systemOrigin = k.of.SystemPrompt, k.of.SystemParams, k.of.Origin.String()
 	}
-	offer, grant, err := (&handoff.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
+	offer, grant, err := (&gate.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
 	if err != nil {
 		s.judge(ctx, err)
 		return s
 	}
-	s.offers, s.grants = []handoff.Offer{offer}, []handoff.Grant{grant}
+	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
 	perform(ctx, &s.exchange, s)
 	if s.tells() {
 		x.run.ledger.note(s.entry())

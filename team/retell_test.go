@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -116,7 +117,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	res := run(t, governed(t, summarizing(20), member("maker", says("x")), reader), a.options(), spec("maker"), spec("reader", "maker"))
 	require.NoError(t, res.Err())
 	h := a.handed("reader")[0]
-	require.LessOrEqual(t, h.After.Bytes, 20*handoff.BytesPerToken)
+	require.LessOrEqual(t, h.After.Bytes, 20*gate.BytesPerToken)
 	require.Positive(t, h.After.Bytes)
 }
 
@@ -136,8 +137,8 @@ func TestSummaryTakesTime(t *testing.T) {
 	}{
 		{"nothing expires", 0, 0, ""},
 		{"all lives long enough", time.Hour, time.Hour, ""},
-		{"what was retold has expired", 30 * time.Second, 0, handoff.CodeHeld},
-		{"what stands beside it has expired", 0, 30 * time.Second, handoff.CodeHeld},
+		{"what was retold has expired", 30 * time.Second, 0, gate.CodeHeld},
+		{"what stands beside it has expired", 0, 30 * time.Second, gate.CodeHeld},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -319,7 +320,7 @@ func TestRecastNeedsAnEndorser(t *testing.T) {
 			reader.SystemPrompt = "You are the reader."
 			res := run(t, governed(t, policy, member("maker", says("speak plainly")), reader), nil, spec("maker"), spec("reader", "maker"))
 			if !endorsed {
-				require.Equal(t, handoff.CodeHeld, of(t, res, "reader").Error.Code)
+				require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code)
 				require.Contains(t, of(t, res, "reader").Error.Message, "nobody endorsed it")
 				require.Empty(t, d.prompts)
 				return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 )
 
 // seal makes the contract and takes everything that is offered through the gate.
@@ -20,10 +21,10 @@ func (x *exchange) seal(ctx context.Context) error {
 	for i := range x.offers {
 		x.addGrant(i)
 	}
-	contract, err := handoff.Negotiate(handoff.Request{
+	contract, err := gate.Negotiate(gate.Request{
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
-		Classification: handoff.Label(t.Classification, x.parts),
+		Classification: gate.Label(t.Classification, x.parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil {
@@ -75,7 +76,7 @@ func (x *exchange) finishing(ctx context.Context) (context.Context, context.Canc
 func (x *exchange) addGrant(i int) {
 	o := &x.offers[i]
 	if i == len(x.grants) {
-		g := handoff.WholeOf(o.Source, "")
+		g := gate.WholeOf(o.Source, "")
 		g.MaxBytes = x.limits.On(o.Source, 0)
 		if o.Envelope != nil {
 			g.Terms = x.run.team.Terms(o.Envelope.Producer(), x.caps.Agent)
@@ -87,40 +88,40 @@ func (x *exchange) addGrant(i int) {
 	}
 	terms := x.grants[i].Terms
 	c := terms.Crossing(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
-	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !o.Source.Instructs(o.Envelope.Producer())
+	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
 	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
-		x.parts = append(x.parts, handoff.Part{Classification: c.After, Held: held, Optional: o.Optional})
+		x.parts = append(x.parts, gate.Part{Classification: c.After, Held: held, Optional: o.Optional})
 	}
 }
 
 // rule takes everything that is offered through the gate at one moment. It
 // returns what must be retold first; failed says what could not be.
 func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []wish, first error) {
-	gate := handoff.Compartment{Contract: x.contract}
+	compartment := gate.Compartment{Contract: x.contract}
 	x.rulings, x.sealed = x.rulings[:0], x.sealed[:0]
 	for i := range x.offers { // also after an error, for the record
 		o := &x.offers[i]
-		d, err := gate.Decide(ctx, o, now)
+		d, err := compartment.Decide(ctx, o, now)
 		if err == nil && d.Verdict == handoff.NeedsTranslation {
 			if s := failed[i]; s == nil {
 				wanted = append(wanted, wish{i, d})
-				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, handoff.Sealed{})
+				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, gate.Sealed{})
 				continue
 			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"; s.vital(o) {
 				x.unretold, err = s, s.err
 			}
 		}
 		x.rulings = append(x.rulings, d.Decision)
-		var sealed handoff.Sealed
+		var sealed gate.Sealed
 		if err == nil {
-			sealed, err = gate.Seal(o, &d)
+			sealed, err = compartment.Seal(o, &d)
 		}
 		if x.sealed = append(x.sealed, sealed); err != nil && first == nil {
 			first = err
 		}
 	}
 	if first != nil {
-		x.sealed = slices.DeleteFunc(x.sealed, func(s handoff.Sealed) bool { return s.For(&x.contract) != nil })
+		x.sealed = slices.DeleteFunc(x.sealed, func(s gate.Sealed) bool { return s.For(&x.contract) != nil })
 	}
 	return wanted, first
 }

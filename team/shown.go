@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -34,7 +35,7 @@ func (r *run) hides() func(*prompt.Source) bool {
 // sees reports whether the caller may see the whole value that a decision is
 // about: its label is within the caller's clearance, and the policy lets the
 // caller have all that its producer makes.
-func (r *run) sees(d *handoff.Decision) bool {
+func (r *run) sees(d *gate.Decision) bool {
 	accepts := r.options.RecordClearance()
 	if d.Before > accepts {
 		return false
@@ -43,7 +44,7 @@ func (r *run) sees(d *handoff.Decision) bool {
 }
 
 // decided returns a decision as the caller may see it.
-func (r *run) decided(d *handoff.Decision) handoff.Decision {
+func (r *run) decided(d *gate.Decision) gate.Decision {
 	switch {
 	case r.sees(d):
 		return *d
@@ -56,7 +57,7 @@ func (r *run) decided(d *handoff.Decision) handoff.Decision {
 // sizeOf returns the size of an envelope as the caller may see it: its class
 // unless the caller may see the whole value.
 func (r *run) sizeOf(e *envelope.Envelope) int {
-	if r.sees(&handoff.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
+	if r.sees(&gate.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
 		return e.Size()
 	}
 	return label.SizeClass(max(e.Size(), 1))
@@ -70,11 +71,11 @@ func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
 	if x.hidden {
 		u.CachedTokens = 0
 		if u.InputTokens > 0 {
-			u.InputTokens = handoff.Tokens(x.shownSize) * max(turns, 1)
+			u.InputTokens = gate.Tokens(x.shownSize) * max(turns, 1)
 		}
 	}
 	if x.hidesReply() {
-		u.OutputTokens, u.ReasoningTokens = handoff.TokenClass(u.OutputTokens), 0
+		u.OutputTokens, u.ReasoningTokens = gate.TokenClass(u.OutputTokens), 0
 	}
 	return u
 }
@@ -111,7 +112,7 @@ func (x *exchange) rounds() bool {
 
 // hidesReply reports whether the caller may not see all that the agent replied.
 func (x *exchange) hidesReply() bool {
-	reply := handoff.Decision{From: x.caps.Agent, Before: x.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
+	reply := gate.Decision{From: x.caps.Agent, Before: x.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
 	if x.envelope != nil {
 		reply.Before = x.envelope.Classification()
 	}
@@ -120,10 +121,10 @@ func (x *exchange) hidesReply() bool {
 
 // crossesWhole reports whether what a decision is about crosses as a whole, and
 // with its own label, under the terms of its producer and the caller.
-func crossesWhole(t *handoff.Terms, d *handoff.Decision, accepts label.Classification) bool {
+func crossesWhole(t *gate.Terms, d *gate.Decision, accepts label.Classification) bool {
 	x := t.Crossing(d.Before, accepts, handoff.User)
 	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
-	return d.Source.Instructs(d.From) || plan.PassesAsText(t)
+	return gate.Instructs(d.Source, d.From) || plan.PassesAsText(t)
 }

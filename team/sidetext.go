@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -34,7 +35,7 @@ func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *r
 		say string
 	}{{&out.Text, given.Text}, {&out.Problem, x.run.errorText(given.Problem)}} {
 		say := strings.ToValidUTF8(part.say, "\uFFFD")
-		e, err := (&handoff.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+source.String()), say, x.sealed, now)
+		e, err := (&gate.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+source.String()), say, x.sealed, now)
 		if err != nil {
 			continue
 		}
@@ -123,7 +124,7 @@ func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
 // A mismatchError is the error of a reply that the gate refused because it does not match
 // the schema.
 type mismatchError struct {
-	held     *handoff.HeldError
+	held     *gate.HeldError
 	rejected *agent.RejectedError
 }
 
@@ -141,8 +142,8 @@ func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
 // explainRefusal returns the error with which the gate refused a reply. If the answer does
 // not match the schema, the error is a [mismatchError], which says what is wrong.
 func (x *exchange) explainRefusal(ctx context.Context, err error) error {
-	held, ok := errors.AsType[*handoff.HeldError](err)
-	if !ok || held.Decision.Rule != handoff.RuleSchema || x.schema == nil {
+	held, ok := errors.AsType[*gate.HeldError](err)
+	if !ok || held.Decision.Rule != gate.RuleSchema || x.schema == nil {
 		return err
 	}
 	v, problem := x.reply.JSON, error(nil)

@@ -22,6 +22,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -395,7 +396,7 @@ func (b *basin) call(ctx context.Context, seed uint64, name string, req llm.Requ
 	case 6:
 		runtime.Goexit()
 	case 7:
-		return llm.Response{Text: strings.Repeat("x", handoff.MaxReply+1), CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
+		return llm.Response{Text: strings.Repeat("x", gate.MaxReply+1), CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 	case 8:
 		select {
 		case <-ctx.Done():
@@ -413,7 +414,7 @@ func (b *basin) work(ctx context.Context, seed uint64, p prompt.Prompt) (agent.R
 	title, number, calm := b.note("func", p.Text())
 	if o := team.OutboxFrom(ctx); o != nil {
 		if err := o.Broadcast("news of " + title); err != nil && !errors.Is(err, context.Canceled) {
-			var held *handoff.HeldError
+			var held *gate.HeldError
 			if !errors.As(err, &held) {
 				return agent.Reply{}, err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
@@ -50,12 +51,12 @@ func (r *run) synthesize(ctx context.Context) {
 const maxLevels = 3
 
 // results offers what completed, in the order written.
-func (r *run) results() []handoff.Offer {
-	var list []handoff.Offer
+func (r *run) results() []gate.Offer {
+	var list []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.Status == task.Completed {
-			list = append(list, handoff.Offer{
+			list = append(list, gate.Offer{
 				Source: handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
 				Status: t.Status, Envelope: t.Envelope, Optional: true,
 			})
@@ -70,14 +71,14 @@ const mostEnded = 100
 // ended offers why the other tasks have no result: first those that failed,
 // by themselves before those that followed from them, then those that were
 // skipped. Beyond some of each only their number is told.
-func (r *run) ended() []handoff.Offer {
-	var own, followed, skipped []handoff.Offer
+func (r *run) ended() []gate.Offer {
+	var own, followed, skipped []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.Status == task.Completed {
 			continue
 		}
-		o := handoff.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
 		switch {
 		case t.Status == task.Skipped:
 			skipped = append(skipped, o)
@@ -92,10 +93,10 @@ func (r *run) ended() []handoff.Offer {
 
 // few completes the first offers, and puts one that counts them in the place
 // of the others.
-func (r *run) few(ended []handoff.Offer) []handoff.Offer {
+func (r *run) few(ended []gate.Offer) []gate.Offer {
 	rest := len(ended) - mostEnded
 	if rest > 0 {
-		ended = append(ended[:mostEnded:mostEnded], handoff.Offer{
+		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
 			Source: handoff.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
 			Envelope: r.told("others", "They are not listed here."), Optional: true,
 		})
@@ -113,14 +114,14 @@ func (r *run) few(ended []handoff.Offer) []handoff.Offer {
 // are the runtime's.
 func (r *run) told(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID("end/" + what), Producer: handoff.Runtime, Run: r.id, CreatedAt: time.Now(),
+		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
 	}, envelope.Text(words))
 	r.must(err)
 	return e
 }
 
 // answering is the step that answers the goal.
-func (r *run) answering(results, ended, memory []handoff.Offer) *step {
+func (r *run) answering(results, ended, memory []gate.Offer) *step {
 	failed := 0
 	for _, o := range ended {
 		if o.Status == task.Failed {
@@ -128,15 +129,15 @@ func (r *run) answering(results, ended, memory []handoff.Offer) *step {
 		}
 	}
 	n, m := len(results), len(ended)
-	return r.step(StepSynthesis, prompt.Synthesis, synth.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []handoff.Sealed) {
+	return r.step(StepSynthesis, prompt.Synthesis, synth.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
 		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
 	})
 }
 
 // digests has the coordinator make a digest of each part of the results. What
 // the gate held is in no part: it still is what it was, a line.
-func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer, level int) ([]handoff.Offer, *TaskError) {
-	var parts, held []handoff.Offer
+func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, level int) ([]gate.Offer, *TaskError) {
+	var parts, held []gate.Offer
 	var sizes []int
 	for i, o := range results {
 		if s := &whole.sealed[2+i]; s.Withheld() {
@@ -149,16 +150,16 @@ func (r *run) digests(ctx context.Context, whole *step, results []handoff.Offer,
 	cuts := synth.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
-		steps[i] = r.step(StepDigest, prompt.Synthesis, synth.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []handoff.Sealed) { b.Dependencies = sealed })
+		steps[i] = r.step(StepDigest, prompt.Synthesis, synth.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
 		steps[i].part, steps[i].parts = i+1, len(cuts)
 	}
 	r.consult(ctx, steps...)
-	out := make([]handoff.Offer, 0, len(steps)+len(held))
+	out := make([]gate.Offer, 0, len(steps)+len(held))
 	for i, s := range steps {
 		if s.err != nil {
 			return nil, r.stepError(s, CodeSynthesis)
 		}
-		out = append(out, handoff.Offer{
+		out = append(out, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
 			Assignee: handoff.Coordinator, Envelope: s.envelope, Optional: true,
 		})

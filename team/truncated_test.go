@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -74,7 +75,7 @@ func TestTruncatedMarkSurvivesATranslation(t *testing.T) {
 func TestTruncatedResultIsATruncatedInput(t *testing.T) {
 	t.Parallel()
 	first := run(t, newTeam(t, team.Member{Name: "maker", Agent: agent.New(cut("half a draft"), agent.Options{})}), nil, accepting("maker"))
-	kept := handoff.Keep(of(t, first, "maker").Envelope) // as a journal stores it
+	kept := gate.Keep(of(t, first, "maker").Envelope) // as a journal stores it
 	e, err := kept.Envelope()
 	require.NoError(t, err)
 	require.NoError(t, e.Genuine())

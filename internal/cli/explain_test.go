@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -217,14 +218,14 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 // What became smaller, was told again or was lowered on its way is said.
 func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 	t.Parallel()
-	d := &handoff.Decision{
+	d := &gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
-		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []handoff.Entry{{Use: handoff.EntryLowered, Name: "score"}},
+		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}},
 		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
 	}
 	x := &explained{trace: &trace.Trace{}}
 	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
-	held := &handoff.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	held := &gate.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
 	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
 	require.Len(t, p.Withheld, 2)
 	var out strings.Builder
@@ -253,7 +254,7 @@ func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
 		{"nothing", nil, nil, false, "narrowed to nothing"},
 	}
 	for _, tt := range tests {
-		d := &handoff.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
+		d := &gate.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
 		require.Equal(t, "input claim, internal, r, "+tt.want, x.crossing(d), tt.name)
 	}
 	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -100,7 +101,7 @@ func (x *explained) from(p *trace.Prompt, source int32, part prompt.Part) string
 	switch {
 	case s.Producer == handoff.Coordinator: // no file has it
 		return text + ", planned by the coordinator"
-	case s.Producer == handoff.Runtime:
+	case s.Producer == gate.Runtime:
 		return text + ", worded by runteam"
 	case s.Spec != "":
 		text = s.Spec + " " + text
@@ -123,7 +124,7 @@ func partName(part prompt.Part) string {
 }
 
 // what names a piece of context and who made it.
-func (x *explained) what(d *handoff.Decision) string { return x.named(d.Source, d.From) }
+func (x *explained) what(d *gate.Decision) string { return x.named(d.Source, d.From) }
 
 func (x *explained) named(s handoff.Source, by string) string {
 	title := x.trace.Title(task.ID(s.Name))
@@ -150,7 +151,7 @@ func (x *explained) named(s handoff.Source, by string) string {
 
 // crossing says how a piece of context came in: whose it is, at which label,
 // by which rule, and what became smaller on the way.
-func (x *explained) crossing(d *handoff.Decision) string {
+func (x *explained) crossing(d *gate.Decision) string {
 	parts := []string{x.what(d), d.After.String()}
 	if d.Before != d.After {
 		parts[1] += " (was " + d.Before.String() + ")"
@@ -186,7 +187,7 @@ const unnamed task.Path = "/*"
 
 // kept says what of a narrowed value crosses. Where some of it has no recorded
 // name, it is told by what does not cross, if that has.
-func kept(d *handoff.Decision) string {
+func kept(d *gate.Decision) string {
 	open := slices.ContainsFunc(d.Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
 	switch {
 	case !slices.Contains(d.Kept, unnamed) || open:

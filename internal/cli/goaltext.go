@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -39,14 +40,14 @@ func gated(ctx context.Context, goal *team.Goal, accepts label.Classification, n
 	if err != nil {
 		return "", err
 	}
-	contract, err := handoff.Negotiate(handoff.Request{
-		Session: session, Caller: handoff.User, Task: "goal", Classification: accepts, Grants: []handoff.Grant{handoff.WholeOf(source, "")},
-	}, &handoff.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
+	contract, err := gate.Negotiate(gate.Request{
+		Session: session, Caller: handoff.User, Task: "goal", Classification: accepts, Grants: []gate.Grant{gate.WholeOf(source, "")},
+	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return "", err
 	}
-	gate := handoff.Compartment{Contract: contract}
-	s, err := gate.GateOutbound(ctx, &handoff.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
+	compartment := gate.Compartment{Contract: contract}
+	s, err := compartment.GateOutbound(ctx, &gate.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true}, now)
 	if err != nil {
 		return "", err
 	}

@@ -3,16 +3,16 @@ package cli
 import (
 	"cmp"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/team"
 )
 
 // nextSteps say what to do about a failure whose message does not say it itself.
 var nextSteps = map[string]string{
-	handoff.CodeHeld:        `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
+	gate.CodeHeld:           `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
 	team.CodeJournal:        "make room for the journal, or keep the run elsewhere with --journal FILE",
 	team.CodeRecord:         "make room for the file of --trace, or name another one",
-	handoff.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
+	gate.CodeTooLarge:       "let the task before answer in fewer words, or depend on it as output instead of structured",
 	team.CodePromptTooLarge: "use fewer or shorter inputs and dependencies in this task",
 	team.CodeSchema:         `loosen outputSchema, describe the form in the task, or use a stronger model; "runteam show RUN TASK" prints the answer`,
 	team.CodeGuard:          `"runteam show RUN TASK" prints the answer`,
@@ -32,7 +32,7 @@ var nextSteps = map[string]string{
 
 // coordinatorSteps are those for what went wrong within a step of the coordinator.
 var coordinatorSteps = map[string]string{
-	handoff.CodeHeld:        "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
+	gate.CodeHeld:           "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
 	team.CodePromptTooLarge: "shorten the goal, or what is said of the agents",
 	team.CodeTimeout:        "raise timeoutMs of the coordinator, or give it a faster model",
 	team.CodeMaxTurns:       "raise maxTurns of the coordinator",

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -319,7 +319,7 @@ func writeLowered(w io.Writer, p *team.Plan) {
 		if l.Task != "" {
 			to += " in " + cleanLine(l.Task)
 		}
-		rows.row(cleanLine(l.By), cleanLine(l.Result), to, l.LowerTo.String()+" (was "+l.Label.String()+")", carried(l.Bytes), cleanLine(handoff.PathsString(paths)))
+		rows.row(cleanLine(l.By), cleanLine(l.Result), to, l.LowerTo.String()+" (was "+l.Label.String()+")", carried(l.Bytes), cleanLine(gate.PathsString(paths)))
 	}
 	rows.flush()
 	for i := range p.Disclosed {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -83,8 +84,8 @@ func kindsText(kinds []redact.Kind) string {
 // rulesOf names every rule that has a say, and where each is written.
 func rulesOf(r *team.Reading) string {
 	cited := r.Rules
-	if r.Rule != "" && !slices.ContainsFunc(cited, func(c handoff.Citation) bool { return c.Rule == r.Rule }) {
-		cited = append([]handoff.Citation{{Rule: r.Rule, Line: r.Line}}, cited...)
+	if r.Rule != "" && !slices.ContainsFunc(cited, func(c gate.Citation) bool { return c.Rule == r.Rule }) {
+		cited = append([]gate.Citation{{Rule: r.Rule, Line: r.Line}}, cited...)
 	}
 	names := make([]string, len(cited))
 	for i, c := range cited {

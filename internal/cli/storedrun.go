@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -292,7 +293,7 @@ func (t *storedTask) usage() (u llm.Usage) {
 
 // estimated is how many tokens a prompt has that nobody counted.
 func estimated(asked *record.CallStart) int {
-	return handoff.Tokens(asked.Bytes)
+	return gate.Tokens(asked.Bytes)
 }
 
 // took returns when the work on a task began and ended.

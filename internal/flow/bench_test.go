@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 )
 
@@ -26,13 +27,13 @@ func layers(agents int) *flow.Graph {
 	for i := range tasks {
 		g.Tasks = append(g.Tasks, flow.Task{Title: fmt.Sprintf("Task %d", i), Agent: i * 7 % agents, Endpoints: out})
 		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Dependency, Name: g.Tasks[i].Title, Task: i, Has: hasAB, Names: namesAB})
-		g.Edges = append(g.Edges, flow.Edge{Source: i % inputs, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleUses})
+		g.Edges = append(g.Edges, flow.Edge{Source: i % inputs, Task: i, Delivers: pick.Everything(), Rule: gate.RuleUses})
 		for k := range 3 {
 			if i >= wide {
-				g.Edges = append(g.Edges, flow.Edge{Source: inputs + i/wide*wide - wide + (i*3+k*31)%wide, Task: i, Delivers: narrow, Rule: handoff.RuleDependsOn})
+				g.Edges = append(g.Edges, flow.Edge{Source: inputs + i/wide*wide - wide + (i*3+k*31)%wide, Task: i, Delivers: narrow, Rule: gate.RuleDependsOn})
 			}
 		}
-		g.Sights = append(g.Sights, flow.Sight{Source: inputs + i, Reader: agents, Delivers: pick.Everything(), Rule: handoff.RuleResult})
+		g.Sights = append(g.Sights, flow.Sight{Source: inputs + i, Reader: agents, Delivers: pick.Everything(), Rule: gate.RuleResult})
 	}
 	return g
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -48,13 +49,13 @@ func office() *flow.Graph {
 			{Kind: handoff.Dependency, Name: "File it", Task: 2},
 		},
 		Edges: []flow.Edge{
-			{Source: 0, Task: 0, Delivers: pick.Everything(), Rule: handoff.RuleUses},
-			{Source: 1, Task: 0, Delivers: only("/SSN", "/parties/*/name"), Rule: handoff.RuleUses},
-			{Source: 2, Task: 2, Delivers: except("/secret"), Rule: handoff.RuleUses},
-			{Source: 3, Task: 1, Delivers: except("ssn"), Rule: handoff.RuleDependsOn, Line: "team.yaml:9"},
-			{Source: 4, Task: 2, Delivers: pick.Everything(), Minimal: true, Rule: handoff.RuleDependsOn},
+			{Source: 0, Task: 0, Delivers: pick.Everything(), Rule: gate.RuleUses},
+			{Source: 1, Task: 0, Delivers: only("/SSN", "/parties/*/name"), Rule: gate.RuleUses},
+			{Source: 2, Task: 2, Delivers: except("/secret"), Rule: gate.RuleUses},
+			{Source: 3, Task: 1, Delivers: except("ssn"), Rule: gate.RuleDependsOn, Line: "team.yaml:9"},
+			{Source: 4, Task: 2, Delivers: pick.Everything(), Minimal: true, Rule: gate.RuleDependsOn},
 		},
-		Sights: []flow.Sight{{Source: 5, Reader: 3, Delivers: only("/number"), Rule: handoff.RuleResult, Note: "declassified by file-to-user"}},
+		Sights: []flow.Sight{{Source: 5, Reader: 3, Delivers: only("/number"), Rule: gate.RuleResult, Note: "declassified by file-to-user"}},
 	}
 	g.Sources[1].Has, g.Sources[1].Names, g.Sources[1].Members = closed("ssn", "parties", "name", "x/y")
 	g.Sources[3].Has, g.Sources[3].Names, g.Sources[3].Members = closed("summary", "SSN")
@@ -212,7 +213,7 @@ func TestAWriterIsToldOfItsErrors(t *testing.T) {
 	t.Parallel()
 	g := office()
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Fault, Name: "Read it", Task: 0})
-	g.Sights = append(g.Sights, flow.Sight{Source: 6, Reader: 0, Delivers: pick.Everything(), Rule: handoff.RuleFault})
+	g.Sights = append(g.Sights, flow.Sight{Source: 6, Reader: 0, Delivers: pick.Everything(), Rule: gate.RuleFault})
 	subject := flow.Subject{Kind: flow.OfTask, Name: "read", Path: "/SSN"}
 	f, err := g.Table().Check(flow.Assertion{Subject: subject, Claim: flow.Derives, Reader: "reader"})
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 )
 
@@ -36,11 +37,11 @@ func claims() *flow.Graph {
 			{Kind: handoff.Dependency, Name: "Write letter", Task: 2},
 		},
 		Edges: []flow.Edge{
-			{Source: 0, Task: 0, Delivers: pick.Everything(), Rule: handoff.RuleUses, Line: "team.yaml:17"},
+			{Source: 0, Task: 0, Delivers: pick.Everything(), Rule: gate.RuleUses, Line: "team.yaml:17"},
 			{Source: 1, Task: 1, Delivers: facts, Rule: "intake-to-fraud", Line: "team.yaml:31"},
-			{Source: 2, Task: 2, Delivers: score, Rule: handoff.RuleDependsOn, Line: "team.yaml:27"},
+			{Source: 2, Task: 2, Delivers: score, Rule: gate.RuleDependsOn, Line: "team.yaml:27"},
 		},
-		Sights: []flow.Sight{{Source: 3, Reader: 3, Delivers: pick.Everything(), Rule: handoff.RuleResult}},
+		Sights: []flow.Sight{{Source: 3, Reader: 3, Delivers: pick.Everything(), Rule: gate.RuleResult}},
 	}
 }
 

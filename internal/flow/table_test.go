@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 )
 
@@ -67,7 +68,7 @@ func TestAnAgentsTasksAreApart(t *testing.T) {
 func TestTasksThatRememberEachOtherAreTreatedTogether(t *testing.T) {
 	t.Parallel()
 	g := chain(3, 3)
-	g.Edges = append(g.Edges, flow.Edge{Source: 2, Task: 0, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
+	g.Edges = append(g.Edges, flow.Edge{Source: 2, Task: 0, Delivers: pick.Everything(), Rule: gate.RuleMemory})
 	table := g.Table()
 	require.Equal(t, []flow.Reach{flow.Retold, flow.Whole, flow.Retold, flow.Retold}, table.Row(1), "its own words come back to it")
 	require.Equal(t, []flow.Reach{flow.Whole, flow.Retold, flow.Whole, flow.Retold}, table.Row(2))
@@ -82,7 +83,7 @@ func TestAnErrorTextMayTellWhatWasRead(t *testing.T) {
 	g.Sights = nil
 	require.Equal(t, flow.Never, g.Table().Reach(0, 2))
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Fault, Name: "Task 0", Task: 0})
-	g.Sights = []flow.Sight{{Source: 3, Reader: 2, Delivers: pick.Everything(), Rule: handoff.RuleResult}}
+	g.Sights = []flow.Sight{{Source: 3, Reader: 2, Delivers: pick.Everything(), Rule: gate.RuleResult}}
 	table := g.Table()
 	require.Equal(t, flow.Retold, table.Reach(0, 2))
 	require.Equal(t, flow.Retold, table.Reach(1, 2), "who wrote the result may tell of it in the error")

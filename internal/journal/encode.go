@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -128,7 +129,7 @@ func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.CachedTokens, ev.ReasoningTokens = 0, 0
-		ev.Input, ev.Output, ev.Bytes = handoff.TokenClass(ev.Input), handoff.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
+		ev.Input, ev.Output, ev.Bytes = gate.TokenClass(ev.Input), gate.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
 	}
 	ev.Call = nil                                      // the line of the exchange has it
 	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote what any of the tasks was given

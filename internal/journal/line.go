@@ -6,7 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -133,7 +133,7 @@ func (s sizes) set(x *record.AgentCall) {
 // classes returns the sizes for a viewer who may not see what they are of. It leaves out
 // cached tokens, reasoning tokens and the cost, which would reveal more than the classes.
 func (s sizes) classes() sizes {
-	token, bytes := handoff.TokenClass, label.SizeClass
+	token, bytes := gate.TokenClass, label.SizeClass
 	return sizes{
 		Input: token(s.Input), Output: token(s.Output), SavedInput: token(s.SavedInput), SavedOutput: token(s.SavedOutput),
 		Context: event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)},

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -83,7 +84,7 @@ func (t *Teller) Session(of *task.Task) string { return t.Run + "/" + string(of.
 // agent is given it.
 func (t *Teller) Ask(of *task.Task, clearance label.Classification) []record.Entry {
 	earlier := task.NewID("Read the claim")
-	offers := []handoff.Offer{
+	offers := []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Dependency, Name: string(earlier)}, Title: "Read the claim", Assignee: "intake", Status: task.Completed, Envelope: t.Envelope("intake", t.Prose(500))},
 		{Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, Title: "claim", Envelope: t.Envelope(handoff.User, t.Prose(300))},
 	}
@@ -93,15 +94,15 @@ func (t *Teller) Ask(of *task.Task, clearance label.Classification) []record.Ent
 }
 
 // record takes offers through the gate and builds the prompt.
-func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.Classification) (*record.Prompt, int) {
-	grants := []handoff.Grant{handoff.WholeOf(offers[0].Source, "team.yaml:8"), handoff.WholeOf(offers[1].Source, "team.yaml:9")}
-	k := must(handoff.Negotiate(handoff.Request{Session: t.Session(of), Caller: handoff.User, Run: t.Run, Task: of.ID, Classification: min(t.Label, label.Confidential), Grants: grants},
-		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}))
-	gate := handoff.Compartment{Contract: k}
+func (t *Teller) record(of *task.Task, offers []gate.Offer, clearance label.Classification) (*record.Prompt, int) {
+	grants := []gate.Grant{gate.WholeOf(offers[0].Source, "team.yaml:8"), gate.WholeOf(offers[1].Source, "team.yaml:9")}
+	k := must(gate.Negotiate(gate.Request{Session: t.Session(of), Caller: handoff.User, Run: t.Run, Task: of.ID, Classification: min(t.Label, label.Confidential), Grants: grants},
+		&gate.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}))
+	compartment := gate.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
 	r := &record.Prompt{}
 	for i := range offers {
-		s := must(gate.GateOutbound(context.Background(), &offers[i], Noon))
+		s := must(compartment.GateOutbound(context.Background(), &offers[i], Noon))
 		r.Handoffs = append(r.Handoffs, decided(k.Session, s.Decision()))
 		if offers[i].Source.Kind == handoff.Input {
 			b.Inputs = append(b.Inputs, s)
@@ -115,7 +116,7 @@ func (t *Teller) record(of *task.Task, offers []handoff.Offer, clearance label.C
 	return r, len(p.System()) + len(p.Text())
 }
 
-func decided(session string, d *handoff.Decision) event.Handoff {
+func decided(session string, d *gate.Decision) event.Handoff {
 	return event.Handoff{
 		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Mode: handoff.Full, Rule: d.Rule, Line: d.Line,
 		Label: d.Before, Delivered: d.After, Redacted: d.Redacted, Time: Noon,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 )
 
 // takeResults returns a copy of inputs in which a result of an earlier run has
@@ -18,7 +18,7 @@ func takeResults(inputs []Input) []Input {
 		if in.Envelope == nil {
 			continue
 		}
-		text, h, err := handoff.AsInput(in.Envelope, time.Time{})
+		text, h, err := gate.AsInput(in.Envelope, time.Time{})
 		if err == nil && in.Text == "" {
 			in.Text = text
 		}

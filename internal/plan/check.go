@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -184,7 +185,7 @@ func (c *checker) checkInput(i int) {
 		if o.Replay != nil {
 			now = time.Time{} // a replay reads what its run read
 		}
-		if text, _, err := handoff.AsInput(in.Envelope, now); err != nil {
+		if text, _, err := gate.AsInput(in.Envelope, now); err != nil {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
 		} else if in.Text != text {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})
@@ -273,7 +274,7 @@ func (c *checker) checkOutput() {
 		problem := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
 			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.Labels[p.Outputs[0]], *c.options.UserAccepts),
-			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: handoff.RuleClearance, Reason: "the answer would be withheld"},
+			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"},
 		}
 		if terms := c.team.Terms(first.Assignee, handoff.User); p.Labels[p.Outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
 			cited := terms.Cited()[0]
@@ -296,7 +297,7 @@ func (c *checker) checkAnswer() {
 	if !PassesAsText(c.team.Terms(handoff.Coordinator, handoff.User)) {
 		c.add(task.Problem{
 			Pointer: "/policy", Message: "a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
-			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &handoff.Refusal{Rule: handoff.RuleGrant, Reason: "the answer would be withheld"},
+			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &handoff.Refusal{Rule: gate.RuleGrant, Reason: "the answer would be withheld"},
 		})
 	}
 	if c.plan != nil {

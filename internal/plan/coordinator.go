@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -31,13 +32,13 @@ func (t *Roster) checkCoordinator() (found task.Problems) {
 }
 
 // Coordinator returns the coordinator as the gate sees it in a run.
-func (t *Roster) Coordinator(o *Options) handoff.Capabilities {
+func (t *Roster) Coordinator(o *Options) gate.Capabilities {
 	c := t.Config.Coordinator
 	accepts := *o.UserAccepts
 	if c.Accepts != nil {
 		accepts = min(accepts, *c.Accepts)
 	}
-	return handoff.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(c.member())}
+	return gate.Capabilities{Agent: handoff.Coordinator, Accepts: accepts, Produces: accepts, Endpoints: t.endpoints(c.member())}
 }
 
 // member returns the settings that a coordinator shares with members.
@@ -96,8 +97,8 @@ func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
 		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
 	case !utf8.ValidString(text):
 		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
-	case len(text) > handoff.DefaultContextBytes:
-		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), handoff.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+	case len(text) > gate.DefaultContextBytes:
+		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
 	}
 	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -102,9 +102,9 @@ func (m *Member) endpoints() (list []memberEndpoint) {
 }
 
 // endpoints returns the endpoints of a member with their clearances.
-func (t *Roster) endpoints(m *Member) (list []handoff.Endpoint) {
+func (t *Roster) endpoints(m *Member) (list []gate.Endpoint) {
 	for _, e := range m.endpoints() {
-		list = append(list, handoff.Endpoint{URL: e.name, Accepts: t.acceptedBy(e.base)})
+		list = append(list, gate.Endpoint{URL: e.name, Accepts: t.acceptedBy(e.base)})
 	}
 	return list
 }

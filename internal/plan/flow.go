@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -85,10 +86,10 @@ func (c *checker) propagate(judge bool) {
 
 // An arrival is one piece of context as the check beforehand counts it.
 type arrival struct {
-	handoff.Part                      // with the highest label that it can cross with
-	least        label.Classification // that it crosses with, if it is required
-	crossing     handoff.Crossing     // of the highest label that can come
-	plain        bool                 // some label that can come crosses without a declassifier
+	gate.Part                      // with the highest label that it can cross with
+	least     label.Classification // that it crosses with, if it is required
+	crossing  gate.Crossing        // of the highest label that can come
+	plain     bool                 // some label that can come crosses without a declassifier
 }
 
 // counts reports whether the arrival raises the label of its reader.
@@ -97,13 +98,13 @@ func (a *arrival) counts() bool { return !a.Optional || !a.Held }
 // arriving returns what a value whose label lies between two bounds can at most
 // add to the label of a reader. A lower label may cross where the highest does
 // not, or higher than the highest, which a declassifier lowers.
-func arriving(terms *handoff.Terms, least, most label.Classification, optional bool, caps *handoff.Capabilities) arrival {
+func arriving(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) arrival {
 	clearance := caps.Clearance()
 	a := arrival{crossing: terms.Crossing(most, clearance, caps.Agent)}
 	a.plain = !a.crossing.Held() && a.crossing.Lowers == nil
 	a.Optional, a.Held, a.Classification = optional, a.crossing.Held(), a.crossing.After
 	if terms.Mode() == handoff.Minimal {
-		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, handoff.Crossing{}
+		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, gate.Crossing{}
 		return a
 	}
 	if a.Held && optional {
@@ -131,7 +132,7 @@ func (c *checker) around(i int, parts []arrival) []arrival {
 	}
 	if t.MemoryScope == task.ScopeAll {
 		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above it stays behind, and what is not may come
-		parts = append(parts, arrival{Part: handoff.Part{Classification: most, Optional: true}})
+		parts = append(parts, arrival{Part: gate.Part{Classification: most, Optional: true}})
 	}
 	return parts
 }

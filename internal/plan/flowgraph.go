@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -70,7 +71,7 @@ func (b *flowBuilder) readers() {
 }
 
 // asked returns the coordinator as a reader, or nil if there is no goal.
-func (b *flowBuilder) asked() *handoff.Capabilities {
+func (b *flowBuilder) asked() *gate.Capabilities {
 	c := b.team.Config.Coordinator
 	if b.options.Answer == nil || c == nil || c.Agent == nil {
 		return nil
@@ -80,7 +81,7 @@ func (b *flowBuilder) asked() *handoff.Capabilities {
 }
 
 // leaves returns the readers behind an agent, adding those that are new.
-func (b *flowBuilder) leaves(caps *handoff.Capabilities) []int {
+func (b *flowBuilder) leaves(caps *gate.Capabilities) []int {
 	var list []int
 	for _, e := range caps.Endpoints {
 		where := endpoint.Normalize(e.URL) // two spellings of one address are one reader
@@ -186,7 +187,7 @@ func (b *flowBuilder) tasks() {
 		}
 		for k := range b.options.Messages {
 			if msg := &b.options.Messages[k]; msg.Reads(t.Assignee) {
-				grant := handoff.Grant{Terms: b.team.Terms(msg.From, t.Assignee)}
+				grant := gate.Grant{Terms: b.team.Terms(msg.From, t.Assignee)}
 				b.edge(b.messages+k, i, &grant, nil, arriving(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
 			}
 		}
@@ -194,7 +195,7 @@ func (b *flowBuilder) tasks() {
 }
 
 // edge adds what a grant delivers of a source to a task.
-func (b *flowBuilder) edge(source, to int, g *handoff.Grant, need []task.Path, a arrival, structured bool) {
+func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a arrival, structured bool) {
 	rule, line := g.Terms.Stated()
 	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Held: a.Held && !a.plain}
 	if line == "" {
@@ -304,7 +305,7 @@ func (b *flowBuilder) remembered() {
 			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Memory, Name: "shared memory", From: handoff.Anyone, Task: at, Label: p.memory[i]})
 			digests[m] = source
 		}
-		b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
+		b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: gate.RuleMemory})
 	}
 }
 
@@ -312,14 +313,14 @@ func (b *flowBuilder) remembered() {
 func (b *flowBuilder) recalled(from, to, member int) {
 	p := b.plan
 	caps := &b.team.Capabilities[member]
-	grant := handoff.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
+	grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
 	a := arriving(grant.Terms, p.least[from], p.Labels[from], true, caps)
 	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // of an entry nothing is lowered
 		a.Held = true
 	}
 	b.edge(b.results+from, to, &grant, nil, a, false)
 	if e := &b.graph.Edges[len(b.graph.Edges)-1]; e.Rule == "" {
-		e.Rule = handoff.RuleMemory
+		e.Rule = gate.RuleMemory
 	}
 }
 
@@ -334,14 +335,14 @@ func (b *flowBuilder) told() {
 			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.leaves(&b.team.Capabilities[m])})
 			for from := range n {
 				if int(p.Members[from]) != m {
-					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
+					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: gate.RuleMessage})
 				}
 			}
 			source := len(g.Sources)
 			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
 			for to := range n {
 				if int(p.Members[to]) == m {
-					g.Edges = append(g.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: handoff.RuleMessage})
+					g.Edges = append(g.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleMessage})
 				}
 			}
 		}
@@ -351,7 +352,7 @@ func (b *flowBuilder) told() {
 		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Memory, Name: "memory of the caller", From: handoff.Anyone, Task: -1, Label: label.Confidential})
 		for i := range n {
 			if p.Graph.Task(i).MemoryScope == task.ScopeAll {
-				g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: handoff.RuleMemory})
+				g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: gate.RuleMemory})
 			}
 		}
 	}
@@ -376,7 +377,7 @@ func (b *flowBuilder) turn(title string) int {
 	g := &b.graph
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.leaves(b.asked())})
 	at := len(g.Tasks) - 1
-	g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: handoff.RuleGoal})
+	g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: gate.RuleGoal})
 	return at
 }
 
@@ -390,7 +391,7 @@ func (b *flowBuilder) described() {
 		switch {
 		case t.Provenance == nil:
 		case t.Provenance.From == handoff.User && b.goal >= 0:
-			g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
+			g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: i, Delivers: pick.Everything(), Rule: gate.RulePlan})
 		case t.Provenance.From == handoff.Coordinator:
 			if plan < 0 {
 				made := -1
@@ -401,7 +402,7 @@ func (b *flowBuilder) described() {
 				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
 			}
 			g.Sources[plan].Label = g.Sources[plan].Label.Join(t.Classification)
-			g.Edges = append(g.Edges, flow.Edge{Source: plan, Task: i, Delivers: pick.Everything(), Rule: handoff.RulePlan})
+			g.Edges = append(g.Edges, flow.Edge{Source: plan, Task: i, Delivers: pick.Everything(), Rule: gate.RulePlan})
 		}
 	}
 }
@@ -415,7 +416,7 @@ func (b *flowBuilder) council() {
 	at := b.turn("the answer")
 	highest := label.Public
 	for i := range p.Graph.Len() {
-		grant := handoff.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
+		grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
 		a := arriving(grant.Terms, p.least[i], p.Labels[i], true, caps)
 		b.edge(b.results+i, at, &grant, nil, a, false)
 		if a.counts() {
@@ -424,13 +425,13 @@ func (b *flowBuilder) council() {
 	}
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Digest, Name: "the answer", From: handoff.Coordinator, Task: at, Label: highest})
-	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: handoff.RuleResult})
+	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleResult})
 }
 
 // shown adds what the user sees of the results.
 func (b *flowBuilder) shown() {
 	p := b.plan
-	caps := handoff.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
+	caps := gate.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
 	for i := range p.Graph.Len() {
 		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
 		a := arriving(terms, p.least[i], p.Labels[i], true, &caps)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -14,7 +15,7 @@ import (
 
 // Terms returns the terms of what from makes for to; nil, which stands for the
 // defaults, if the team has no policy.
-func (t *Roster) Terms(from, to string) *handoff.Terms {
+func (t *Roster) Terms(from, to string) *gate.Terms {
 	if t.Rules == nil {
 		return nil
 	}
@@ -24,11 +25,11 @@ func (t *Roster) Terms(from, to string) *handoff.Terms {
 // govern compiles the policy, if there is one or an agent has a default of its own.
 func (t *Roster) govern() task.Problems {
 	policy := t.Config.Policy
-	parties := make([]handoff.Party, len(t.Config.Agents))
+	parties := make([]gate.Party, len(t.Config.Agents))
 	needed := policy != nil
 	for i := range t.Config.Agents {
 		m := &t.Config.Agents[i]
-		parties[i] = handoff.Party{Name: m.Name, Default: m.Handoff}
+		parties[i] = gate.Party{Name: m.Name, Default: m.Handoff}
 		needed = needed || m.Handoff != ""
 	}
 	if !needed {
@@ -37,7 +38,7 @@ func (t *Roster) govern() task.Problems {
 	if policy == nil {
 		policy = &handoff.Policy{}
 	}
-	rules, err := policy.Compile(parties)
+	rules, err := gate.Compile(policy, parties)
 	if err != nil {
 		found, ok := errors.AsType[task.Problems](err)
 		if !ok {
@@ -77,10 +78,10 @@ func (t *Roster) redacted() []redact.Kind {
 }
 
 // DependencyGrant is the grant of the result of task up to task i.
-func (p *Plan) DependencyGrant(i, j, up int) handoff.Grant {
+func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 	t, from := p.Graph.Task(i), p.Graph.Task(up)
 	d := &t.DependsOn[j]
-	g := handoff.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
+	g := gate.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
 	if d.Need != nil {
 		g.Paths = d.Need
 	}
@@ -92,10 +93,10 @@ func (p *Plan) DependencyGrant(i, j, up int) handoff.Grant {
 }
 
 // InputGrant is the grant of a named input to task i.
-func (p *Plan) InputGrant(i, j int) handoff.Grant {
+func (p *Plan) InputGrant(i, j int) gate.Grant {
 	t := p.Graph.Task(i)
 	u := &t.Uses[j]
-	g := handoff.WholeOf(handoff.Source{Kind: handoff.Input, Name: u.Name}, p.Line(i))
+	g := gate.WholeOf(handoff.Source{Kind: handoff.Input, Name: u.Name}, p.Line(i))
 	if u.Need != nil {
 		g.Paths = u.Need
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
@@ -76,7 +77,7 @@ func (c *checker) checkGrants(i int) {
 				at().say(r.Reason, r.Hint, task.ErrInvalid)
 			}
 		}
-		for _, r := range handoff.CheckReveal(grant.Reveal) {
+		for _, r := range gate.CheckReveal(grant.Reveal) {
 			where := c.problem(i, "uses", j, "reveal")
 			where.pointer += strings.TrimSuffix(r.Pointer(), "/")
 			where.say(r.Message, r.Hint, task.ErrInvalid)
@@ -86,7 +87,7 @@ func (c *checker) checkGrants(i int) {
 
 // checkOpaque reports a result that is certain to be a text where only parts
 // of a value may cross: it would be held.
-func (c *checker) checkOpaque(i, j, up int, grant *handoff.Grant) {
+func (c *checker) checkOpaque(i, j, up int, grant *gate.Grant) {
 	// A text may be one strict JSON value, so this is only a warning.
 	s, _ := grant.Terms.Delivers(c.plan.Graph.Task(i).DependsOn[j].Need)
 	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
@@ -207,7 +208,7 @@ func (s *stands) excludes(p task.Path) string {
 
 // checkPaths reports grants of which nothing can stand in the value, and warns
 // of single paths that the task needs or reveals in vain.
-func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path, what func() stands) {
+func (c *checker) checkPaths(at func() place, g *gate.Grant, need []task.Path, what func() stands) {
 	s, _ := g.Terms.Delivers(need)
 	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {
 		return
@@ -239,7 +240,7 @@ func (c *checker) checkPaths(at func() place, g *handoff.Grant, need []task.Path
 			if line != "" {
 				line = ", by the rule at " + line
 			}
-			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, handoff.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
+			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
 	}

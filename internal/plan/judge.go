@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -27,7 +28,7 @@ func (c *checker) judge(i int, parts []arrival) {
 	if c.ruledOut(i, parts) {
 		return
 	}
-	_, err := handoff.Negotiate(handoff.Request{
+	_, err := gate.Negotiate(gate.Request{
 		Session: "plan", Caller: handoff.User, Task: tk.ID,
 		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.Declassified(i),
 	}, &c.team.Capabilities[p.Members[i]])
@@ -47,7 +48,7 @@ func (c *checker) checkReaders() {
 			}
 			if x := c.team.MessageCrossing(m.From, m.Classification, caps); x.Held() {
 				hint := fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent)
-				if x.Rule == handoff.RuleSecret {
+				if x.Rule == gate.RuleSecret {
 					hint = "write a rule for the pair that states a mode, or lower the message's label"
 				}
 				c.add(task.Problem{
@@ -70,7 +71,7 @@ func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
 			continue
 		}
 		detail, hint := x.Detail, "write confidential where it is classified secret, or a rule for the pair that states a mode"
-		if x.Rule != handoff.RuleSecret {
+		if x.Rule != gate.RuleSecret {
 			detail, hint = fmt.Sprintf("%s: %s", x.Rule, x.Detail), "raise maxClassification, declassify what is needed, or take it away"
 			if x.Line != "" {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
@@ -96,7 +97,7 @@ func (p *Plan) Declassified(i int) bool {
 	if produces >= p.Labels[i] {
 		return false // nobody asks
 	}
-	lowers := func(c *handoff.Capabilities) bool {
+	lowers := func(c *gate.Capabilities) bool {
 		x := p.Roster().Terms(t.Assignee, c.Agent).Crossing(p.Labels[i], c.Clearance(), c.Agent)
 		return x.Held() || x.Lowers != nil && x.After <= produces
 	}
@@ -121,7 +122,7 @@ func (p *Plan) Declassified(i int) bool {
 			return false
 		}
 	}
-	return ways > 0 || lowers(&handoff.Capabilities{Agent: handoff.User, Accepts: *o.UserAccepts})
+	return ways > 0 || lowers(&gate.Capabilities{Agent: handoff.User, Accepts: *o.UserAccepts})
 }
 
 // refused words a handshake's refusal and points at what it is about.
@@ -132,9 +133,9 @@ func (c *checker) refused(i int, err error) {
 		return
 	}
 	switch r.Rule {
-	case handoff.RuleTags:
+	case gate.RuleTags:
 		c.problem(i, "requiredTags").say(r.Reason, r.Hint, r)
-	case handoff.RuleSession:
+	case gate.RuleSession:
 		c.problem(i, "timeoutMs").say(r.Reason, r.Hint, r)
 	default:
 		c.cones = append(c.cones, cone{i, r})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -39,7 +40,7 @@ func (t *Roster) MemberLimits(i int) Limits {
 func (l Limits) On(s handoff.Source, own int) int {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan:
-		return max(l.Context, handoff.DefaultContextBytes)
+		return max(l.Context, gate.DefaultContextBytes)
 	}
 	return cmp.Or(own, l.Context)
 }
@@ -49,7 +50,7 @@ func checkLimits(at, subject string, context, promptBytes int) (found task.Probl
 	for _, one := range [...]struct {
 		key        string
 		value, max int
-	}{{"/maxContextBytes", context, handoff.MaxRedact}, {"/maxPromptBytes", promptBytes, prompt.MaxBytes}} {
+	}{{"/maxContextBytes", context, gate.MaxRedact}, {"/maxPromptBytes", promptBytes, prompt.MaxBytes}} {
 		if one.value < 0 || one.value > one.max {
 			found = append(found, task.Problem{
 				Pointer: at + one.key, Subject: subject, Message: fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key[1:], one.value, one.max),
@@ -71,7 +72,7 @@ func (c *checker) checkSizes() {
 	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
 	defer cancel()
 	reported := make([]bool, len(c.options.Inputs)) // one problem for each input is enough
-	known := map[knownSize]handoff.Decision{}
+	known := map[knownSize]gate.Decision{}
 	for i := range c.plan.Graph.Len() {
 		c.checkPromptSize(ctx, i, reported, known)
 	}
@@ -80,12 +81,12 @@ func (c *checker) checkSizes() {
 // A knownSize identifies what the gate decides about the size of an input.
 type knownSize struct {
 	input, limit int
-	terms        *handoff.Terms
+	terms        *gate.Terms
 	need         string
 }
 
 // checkPromptSize checks what is known of the prompt of task i.
-func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, known map[knownSize]handoff.Decision) {
+func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, known map[knownSize]gate.Decision) {
 	t, agent := c.plan.Graph.Task(i), c.plan.Graph.Task(i).Assignee
 	limits := c.team.MemberLimits(int(c.plan.Members[i]))
 	most := prompt.Limit(limits.Prompt)
@@ -100,7 +101,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		k := c.inputs[strings.ToLower(u.Name)]
 		in := &c.options.Inputs[k]
 		g := c.plan.InputGrant(i, j)
-		limit := cmp.Or(g.MaxBytes, handoff.DefaultContextBytes)
+		limit := cmp.Or(g.MaxBytes, gate.DefaultContextBytes)
 		s, err := g.Terms.Delivers(u.Need)
 		switch {
 		case err != nil || g.Terms.Mode() == handoff.Minimal:
@@ -108,13 +109,13 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		case s.Whole() && len(in.Text) <= limit:
 			texts = append(texts, len(in.Text))
 			continue
-		case s.Whole() && in.Cut && len(in.Text) <= handoff.MaxRedact:
+		case s.Whole() && in.Cut && len(in.Text) <= gate.MaxRedact:
 			texts = append(texts, limit)
 			continue
 		case reported[k]:
 			continue
 		}
-		key := knownSize{k, limit, g.Terms, handoff.PathsString(u.Need)}
+		key := knownSize{k, limit, g.Terms, gate.PathsString(u.Need)}
 		d, done := known[key]
 		if !done {
 			d = c.decideInput(ctx, i, j, g)
@@ -129,7 +130,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		case d.Crosses() && in.Cut:
 			texts = append(texts, limit)
 			continue
-		case !d.Crosses() && d.Rule != handoff.RuleSize && d.Rule != handoff.RuleStructuredSize:
+		case !d.Crosses() && d.Rule != gate.RuleSize && d.Rule != gate.RuleStructuredSize:
 			continue // whatever withholds it has been reported
 		}
 		reported[k] = true
@@ -137,7 +138,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		if !d.Crosses() {
 			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
 		}
-		if limit = min(limit, handoff.MaxRedact); limit == handoff.MaxRedact {
+		if limit = min(limit, gate.MaxRedact); limit == gate.MaxRedact {
 			hint = "grant smaller parts with need, or split the input"
 		}
 		at := c.problem(i, "uses", j)
@@ -174,23 +175,23 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 
 // decideInput asks the gate what it will decide about an input at dispatch. If ctx
 // ends first, that is not known, and the zero Decision.
-func (c *checker) decideInput(ctx context.Context, i, j int, g handoff.Grant) handoff.Decision {
+func (c *checker) decideInput(ctx context.Context, i, j int, g gate.Grant) gate.Decision {
 	t, in := c.plan.Graph.Task(i), c.input(c.plan.Graph.Task(i).Uses[j])
 	at := time.Unix(0, 0) // any time: nothing here expires
 	e, err := envelope.New(envelope.Header{ID: InputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
 	if err != nil {
-		return handoff.Decision{}
+		return gate.Decision{}
 	}
-	contract, err := handoff.Negotiate(handoff.Request{
-		Session: "plan", Caller: handoff.User, Task: t.ID, Classification: c.plan.Labels[i], Grants: []handoff.Grant{g}, Declassified: true,
+	contract, err := gate.Negotiate(gate.Request{
+		Session: "plan", Caller: handoff.User, Task: t.ID, Classification: c.plan.Labels[i], Grants: []gate.Grant{g}, Declassified: true,
 	}, &c.team.Capabilities[c.plan.Members[i]])
 	if err != nil {
-		return handoff.Decision{}
+		return gate.Decision{}
 	}
-	gate := handoff.Compartment{Contract: contract}
-	d, err := gate.Decide(ctx, &handoff.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
+	compartment := gate.Compartment{Contract: contract}
+	d, err := compartment.Decide(ctx, &gate.Offer{Source: g.Source, Title: in.Name, Envelope: e}, at)
 	if err != nil {
-		return handoff.Decision{}
+		return gate.Decision{}
 	}
 	return d.Decision
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -36,7 +37,7 @@ func (c *checker) checkLoweredOutside() {
 	if c.team.Rules == nil {
 		return
 	}
-	readers := []handoff.Capabilities{{Agent: handoff.User, Accepts: *c.options.UserAccepts}}
+	readers := []gate.Capabilities{{Agent: handoff.User, Accepts: *c.options.UserAccepts}}
 	if c.options.Answer != nil && c.team.Config.Coordinator != nil {
 		readers = append(readers, c.team.Coordinator(&c.options))
 	}

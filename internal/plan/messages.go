@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -15,7 +16,7 @@ import (
 
 // MessageCrossing is what becomes of a message of some label on its way to a reader. Its
 // text was held to no schema, so only an entry with unsafeText lowers it.
-func (t *Roster) MessageCrossing(from string, level label.Classification, to *handoff.Capabilities) handoff.Crossing {
+func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Crossing {
 	x := t.Terms(from, to.Agent).Crossing(level, to.Clearance(), to.Agent)
 	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
 		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), handoff.ReasonRule

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/redact"
@@ -119,7 +120,7 @@ type Reading struct {
 	Delivers string               `json:"delivers,omitempty"`  // which parts, if not all
 	Rule     handoff.Rule         `json:"rule,omitempty"`      // that states the mode
 	Line     string               `json:"line,omitempty"`      // where it is written
-	Rules    []handoff.Citation   `json:"rules,omitempty"`     // all that have a say
+	Rules    []gate.Citation      `json:"rules,omitempty"`     // all that have a say
 	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may let it cross
 	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may cross in clear
 	Retold   string               `json:"retold,omitempty"`    // how it is retold
@@ -139,7 +140,7 @@ func (p *Plan) userSees(i int) bool {
 }
 
 // PassesAsText reports whether a text passes under some terms: only a whole does.
-func PassesAsText(t *handoff.Terms) bool {
+func PassesAsText(t *gate.Terms) bool {
 	s, err := t.Delivers(nil)
 	return err == nil && s.Whole()
 }
@@ -205,7 +206,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 				r.Reveals = append(r.Reveals, kind)
 			}
 		}
-		if limit := cmp.Or(grant.MaxBytes, handoff.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(u).Text) > limit {
+		if limit := cmp.Or(grant.MaxBytes, gate.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(u).Text) > limit {
 			r.CutTo = limit
 		}
 		out.Reads = append(out.Reads, r)
@@ -221,7 +222,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 }
 
 // govern fills in what the policy makes of a reading.
-func (r *Reading) govern(g *handoff.Grant, need []task.Path, a arrival) {
+func (r *Reading) govern(g *gate.Grant, need []task.Path, a arrival) {
 	t := g.Terms
 	r.Mode, r.Arrives, r.ByTask = t.Mode(), a.Classification, need != nil
 	r.Rule, r.Line = t.Stated()
@@ -234,7 +235,7 @@ func (r *Reading) govern(g *handoff.Grant, need []task.Path, a arrival) {
 		if s, err := t.Delivers(need); err == nil && !s.Whole() {
 			r.Delivers = only(s, a.crossing.Lowers.Paths).String()
 		} else {
-			r.Delivers = handoff.PathsString(a.crossing.Lowers.Paths)
+			r.Delivers = gate.PathsString(a.crossing.Lowers.Paths)
 		}
 	}
 	switch {
@@ -251,7 +252,7 @@ func (p *Plan) describeAround(t *Roster, out PlannedTask, i int) PlannedTask {
 	for k := range o.Messages {
 		if m := &o.Messages[k]; m.Reads(out.Assignee) {
 			r := Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification}
-			g := handoff.Grant{Terms: t.Terms(m.From, out.Assignee)}
+			g := gate.Grant{Terms: t.Terms(m.From, out.Assignee)}
 			r.govern(&g, nil, arriving(g.Terms, m.Classification, m.Classification, true, &t.Capabilities[p.Members[i]]))
 			out.Reads = append(out.Reads, r)
 		}
@@ -263,14 +264,14 @@ func (p *Plan) describeAround(t *Roster, out PlannedTask, i int) PlannedTask {
 }
 
 // PlannedCoordinator returns the coordinator as a plan shows it.
-func PlannedCoordinator(c *Coordinator, caps *handoff.Capabilities) *PlannedAgent {
+func PlannedCoordinator(c *Coordinator, caps *gate.Capabilities) *PlannedAgent {
 	return &PlannedAgent{
 		Name: handoff.Coordinator, Model: c.Model, Accepts: caps.Accepts, Produces: caps.Produces,
 		Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps),
 	}
 }
 
-func leavesTo(c *handoff.Capabilities) string {
+func leavesTo(c *gate.Capabilities) string {
 	if len(c.Endpoints) == 0 {
 		return ""
 	}
@@ -278,7 +279,7 @@ func leavesTo(c *handoff.Capabilities) string {
 }
 
 // fallback returns the endpoints of an agent without the first one.
-func fallback(c *handoff.Capabilities) (urls []string) {
+func fallback(c *gate.Capabilities) (urls []string) {
 	for i := 1; i < len(c.Endpoints); i++ {
 		urls = append(urls, c.Endpoints[i].URL)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -30,10 +31,10 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 			add("provenance: "+err.Error(), "write one clean line, or leave it out", "provenance")
 		}
 	}
-	if err := handoff.Harmless(s.Title); err != nil {
+	if err := gate.Harmless(s.Title); err != nil {
 		add("its planned title: "+err.Error(), own, "title")
 	}
-	if err := handoff.Harmless(s.Role); err != nil {
+	if err := gate.Harmless(s.Role); err != nil {
 		add("its planned role: "+err.Error(), own, "role")
 	}
 }

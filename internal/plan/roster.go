@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -24,10 +24,10 @@ import (
 type Roster struct {
 	Config       Config
 	Log          *slog.Logger
-	Capabilities []handoff.Capabilities // of each member
-	Schemas      []*agent.Schema        // of each member; nil without one
-	Rules        *handoff.Rulebook      // the compiled policy; nil without one
-	Warnings     []task.Problem         // nothing that keeps a run from starting
+	Capabilities []gate.Capabilities // of each member
+	Schemas      []*agent.Schema     // of each member; nil without one
+	Rules        *gate.Rulebook      // the compiled policy; nil without one
+	Warnings     []task.Problem      // nothing that keeps a run from starting
 
 	byName map[string]int // lower-cased name to index
 }
@@ -41,7 +41,7 @@ func New(cfg Config) (*Roster, error) {
 	t := &Roster{
 		Config:       cfg,
 		Log:          cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
-		Capabilities: make([]handoff.Capabilities, len(cfg.Agents)),
+		Capabilities: make([]gate.Capabilities, len(cfg.Agents)),
 		Schemas:      make([]*agent.Schema, len(cfg.Agents)),
 		byName:       make(map[string]int, len(cfg.Agents)),
 	}
@@ -155,6 +155,6 @@ func (t *Roster) enroll(i int) (found task.Problems) {
 		}
 		t.Schemas[i] = s
 	}
-	t.Capabilities[i] = handoff.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
+	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
 	return found
 }

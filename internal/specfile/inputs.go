@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
 )
@@ -139,7 +139,7 @@ func (r *reader) earlier(name, run, result string, f *fields, src *source, at in
 			report(ErrInvalid, "write the whole ID: "+e.Header().Run, fmt.Sprintf("run: %s is only the beginning of the ID of a run", quote(run)))
 			return nil, ""
 		}
-		text, _, err = handoff.AsInput(e, time.Time{}) // the team refuses one that has expired
+		text, _, err = gate.AsInput(e, time.Time{}) // the team refuses one that has expired
 	}
 	if err != nil {
 		hint := "give the input with --input " + name + "=FILE, or name another result"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -68,11 +69,11 @@ func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
 	if len(r.found) >= tooMany {
 		return
 	}
-	parties := make([]handoff.Party, 0, len(r.file.Agents))
+	parties := make([]gate.Party, 0, len(r.file.Agents))
 	for i := range r.file.Agents {
-		parties = append(parties, handoff.Party{Name: r.file.Agents[i].Member.Name})
+		parties = append(parties, gate.Party{Name: r.file.Agents[i].Member.Name})
 	}
-	_, err := p.Compile(parties)
+	_, err := gate.Compile(p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
 	for _, problem := range r.file.known(problems) {
 		if len(r.found) >= tooMany {

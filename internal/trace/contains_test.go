@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -187,13 +188,13 @@ func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
 	require.Empty(t, tr.Held(score.ID))
 	held := tr.Held(letter.ID)
 	require.Len(t, held, 1)
-	require.Equal(t, handoff.RuleClearance, held[0].Rule)
+	require.Equal(t, gate.RuleClearance, held[0].Rule)
 }
 
 // told is a prompt of one piece of context, by hand.
 func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) record.Prompt {
 	at := prompt.Range{End: int32(len(words)), Part: prompt.PartPayload}
-	d := &handoff.Decision{Verdict: handoff.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
+	d := &gate.Decision{Verdict: handoff.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
 	return record.Prompt{Prompt: &prompt.Shown{
 		Receipt: &prompt.Receipt{Session: fmt.Sprintf("r1/%s/%d", of.ID, attempt), Run: "r1", Task: of.ID, Agent: of.Assignee, Text: []prompt.Range{at}, Sources: []prompt.Source{{Producer: from, Decision: d}}},
 		Text:    []prompt.Piece{{Range: at, Words: words}},

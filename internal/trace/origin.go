@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -81,7 +82,7 @@ func (s *search) sources(o *Occurrence) {
 }
 
 // source adds a piece of context.
-func (s *search) source(d *handoff.Decision) {
+func (s *search) source(d *gate.Decision) {
 	switch name := d.Source.Name; d.Source.Kind {
 	case handoff.Input:
 		s.origin(Origin{By: d.From, Kind: FromInput, Name: name})
@@ -113,7 +114,7 @@ func (s *search) said(kind Kind, by, name string) {
 
 // resultOf returns the task whose result a piece of context is; it may come as
 // an entry of the shared memory.
-func resultOf(d *handoff.Decision) (id task.ID, ok bool) {
+func resultOf(d *gate.Decision) (id task.ID, ok bool) {
 	switch {
 	case d == nil:
 	case d.Source.Kind == handoff.Dependency:

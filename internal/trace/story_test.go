@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -56,17 +57,17 @@ var given = trace.Options{
 
 // offer is a piece of context on its way to a task.
 type offer struct {
-	handoff.Offer
+	gate.Offer
 	line string
 }
 
 // result offers the result of a task.
 func result(t testing.TB, of *task.Task, level label.Classification, text, line string) offer {
-	return offer{handoff.Offer{Source: handoff.Source{Kind: handoff.Dependency, Name: string(of.ID)}, Title: of.Title, Assignee: of.Assignee, Status: task.Completed, Envelope: sealed(t, of.Assignee, level, text)}, line}
+	return offer{gate.Offer{Source: handoff.Source{Kind: handoff.Dependency, Name: string(of.ID)}, Title: of.Title, Assignee: of.Assignee, Status: task.Completed, Envelope: sealed(t, of.Assignee, level, text)}, line}
 }
 
 func input(t testing.TB, name string, level label.Classification, text, line string) offer {
-	return offer{handoff.Offer{Source: handoff.Source{Kind: handoff.Input, Name: name}, Title: name, Envelope: sealed(t, handoff.User, level, text)}, line}
+	return offer{gate.Offer{Source: handoff.Source{Kind: handoff.Input, Name: name}, Title: name, Envelope: sealed(t, handoff.User, level, text)}, line}
 }
 
 func sealed(t testing.TB, from string, level label.Classification, text string) *envelope.Envelope {
@@ -78,20 +79,20 @@ func sealed(t testing.TB, from string, level label.Classification, text string) 
 // record gates what is offered to a task and builds its prompt.
 func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) record.Prompt {
 	level := label.Public
-	var grants []handoff.Grant
+	var grants []gate.Grant
 	for _, o := range offers {
 		level = max(level, o.Envelope.Classification())
-		grants = append(grants, handoff.WholeOf(o.Source, o.line))
+		grants = append(grants, gate.WholeOf(o.Source, o.line))
 	}
-	k, err := handoff.Negotiate(handoff.Request{Session: "r1/" + string(of.ID) + "/1", Caller: handoff.User, Run: "r1", Task: of.ID, Classification: level, Grants: grants},
-		&handoff.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret})
+	k, err := gate.Negotiate(gate.Request{Session: "r1/" + string(of.ID) + "/1", Caller: handoff.User, Run: "r1", Task: of.ID, Classification: level, Grants: grants},
+		&gate.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret})
 	require.NoError(t, err)
-	gate := handoff.Compartment{Contract: k}
+	compartment := gate.Compartment{Contract: k}
 	b := prompt.Brief{Contract: k, Task: of, System: system, SystemOrigin: "team.yaml:9"}
 	var r record.Prompt
 	for i := range offers {
 		o := &offers[i]
-		s, err := gate.GateOutbound(t.Context(), &o.Offer, noon)
+		s, err := compartment.GateOutbound(t.Context(), &o.Offer, noon)
 		require.NoError(t, err)
 		d := s.Decision()
 		r.Handoffs = append(r.Handoffs, event.Handoff{
@@ -150,7 +151,7 @@ func (s *story) happen() {
 	s.event(event.TaskReady, &letter)
 	require.NoError(t, s.w.Record(t.Context(), record.Prompt{Handoffs: []event.Handoff{{
 		Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Source: handoff.Source{Kind: handoff.Dependency, Name: string(score.ID)},
-		Verdict: handoff.Held, Reason: handoff.ReasonClearance, Mode: handoff.Full, Rule: handoff.RuleClearance, Line: "team.yaml:28", Label: label.Confidential, Delivered: label.Confidential,
+		Verdict: handoff.Held, Reason: handoff.ReasonClearance, Mode: handoff.Full, Rule: gate.RuleClearance, Line: "team.yaml:28", Label: label.Confidential, Delivered: label.Confidential,
 		Before: event.Extent{Outputs: 1, Tokens: 12, Bytes: 50}, Time: noon,
 	}}}))
 	s.event(event.Error, &letter)

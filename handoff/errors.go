@@ -1,0 +1,47 @@
+package handoff
+
+import (
+	"errors"
+	"strconv"
+)
+
+// ErrPolicy reports a policy that cannot be enforced. Problems of a policy wrap it.
+var ErrPolicy = errors.New("invalid policy")
+
+// A Refusal is a handshake's "no": which rule refused, and why.
+type Refusal struct {
+	Rule   Rule
+	Reason string
+	Hint   string // what to write instead
+}
+
+// Error says why, and what to write instead.
+func (r *Refusal) Error() string {
+	if r.Hint == "" {
+		return r.Reason
+	}
+	return r.Reason + ": " + r.Hint
+}
+
+// A HeldError reports that the gate withheld a piece of context that its reader
+// needs, or that it refused a message or a reply. It names no value.
+type HeldError struct {
+	Kind   SourceKind // of the context
+	From   string     // its producer
+	Rule   Rule       // the rule that decided
+	Reason Reason
+	Detail string // for people
+	Line   string // where the grant or the rule is written
+}
+
+// Error names the source, the rule and the line.
+func (e *HeldError) Error() string {
+	text := e.Kind.String() + " from " + strconv.Quote(e.From) + " is held by " + string(e.Rule)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Line != "" {
+		text += " (" + e.Line + ")"
+	}
+	return text
+}

@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+)
+
+// A Crossing is what would become of a value of some label on an edge,
+// whatever the value is: what a static check asks beforehand, and the gate
+// about each value.
+type Crossing struct {
+	After  label.Classification  // the label that it would cross with
+	Lowers *handoff.Declassifier // the entry that lowers it to After; nil if none does
+
+	// Why it would not cross; empty if it would.
+	Rule   handoff.Rule
+	Reason handoff.Reason
+	Detail string
+	Line   string
+}
+
+// Held reports whether a value of this label is certain not to cross.
+func (c *Crossing) Held() bool { return c.Rule != "" }
+
+// Crossing rules on the label of a value for a reader with this clearance.
+//
+// A value that would be held is lowered by the declassifier of the pair, if there
+// is one: above the clearance, above the ceiling of a rule, and if it is secret and
+// no rule is for the exact pair. So where a label crosses, every lower one does.
+func (t *Terms) Crossing(level, clearance label.Classification, to string) Crossing {
+	c := Crossing{After: level}
+	named := to == handoff.User || t != nil && t.exact // a rule for the exact pair, or the caller, who is no model
+	if t != nil && t.lower != nil && t.lower.LowerTo < level && (level > min(clearance, t.ceiling) || level == label.Secret && !named) {
+		c.After, c.Lowers = t.lower.LowerTo, t.lower
+	}
+	switch {
+	case c.After > clearance:
+		c.Rule, c.Reason, c.Detail = RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", c.After, to, clearance)
+	case c.After == label.Secret && !named:
+		c.Rule, c.Reason = RuleSecret, handoff.ReasonRule
+		c.Detail = "it is secret, and secret flows only by a rule for the exact pair of agents that states a mode"
+	case t != nil && c.After > t.ceiling:
+		c.Rule, c.Reason, c.Line = t.ceilingRule, handoff.ReasonRule, t.ceilingLine
+		c.Detail = fmt.Sprintf("it is %v, and the rule lets %v through at most", c.After, t.ceiling)
+	}
+	return c
+}

@@ -1,0 +1,218 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Codes of what a held piece of context does to the task that needs it.
+const (
+	CodeHeld              = "CONTEXT_HELD"
+	CodeStructuredMissing = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
+	CodeTooLarge          = "DEPENDENCY_PAYLOAD_TOO_LARGE"
+	CodeUnserializable    = "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED"
+)
+
+// A Decision is what the gate ruled about one piece of context and one
+// reader. It holds counts and names, never a value. Paths and counts tell
+// something of the value all the same: [Decision.Outline] is the form for a
+// viewer who may not see it, [Decision.Delivered] that for the reader.
+type Decision struct {
+	Verdict  handoff.Verdict `json:"verdict"`
+	Mode     handoff.Mode    `json:"mode,omitempty"`
+	Rule     handoff.Rule    `json:"rule"`             // the rule that decided
+	Reason   handoff.Reason  `json:"reason,omitempty"` // why it was held
+	Detail   string          `json:"detail,omitempty"` // for people
+	Line     string          `json:"line,omitempty"`   // where the grant is written
+	Source   handoff.Source  `json:"source"`
+	Envelope envelope.ID     `json:"envelope,omitempty"`
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	Task     task.ID         `json:"task,omitempty"` // the reader's task
+
+	InPart      bool        `json:"inPart,omitempty"`      // parts are granted and not the whole, whatever the value has
+	Narrowed    bool        `json:"narrowed,omitempty"`    // something of what crosses was left behind
+	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what crosses; keys that nobody wrote down beforehand are written *
+	Dropped     []task.Path `json:"dropped,omitempty"`     // what of it stays behind, likewise
+	TextDropped bool        `json:"textDropped,omitempty"` // a text that says more than the structured part stays behind
+	Unmatched   []task.Path `json:"unmatched,omitempty"`   // granted paths at which there was nothing
+
+	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
+	Translated bool    `json:"translated,omitempty"`
+
+	Redacted redact.Counts `json:"redacted,omitempty"`
+	Revealed redact.Counts `json:"revealed,omitempty"`
+	Broken   int           `json:"broken,omitempty"` // chat-template tokens made harmless
+
+	Before      label.Classification `json:"labelBefore"`
+	After       label.Classification `json:"labelAfter"`
+	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [label.SizeClass]
+	BytesAfter  int                  `json:"bytesAfter"`
+	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
+
+	// AnswerTruncated says that a limit on tokens ended the answer before the
+	// gate saw it.
+	AnswerTruncated bool `json:"answerTruncated,omitempty"`
+
+	// Truncated says that a size limit cut the text. A text that was cut because
+	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
+	Truncated bool `json:"truncated,omitempty"`
+	Coarse    bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
+
+	byValue bool // the detail depends on more of the value than its label
+}
+
+// A Ruling is a decision together with what it lets through. Only
+// [Compartment.Decide] makes one.
+type Ruling struct {
+	Decision
+	Translate *handoff.Translation // with NeedsTranslation: what is asked for
+
+	session  string             // of the contract that it was made under
+	about    *envelope.Envelope // what it was made about
+	replaced *envelope.Envelope // the translation that crosses in its place, if any
+	left     envelope.Payload   // with NeedsTranslation: what grant and block have left
+	crossing envelope.Payload   // what may be sealed; empty unless passed
+	trust    label.Trust        // that it crosses with
+	expires  time.Time          // at which the copy does; zero means never
+	recast   handoff.Recast
+	lowers   *handoff.Declassifier // the entry that lowers it; nil if none does
+}
+
+// String returns the decision in one line, without what crosses.
+func (r Ruling) String() string {
+	return fmt.Sprintf("%v by %s: %v %q for %q", r.Verdict, r.Rule, r.Source.Kind, r.Source.Name, r.To)
+}
+
+// Format writes [Ruling.String] for every verb, so that no verb prints a payload.
+func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
+
+// ByValue reports whether the value was held because of what is in it, and not
+// because of its label or of what the policy says about every value of its producer.
+func (d *Decision) ByValue() bool { return d.byValue }
+
+// An Entry is a named entry of the policy that was used, and for what.
+type Entry struct {
+	Use  EntryUse `json:"use"`
+	Name string   `json:"name"`
+}
+
+// EntryUse says what an entry of the policy did.
+type EntryUse string
+
+// What entries do.
+const (
+	EntryLowered  EntryUse = "lowered"  // a declassifier let it cross below its label
+	EntryEndorsed EntryUse = "endorsed" // an endorser vouched for it
+	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
+)
+
+// TokenClass rounds a number of tokens up to that of a [label.SizeClass]: 256, 1024,
+// 4096 and so on. Zero stays zero.
+func TokenClass(tokens int) int {
+	if tokens > math.MaxInt/BytesPerToken {
+		return tokens
+	}
+	return label.SizeClass(tokens*BytesPerToken) / BytesPerToken
+}
+
+// Outline returns what a viewer may learn of a decision about a value that the
+// viewer may not see: producer, reader, verdict, rule, labels, the names of
+// policy entries, and sizes by their [label.SizeClass]. It has no path, no count and no
+// exact size. The outline of an outline is itself.
+//
+// Every form of a decision that leaves a run, in an event, a record or a
+// receipt, is this one where its viewer may not see the whole value.
+func (d *Decision) Outline() Decision {
+	o := *d
+	if o.Coarse = true; d.byValue {
+		o.Detail = ""
+	}
+	o.Narrowed, o.Kept, o.Dropped, o.TextDropped, o.Unmatched = false, nil, nil, false, nil
+	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
+	if d.Truncated { // that it was larger than the limit is no more than its class says
+		o.CutFrom = label.SizeClass(d.CutFrom)
+	}
+	o.BytesBefore, o.BytesAfter = 0, 0
+	if d.Envelope != "" { // an empty value has the size of any short one
+		o.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
+	}
+	if d.Crosses() {
+		o.BytesAfter = label.SizeClass(max(d.BytesAfter, 1))
+	}
+	return o
+}
+
+// Delivered returns what the reader of a decision learns of it: what was
+// found in the delivered part, and its size, and nothing about the rest of the
+// value. Paths tell of the rest too: a container is named whole where nothing of
+// it stayed behind. What was not
+// delivered at all has its [Decision.Outline].
+func (d *Decision) Delivered() Decision {
+	if !d.Crosses() {
+		return d.Outline()
+	}
+	o := *d
+	if d.InPart || d.Before != d.After {
+		o.Narrowed = d.InPart // whether there was more than the parts is not the reader's to know
+		o.Kept, o.Dropped, o.TextDropped, o.Unmatched = nil, nil, false, nil
+		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
+	}
+	return o
+}
+
+// Crosses reports whether anything of the value may be sealed.
+func (d *Decision) Crosses() bool { return d.Verdict == handoff.Passed }
+
+// Err returns nil for a decision that passed or was minimized, and a
+// [*HeldError] for any other.
+func (d *Decision) Err() error {
+	if d == nil {
+		return errNothing
+	}
+	if d.Verdict == handoff.Passed || d.Verdict == handoff.Minimized {
+		return nil
+	}
+	return &HeldError{Decision: *d}
+}
+
+// A HeldError is what a task fails with when the gate holds what it needs.
+type HeldError struct{ Decision Decision }
+
+// public returns the error as callers of the library read it.
+func (e *HeldError) public() *handoff.HeldError {
+	d := &e.Decision
+	return &handoff.HeldError{Kind: d.Source.Kind, From: d.From, Rule: d.Rule, Reason: d.Reason, Detail: d.Detail, Line: d.Line}
+}
+
+// Error names the source, the rule and the line; never a value.
+func (e *HeldError) Error() string { return e.public().Error() }
+
+// As sets a target of type **[HeldError], the form that callers of the library read.
+func (e *HeldError) As(target any) bool {
+	t, ok := target.(**handoff.HeldError)
+	if ok {
+		*t = e.public()
+	}
+	return ok
+}
+
+// Code returns the error code for results, such as CONTEXT_HELD.
+func (e *HeldError) Code() string {
+	switch e.Decision.Rule {
+	case RulePayload:
+		return CodeStructuredMissing
+	case RuleStructuredSize:
+		return CodeTooLarge
+	case RuleTokens: // two of its keys would be written alike
+		return CodeUnserializable
+	}
+	return CodeHeld
+}

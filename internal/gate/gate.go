@@ -1,0 +1,391 @@
+// Package gate decides whether an envelope may cross to a reader, and in
+// which form.
+//
+// A handshake ([Negotiate]) fixes what may flow before anything does. The
+// [Compartment] then enforces the [Contract] at one place: [Compartment.Decide]
+// rules, [Compartment.Seal] makes the only type that a prompt can be built
+// from, and [Compartment.GateInbound] rules on what comes back. Everything
+// here computes and nothing else: time comes in as an argument, and an error
+// means that the gate could not decide, in which case nothing passes.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Sizes of what may cross to an agent.
+const (
+	DefaultContextBytes    = 256 << 10 // of one piece of context, if its grant sets no limit
+	DefaultStructuredBytes = 64 << 10  // of a dependency delivered as structured or both, likewise
+	MaxRedact              = 4 << 20   // of a value before redaction; a larger one is withheld
+)
+
+// Rules of the gate, beside those of the handshake.
+const (
+	RuleContract handoff.Rule = "contract" // the contract is over
+	RuleExpiry   handoff.Rule = "expiry"   // expired, or from the future
+	RuleDigest   handoff.Rule = "digest"   // altered since it was made
+	RuleSecret   handoff.Rule = "secret"   // secret flows only by a rule for the exact pair that states a mode
+	RuleSize     handoff.Rule = "size"     // too large to redact
+
+	// RuleStructuredSize holds a structured value that is too large to deliver: it cannot be cut.
+	RuleStructuredSize handoff.Rule = "structured size"
+
+	RulePayload handoff.Rule = "payload" // the form asked for does not exist
+	RuleStatus  handoff.Rule = "status"  // the source has no result
+	RuleClaim   handoff.Rule = "claim"   // a reply claims to be above its ceiling
+	RuleSchema  handoff.Rule = "schema"  // a reply does not match the schema
+)
+
+// errNothing is the error of a decision that lacks one of its arguments.
+var errNothing = errors.New("gate: the context, the compartment, the offer or the ruling is nil")
+
+// A Compartment enforces one contract. It is a value without state and safe
+// for concurrent use; the zero value lets nothing through.
+type Compartment struct {
+	Contract Contract
+}
+
+// An Offer is one piece of context on its way to a reader.
+type Offer struct {
+	Source     handoff.Source
+	Title      string             // heading: the dependency's title, the input's name, a memory key
+	Assignee   string             // who did the dependency; empty reads "unknown"
+	Status     task.Status        // of the dependency; empty for anything else
+	Envelope   *envelope.Envelope // nil when there is no result
+	As         task.Payload
+	Optional   bool               // when held, the reader sees a line instead of failing
+	Translated *envelope.Envelope // the answer to NeedsTranslation, derived from Envelope
+}
+
+// GateOutbound rules on an offer and seals what may cross. A held offer comes
+// back sealed as a withheld line if it is optional; otherwise the error is the
+// [*HeldError] that its reader fails with. Any other error means that the gate
+// could not decide.
+func (c *Compartment) GateOutbound(ctx context.Context, o *Offer, now time.Time) (Sealed, error) {
+	d, err := c.Decide(ctx, o, now)
+	if err != nil {
+		return Sealed{}, err
+	}
+	return c.Seal(o, &d)
+}
+
+// Decide rules on an offer at the given time. It changes nothing, and the same
+// arguments give the same decision. The checks run in this order: contract
+// alive, a result there, genuine, fresh, granted, minimal, label within policy
+// and contract, parts, retelling, recast; what is left must be small enough to
+// be checked, is redacted, its control tokens are broken, and it is cut.
+//
+// When ctx ends, redaction stops: the value is withheld, and the error wraps
+// the context's cause. The context does nothing else.
+func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruling, error) {
+	if ctx == nil || c == nil || o == nil {
+		return Ruling{}, errNothing
+	}
+	d := Ruling{
+		Decision: Decision{Source: o.Source, To: c.Contract.Callee, Task: c.Contract.Task, From: o.Assignee, Mode: handoff.Full},
+		session:  c.Contract.Session, about: o.Envelope,
+	}
+	if o.Envelope != nil {
+		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
+		d.Before, d.AnswerTruncated = o.Envelope.Classification(), o.Envelope.Truncated()
+		d.After = d.Before
+		d.BytesBefore = o.Envelope.Open().Size()
+	}
+	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
+		d.hold(RuleContract, handoff.ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
+		return d, nil
+	}
+	if o.Envelope == nil {
+		d.absent(o.Status)
+		return d, nil
+	}
+	if o.Envelope.Genuine() != nil {
+		d.hold(RuleDigest, handoff.ReasonTampered, "it was altered after it was made")
+		return d, nil
+	}
+	g := c.grant(o.Source)
+	if g != nil {
+		d.Line = g.Line
+	}
+	if !d.fresh(o.Envelope, g, now) {
+		return d, nil
+	}
+	if g == nil || len(g.Paths) == 0 {
+		d.Dropped = topLevel(o.Envelope.Open())
+		d.hold(RuleGrant, handoff.ReasonRule, "nothing grants it")
+		return d, nil
+	}
+	if g.Terms != nil && (g.Terms.from != d.From || g.Terms.to != d.To) {
+		d.hold(RuleGrant, handoff.ReasonRule, "it is granted under the terms of another pair")
+		return d, nil
+	}
+	err := c.rule(ctx, o, g, &d, now)
+	return d, err
+}
+
+// fresh rules on the expiry of what is offered, or of the grant's renewal of it.
+func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
+	err := e.Fresh(now)
+	d.expires = e.ExpiresAt()
+	if errors.Is(err, envelope.ErrExpired) && g != nil && g.Terms != nil && g.Terms.renew != nil {
+		if until := e.CreatedAt().Add(g.Terms.renew.TTL); now.Before(until) {
+			d.Entries, d.expires = append(d.Entries, Entry{EntryRenewed, g.Terms.renew.Name}), until
+			return true
+		}
+	}
+	if err != nil {
+		d.hold(RuleExpiry, handoff.ReasonExpired, err.Error())
+	}
+	return err == nil
+}
+
+// rule rules on what is genuine, fresh and granted by somebody.
+func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, now time.Time) error {
+	if t := g.Terms; t.Mode() == handoff.Minimal && !Instructs(g.Source, d.From) { // whatever the label: nothing that is labelled crosses
+		d.Mode, d.Rule, d.Line = handoff.Minimal, t.rule, cmp.Or(t.line, d.Line)
+		d.Verdict, d.Reason, d.Detail = handoff.Minimized, handoff.ReasonMinimal, "its heading and status cross"
+		return nil
+	}
+	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
+	d.After, d.trust = x.After, o.Envelope.Trust()
+	if x.Held() {
+		d.refuse(&x)
+		return nil
+	}
+	if x.After > c.Contract.MaxInput {
+		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
+		return nil
+	}
+	if t := g.Terms; t != nil {
+		if t.endorse != nil && d.trust != label.Endorsed {
+			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
+		}
+		if !Instructs(g.Source, d.From) {
+			if d.Mode = t.mode; t.rule != "" {
+				d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
+			}
+		}
+	}
+	s, err := g.selects()
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
+	}
+	if x.Lowers != nil {
+		if o.Source.Kind == handoff.Reasoning || !x.Lowers.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
+			d.hold(handoff.Rule(x.Lowers.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+			return nil
+		}
+		d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, x.Lowers.Name}), x.Lowers
+		s = narrowed(s.Only(x.Lowers.Paths...))
+	}
+	p, verdict := c.parts(o, g, s, d)
+	if verdict != handoff.Passed {
+		return nil
+	}
+	if g.Terms != nil && g.Terms.byModel && (g.Source.Kind == handoff.Dependency || g.Source.Kind == handoff.Input) {
+		if p, verdict = c.retold(o, g, d, p, now); verdict != handoff.Passed {
+			return nil
+		}
+	}
+	if g.Terms != nil && g.Terms.recast == handoff.RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
+		d.hold(cmp.Or(d.Rule, RuleGrant), handoff.ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+		return nil
+	}
+	return c.gated(ctx, g, d, p, o.As)
+}
+
+// refuse holds a value whose label does not cross. Where the label alone
+// decides, the rule is that of the lattice.
+func (d *Ruling) refuse(x *Crossing) {
+	d.hold(x.Rule, x.Reason, x.Detail)
+	d.Line = cmp.Or(x.Line, d.Line)
+}
+
+// grant returns the contract's grant of a source, or nil.
+func (c *Compartment) grant(s handoff.Source) *Grant {
+	if s.Kind == 0 {
+		return nil
+	}
+	if c.Contract.bySource != nil {
+		if i, ok := c.Contract.bySource[s]; ok && i < len(c.Contract.Grants) && c.Contract.Grants[i].Source == s {
+			return &c.Contract.Grants[i]
+		}
+		return nil
+	}
+	for i := range c.Contract.Grants {
+		if g := &c.Contract.Grants[i]; g.Source == s {
+			return g
+		}
+	}
+	return nil
+}
+
+// parts picks the parts of the payload that were asked for and are granted, or holds.
+func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (envelope.Payload, handoff.Verdict) {
+	p := o.Envelope.Open()
+	_, structured := p.JSON()
+	asked := o.As == task.Structured || o.As == task.Both
+	if asked && !structured {
+		d.hold(RulePayload, handoff.ReasonRule, "it has no validated structured result")
+		return envelope.Payload{}, handoff.Held
+	}
+	if s.Whole() {
+		switch {
+		case o.As == task.Structured:
+			p = p.WithText("")
+		case !asked && p.Text() != "":
+			p = envelope.Text(p.Text())
+		}
+		return p, handoff.Passed
+	}
+	return c.narrow(g, s, p, d)
+}
+
+// retold asks for a translation by a model, or rules on the one that is
+// offered, as Decide does on the original: it is new context, and may be worse.
+func (c *Compartment) retold(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, handoff.Verdict) {
+	t := o.Translated
+	if t == nil {
+		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granting(o.Source)), left
+		d.Translate = &handoff.Translation{MaxTokens: g.Terms.tokens, ByModel: true}
+		return envelope.Payload{}, handoff.NeedsTranslation
+	}
+	switch {
+	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
+		d.hold(RuleDigest, handoff.ReasonTampered, "its translation does not derive from it")
+		return envelope.Payload{}, handoff.Held
+	case t.Fresh(now) != nil:
+		d.hold(RuleExpiry, handoff.ReasonExpired, "its translation is not fresh")
+		return envelope.Payload{}, handoff.Held
+	}
+	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
+	undeclassified.lower = nil
+	if x := undeclassified.Crossing(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
+		d.refuse(&x)
+		return envelope.Payload{}, handoff.Held
+	}
+	if t.Classification() > c.Contract.MaxInput {
+		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
+		return envelope.Payload{}, handoff.Held
+	}
+	d.After, d.replaced, d.Translated = t.Classification(), t, true
+	d.expires, d.trust = envelope.Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
+	return envelope.Text(t.Open().Text()), handoff.Passed
+}
+
+// derives reports whether an envelope was made from another one, or from what
+// grant and block had left of it.
+func derives(e, from *envelope.Envelope) bool {
+	parents := e.Header().DerivedFrom
+	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
+}
+
+// gated redacts, breaks control tokens and cuts. An error holds.
+func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
+	if c.Contract.toAgent() && p.Size() > MaxRedact {
+		d.holdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
+		return nil
+	}
+	p, err := c.redacted(ctx, g, d, p)
+	if err != nil {
+		d.Dropped = nil
+		d.holdValue(RuleRedact, "it could not be checked for secrets and personal data")
+		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
+	}
+	if c.Contract.toAgent() {
+		var ok bool
+		if p, d.Broken, ok = broken(p); !ok {
+			d.holdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
+			return nil
+		}
+		if t := g.Terms; t != nil && t.retells && !Instructs(g.Source, d.From) {
+			d.Translated = true
+			if t.tokens > 0 {
+				p, d.CutFrom = excerpt(p, min(t.tokens, MaxRedact)*BytesPerToken)
+			}
+			d.recast = t.recast
+		}
+		limit := g.limit(as)
+		if canonical, _ := p.JSON(); len(canonical) > limit { // structured values are never cut
+			d.holdValue(RuleStructuredSize, fmt.Sprintf("its structured value has more than %d bytes, the most that is delivered", limit))
+			return nil
+		}
+		var from int
+		if p, from = cut(p, limit); from > 0 {
+			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
+		}
+	}
+	d.Verdict, d.Rule, d.BytesAfter, d.crossing = handoff.Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
+	return nil
+}
+
+// Rules that hold a value because nothing harmless could be made of it.
+const (
+	RuleRedact handoff.Rule = "redact" // it could not be redacted
+	RuleTokens handoff.Rule = "tokens" // its control tokens could not be broken
+)
+
+// hold rules that nothing crosses.
+func (d *Decision) hold(rule handoff.Rule, why handoff.Reason, detail string) {
+	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
+	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
+	if d.Envelope != "" {
+		d.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
+	}
+	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
+}
+
+// holdValue does so because of more of the value than its label, of which the
+// detail may tell.
+func (d *Decision) holdValue(rule handoff.Rule, detail string) {
+	d.hold(rule, handoff.ReasonRule, detail)
+	d.byValue = true
+}
+
+// absent rules on a dependency without a result.
+func (d *Decision) absent(s task.Status) {
+	why := handoff.ReasonRule
+	switch s {
+	case task.Failed:
+		why = handoff.ReasonFailed
+	case task.Skipped:
+		why = handoff.ReasonSkipped
+	}
+	d.hold(RuleStatus, why, "it has no result, its status is "+string(s))
+}
+
+// topLevel lists what a held payload would have delivered: one path for each
+// member of an object, the keys unnamed because no schema vouches for them.
+func topLevel(p envelope.Payload) []task.Path {
+	canonical, ok := p.JSON()
+	if !ok {
+		return []task.Path{task.Whole}
+	}
+	v, err := envelope.ParseJSON(canonical)
+	if err != nil {
+		return []task.Path{task.Whole}
+	}
+	members, ok := v.Value().(map[string]any)
+	if !ok || len(members) == 0 {
+		return []task.Path{task.Whole}
+	}
+	return slices.Repeat([]task.Path{"/*"}, len(members))
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+// ErrUnsealed reports a [Sealed] that no gate made, or that was made for another reader.
+var ErrUnsealed = errors.New("not sealed for this reader")

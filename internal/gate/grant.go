@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// A Grant lets one source cross to the agent.
+type Grant struct {
+	Source handoff.Source
+	Paths  []task.Path // what of it, as package pick reads allow paths; empty means nothing, [task.Whole] means all
+	Line   string      // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
+
+	// Terms are what the policy says of the pair; nil means that it says nothing.
+	Terms *Terms
+
+	// Reveal names personal kinds that the grant lets cross in clear, and where,
+	// beside those of Terms. Secrets never do.
+	Reveal map[redact.Kind][]task.Path
+
+	// MaxBytes limits what is delivered: a longer text is cut, a longer structured
+	// value is withheld. Zero means [DefaultContextBytes], or
+	// [DefaultStructuredBytes] for a dependency in the form structured or both.
+	MaxBytes int
+
+	// Names says which keys of the value a decision may show; nil shows those
+	// that paths of the grant and its terms name, and * for any other.
+	Names Namer
+
+	agreed    bool // in a handshake, so that selection holds
+	selection pick.Selection
+}
+
+// A Namer writes a path for people who may not know every key of a value: keys
+// that nobody has written down beforehand become *.
+type Namer interface {
+	Shown(p task.Path) task.Path
+}
+
+// WholeOf returns the grant of a source as a whole, for a task that does not
+// say what it needs of it. A grant with a list of its own says so, even if that
+// is [task.Whole]: under a rule that is scoped without a list it delivers, and
+// WholeOf does not. The Paths of WholeOf are shared and must not be written to.
+func WholeOf(s handoff.Source, line string) Grant {
+	return Grant{Source: s, Paths: whole, Line: line}
+}
+
+// limit returns the most bytes that the grant delivers in the form as.
+func (g *Grant) limit(as task.Payload) int {
+	switch {
+	case g.MaxBytes > 0:
+		return g.MaxBytes
+	case g.Source.Kind == handoff.Dependency && (as == task.Structured || as == task.Both):
+		return DefaultStructuredBytes
+	}
+	return DefaultContextBytes
+}
+
+var whole = []task.Path{task.Whole}
+
+// fewGrants is how many grants are searched one by one.
+const fewGrants = 16
+
+// agreed returns grants that share nothing with those given that could be
+// changed, or a [*Refusal] of what the gate could not enforce: a grant of
+// nobody, and what is no path.
+func agreed(grants []Grant) ([]Grant, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	out := slices.Clone(grants)
+	for i := range out {
+		g := &out[i]
+		if g.Source.Kind == 0 || g.Source.Name == "" {
+			return nil, &handoff.Refusal{Rule: RuleGrant, Reason: "a grant names no source", Hint: "name a dependency or an input"}
+		}
+		if g.needs() {
+			g.Paths = slices.Clone(g.Paths)
+		}
+		var err error
+		g.agreed = false
+		if g.selection, err = g.selects(); err != nil {
+			return nil, &handoff.Refusal{Rule: RuleGrant, Reason: fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err)}
+		}
+		g.Reveal, g.agreed = cloneReveal(g.Reveal), true
+	}
+	return out, nil
+}
+
+func isWhole(paths []task.Path) bool { return len(paths) == 1 && paths[0] == task.Whole }
+
+// needs reports whether the task says what it needs: Paths are not those of [WholeOf].
+func (g *Grant) needs() bool { return !isWhole(g.Paths) || &g.Paths[0] != &whole[0] }
+
+// selects returns what of a structured value crosses under the grant.
+func (g *Grant) selects() (pick.Selection, error) {
+	switch {
+	case g.agreed:
+		return g.selection, nil
+	case len(g.Paths) == 0:
+		return pick.Selection{}, nil
+	case g.Terms == nil && isWhole(g.Paths), g.Terms != nil && Instructs(g.Source, g.Terms.from):
+		return pick.Everything(), nil
+	case !g.needs():
+		return g.Terms.Delivers(nil)
+	}
+	return g.Terms.Delivers(g.Paths)
+}
+
+// A Part is one piece of context as the label of a task counts it.
+type Part struct {
+	Classification label.Classification // what it crosses with, see [Terms.Crossing]
+	Held           bool                 // it is certain not to cross
+	Optional       bool
+}
+
+// Label returns the request label of a task: the join of its own
+// classification and of everything that will be delivered. An optional part
+// that will be held does not count; one that is needed and held does, so that
+// the handshake refuses the task.
+func Label(own label.Classification, parts []Part) label.Classification {
+	level := own
+	for _, p := range parts {
+		if !p.Optional || !p.Held {
+			level = level.Join(p.Classification)
+		}
+	}
+	return level
+}

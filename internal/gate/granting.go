@@ -1,0 +1,50 @@
+package gate
+
+import "github.com/runteam/runteam/handoff"
+
+// Runtime is the producer of what the runtime itself says, such as what is
+// wrong with a plan. No agent may have this name.
+const Runtime = "runteam"
+
+// Instructs reports whether a source tells its reader what to do, or what the
+// runtime has to say, instead of what somebody came to. Such words have no
+// parts: labels, ceilings and redaction count for them, modes and paths do not.
+// What went wrong in the words of an agent is none of them.
+func Instructs(s handoff.Source, from string) bool {
+	switch s.Kind {
+	case handoff.Goal, handoff.Roster, handoff.Plan, handoff.Draft:
+		return true
+	case handoff.Fault:
+		return from == Runtime
+	}
+	return false
+}
+
+// Rules that let a source through, by what granted it.
+const (
+	RuleDependsOn handoff.Rule = "dependsOn"   // a dependency
+	RuleUses      handoff.Rule = "uses"        // a named input
+	RuleResult    handoff.Rule = "result"      // the reader asked for the run
+	RuleMemory    handoff.Rule = "memoryScope" // the task reads shared memory
+	RuleMessage   handoff.Rule = "message"     // the reader was written to
+	RuleGoal      handoff.Rule = "goal"        // the reader plans for the goal, or answers it
+	RuleRoster    handoff.Rule = "roster"      // the reader plans for the team
+	RulePlan      handoff.Rule = "plan"        // the reader does the planned task, or mends the plan
+	RuleFault     handoff.Rule = "fault"       // the reader mends what is wrong, or tells what failed
+	RuleDraft     handoff.Rule = "draft"       // the reader corrects its own answer
+	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that holds what was altered
+)
+
+var granted = [...]handoff.Rule{
+	handoff.Dependency: RuleDependsOn, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Reasoning: RuleResult,
+}
+
+// granting names what lets a source through. There is none but [RuleGrant]
+// for a carrier that this package does not know.
+func granting(s handoff.Source) handoff.Rule {
+	if int(s.Kind) < len(granted) {
+		return granted[s.Kind]
+	}
+	return RuleGrant
+}

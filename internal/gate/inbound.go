@@ -1,0 +1,180 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+)
+
+// A Reply is what an agent gives back, before the gate ruled on it.
+type Reply struct {
+	Session string      // of the contract that it answers; empty is not checked
+	ID      envelope.ID // of the envelope to be made
+	Text    string
+	JSON    envelope.JSON         // its structured part, if the agent read it already; else the zero value
+	Tags    []string              // tags that the agent claims
+	Claim   *label.Classification // level that the agent claims; nil claims nothing
+	TTL     time.Duration         // own life of the result; zero means unlimited
+
+	Truncated bool     // a limit on tokens ended the answer, and the task accepted it
+	Earlier   *Earlier // of an answer that was given before; nil for one to this contract's prompt
+}
+
+// Earlier is what a result was when it was first given. Issued anew, it is at
+// least as sensitive, were it above what the contract let in, and lives no longer.
+type Earlier struct {
+	Classification label.Classification
+	ExpiresAt      time.Time // zero means never
+}
+
+// A Validator holds a structured result to the schema that its task declares.
+type Validator interface {
+	Validate(v envelope.JSON) error
+}
+
+// GateInbound rules on a reply and makes the envelope of a result.
+//
+// The reply must come within the contract's life, be at most [MaxReply] bytes
+// large, claim nothing above its ceiling, match the schema (nil: any text does),
+// and carry the required tags.
+// The label is computed and never taken from the reply: as sensitive as what
+// the contract let in, and gone with the part that expires first. It is trusted
+// by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
+// that holds, without an envelope; the error then is its [*HeldError].
+func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
+	if c == nil {
+		return nil, Decision{}, errNothing
+	}
+	k := &c.Contract
+	d := Decision{Rule: RuleResult, Mode: handoff.Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
+		Source: handoff.Source{Kind: handoff.Dependency, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, BytesBefore: len(r.Text)}
+	refuse := func(rule handoff.Rule, why string) (*envelope.Envelope, Decision, error) {
+		d.hold(rule, handoff.ReasonRule, why)
+		return nil, d, d.Err()
+	}
+	if k.Session == "" || k.replied == nil {
+		return refuse(RuleContract, "there is no contract that a handshake made")
+	}
+	if r.Session != "" && r.Session != k.Session {
+		return refuse(RuleContract, "the reply belongs to another contract")
+	}
+	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
+		return refuse(RuleContract, "the reply came after the contract had ended")
+	}
+	if r.tooLarge() {
+		return refuse(RuleReplySize, tooLargeReply)
+	}
+	if r.Claim != nil && *r.Claim > k.MaxOutput {
+		return refuse(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
+	}
+	level, until := k.MaxInput, time.Time{}
+	if e := r.Earlier; e != nil {
+		level, until = level.Join(e.Classification), e.ExpiresAt
+	}
+	payload, err := r.payload(schema)
+	if err != nil {
+		return refuse(RuleSchema, err.Error())
+	}
+	if r.tooLarge() { // with the structured part that the text holds
+		return refuse(RuleReplySize, tooLargeReply)
+	}
+	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
+		return refuse(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))
+	}
+	tags := carried(r.Tags, k.DeclaredTags, r.JSON)
+	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
+		return refuse(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
+	}
+	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: level, CreatedAt: now, ExpiresAt: until, Tags: tags, Truncated: r.Truncated}
+	if r.TTL > 0 {
+		h.ExpiresAt = envelope.Earliest(until, now.Add(r.TTL))
+	}
+	if err := k.derive(&h, parts); err != nil {
+		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
+	}
+	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
+		return refuse(RuleExpiry, "what it was made from expired meanwhile")
+	}
+	if !k.replied.CompareAndSwap(false, true) {
+		return refuse(RuleContract, "a reply has come under this contract already")
+	}
+	e, err := envelope.New(h, payload)
+	if err != nil {
+		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
+	}
+	d.Verdict, d.After, d.BytesAfter = handoff.Passed, level, payload.Size()
+	return e, d, nil
+}
+
+// derive writes into the header of a reply from which envelopes it derives, and
+// when the first of them expires. Every part must be sealed under the contract.
+func (k *Contract) derive(h *envelope.Header, parts []Sealed) error {
+	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
+	for i := range parts {
+		s := &parts[i]
+		if err := s.For(k); err != nil {
+			return err
+		}
+		if s.Withheld() {
+			continue
+		}
+		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
+		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+	}
+	return nil
+}
+
+// GateFault makes the envelope of an error text that belongs to the contract's
+// session. It may quote the prompt, so it is labelled as a reply is; but it may
+// come late and more than once, and carries no tags.
+func (c *Compartment) GateFault(id envelope.ID, text string, parts []Sealed, now time.Time) (*envelope.Envelope, error) {
+	if c == nil {
+		return nil, errNothing
+	}
+	k := c.Contract
+	k.ExpiresAt, k.RequiredTags = time.Time{}, nil
+	if k.replied != nil {
+		k.replied = new(atomic.Bool)
+	}
+	e, _, err := (&Compartment{Contract: k}).GateInbound(Reply{ID: id, Text: text}, parts, nil, now)
+	return e, err
+}
+
+// payload returns the reply's text, with its structured part if a schema asks for one.
+func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
+	if schema == nil {
+		return envelope.Text(r.Text), nil
+	}
+	if r.JSON.Canonical() == "" {
+		v, text, err := envelope.FindJSON(r.Text, nil)
+		if err != nil {
+			return envelope.Payload{}, err
+		}
+		r.JSON, r.Text = v, text
+	}
+	if err := schema.Validate(r.JSON); err != nil {
+		return envelope.Payload{}, err
+	}
+	return envelope.Text(r.Text).WithStructured(r.JSON), nil
+}
+
+// carried returns the declared tags that a reply carries: those it claims, and
+// those whose property stands at the top level of its structured part.
+func carried(claimed, declared []string, v envelope.JSON) []string {
+	if len(declared) == 0 {
+		return nil
+	}
+	members, _ := v.Value().(map[string]any)
+	var tags []string
+	for _, tag := range declared {
+		if _, ok := members[tag]; ok || slices.Contains(claimed, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}

@@ -1,0 +1,54 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// Retelling returns the offer and the grant for the call that translates an
+// offer about which d is [NeedsTranslation]: what grant and block have left of
+// it, for the reader of the same contract, under the same ceiling and
+// redaction. What is left keeps the label of the original, and the declassifier
+// that lowered the original lowers it again for this reader: a viewer below the
+// label sees neither.
+func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
+	if c == nil || o == nil || d == nil {
+		return Offer{}, Grant{}, errNothing
+	}
+	if d.Verdict != handoff.NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
+		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
+	}
+	g := c.grant(o.Source)
+	if g == nil || g.Terms == nil {
+		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: nothing grants it", o.Source.Kind, o.Source.Name)
+	}
+	h := o.Envelope.Header()
+	left, err := envelope.New(envelope.Header{
+		ID: leftOf(o.Envelope), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: d.Before, Trust: d.trust,
+		CreatedAt: h.CreatedAt, ExpiresAt: d.expires, Hops: h.Hops, DerivedFrom: []envelope.ID{h.ID}, Truncated: h.Truncated,
+	}, d.left)
+	if err != nil {
+		return Offer{}, Grant{}, err
+	}
+	retold := *o
+	retold.Envelope, retold.Translated, retold.Optional, retold.Status = left, nil, false, o.Status
+	retold.As = task.Output
+	terms := *g.Terms
+	terms.selection, terms.needs, terms.mode = pick.Everything(), false, handoff.Full
+	terms.retells, terms.byModel, terms.tokens, terms.recast = false, false, 0, ""
+	terms.lower, terms.renew, terms.endorse = nil, nil, nil
+	if d.lowers != nil { // the paths are picked already: all that is left may be lowered
+		whole := *d.lowers
+		whole.Paths, whole.UnsafeText = []task.Path{task.Whole}, true
+		terms.lower = &whole
+	}
+	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal, MaxBytes: g.MaxBytes}, nil
+}
+
+// leftOf names the envelope of what grant and block have left of another one.
+func leftOf(e *envelope.Envelope) envelope.ID { return e.ID() + "/left" }

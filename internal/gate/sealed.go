@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Sealed is what passed the gate: the gated form of one piece of context, or
+// the line that says it was withheld. Only [Compartment.Seal] makes one; the
+// zero value is refused wherever a Sealed is read. It is immutable.
+type Sealed struct {
+	session   string // the contract that it belongs to; empty in the zero value
+	source    handoff.Source
+	title     string
+	assignee  string
+	status    task.Status
+	passed    bool // this and the next three are not read from the decision, which receipts share
+	to        string
+	task      task.ID
+	envelope  envelope.ID
+	as        task.Payload
+	trust     label.Trust
+	expiresAt time.Time // zero means never
+	recast    handoff.Recast
+	hops      int // of a message
+	payload   envelope.Payload
+	decision  *Decision
+}
+
+// Seal carries a decision out. What passed is sealed with its payload; what
+// was held is sealed as a withheld line if the offer is optional, and is a
+// [*HeldError] otherwise. A decision that asks for a translation, or that was
+// made for another offer or contract, is an error.
+func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
+	if c == nil || o == nil || d == nil {
+		return Sealed{}, errNothing
+	}
+	k := &c.Contract
+	if d.Source != o.Source || d.about != o.Envelope || d.To != k.Callee || d.Task != k.Task || d.session != k.Session {
+		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
+	}
+	if k.Session == "" {
+		return Sealed{}, fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
+	}
+	switch {
+	case d.Verdict == handoff.NeedsTranslation:
+		return Sealed{}, fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
+	case d.Verdict == handoff.Held && !o.Optional, d.Verdict > handoff.Minimized:
+		return Sealed{}, &HeldError{Decision: d.Decision}
+	}
+	kept := d.Decision // apart from what crosses, since records of decisions are kept
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.crossing), payload: d.crossing, decision: &kept, passed: d.Verdict == handoff.Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	if d.about != nil && s.passed {
+		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
+		if o.Source.Kind == handoff.Message {
+			s.hops = d.about.Header().Hops
+		}
+		if d.replaced != nil {
+			s.envelope = d.replaced.ID()
+		}
+	}
+	return s, nil
+}
+
+// form is how a payload is delivered that was asked for in some form: as a text
+// where retelling has left no structured part.
+func form(asked task.Payload, p envelope.Payload) task.Payload {
+	if _, structured := p.JSON(); !structured && !p.Empty() {
+		return task.Output
+	}
+	return asked
+}
+
+// For returns nil if s was sealed under the contract, and [ErrUnsealed] otherwise.
+func (s *Sealed) For(k *Contract) error {
+	if s == nil || s.session == "" || s.session != k.Session || s.to != k.Callee || s.task != k.Task {
+		return ErrUnsealed
+	}
+	return nil
+}
+
+// String returns where s comes from and what was ruled, never the payload.
+func (s Sealed) String() string {
+	if s.decision == nil {
+		return "not sealed"
+	}
+	return fmt.Sprintf("%v %q for %q, %v", s.source.Kind, s.title, s.decision.To, s.decision.Verdict)
+}
+
+// Format writes [Sealed.String] for every verb, so that no verb prints a payload.
+func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// Fresh returns nil if what was sealed may still be read, and a [*HeldError] if
+// it has expired since.
+func (s *Sealed) Fresh(now time.Time) error {
+	if s == nil {
+		return ErrUnsealed
+	}
+	if s.expiresAt.IsZero() || now.Before(s.expiresAt) {
+		return nil
+	}
+	d := *s.decision
+	d.hold(RuleExpiry, handoff.ReasonExpired, "it expired before it was sent")
+	return &HeldError{Decision: d}
+}
+
+// Withheld reports whether s is a line instead of a payload.
+func (s *Sealed) Withheld() bool { return !s.passed }
+
+// Decision returns what the gate ruled. It is shared and must not be changed.
+func (s *Sealed) Decision() *Decision { return s.decision }
+
+// Source returns where the payload comes from.
+func (s *Sealed) Source() handoff.Source { return s.source }
+
+// Title returns the heading: a task's title, an input's name, a memory key.
+func (s *Sealed) Title() string { return s.title }
+
+// Assignee returns who did the dependency, or "unknown".
+func (s *Sealed) Assignee() string {
+	if s.assignee == "" {
+		return "unknown"
+	}
+	return s.assignee
+}
+
+// Status returns the dependency's status.
+func (s *Sealed) Status() task.Status { return s.status }
+
+// As returns the form in which the payload is delivered.
+func (s *Sealed) As() task.Payload { return s.as }
+
+// Recast returns where the payload is to stand; the zero value is the user message.
+func (s *Sealed) Recast() handoff.Recast { return s.recast }
+
+// Payload returns the gated form. It is empty if s is withheld.
+func (s *Sealed) Payload() envelope.Payload { return s.payload }

@@ -1,0 +1,77 @@
+package gate_test
+
+import (
+	"testing"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/stretchr/testify/require"
+)
+
+// carriers holds every carrier with its name and the rule that lets it through.
+var carriers = map[handoff.SourceKind]struct {
+	name string
+	rule handoff.Rule
+}{
+	handoff.Dependency: {"dependency", gate.RuleDependsOn},
+	handoff.Input:      {"input", gate.RuleUses},
+	handoff.Memory:     {"memory", gate.RuleMemory},
+	handoff.Message:    {"message", gate.RuleMessage},
+	handoff.Goal:       {"goal", gate.RuleGoal},
+	handoff.Roster:     {"roster", gate.RuleRoster},
+	handoff.Plan:       {"plan", gate.RulePlan},
+	handoff.Fault:      {"fault", gate.RuleFault},
+	handoff.Digest:     {"digest", gate.RuleDigested},
+	handoff.Draft:      {"draft", gate.RuleDraft},
+	handoff.Reasoning:  {"reasoning", gate.RuleResult},
+}
+
+func TestCarriersHaveNames(t *testing.T) {
+	t.Parallel()
+	for kind := range handoff.SourceKind(12) {
+		want := "unknown"
+		if c, ok := carriers[kind]; ok {
+			want = c.name
+		}
+		require.Equal(t, want, kind.String())
+		text, err := kind.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+}
+
+func TestRuleNamesWhatGranted(t *testing.T) {
+	t.Parallel()
+	seen := map[handoff.Rule]bool{gate.RuleDigest: true}
+	for kind, carrier := range carriers {
+		require.Equal(t, carrier.rule, decide(t, granting(t, kind), offerOf(t, kind)).Rule)
+		require.False(t, seen[carrier.rule], "%s means one thing", carrier.rule)
+		seen[carrier.rule] = true
+	}
+	require.Equal(t, gate.RuleGrant, decide(t, granting(t, 99), offerOf(t, 99)).Rule)
+}
+
+// Requirement: G1.
+func TestEachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for kind := range carriers {
+		for other := range carriers {
+			if kind != other { // of the same name
+				requireHeld(t, granting(t, other), offerOf(t, kind), gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld)
+			}
+		}
+	}
+}
+
+// granting returns a gate that lets one source of the given kind through.
+func granting(t *testing.T, kind handoff.SourceKind) *gate.Compartment {
+	return granted(t, []gate.Grant{gate.WholeOf(handoff.Source{Kind: kind, Name: "n"}, "")})
+}
+
+// offerOf returns an offer of that source.
+func offerOf(t *testing.T, kind handoff.SourceKind) *gate.Offer {
+	o := offer(t, envelope.Text("x"))
+	o.Source = handoff.Source{Kind: kind, Name: "n"}
+	return o
+}

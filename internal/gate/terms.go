@@ -1,0 +1,423 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Terms are what a policy says of one producer and one reader. They are
+// immutable; [Rulebook.Between] makes them. Nil terms say what no policy says:
+// grants cross whole, nothing secret does, and redaction is that of all edges.
+type Terms struct {
+	from, to  string
+	mode      handoff.Mode
+	rule      handoff.Rule // what states the mode; empty if no rule does
+	line      string
+	exact     bool // a rule for exactly this pair states the mode
+	needs     bool // scoped without a list: only what the task needs
+	selection pick.Selection
+
+	narrows Citation // the first rule that takes parts away without stating a mode
+
+	ceiling     label.Classification
+	ceilingRule handoff.Rule
+	ceilingLine string
+
+	retells bool // what crosses is not what was left, or not where it stood
+	tokens  int
+	byModel bool
+	recast  handoff.Recast
+
+	reveal   map[redact.Kind][]task.Path
+	redactor *redact.Redactor
+
+	lower   *handoff.Declassifier
+	endorse *handoff.Endorser
+	renew   *handoff.Renewal
+	laws    []Citation
+}
+
+// A Citation names a rule that has a say on an edge, and where it is written.
+type Citation struct {
+	Rule handoff.Rule `json:"rule"`
+	Line string       `json:"line,omitempty"`
+}
+
+// Rules that no rule of a policy stands behind.
+const (
+	RuleDefault      handoff.Rule = "policy default"
+	RuleAgentDefault handoff.Rule = "agent default"
+)
+
+// modes lists the modes, narrowest first.
+var modes = []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full}
+
+// narrower returns the narrower of two modes.
+func narrower(a, b handoff.Mode) handoff.Mode {
+	return modes[min(slices.Index(modes, a), slices.Index(modes, b))]
+}
+
+// Between returns the terms of what from makes for to. The first time it takes
+// time in the number of rules that match the pair, and then no longer.
+func (b *Rulebook) Between(from, to string) *Terms {
+	if b == nil {
+		return &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret, redactor: standardRedactor(to)}
+	}
+	pair := [2]string{from, to}
+	b.mu.RLock()
+	t := b.terms[pair]
+	b.mu.RUnlock()
+	if t != nil {
+		return t
+	}
+	t = b.between(from, to)
+	if b.terms != nil && b.knows(from) && b.knows(to) { // nobody fills the book with names
+		b.mu.Lock()
+		b.terms[pair] = t
+		b.mu.Unlock()
+	}
+	return t
+}
+
+func (b *Rulebook) knows(name string) bool {
+	_, party := b.defaults[name]
+	return party || name == handoff.User || name == handoff.Coordinator
+}
+
+// between composes the terms of a pair from the rules that match it.
+func (b *Rulebook) between(from, to string) *Terms {
+	t := &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret}
+	pair := [2]string{from, to}
+	t.lower, t.endorse, t.renew = b.lower[pair], b.endorse[pair], b.renew[pair]
+	added := b.redact
+	if to == handoff.User {
+		added = redaction{}
+	}
+	states := false
+	if i, ok := b.exact[pair]; ok {
+		r := &b.rules[i]
+		t.laws = append(t.laws, Citation{r.ID, r.Origin.String()})
+		states = t.exactly(r)
+		added = added.and(redaction(r.Redact))
+	}
+	for _, s := range [...]side{{from, handoff.Anyone}, {handoff.Anyone, to}, {handoff.Anyone, handoff.Anyone}} {
+		w := b.by[s]
+		if w == nil || to == handoff.User && s.to == handoff.Anyone {
+			continue
+		}
+		t.laws = append(t.laws, w.cites...)
+		if !states && w.states {
+			t.compose(w)
+		}
+		t.selection = t.selection.And(w.blocks)
+		t.taken(w.narrowing)
+		t.bound(w.ceiling)
+		for _, with := range w.retells {
+			t.retell(with)
+		}
+		added = added.and(w.redact)
+	}
+	if !states && t.rule == "" {
+		t.fallBack(b)
+	}
+	t.redactor = b.redactorFor(to, added)
+	return t
+}
+
+// exactly takes in the rule for the pair, and reports whether it states a mode.
+func (t *Terms) exactly(r *law) bool {
+	t.reveal = r.Reveal
+	t.bound(r)
+	t.retell(r.Translate)
+	t.taken(r)
+	if r.Mode == "" {
+		t.selection = t.selection.And(r.blocks)
+		return false
+	}
+	t.mode, t.rule, t.line, t.exact = r.Mode, r.ID, r.Origin.String(), true
+	t.needs = r.Mode == handoff.Scoped && r.Allow == nil
+	t.selection = t.selection.And(r.picked)
+	return true
+}
+
+// compose narrows the mode to that of the rules with one Anyone.
+func (t *Terms) compose(w *bundle) {
+	if t.rule == "" || narrower(t.mode, w.mode) != t.mode {
+		t.rule, t.line = w.deciding.ID, w.deciding.Origin.String()
+	}
+	t.mode, t.needs = narrower(t.mode, w.mode), t.needs || w.needs
+	t.selection = t.selection.And(w.selection)
+}
+
+// taken notes a rule that takes parts away, unless one is noted already.
+func (t *Terms) taken(r *law) {
+	if r != nil && r.narrows() && t.narrows.Rule == "" {
+		t.narrows = Citation{r.ID, r.Origin.String()}
+	}
+}
+
+// narrows reports whether r takes parts away, whatever its mode.
+func (r *law) narrows() bool {
+	return len(r.Block) > 0 || r.Translate != nil && (r.Translate.Fields != nil || len(r.Translate.Filter) > 0)
+}
+
+// bound lowers the ceiling to that of a rule.
+func (t *Terms) bound(r *law) {
+	if r != nil && r.Ceiling != nil && *r.Ceiling < t.ceiling {
+		t.ceiling, t.ceilingRule, t.ceilingLine = *r.Ceiling, r.ID, r.Origin.String()
+	}
+}
+
+func byRule(a, b Citation) int {
+	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line))
+}
+
+// retell adds a translation to those that were stated before.
+func (t *Terms) retell(with *handoff.Translation) {
+	if with == nil {
+		return
+	}
+	t.retells = true
+	if with.Fields != nil {
+		t.selection = narrowed(t.selection.Only(with.Fields...))
+	}
+	if len(with.Filter) > 0 {
+		t.selection = narrowed(t.selection.Except(with.Filter...))
+	}
+	if with.MaxTokens > 0 && (t.tokens == 0 || with.MaxTokens < t.tokens) {
+		t.tokens = with.MaxTokens
+	}
+	t.byModel = t.byModel || with.ByModel
+	if with.Recast == handoff.RecastSystem {
+		t.recast = handoff.RecastSystem
+	}
+}
+
+// narrowed returns a selection that was checked before; if it was not, nothing is selected.
+func narrowed(s pick.Selection, err error) pick.Selection {
+	if err != nil {
+		return pick.Selection{}
+	}
+	return s
+}
+
+// fallBack takes the mode from the defaults, which are for what agents make
+// for agents.
+func (t *Terms) fallBack(b *Rulebook) {
+	if t.from == handoff.User || t.from == handoff.Coordinator || t.from == Runtime || t.to == handoff.User || t.to == handoff.Coordinator {
+		return
+	}
+	own := b.defaults[t.to]                      // who is not known gets what the policy says
+	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that nobody compiled
+	if t.mode != handoff.Full {
+		t.rule, t.line = RuleDefault, "policy.default"
+	}
+	if own = cmp.Or(own, handoff.Full); narrower(own, t.mode) != t.mode {
+		t.mode, t.rule, t.line = own, RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)
+	}
+	t.needs = t.mode == handoff.Scoped
+}
+
+// CorrectionTerms returns the terms under which a reader gets its own answer back to
+// correct it, with what the runtime says is wrong with it. The policy does not
+// apply, since nothing passes from one party to another: the reader and its
+// endpoint wrote the answer under the same contract. Secrets are
+// redacted as everywhere; personal data is not, or a corrected answer would lack
+// what the first one had.
+func CorrectionTerms(from, to string) *Terms {
+	return &Terms{from: from, to: to, mode: handoff.Full, exact: true, selection: pick.Everything(), ceiling: label.Secret, redactor: redact.Secrets()}
+}
+
+// redactorFor returns the redactor of an edge. Compile has seen that every one
+// can be made; nil, which refuses every text, stands for one that cannot.
+func (b *Rulebook) redactorFor(to string, r redaction) *redact.Redactor {
+	if to == handoff.User && r.empty() {
+		return redact.Secrets()
+	}
+	if to != handoff.User && len(r.Kinds) == len(b.redact.Kinds) && len(r.Patterns) == len(b.redact.Patterns) {
+		return b.redactor
+	}
+	key := r.key()
+	if to == handoff.User {
+		key = handoff.User + "\x01" + key // without the default kinds
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if made, ok := b.redactors[key]; ok {
+		return made
+	}
+	var made *redact.Redactor
+	if to == handoff.User {
+		made, _ = redact.New(redact.Options{Personal: r.Kinds, Patterns: r.Patterns})
+	} else {
+		made, _ = r.redactor()
+	}
+	b.redactors[key] = made
+	return made
+}
+
+// standardRedactor is what redacts for a reader where no policy adds anything:
+// secrets for all, and the default personal kinds for every agent.
+func standardRedactor(to string) *redact.Redactor {
+	if to == handoff.User {
+		return redact.Secrets()
+	}
+	return redact.Default()
+}
+
+// The rest is for people and for the static check.
+
+// Mode returns how much an edge under these terms delivers.
+func (t *Terms) Mode() handoff.Mode {
+	if t == nil {
+		return handoff.Full
+	}
+	return t.mode
+}
+
+// Stated returns the rule that states the mode, and where it is written; both
+// are empty if no rule does.
+func (t *Terms) Stated() (handoff.Rule, string) {
+	if t == nil {
+		return "", ""
+	}
+	return t.rule, t.line
+}
+
+// Cited returns every rule that has a say, the one for the exact pair first.
+func (t *Terms) Cited() []Citation {
+	if t == nil {
+		return nil
+	}
+	return slices.Clone(t.laws)
+}
+
+// Declassifier returns the entry that may lower labels here, or nil.
+func (t *Terms) Declassifier() *handoff.Declassifier {
+	if t == nil || t.lower == nil {
+		return nil
+	}
+	d := *t.lower
+	d.Paths = slices.Clone(d.Paths)
+	return &d
+}
+
+// Reveals returns the personal kinds that may cross in clear, sorted.
+func (t *Terms) Reveals() []redact.Kind {
+	if t == nil {
+		return nil
+	}
+	var kinds []redact.Kind
+	for kind := range t.reveal {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// AddsRedaction reports whether more is redacted under these terms than for any
+// reader like theirs.
+func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standardRedactor(t.to) }
+
+// Unendorsed says why what crosses would be held where it is to stand in the
+// system prompt: nobody endorses it. It is nil if somebody does, and if it is to
+// stand elsewhere.
+func (t *Terms) Unendorsed() *handoff.Refusal {
+	switch {
+	case t == nil || t.recast != handoff.RecastSystem:
+		return nil
+	case t.endorse == nil:
+		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt, and no entry endorses it", Hint: "endorse it in the policy, or leave recast out"}
+	case t.byModel: // an endorser speaks for what it has seen
+		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt as a model retells it, which nobody endorses", Hint: "summarize it by: excerpt, or leave recast out"}
+	}
+	return nil
+}
+
+// Retells describes how what crosses is retold, such as "excerpt of 500
+// tokens"; empty if it is not.
+func (t *Terms) Retells() string {
+	switch {
+	case t == nil || !t.retells:
+		return ""
+	case t.byModel:
+		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.tokens)
+	case t.tokens > 0:
+		return fmt.Sprintf("excerpt of at most %d tokens", t.tokens)
+	case t.recast == handoff.RecastSystem:
+		return "into the system prompt"
+	}
+	return "parts only"
+}
+
+// Delivers returns what of a structured value may cross to a task that needs
+// these parts; nil needs the whole.
+func (t *Terms) Delivers(need []task.Path) (pick.Selection, error) {
+	s := pick.Everything()
+	if t != nil {
+		s = t.selection
+		switch {
+		case t.mode == handoff.Minimal, t.needs && need == nil:
+			return pick.Selection{}, nil
+		}
+	}
+	if need == nil || len(need) == 1 && need[0] == task.Whole {
+		return s, nil
+	}
+	return s.Only(need...)
+}
+
+// Contradiction says what cannot be meant by these terms and a need together:
+// a need of what the rule withholds in any case, or a scope of nothing.
+func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
+	if t == nil {
+		return nil
+	}
+	rule := t.rule
+	s, err := t.Delivers(need)
+	switch {
+	case err != nil:
+		return &handoff.Refusal{Rule: RuleGrant, Reason: err.Error()}
+	case t.mode == handoff.Minimal && need != nil:
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.cited()), Hint: "leave need out, or change the rule"}
+	case t.needs && need == nil:
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.cited()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
+	case t.mode != handoff.Minimal && s.Empty():
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.cited()), Hint: "let need, allow and block leave something in common"}
+	}
+	return nil
+}
+
+// cited words the rule that states the mode, or else the first that takes parts away.
+func (t *Terms) cited() string {
+	c := Citation{t.rule, t.line}
+	if c.Rule == "" {
+		c = t.narrows
+	}
+	switch {
+	case c.Rule == "":
+		return "the rules of the policy"
+	case c.Line == "":
+		return string(c.Rule)
+	}
+	return fmt.Sprintf("%s (%s)", c.Rule, c.Line)
+}
+
+// PathsString writes paths for people, the whole as "everything".
+func PathsString(paths []task.Path) string {
+	words := make([]string, len(paths))
+	for i, p := range paths {
+		if words[i] = string(p); p == task.Whole {
+			words[i] = "everything"
+		}
+	}
+	return strings.Join(words, ", ")
+}
