@@ -38,7 +38,8 @@ var arrows = []struct {
 	{"internal/supervise", "llm"},
 	{"llm/limit", "internal/tokencount internal/callwait internal/endpoint llm"},
 	{"llm/openai", "internal/oneline internal/endpoint internal/callinfo llm"},
-	{"llm/scripted", "internal/oneline internal/endpoint internal/callinfo llm"},
+	{"internal/scripted", "internal/oneline internal/endpoint internal/callinfo llm"},
+	{"llm/scripted", "internal/scripted llm llm/openai"},
 	{"redact", ""},
 	{"internal/naming", ""},
 	{"task", "label internal/naming"},
@@ -65,7 +66,7 @@ var arrows = []struct {
 	{"team", "internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit internal/plan internal/gate"},
 	{"internal/specfile", "internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
-	{"flowtest", "internal/naming internal/specfile label redact task internal/pick envelope handoff prompt event internal/record agent internal/audit internal/trace internal/flow team spec llm llm/scripted"},
+	{"flowtest", "internal/naming internal/specfile label redact task internal/pick envelope handoff prompt event internal/record agent internal/audit internal/trace internal/flow team spec llm internal/scripted"},
 }
 
 // pure packages compute and do nothing else.

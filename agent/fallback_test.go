@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // A server is a model with a name and an address.

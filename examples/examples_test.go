@@ -18,8 +18,8 @@ import (
 
 	// What the commands are made of: without these imports a change there would
 	// be answered from the cache of test results.
+	_ "github.com/runteam/runteam/internal/scripted"
 	_ "github.com/runteam/runteam/llm/openai"
-	_ "github.com/runteam/runteam/llm/scripted"
 	_ "github.com/runteam/runteam/spec"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"

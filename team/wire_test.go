@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
-	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/team"
 )
 

@@ -48,7 +48,7 @@ func run(ctx context.Context, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := scripted.Start(replies, scripted.Options{})
+	endpoint, err := scripted.Start(replies)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // The exit statuses.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/team"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/team"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // stage says who answers the model calls: the endpoints, or a script.

@@ -3,54 +3,44 @@ package scripted_test
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/llm/scripted"
 )
 
 func Example() {
-	srv, err := scripted.Start(&scripted.Script{Replies: []scripted.Reply{
-		{Text: "You said: {{ match `name is (\\w+)` .Prompt }}."},
-	}}, scripted.Options{})
+	script, err := scripted.Parse("script.yaml", []byte(`
+replies:
+  - text: "You said: {{ match \"name is (\\\\w+)\" .Prompt }}."
+`))
 	if err != nil {
 		panic(err)
 	}
-	defer srv.Close()
-	m, err := openai.New(openai.Config{Model: "any", BaseURL: srv.URL()})
+	server, err := scripted.Start(script)
 	if err != nil {
 		panic(err)
 	}
-	defer m.Close()
-	res, err := llm.Retry(m, llm.RetryOptions{}).Call(context.Background(), llm.Request{
+	defer server.Close()
+	model, err := server.Model("any")
+	if err != nil {
+		panic(err)
+	}
+	res, err := model.Call(context.Background(), llm.Request{
 		Messages: []llm.Message{{Role: llm.User, Text: "My name is Ann"}},
 	}, nil)
 	fmt.Println(res.Text, err)
-	// Output: You said: Ann. <nil>
+	fmt.Println(len(server.Requests()), "request")
+	// Output:
+	// You said: Ann. <nil>
+	// 1 request
 }
 
-func ExampleRecorder() {
-	var recorder scripted.Recorder
-	real := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{Text: "{{x}} is 4.\nI am sure.", Usage: llm.Usage{InputTokens: 9, OutputTokens: 8}}, nil
-	})
-	m := llm.Retry(recorder.Model(real), llm.RetryOptions{}) // retries outside: failed attempts are noted too
-	_, err := m.Call(context.Background(), llm.Request{
-		Messages: []llm.Message{{Role: llm.User, Text: "# Task: Add\n\nTwo and two."}},
-	}, nil)
-	if err != nil {
-		panic(err)
-	}
-	_, err = recorder.WriteTo(os.Stdout)
+func ExampleParse() {
+	_, err := scripted.Parse("script.yaml", []byte("replies:\n  - txt: hello\n"))
 	fmt.Println(err)
 	// Output:
-	// # Recorded by runteam: what the models answered, unabridged. As sensitive as the run.
-	// replies:
-	//   - task: "Add"
-	//     usage: {input: 9, output: 8}
-	//     text: |-
-	//       {{"{{"}}x}} is 4.
-	//       I am sure.
-	// <nil>
+	// script.yaml:2:5: reply: unknown key "txt"; known are body, coordinator, cut, delay, part, retryAfter, status, system, task, text, times, usage
+	//    1 | replies:
+	// >  2 |   - txt: hello
+	//            ^
 }

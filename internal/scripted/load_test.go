@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/internal/scripted"
 )
 
 const full = `models: [scripted, other]

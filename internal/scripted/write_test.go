@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/internal/scripted"
 )
 
 // written returns the file of a script.

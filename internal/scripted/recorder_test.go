@@ -14,8 +14,8 @@ import (
 
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // TestRecordingReplaysFailuresInOrder holds a run with retries to its

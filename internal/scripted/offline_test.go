@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/oneline"
-	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/internal/scripted"
 )
 
 // planned is a task as a plan writes it.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // A model that is called with a nil context returns an error, however it is wrapped,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/internal/scripted"
 )
 
 // example matches the scripts in the documentation.

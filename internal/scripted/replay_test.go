@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/llm/scripted"
 )
 
 // asked is one call of a test: a prompt, and what the model makes of it.

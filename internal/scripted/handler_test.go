@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/runteam/runteam/llm/scripted"
+	"github.com/runteam/runteam/internal/scripted"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

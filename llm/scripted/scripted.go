@@ -1,0 +1,91 @@
+// Package scripted runs a model endpoint whose answers are written down beforehand, for
+// tests and demonstrations without a network or a key.
+//
+//	script, err := scripted.Parse("script.yaml", []byte(`
+//	replies:
+//	  - task: Research
+//	    text: The answer is 42.
+//	`))
+//	server, err := scripted.Start(script)
+//	defer server.Close()
+//	model, err := server.Model("any")
+//	researcher := agent.New(model, agent.Options{})
+//
+// The first reply whose conditions a call meets answers it. Replies are templates that can
+// quote the prompt, so an answer is wrong if context did not arrive. A reply can also fail,
+// with an HTTP status or a broken connection. A call that no reply matches gets a small
+// answer of the form that its schema demands, marked OFFLINE. docs/scripts.md describes
+// the file.
+package scripted
+
+import (
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/openai"
+)
+
+// A Script says what to answer. A nil Script has no replies.
+type Script struct{ script *scripted.Script }
+
+// Parse reads a script in YAML or JSON. The error lists everything that is wrong with it;
+// it names the file name.
+func Parse(name string, data []byte) (*Script, error) {
+	s, err := scripted.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Script{s}, nil
+}
+
+// ReadFile reads the script in a file.
+func ReadFile(path string) (*Script, error) {
+	s, err := scripted.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Script{s}, nil
+}
+
+// A Server is a running OpenAI-compatible endpoint on a port of the loopback interface.
+// It is safe for concurrent use.
+type Server struct{ server *scripted.Server }
+
+// Start serves a script until [Server.Close].
+func Start(s *Script) (*Server, error) {
+	if s == nil {
+		s = &Script{}
+	}
+	server, err := scripted.Start(s.script, scripted.Options{Keep: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Server{server}, nil
+}
+
+// URL returns the base URL, such as http://127.0.0.1:40123/v1.
+func (s *Server) URL() string { return s.server.URL() }
+
+// Model returns a model at the endpoint. Every name that is not empty is a model of it.
+func (s *Server) Model(name string) (llm.Model, error) {
+	return openai.New(openai.Config{Model: name, BaseURL: s.URL()})
+}
+
+// A Request is a call that the endpoint received.
+type Request struct {
+	Model    string
+	System   string // the system prompt
+	Messages []llm.Message
+}
+
+// Requests returns the calls received so far, oldest first.
+func (s *Server) Requests() []Request {
+	var all []Request
+	for _, r := range s.server.Requests() {
+		all = append(all, Request{Model: r.Model, System: r.System, Messages: r.Messages})
+	}
+	return all
+}
+
+// Close ends all calls and waits until nothing of the server runs. It may be called
+// twice.
+func (s *Server) Close() error { return s.server.Close() }
