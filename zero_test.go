@@ -44,7 +44,7 @@ var zeros = map[string][]any{
 	"queue":      {new(queue.Queue), new(queue.Stored), new(queue.TransitionError)},
 	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
 	"synth":      {new(synth.Rules)},
-	"task":       {new(task.Graph), new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
+	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
 	"team":       {new(team.BudgetError), new(team.CostBudgetError), new(team.Monitor), new(team.Result), new(team.TaskError), new(team.Team), new(team.AgentFunc), new(team.RecorderFunc), new(team.Outbox), new(team.Snapshot), new(team.Goal), new(team.Input), new(team.Message)},
 }
 

@@ -44,12 +44,16 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*desk, *prompt.Brief){
-		"the zero value":           func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
-		"another session":          func(_ *desk, b *prompt.Brief) { b.Contract.Session = "r1/t-down/2" },
-		"another reader":           func(_ *desk, b *prompt.Brief) { b.Contract.Callee = "critic" },
-		"another task":             func(_ *desk, b *prompt.Brief) { b.Contract.Task, b.Task = "t-x", &task.Task{ID: "t-x", Title: "x"} },
-		"no contract":              func(_ *desk, b *prompt.Brief) { b.Contract, b.Task = gate.Contract{}, &task.Task{Title: "x"} },
-		"a task of another":        func(_ *desk, b *prompt.Brief) { b.Task = &task.Task{ID: "t-x", Title: "x"} },
+		"the zero value":  func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
+		"another session": func(_ *desk, b *prompt.Brief) { b.Contract.Session = "r1/t-down/2" },
+		"another reader":  func(_ *desk, b *prompt.Brief) { b.Contract.Callee = "critic" },
+		"another task": func(_ *desk, b *prompt.Brief) {
+			b.Contract.Task, b.Task = "t-x", &task.Task{ID: "t-x", Spec: task.Spec{Title: "x"}}
+		},
+		"no contract": func(_ *desk, b *prompt.Brief) {
+			b.Contract, b.Task = gate.Contract{}, &task.Task{Spec: task.Spec{Title: "x"}}
+		},
+		"a task of another":        func(_ *desk, b *prompt.Brief) { b.Task = &task.Task{ID: "t-x", Spec: task.Spec{Title: "x"}} },
 		"no task":                  func(_ *desk, b *prompt.Brief) { b.Task = nil },
 		"the zero value, an input": func(_ *desk, b *prompt.Brief) { b.Inputs = make([]gate.Sealed, 1) },
 		"the zero value, memory":   func(_ *desk, b *prompt.Brief) { b.Memory = make([]gate.Sealed, 1) },

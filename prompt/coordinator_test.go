@@ -14,7 +14,7 @@ import (
 // planning turns the desk into the coordinator's, with a goal to plan for.
 func (d *desk) planning(goal string) prompt.Brief {
 	d.gate.Contract.Callee = handoff.Coordinator
-	d.task = &task.Task{ID: "t-down", Title: "plan", Description: "Plan tasks for these agents: analyst, critic."}
+	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "plan", Description: "Plan tasks for these agents: analyst, critic."}}
 	b := d.brief()
 	b.Layout, b.Goal = prompt.Planning, new(d.goal(goal))
 	return b
@@ -23,7 +23,7 @@ func (d *desk) planning(goal string) prompt.Brief {
 // synthesis turns the desk into the coordinator's, with a goal to answer.
 func (d *desk) synthesis(goal string) prompt.Brief {
 	b := d.planning(goal)
-	d.task = &task.Task{ID: "t-down", Title: "synthesis", Description: "Answer the goal from what stands above."}
+	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal from what stands above."}}
 	b.Layout, b.Task = prompt.Synthesis, d.task
 	return b
 }

@@ -41,7 +41,7 @@ func newDesk(t require.TestingT) *desk {
 	k, err := gate.Negotiate(gate.Request{Session: "r1/t-down/1", Caller: handoff.User, Run: "r1", Task: "t-down", Classification: label.Confidential},
 		&gate.Capabilities{Agent: "writer", Accepts: label.Confidential, Produces: label.Confidential})
 	require.NoError(t, err)
-	return &desk{t: t, gate: &gate.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}
+	return &desk{t: t, gate: &gate.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Spec: task.Spec{Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}}
 }
 
 func (d *desk) brief() prompt.Brief {

@@ -128,7 +128,7 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
-		d.task = &task.Task{ID: "t-down", Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}
+		d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}}
 		b := d.brief()
 		b.System = rapid.SampledFrom([]string{"", "You write."}).Draw(t, "system")
 		for _, title := range []string{"One", "Two", "Three"} {
@@ -185,7 +185,7 @@ func TestLoweredPromptIsTheOneOfItsReader(t *testing.T) {
 	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
-		d.task = &task.Task{ID: "t-down", Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}
+		d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "Write it up", Description: "Write.", Classification: levels.Draw(t, "task")}}
 		b := d.brief()
 		for _, title := range []string{"One", "Two", "Three"} {
 			b.Dependencies = append(b.Dependencies, d.at(levels.Draw(t, "level"), title, rapid.StringN(1, -1, -1).Draw(t, "text")))

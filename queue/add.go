@@ -49,8 +49,8 @@ func (q *Queue) Add(t task.Task) error {
 		q.connect(i, d)
 	}
 	for _, j := range q.missing[t.ID] {
-		q.edge(i, j, slices.ContainsFunc(q.def(int(j)).DependsOn, func(d task.Dependency) bool {
-			return d.Task == t.ID && d.Optional
+		q.edge(i, j, slices.ContainsFunc(q.def(int(j)).DependsOn, func(d task.Ref) bool {
+			return task.ID(d.Task) == t.ID && d.Optional
 		}))
 	}
 	delete(q.missing, t.ID)
@@ -68,10 +68,10 @@ func (q *Queue) init() {
 
 // connect adds the edge of one dependency of a blocked task, or remembers that
 // it is not there yet.
-func (q *Queue) connect(i int32, d task.Dependency) {
-	j, ok := q.Index(d.Task)
+func (q *Queue) connect(i int32, d task.Ref) {
+	j, ok := q.Index(task.ID(d.Task))
 	if !ok {
-		q.missing[d.Task] = append(q.missing[d.Task], i)
+		q.missing[task.ID(d.Task)] = append(q.missing[task.ID(d.Task)], i)
 		q.tasks[i].open++
 		return
 	}
@@ -97,7 +97,7 @@ func (q *Queue) open(i int32) {
 		return
 	}
 	for _, d := range q.def(int(i)).DependsOn {
-		j, ok := q.Index(d.Task)
+		j, ok := q.Index(task.ID(d.Task))
 		if !ok || d.Optional {
 			continue
 		}
@@ -124,12 +124,12 @@ func (q *Queue) admit(t *task.Task) error {
 	seen := make(map[task.ID]bool, len(t.DependsOn))
 	for _, d := range t.DependsOn {
 		switch {
-		case d.Task == t.ID:
+		case task.ID(d.Task) == t.ID:
 			return task.ErrSelf
-		case seen[d.Task]:
-			return fmt.Errorf("%w dependency %q", task.ErrDuplicate, d.Task)
+		case seen[task.ID(d.Task)]:
+			return fmt.Errorf("%w dependency %q", task.ErrDuplicate, task.ID(d.Task))
 		}
-		seen[d.Task] = true
+		seen[task.ID(d.Task)] = true
 	}
 	return q.admitOrder(t)
 }
@@ -143,7 +143,7 @@ func (q *Queue) admitOrder(t *task.Task) error {
 	}
 	targets := map[int32]bool{}
 	for _, d := range t.DependsOn {
-		if j, ok := q.Index(d.Task); ok {
+		if j, ok := q.Index(task.ID(d.Task)); ok {
 			targets[int32(j)] = true
 		}
 	}

@@ -4,27 +4,28 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
 
 // shape returns the graphs of the run benchmarks: wide has no edges, chain one
 // task after another, layered ten a layer with three dependencies each.
-func shape(b *testing.B, name string, n int) *task.Graph {
+func shape(b *testing.B, name string, n int) *graph.Graph {
 	tasks := make([]task.Task, n)
-	id := func(i int) task.ID { return task.ID(fmt.Sprintf("%036d", i)) }
+	id := func(i int) string { return fmt.Sprintf("%036d", i) }
 	for i := range tasks {
-		tasks[i] = task.Task{ID: id(i), Title: "t", Assignee: fmt.Sprint("agent", i%5)}
+		tasks[i] = task.Task{ID: task.ID(id(i)), Spec: task.Spec{Title: "t", Assignee: fmt.Sprint("agent", i%5)}}
 		switch layer := i / 10; {
 		case name == "chain" && i > 0:
-			tasks[i].DependsOn = []task.Dependency{{Task: id(i - 1)}}
+			tasks[i].DependsOn = []task.Ref{{Task: id(i - 1)}}
 		case name == "layered" && layer > 0:
 			for k := range 3 {
-				tasks[i].DependsOn = append(tasks[i].DependsOn, task.Dependency{Task: id(10*(layer-1) + (i+k)%10)})
+				tasks[i].DependsOn = append(tasks[i].DependsOn, task.Ref{Task: id(10*(layer-1) + (i+k)%10)})
 			}
 		}
 	}
-	g, err := task.NewGraph(tasks)
+	g, err := graph.New(tasks)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
 
 func ExampleQueue() {
 	now := time.Now()
-	g, err := task.Resolve([]task.Spec{
+	g, err := graph.Resolve([]task.Spec{
 		{Title: "Extract", Description: "List the facts."},
 		{Title: "Score", Description: "Score the risk.", DependsOn: task.On("Extract")},
 		{Title: "Write", Description: "Tell the customer.", DependsOn: task.On("Score")},

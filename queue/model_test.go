@@ -64,8 +64,8 @@ func (m *model) index(id task.ID) int {
 
 func (m *model) promote() {
 	for i, t := range m.tasks {
-		if m.status[i] == task.Blocked && !slices.ContainsFunc(t.DependsOn, func(d task.Dependency) bool {
-			s := m.status[m.index(d.Task)]
+		if m.status[i] == task.Blocked && !slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
+			s := m.status[m.index(task.ID(d.Task))]
 			return s != task.Completed && !(d.Optional && s.Terminal())
 		}) {
 			m.status[i] = task.Pending
@@ -82,8 +82,8 @@ func (m *model) end(i int, how task.Status) {
 	for again := how != task.Completed; again; {
 		again = false
 		for k, t := range m.tasks {
-			if !m.status[k].Terminal() && slices.ContainsFunc(t.DependsOn, func(d task.Dependency) bool {
-				return !d.Optional && m.root[m.index(d.Task)] == i
+			if !m.status[k].Terminal() && slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
+				return !d.Optional && m.root[m.index(task.ID(d.Task))] == i
 			}) {
 				m.status[k], m.root[k], m.taken[k], again = how, i, false, true
 			}
@@ -95,7 +95,7 @@ func (m *model) end(i int, how task.Status) {
 func (m *model) height(i int) (h int) {
 	for k, t := range m.tasks {
 		for _, d := range t.DependsOn {
-			if d.Task == m.tasks[i].ID {
+			if task.ID(d.Task) == m.tasks[i].ID {
 				h = max(h, m.height(k)+1)
 			}
 		}
@@ -106,7 +106,7 @@ func (m *model) height(i int) (h int) {
 func (m *model) dependents(i int) (n int) {
 	for _, t := range m.tasks {
 		for _, d := range t.DependsOn {
-			if d.Task == m.tasks[i].ID {
+			if task.ID(d.Task) == m.tasks[i].ID {
 				n++
 			}
 		}
@@ -238,12 +238,12 @@ func requireModel(t *rapid.T, m *model, q *queue.Queue) {
 			require.Equal(t, "x", q.ReasonIndex(i))
 			continue
 		}
-		require.True(t, slices.ContainsFunc(one.DependsOn, func(d task.Dependency) bool {
-			text := fmt.Sprintf("Cancelled: dependency %q failed.", d.Task)
+		require.True(t, slices.ContainsFunc(one.DependsOn, func(d task.Ref) bool {
+			text := fmt.Sprintf("Cancelled: dependency %q failed.", task.ID(d.Task))
 			if m.status[i] == task.Skipped {
-				text = fmt.Sprintf("Skipped: dependency %q was skipped.", d.Task)
+				text = fmt.Sprintf("Skipped: dependency %q was skipped.", task.ID(d.Task))
 			}
-			return !d.Optional && m.root[m.index(d.Task)] == root && text == q.ReasonIndex(i)
+			return !d.Optional && m.root[m.index(task.ID(d.Task))] == root && text == q.ReasonIndex(i)
 		}), "the reason of task %d names a direct dependency that ended so: %s", i, q.ReasonIndex(i))
 	}
 	require.Equal(t, queue.Progress{

@@ -1,7 +1,7 @@
 // Package queue decides which tasks are ready, running and done, and what
 // failed because of what.
 //
-// A [Queue] starts from a [task.Graph]. Its owner asks [Queue.NextReady] for
+// A [Queue] starts from a [graph.Graph]. Its owner asks [Queue.NextReady] for
 // the best task to run, says how it ended, and so makes others ready or, when
 // it failed, fails what depended on it. Times come in as arguments; nothing
 // here waits, and the same calls always lead to the same state.
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/task"
 )
 
@@ -46,8 +47,8 @@ func (e *TransitionError) Unwrap() error { return ErrTransition }
 // A Queue has one owner; it is not safe for concurrent use. The zero value is
 // an empty queue, ready for Add.
 type Queue struct {
-	g     *task.Graph // the tasks at the start; nil in a zero Queue
-	added             // the tasks since
+	g     *graph.Graph // the tasks at the start; nil in a zero Queue
+	added              // the tasks since
 
 	tasks   []entry
 	results []*envelope.Envelope
@@ -114,7 +115,7 @@ type end struct {
 // dependencies. The status that the graph's tasks carry does not count; see
 // [FromSnapshot]. The queue shares the graph and never changes it, so any
 // number of queues may run one graph.
-func New(g *task.Graph) *Queue {
+func New(g *graph.Graph) *Queue {
 	n := g.Len()
 	q := &Queue{g: g, tasks: make([]entry, n), results: make([]*envelope.Envelope, n)}
 	for i := range q.tasks {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
@@ -17,11 +18,11 @@ var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 // one returns a task that depends on others; "b?" is an optional dependency on b.
 func one(id task.ID, dependsOn ...string) task.Task {
-	t := task.Task{ID: id, Title: "T " + string(id), Status: task.Pending, CreatedAt: at, UpdatedAt: at}
+	t := task.Task{ID: id, Status: task.Pending, CreatedAt: at, UpdatedAt: at, Spec: task.Spec{Title: "T " + string(id)}}
 	for _, d := range dependsOn {
-		dep := task.Dependency{Task: task.ID(d), As: task.Output}
+		dep := task.Ref{Task: d, As: task.Output}
 		if d[len(d)-1] == '?' {
-			dep.Task, dep.Optional = task.ID(d[:len(d)-1]), true
+			dep.Task, dep.Optional = d[:len(d)-1], true
 		}
 		t.DependsOn = append(t.DependsOn, dep)
 	}
@@ -29,7 +30,7 @@ func one(id task.ID, dependsOn ...string) task.Task {
 }
 
 func newQueue(t require.TestingT, tasks ...task.Task) *queue.Queue {
-	g, err := task.NewGraph(tasks)
+	g, err := graph.New(tasks)
 	require.NoError(t, err)
 	return queue.New(g)
 }
@@ -284,7 +285,7 @@ func TestAChainOfAHundredThousandTasks(t *testing.T) {
 	for i := range tasks {
 		tasks[i] = one(task.ID(fmt.Sprint(i)))
 		if i > 0 {
-			tasks[i].DependsOn = []task.Dependency{{Task: tasks[i-1].ID}}
+			tasks[i].DependsOn = []task.Ref{{Task: string(tasks[i-1].ID)}}
 		}
 	}
 	q := newQueue(t, tasks...)
@@ -304,7 +305,7 @@ func TestAChainOfAHundredThousandTasks(t *testing.T) {
 
 func TestManyQueuesShareOneGraph(t *testing.T) {
 	t.Parallel()
-	g, err := task.NewGraph([]task.Task{one("a"), one("b", "a")})
+	g, err := graph.New([]task.Task{one("a"), one("b", "a")})
 	require.NoError(t, err)
 	first, second := queue.New(g), queue.New(g)
 	run(t, first, "a", "b")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/task"
 )
 
@@ -191,16 +192,16 @@ func newDangling(stored []Stored) (*Queue, error) {
 		there[stored[i].Task.ID] = true
 	}
 	tasks := make([]task.Task, len(stored))
-	dangling := map[int][]task.Dependency{}
+	dangling := map[int][]task.Ref{}
 	for i := range stored {
 		tasks[i] = stored[i].Task
-		absent := func(d task.Dependency) bool { return !there[d.Task] }
+		absent := func(d task.Ref) bool { return !there[task.ID(d.Task)] }
 		if all := tasks[i].DependsOn; slices.ContainsFunc(all, absent) {
 			dangling[i] = all
 			tasks[i].DependsOn = slices.DeleteFunc(slices.Clone(all), absent)
 		}
 	}
-	g, err := task.NewGraph(tasks)
+	g, err := graph.New(tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +214,8 @@ func newDangling(stored []Stored) (*Queue, error) {
 		q.init()
 		tasks[i].DependsOn = all // as the caller knows it; nothing here reads it beside the graph
 		for _, d := range all {
-			if absent := !there[d.Task]; absent {
-				q.missing[d.Task] = append(q.missing[d.Task], int32(i))
+			if absent := !there[task.ID(d.Task)]; absent {
+				q.missing[task.ID(d.Task)] = append(q.missing[task.ID(d.Task)], int32(i))
 			}
 		}
 	}
@@ -293,7 +294,7 @@ func (q *Queue) reopen() {
 		}
 		n := int32(0)
 		for _, d := range q.def(i).DependsOn {
-			j, ok := q.Index(d.Task)
+			j, ok := q.Index(task.ID(d.Task))
 			if !ok || !q.tasks[j].state.terminal() || q.tasks[j].state != completed && !d.Optional {
 				n++
 			}

@@ -23,14 +23,9 @@ const (
 // fill copies everything but title, id and dependencies from a spec to its
 // task, with defaults, and finds what is wrong with it.
 func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
-	t.Key, t.Title, t.Description, t.Params = s.Key, strings.TrimSpace(s.Title), s.Description, s.Params
-	t.Assignee, t.Uses = s.Assignee, s.Uses
-	t.MemoryScope, t.Classification, t.RequiredTags = s.MemoryScope, s.Classification, s.RequiredTags
-	t.OutputSchema, t.TTL = s.OutputSchema, s.TTL
-	t.MaxRetries, t.RetryDelay, t.RetryBackoff, t.Timeout = max(s.MaxRetries, 0), s.RetryDelay, s.RetryBackoff, s.Timeout
-	t.AcceptTruncated = s.AcceptTruncated
-	t.Reuse, t.Role, t.Priority, t.Metadata = s.Reuse, s.Role, s.Priority, s.Metadata
-	t.Status, t.CreatedAt, t.UpdatedAt, t.Origin = Pending, at, at, s.Origin
+	t.Spec, t.Status, t.CreatedAt, t.UpdatedAt = *s, Pending, at, at
+	t.Title, t.DependsOn, t.NeedToKnow = strings.TrimSpace(s.Title), nil, nil
+	t.MaxRetries = max(s.MaxRetries, 0)
 	if s.Provenance != nil {
 		t.Provenance = new(*s.Provenance)
 	}
@@ -57,13 +52,16 @@ func payload(p Payload) Payload {
 	return p
 }
 
-// need returns the parts of a result that a reference asks for, as a list of
-// its own; nil asks for the whole.
-func need(ref *Ref, s *Spec) []Path {
-	if ref.Need != nil {
-		return slices.Clone(ref.Need)
+// resolved returns a reference of a spec as the dependency of its task, which shares
+// nothing with the spec.
+func resolved(ref *Ref, id ID, needToKnow []Path) Ref {
+	d := *ref
+	d.Task, d.As = string(id), payload(ref.As)
+	if d.Need == nil {
+		d.Need = needToKnow
 	}
-	return slices.Clone(s.NeedToKnow)
+	d.Need = slices.Clone(d.Need)
+	return d
 }
 
 // usesOf returns a copy that shares nothing with uses.

@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleResolve() {
-	g, err := task.Resolve([]task.Spec{
+	tasks, err := task.Resolve([]task.Spec{
 		{Title: "Write letter", Description: "Tell the customer.", DependsOn: task.On("score fraud")},
 		{Title: "Score fraud", Description: "Score the risk between 0 and 1."},
 	}, time.Now())
@@ -16,12 +16,15 @@ func ExampleResolve() {
 		fmt.Println(err)
 		return
 	}
-	for _, i := range g.Order() {
-		fmt.Println(g.Task(int(i)).Title)
+	ids, err := task.Order(tasks)
+	for _, id := range ids {
+		fmt.Println(id)
 	}
+	fmt.Println(tasks[0].DependsOn[0].Task == string(task.NewID("Score fraud")), tasks[0].Status, err)
 	// Output:
-	// Score fraud
-	// Write letter
+	// 625745af-e806-5853-881f-eb5ce7a28e26
+	// 37f7fc6f-30e9-5edc-9973-c880375e9f2e
+	// true pending <nil>
 }
 
 func ExampleResolve_problems() {

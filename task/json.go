@@ -63,7 +63,7 @@ type wirePosition struct {
 
 // A wireDependency is an id alone, or an object when there is more to say.
 type wireDependency struct {
-	Task     ID      `json:"task"`
+	Task     string  `json:"task"`
 	As       Payload `json:"as,omitempty"`
 	Need     []Path  `json:"need,omitzero"`
 	Optional bool    `json:"optional,omitempty"`
@@ -168,11 +168,10 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	}
 	w.DependencyPayload = sharedPayload(t.DependsOn)
 	for _, d := range t.DependsOn {
-		one := wireDependency{Task: d.Task, Need: d.Need, Optional: d.Optional, MaxContextBytes: d.MaxContextBytes}
-		if w.DependencyPayload == "" && payload(d.As) != Output {
-			one.As = d.As
+		if w.DependencyPayload != "" || payload(d.As) == Output {
+			d.As = ""
 		}
-		w.DependsOn = append(w.DependsOn, one)
+		w.DependsOn = append(w.DependsOn, wireDependency(d))
 	}
 	for _, u := range t.Uses {
 		w.Uses = append(w.Uses, wireUse(u))
@@ -200,7 +199,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 }
 
 // sharedPayload returns the form that all dependencies have in common, unless it is the default.
-func sharedPayload(deps []Dependency) Payload {
+func sharedPayload(deps []Ref) Payload {
 	if len(deps) == 0 || payload(deps[0].As) == Output {
 		return ""
 	}
@@ -221,14 +220,14 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return fmt.Errorf("read task: %w", err)
 	}
-	*t = Task{
-		ID: w.ID, Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee,
+	*t = Task{ID: w.ID, Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, Spec: Spec{
+		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee,
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: DefaultRetryDelay, RetryBackoff: DefaultRetryBackoff,
-		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse, Role: w.Role, Priority: w.Priority, Metadata: w.Metadata,
-		Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
-	}
+		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse,
+		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Provenance: w.Provenance,
+	}}
 	if w.RetryDelay != nil {
 		t.RetryDelay = time.Duration(*w.RetryDelay)
 	}
@@ -238,7 +237,6 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if !w.Requires.Empty() {
 		t.Requires = w.Requires
 	}
-	t.Provenance = w.Provenance
 	if w.Origin != nil {
 		t.Origin = Position(*w.Origin)
 	}
@@ -246,7 +244,8 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		if d.As == "" {
 			d.As = w.DependencyPayload
 		}
-		t.DependsOn = append(t.DependsOn, Dependency{Task: d.Task, As: payload(d.As), Need: d.Need, Optional: d.Optional, MaxContextBytes: d.MaxContextBytes})
+		d.As = payload(d.As)
+		t.DependsOn = append(t.DependsOn, Ref(d))
 	}
 	for _, u := range w.Uses {
 		t.Uses = append(t.Uses, Use(u))

@@ -22,11 +22,7 @@ func TestTaskReadsTheOriginalsJSON(t *testing.T) {
 	var got task.Task
 	require.NoError(t, json.Unmarshal([]byte(original), &got))
 	require.Equal(t, task.Task{
-		ID: "7d2f", Title: "Write", Description: "Do it.", Status: task.InProgress, Assignee: "letters",
-		DependsOn:   []task.Dependency{{Task: "a1", As: task.Structured}, {Task: "b2", As: task.Structured}},
-		MemoryScope: task.ScopeAll, MaxRetries: 2, RetryDelay: 250 * time.Millisecond, RetryBackoff: 1.5,
-		Role: "writer", Priority: task.High, Metadata: map[string]any{"k": "v"},
-		CreatedAt: at, UpdatedAt: at.Add(1500 * time.Millisecond),
+		ID: "7d2f", Status: task.InProgress, CreatedAt: at, UpdatedAt: at.Add(1500 * time.Millisecond), Spec: task.Spec{Title: "Write", Description: "Do it.", Assignee: "letters", DependsOn: []task.Ref{{Task: "a1", As: task.Structured}, {Task: "b2", As: task.Structured}}, MemoryScope: task.ScopeAll, MaxRetries: 2, RetryDelay: 250 * time.Millisecond, RetryBackoff: 1.5, Role: "writer", Priority: task.High, Metadata: map[string]any{"k": "v"}},
 	}, got)
 	written, err := json.Marshal(got)
 	require.NoError(t, err)
@@ -39,9 +35,9 @@ func TestTaskReadsTheOriginalsJSON(t *testing.T) {
 
 func TestTaskWritesNoDefaults(t *testing.T) {
 	t.Parallel()
-	g, err := task.Resolve([]task.Spec{spec("A")}, at)
+	tasks, err := task.Resolve([]task.Spec{spec("A")}, at)
 	require.NoError(t, err)
-	written, err := json.Marshal(g.Task(0))
+	written, err := json.Marshal(&tasks[0])
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": "`+string(task.NewID("a"))+`", "title": "A", "description": "Do it.", "status": "pending",
 		"createdAt": "2026-03-04T05:06:07Z", "updatedAt": "2026-03-04T05:06:07Z"}`, string(written))
@@ -49,9 +45,9 @@ func TestTaskWritesNoDefaults(t *testing.T) {
 
 func TestTaskWritesMixedDependenciesAsObjects(t *testing.T) {
 	t.Parallel()
-	written, err := json.Marshal(task.Task{RetryDelay: 1500 * time.Microsecond, RetryBackoff: 2, DependsOn: []task.Dependency{
+	written, err := json.Marshal(task.Task{Spec: task.Spec{RetryDelay: 1500 * time.Microsecond, RetryBackoff: 2, DependsOn: []task.Ref{
 		{Task: "a"}, {Task: "b", As: task.Both}, {Task: "c", As: task.Output, Optional: true},
-	}})
+	}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"title": "", "description": "", "retryDelayMs": 1.5,
 		"dependsOn": ["a", {"task": "b", "as": "both"}, {"task": "c", "optional": true}]}`, string(written))
@@ -86,22 +82,25 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 		duration := rapid.Map(rapid.Int64Range(0, 1e15), func(n int64) time.Duration { return time.Duration(n) * time.Microsecond })
 		moment := rapid.Map(rapid.Int64Range(0, 1e18), func(n int64) time.Time { return time.Unix(0, n).UTC() })
 		give := task.Task{
-			ID: task.ID(word.Draw(t, "id")), Key: word.Draw(t, "key"), Title: word.Draw(t, "title"), Description: word.Draw(t, "description"),
-			Assignee: rapid.SampledFrom([]string{"", "a"}).Draw(t, "assignee"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"),
-			MemoryScope:     rapid.SampledFrom([]task.MemoryScope{task.ScopeAll, task.ScopeDependencies}).Draw(t, "scope"),
-			Classification:  rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Secret}).Draw(t, "label"),
-			AcceptTruncated: rapid.Bool().Draw(t, "truncated"),
-			TTL:             duration.Draw(t, "ttl"), Timeout: duration.Draw(t, "timeout"), MaxRetries: rapid.IntRange(0, 5).Draw(t, "retries"),
-			RetryDelay:   rapid.OneOf(duration, rapid.SampledFrom([]time.Duration{0, time.Second})).Draw(t, "delay"),
-			RetryBackoff: rapid.SampledFrom([]float64{1, 2, 1.25}).Draw(t, "backoff"),
-			Reuse:        rapid.SampledFrom([]task.Reuse{"", task.ReuseNever}).Draw(t, "reuse"),
-			Priority:     rapid.SampledFrom([]task.Priority{task.Low, task.Normal, task.Critical}).Draw(t, "priority"),
-			Status:       rapid.SampledFrom(task.Statuses()).Draw(t, "status"),
-			CreatedAt:    moment.Draw(t, "created"), UpdatedAt: moment.Draw(t, "updated"),
+			ID: task.ID(word.Draw(t, "id")), Status: rapid.SampledFrom(task.Statuses()).Draw(t, "status"),
+			CreatedAt: moment.Draw(t, "created"), UpdatedAt: moment.Draw(t, "updated"),
+			Spec: task.Spec{
+				Key: word.Draw(t, "key"), Title: word.Draw(t, "title"), Description: word.Draw(t, "description"),
+				Assignee:        rapid.SampledFrom([]string{"", "a"}).Draw(t, "assignee"),
+				Role:            rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"),
+				MemoryScope:     rapid.SampledFrom([]task.MemoryScope{task.ScopeAll, task.ScopeDependencies}).Draw(t, "scope"),
+				Classification:  rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Secret}).Draw(t, "label"),
+				AcceptTruncated: rapid.Bool().Draw(t, "truncated"),
+				TTL:             duration.Draw(t, "ttl"), Timeout: duration.Draw(t, "timeout"), MaxRetries: rapid.IntRange(0, 5).Draw(t, "retries"),
+				RetryDelay:   rapid.OneOf(duration, rapid.SampledFrom([]time.Duration{0, time.Second})).Draw(t, "delay"),
+				RetryBackoff: rapid.SampledFrom([]float64{1, 2, 1.25}).Draw(t, "backoff"),
+				Reuse:        rapid.SampledFrom([]task.Reuse{"", task.ReuseNever}).Draw(t, "reuse"),
+				Priority:     rapid.SampledFrom([]task.Priority{task.Low, task.Normal, task.Critical}).Draw(t, "priority"),
+			},
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "deps") {
-			give.DependsOn = append(give.DependsOn, task.Dependency{
-				Task: task.ID(word.Draw(t, "dep")), Optional: rapid.Bool().Draw(t, "optional"),
+			give.DependsOn = append(give.DependsOn, task.Ref{
+				Task: word.Draw(t, "dep"), Optional: rapid.Bool().Draw(t, "optional"),
 				As: rapid.SampledFrom([]task.Payload{task.Output, task.Structured, task.Both}).Draw(t, "as"),
 			})
 		}
@@ -121,7 +120,7 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 
 func TestTaskKeepsWhatPartsAreNeeded(t *testing.T) {
 	t.Parallel()
-	g, err := task.Resolve([]task.Spec{
+	tasks, err := task.Resolve([]task.Spec{
 		{Title: "a", Description: "x"},
 		{
 			Title: "b", Description: "x", NeedToKnow: []task.Path{"/score"},
@@ -131,12 +130,12 @@ func TestTaskKeepsWhatPartsAreNeeded(t *testing.T) {
 		{Title: "c", Description: "x", NeedToKnow: []task.Path{"/score"}, DependsOn: task.On("a")},
 	}, time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, []task.Path{"/items/*/id"}, g.Task(1).DependsOn[0].Need, "a dependency's own need takes the place of the task's")
-	require.Equal(t, []task.Path{"/score"}, g.Task(2).DependsOn[0].Need)
-	raw, err := json.Marshal(g.Task(1))
+	require.Equal(t, []task.Path{"/items/*/id"}, tasks[1].DependsOn[0].Need, "a dependency's own need takes the place of the task's")
+	require.Equal(t, []task.Path{"/score"}, tasks[2].DependsOn[0].Need)
+	raw, err := json.Marshal(&tasks[1])
 	require.NoError(t, err)
 	var again task.Task
 	require.NoError(t, json.Unmarshal(raw, &again))
-	require.Equal(t, g.Task(1).DependsOn, again.DependsOn)
-	require.Equal(t, g.Task(1).Uses, again.Uses)
+	require.Equal(t, tasks[1].DependsOn, again.DependsOn)
+	require.Equal(t, tasks[1].Uses, again.Uses)
 }

@@ -21,7 +21,7 @@ func New(spec Spec, at time.Time) (Task, error) {
 			continue
 		}
 		seen[id] = true
-		t.DependsOn = append(t.DependsOn, Dependency{Task: id, As: payload(ref.As), Need: need(&ref, &spec), Optional: ref.Optional, MaxContextBytes: ref.MaxContextBytes})
+		t.DependsOn = append(t.DependsOn, resolved(&ref, id, spec.NeedToKnow))
 	}
 	if err := found.err(); err != nil {
 		return Task{}, err
@@ -37,31 +37,10 @@ func Ready(t Task, get func(ID) (Task, bool)) bool {
 		return false
 	}
 	for _, d := range t.DependsOn {
-		up, ok := get(d.Task)
+		up, ok := get(ID(d.Task))
 		if !ok || up.Status != Completed && !(d.Optional && up.Status.Terminal()) {
 			return false
 		}
 	}
 	return true
-}
-
-// Order returns the ids such that each comes after its dependencies, as
-// [Graph.Order] does, or what [Validate] returns.
-func Order(tasks []Task) ([]ID, error) {
-	g, err := NewGraph(tasks)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]ID, len(tasks))
-	for k, i := range g.Order() {
-		ids[k] = tasks[i].ID
-	}
-	return ids, nil
-}
-
-// Validate reports every duplicate id, unknown, repeated or own dependency and
-// cycle among tasks, as [Problems].
-func Validate(tasks []Task) error {
-	_, err := NewGraph(tasks)
-	return err
 }

@@ -16,8 +16,8 @@ func TestNewNeedsNoGraph(t *testing.T) {
 	require.Equal(t, task.NewID("write"), got.ID)
 	require.Equal(t, task.Pending, got.Status)
 	require.Equal(t, got.CreatedAt, got.UpdatedAt)
-	require.Equal(t, []task.Dependency{
-		{Task: task.NewID("not there yet"), As: task.Output}, {Task: task.NewID("score"), As: task.Output},
+	require.Equal(t, []task.Ref{
+		{Task: string(task.NewID("not there yet")), As: task.Output}, {Task: string(task.NewID("score")), As: task.Output},
 	}, got.DependsOn)
 }
 
@@ -43,7 +43,7 @@ func TestReady(t *testing.T) {
 	}
 	get := func(id task.ID) (task.Task, bool) { one, ok := known[id]; return one, ok }
 	one := func(status task.Status, id task.ID, optional bool) task.Task {
-		return task.Task{Status: status, DependsOn: []task.Dependency{{Task: "done"}, {Task: id, Optional: optional}}}
+		return task.Task{Status: status, Spec: task.Spec{DependsOn: []task.Ref{{Task: "done"}, {Task: string(id), Optional: optional}}}}
 	}
 	require.True(t, task.Ready(one(task.Pending, "done", false), get))
 	require.False(t, task.Ready(one(task.Pending, "failed", false), get))

@@ -21,16 +21,16 @@ func requiring(r *task.Requires) []task.Spec {
 func TestRequiresIsTrimmedAndCopied(t *testing.T) {
 	t.Parallel()
 	give := &task.Requires{Tools: []string{" shell"}, Capabilities: []string{"SQL\n", "sql dialects"}, Backend: " process ", Provider: "openai"}
-	g, err := task.Resolve(requiring(give), at)
+	tasks, err := task.Resolve(requiring(give), at)
 	require.NoError(t, err)
 	want := &task.Requires{Tools: []string{"shell"}, Capabilities: []string{"SQL", "sql dialects"}, Backend: "process", Provider: "openai"}
-	require.Equal(t, want, g.Task(0).Requires)
+	require.Equal(t, want, tasks[0].Requires)
 	one, err := task.New(requiring(give)[0], at)
 	require.NoError(t, err)
 	require.Equal(t, want, one.Requires)
 
 	give.Tools[0], give.Provider = "other", "other"
-	require.Equal(t, want, g.Task(0).Requires, "what the caller changes later changes nothing")
+	require.Equal(t, want, tasks[0].Requires, "what the caller changes later changes nothing")
 	require.Equal(t, " process ", give.Backend, "the spec stays as it was written")
 }
 
@@ -38,10 +38,10 @@ func TestRequiresOfNothingIsNil(t *testing.T) {
 	t.Parallel()
 	for _, none := range []*task.Requires{nil, {}, {Tools: []string{}, Capabilities: []string{}}} {
 		require.True(t, none.Empty())
-		g, err := task.Resolve(requiring(none), at)
+		tasks, err := task.Resolve(requiring(none), at)
 		require.NoError(t, err)
-		require.Nil(t, g.Task(0).Requires)
-		written, err := json.Marshal(task.Task{Requires: none})
+		require.Nil(t, tasks[0].Requires)
+		written, err := json.Marshal(task.Task{Spec: task.Spec{Requires: none}})
 		require.NoError(t, err)
 		require.NotContains(t, string(written), "requires")
 	}
@@ -93,7 +93,7 @@ func TestRequiresHasTheOriginalsKeys(t *testing.T) {
 	require.JSONEq(t, `{"requiredTools": ["shell"], "requiredCapabilities": ["sql"], "requiredBackend": "process", "requiredProvider": "openai"}`, string(written))
 
 	for _, none := range []string{`{}`, `{"requires": null}`, `{"requires": {}}`, `{"requires": {"requiredTools": []}}`} {
-		got = task.Task{Requires: &task.Requires{Backend: "left over"}}
+		got = task.Task{Spec: task.Spec{Requires: &task.Requires{Backend: "left over"}}}
 		require.NoError(t, json.Unmarshal([]byte(none), &got))
 		require.Nil(t, got.Requires, none)
 	}

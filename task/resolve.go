@@ -9,94 +9,94 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// Resolve turns specs into a graph: every task gets its id, the defaults of
-// what its spec leaves open, the status pending and both times at. The error
-// is [Problems], with everything wrong in all specs at once.
+// Resolve turns specs into tasks: every task gets its ID, the defaults of what its
+// spec leaves open, the status pending and both times at. The error is [Problems],
+// with everything wrong in all specs at once, cycles included.
 //
-// A reference is the title of a task, its key or its id; letter case and
-// surrounding blanks do not count. The graph keeps the specs' strings, slices
-// and maps (all but DependsOn), which must not be written to afterwards.
-func Resolve(specs []Spec, at time.Time) (*Graph, error) {
+// A reference is the title of a task, its key or its ID; letter case and
+// surrounding spaces do not count. The tasks share texts with the specs, and
+// no slices and maps.
+func Resolve(specs []Spec, at time.Time) ([]Task, error) {
 	links := 0
 	for i := range specs {
 		links += len(specs[i].DependsOn)
 	}
-	if err := checkCount(max(len(specs), links)); err != nil {
-		return nil, err
-	}
 	r := &resolver{
 		specs:  specs,
-		g:      &Graph{tasks: make([]Task, len(specs)), index: newTable(len(specs))},
+		tasks:  make([]Task, len(specs)),
 		found:  &findings{},
-		titles: newTable(len(specs)),
-		names:  make([]string, len(specs)),
+		titles: make(map[string]int32, len(specs)),
 		budget: nearestBudget,
+	}
+	l, err := newLinker(r.tasks, links, r.found)
+	if err != nil {
+		return nil, err
 	}
 	r.name()
 	for i := range specs {
-		fill(&r.g.tasks[i], &specs[i], at, i, r.found)
+		fill(&r.tasks[i], &specs[i], at, i, r.found)
 	}
-	return r.link(links)
+	r.link(l, links)
+	if _, err := l.finish(); err != nil {
+		return nil, err
+	}
+	return r.tasks, nil
 }
 
 // A resolver carries the tables by which a reference is found.
 type resolver struct {
 	specs  []Spec
-	g      *Graph
+	tasks  []Task
 	found  *findings
-	titles table            // by normal form
-	names  []string         // the normal form of each title
+	titles map[string]int32 // by normal form
 	keys   map[string]int32 // nil as long as no task has one
+	ids    map[ID]int32     // nil until a reference looks like an ID
 	normal []byte           // scratch: the normal form of one title
 	budget int              // how many words may still be compared for hints
 }
 
-// name gives every task its id and enters it in the tables.
+// name gives every task its ID and enters its title and key in the tables.
 func (r *resolver) name() {
 	size := 0
 	for i := range r.specs {
 		size += len(r.specs[i].Title)
 	}
-	// One piece of memory for all normal forms and one for all ids; a builder
+	// One piece of memory for all normal forms and one for all IDs; a builder
 	// hands out parts of what it has written, as long as it need not grow.
 	var normals, ids strings.Builder
 	normals.Grow(size)
 	ids.Grow(idLen * len(r.specs))
 	for i := range r.specs {
 		r.normal = naming.AppendNormal(r.normal[:0], r.specs[i].Title)
-		r.names[i] = put(&normals, r.normal)
+		normal := appendString(&normals, r.normal)
 		r.normal = appendID(r.normal[:0], r.normal)
-		r.g.tasks[i].ID = ID(put(&ids, r.normal))
-		r.enter(i)
+		r.tasks[i].ID = ID(appendString(&ids, r.normal))
+		r.enter(i, normal)
 	}
 }
 
-// put appends a part to b and returns it as a string that b owns.
-func put(b *strings.Builder, part []byte) string {
+// appendString appends a part to b and returns it as a string that b owns.
+func appendString(b *strings.Builder, part []byte) string {
 	start := b.Len()
 	b.Write(part)
 	return b.String()[start:]
 }
 
-// title returns the normal form of a task's title, for the table.
-func (r *resolver) title(i int32) string { return r.names[i] }
-
 // enter adds task i to the tables, and says what its names clash with.
-func (r *resolver) enter(i int) {
+func (r *resolver) enter(i int, normal string) {
 	s := &r.specs[i]
 	title := strings.TrimSpace(s.Title)
-	r.g.tasks[i].Title = title
-	fine := titled(i, title, r.found)
-	if r.names[i] == "" {
-		// nothing can name it
-	} else if first, ok := r.titles.put(r.names[i], int32(i), r.title); ok {
-		r.g.enter(i)
-	} else if fine {
-		r.found.add(i, Problem{
-			Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
-			Message: fmt.Sprintf("title: task %d has the title %s too", first+1, naming.Quote(r.g.tasks[first].Title)),
-			Hint:    "give each task a title of its own; letter case does not tell two apart",
-		})
+	r.tasks[i].Title = title
+	if fine := titled(i, title, r.found); normal != "" {
+		if first, taken := r.titles[normal]; !taken {
+			r.titles[normal] = int32(i)
+		} else if fine {
+			r.found.add(i, Problem{
+				Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
+				Message: fmt.Sprintf("title: task %d has the title %s too", first+1, naming.Quote(r.tasks[first].Title)),
+				Hint:    "give each task a title of its own; letter case does not tell two apart",
+			})
+		}
 	}
 	if s.Key != "" {
 		r.enterKey(i, s.Key)
@@ -121,8 +121,8 @@ func (r *resolver) enterKey(i int, key string) {
 	}
 	if first, ok := r.keys[key]; ok {
 		r.found.add(i, Problem{
-			Pointer: pointer(i, "key"), Subject: subject(i, r.g.tasks[i].Title), Err: ErrDuplicate,
-			Message: fmt.Sprintf("key: task %s has the key %s too", naming.Quote(r.g.tasks[first].Title), naming.Quote(key)),
+			Pointer: pointer(i, "key"), Subject: subject(i, r.tasks[i].Title), Err: ErrDuplicate,
+			Message: fmt.Sprintf("key: task %s has the key %s too", naming.Quote(r.tasks[first].Title), naming.Quote(key)),
 			Hint:    "give each task a key of its own, or none",
 		})
 		return
@@ -130,77 +130,88 @@ func (r *resolver) enterKey(i int, key string) {
 	r.keys[key] = int32(i)
 }
 
-// link resolves all references and finishes the graph.
-func (r *resolver) link(links int) (*Graph, error) {
-	l := newLinker(r.g, links)
-	slab := make([]Dependency, 0, links)
+// link resolves all references.
+func (r *resolver) link(l *linker, links int) {
+	slab := make([]Ref, 0, links)
 	for i := range r.specs {
-		t := &r.g.tasks[i]
 		start := len(slab)
 		for k := range r.specs[i].DependsOn {
 			ref := &r.specs[i].DependsOn[k]
-			j, p, bad := r.find(ref.Task)
-			if !bad {
-				p, bad = l.link(i, int(j), k, ref.Optional)
-			} else {
-				p.Pointer, p.Subject = pointer(i, "dependsOn", k), subject(i, t.Title)
+			j, p := r.find(ref.Task)
+			if p.Err != nil {
+				p.Pointer, p.Subject = pointer(i, "dependsOn", k), subject(i, r.tasks[i].Title)
 				p.Message = fmt.Sprintf("dependsOn[%d]: %s", k, p.Message)
-			}
-			if bad {
 				r.found.add(i, p)
 				continue
 			}
-			if !ref.As.Valid() {
-				r.found.add(i, badPayload(t, i, k, ref.As))
+			if !l.link(i, int(j), k, ref.Optional) {
+				continue
 			}
-			slab = append(slab, Dependency{Task: r.g.tasks[j].ID, As: payload(ref.As), Need: need(ref, &r.specs[i]), Optional: ref.Optional, MaxContextBytes: ref.MaxContextBytes})
+			if !ref.As.Valid() {
+				r.found.add(i, badPayload(&r.tasks[i], i, k, ref.As))
+			}
+			slab = append(slab, resolved(ref, r.tasks[j].ID, r.specs[i].NeedToKnow))
 		}
 		if len(slab) > start {
-			t.DependsOn = slab[start:len(slab):len(slab)]
+			r.tasks[i].DependsOn = slab[start:len(slab):len(slab)]
 		}
-		l.next()
+		l.dag.Next()
 	}
-	return l.finish(r.found)
 }
 
-// find returns the task that a reference names.
-func (r *resolver) find(ref string) (i int32, p Problem, bad bool) {
+// find returns the task that a reference names, or a problem with its Err.
+func (r *resolver) find(ref string) (i int32, p Problem) {
 	r.normal = naming.AppendNormal(r.normal[:0], ref)
-	byTitle, isTitle := r.titles.getBytes(r.normal, r.title)
+	byTitle, isTitle := r.titles[string(r.normal)]
 	if isTitle && r.keys == nil && len(r.normal) != idLen {
-		return byTitle, p, false
+		return byTitle, p
 	}
 	byKey, isKey := r.keys[string(r.normal)]
-	byID, isID := r.g.index.getBytes(r.normal, r.g.id)
+	byID, isID := r.byID()
 	switch {
 	case isTitle && isKey && byTitle != byKey, isTitle && isID && byTitle != byID, isKey && isID && byKey != byID:
 		return 0, Problem{
 			Message: fmt.Sprintf("%s names several tasks: %s", naming.Quote(ref), r.several()),
 			Hint:    "write a title that is no other task's key or id", Err: ErrAmbiguous,
-		}, true
+		}
 	case isTitle:
-		return byTitle, p, false
+		return byTitle, p
 	case isKey:
-		return byKey, p, false
+		return byKey, p
 	case isID:
-		return byID, p, false
+		return byID, p
 	case len(r.normal) == 0:
-		return 0, Problem{Message: "it names no task", Hint: "write the title of a task", Err: ErrUnknown}, true
+		return 0, Problem{Message: "it names no task", Hint: "write the title of a task", Err: ErrUnknown}
 	}
-	return 0, Problem{Message: "no task " + naming.Quote(ref), Hint: r.hint(ref), Err: ErrUnknown}, true
+	return 0, Problem{Message: "no task " + naming.Quote(ref), Hint: r.hint(ref), Err: ErrUnknown}
+}
+
+// byID returns the task whose ID is in normal. Of tasks with one title the first counts.
+func (r *resolver) byID() (i int32, ok bool) {
+	if len(r.normal) != idLen {
+		return 0, false
+	}
+	if r.ids == nil {
+		r.ids = make(map[ID]int32, len(r.titles))
+		for _, i := range r.titles {
+			r.ids[r.tasks[i].ID] = i
+		}
+	}
+	i, ok = r.ids[ID(r.normal)]
+	return i, ok
 }
 
 // several lists the tasks that the reference in normal names.
 func (r *resolver) several() string {
 	var parts []string
-	if i, ok := r.titles.getBytes(r.normal, r.title); ok {
+	if i, ok := r.titles[string(r.normal)]; ok {
 		parts = append(parts, fmt.Sprintf("task %d by its title", i+1))
 	}
 	if i, ok := r.keys[string(r.normal)]; ok {
-		parts = append(parts, fmt.Sprintf("task %s by its key", naming.Quote(r.g.tasks[i].Title)))
+		parts = append(parts, fmt.Sprintf("task %s by its key", naming.Quote(r.tasks[i].Title)))
 	}
-	if i, ok := r.g.index.getBytes(r.normal, r.g.id); ok {
-		parts = append(parts, fmt.Sprintf("task %s by its id", naming.Quote(r.g.tasks[i].Title)))
+	if i, ok := r.byID(); ok {
+		parts = append(parts, fmt.Sprintf("task %s by its id", naming.Quote(r.tasks[i].Title)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -219,10 +230,10 @@ func (r *resolver) hint(ref string) string {
 	}
 	best, ok := naming.NearestIn(ref, func(yield func(string) bool) {
 		for i := range r.specs {
-			if r.budget -= len(ref) * len(r.g.tasks[i].Title); r.budget < 0 {
+			if r.budget -= len(ref) * len(r.tasks[i].Title); r.budget < 0 {
 				return
 			}
-			if !yield(r.g.tasks[i].Title) || r.specs[i].Key != "" && !yield(r.specs[i].Key) {
+			if !yield(r.tasks[i].Title) || r.specs[i].Key != "" && !yield(r.specs[i].Key) {
 				return
 			}
 		}

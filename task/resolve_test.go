@@ -25,13 +25,13 @@ func spec(title string, dependsOn ...string) task.Spec {
 
 func TestResolveFillsInDefaults(t *testing.T) {
 	t.Parallel()
-	g, err := task.Resolve([]task.Spec{spec(" Score \n"), spec("Write", "score")}, at)
+	tasks, err := task.Resolve([]task.Spec{spec(" Score \n"), spec("Write", "score")}, at)
 	require.NoError(t, err)
 	require.Equal(t, task.Task{
-		ID: task.NewID("score"), Title: "Score", Description: "Do it.", MemoryScope: task.ScopeDependencies,
-		RetryDelay: time.Second, RetryBackoff: 2, Priority: task.Normal, Status: task.Pending, CreatedAt: at, UpdatedAt: at,
-	}, *g.Task(0))
-	require.Equal(t, []task.Dependency{{Task: task.NewID("score"), As: task.Output}}, g.Task(1).DependsOn)
+		ID: task.NewID("score"), Status: task.Pending, CreatedAt: at, UpdatedAt: at,
+		Spec: task.Spec{Title: "Score", Description: "Do it.", MemoryScope: task.ScopeDependencies, RetryDelay: time.Second, RetryBackoff: 2, Priority: task.Normal},
+	}, tasks[0])
+	require.Equal(t, []task.Ref{{Task: string(task.NewID("score")), As: task.Output}}, tasks[1].DependsOn)
 }
 
 func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
@@ -46,17 +46,16 @@ func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	}
 	none := spec("Score")
 	none.RetryDelay, none.MaxRetries = task.NoDelay, -4
-	g, err := task.Resolve([]task.Spec{s, none}, at)
+	tasks, err := task.Resolve([]task.Spec{s, none}, at)
 	require.NoError(t, err)
 	require.Equal(t, task.Task{
-		ID: task.NewID("Write"), Key: s.Key, Title: s.Title, Description: s.Description, Params: s.Params, Assignee: s.Assignee, Requires: s.Requires,
-		DependsOn: []task.Dependency{{Task: task.NewID("Score"), As: task.Both, Optional: true}}, Uses: s.Uses,
-		MemoryScope: s.MemoryScope, Classification: s.Classification, RequiredTags: s.RequiredTags, OutputSchema: s.OutputSchema,
-		TTL: s.TTL, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5, Timeout: time.Second, Role: s.Role,
-		Priority: s.Priority, Metadata: s.Metadata, Status: task.Pending, CreatedAt: at, UpdatedAt: at, Origin: s.Origin,
-	}, *g.Task(0))
-	require.Zero(t, g.Task(1).RetryDelay)
-	require.Zero(t, g.Task(1).MaxRetries)
+		ID: task.NewID("Write"), Status: task.Pending, CreatedAt: at, UpdatedAt: at,
+		Spec: task.Spec{Key: s.Key, Title: s.Title, Description: s.Description, Params: s.Params, Assignee: s.Assignee, Requires: s.Requires,
+			DependsOn: []task.Ref{{Task: string(task.NewID("Score")), As: task.Both, Optional: true}}, Uses: s.Uses,
+			MemoryScope: s.MemoryScope, Classification: s.Classification, RequiredTags: s.RequiredTags, OutputSchema: s.OutputSchema, TTL: s.TTL, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5, Timeout: time.Second, Role: s.Role, Priority: s.Priority, Metadata: s.Metadata, Origin: s.Origin},
+	}, tasks[0])
+	require.Zero(t, tasks[1].RetryDelay)
+	require.Zero(t, tasks[1].MaxRetries)
 }
 
 func TestResolveFindsReferences(t *testing.T) {
@@ -67,9 +66,9 @@ func TestResolveFindsReferences(t *testing.T) {
 		"Übersicht der Fälle", " übersicht der fälle ", "U\u0308BERSICHT der fälle", "facts", "FACTS",
 		string(task.NewID("übersicht der fälle")), strings.ToUpper(string(task.NewID("übersicht der fälle"))),
 	} {
-		g, err := task.Resolve([]task.Spec{spec("Write", ref), first}, at)
+		tasks, err := task.Resolve([]task.Spec{spec("Write", ref), first}, at)
 		require.NoError(t, err, ref)
-		require.Equal(t, []int32{1}, g.Upstream(0), ref)
+		require.Equal(t, string(tasks[1].ID), tasks[0].DependsOn[0].Task, ref)
 	}
 }
 
@@ -150,8 +149,8 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			g, err := task.Resolve(tt.give, at)
-			require.Nil(t, g)
+			tasks, err := task.Resolve(tt.give, at)
+			require.Nil(t, tasks)
 			problems, ok := errors.AsType[task.Problems](err)
 			require.True(t, ok)
 			require.Len(t, problems, 1, "%v", err)
@@ -262,14 +261,9 @@ func TestResolveRefusesManyWrongReferencesQuickly(t *testing.T) {
 
 func TestResolveOfNothing(t *testing.T) {
 	t.Parallel()
-	g, err := task.Resolve(nil, at)
+	tasks, err := task.Resolve(nil, at)
 	require.NoError(t, err)
-	require.Zero(t, g.Len())
-	require.Empty(t, g.Order())
-	_, ok := g.Index("x")
-	require.False(t, ok)
-	_, ok = new(task.Graph).Index("x")
-	require.False(t, ok)
+	require.Empty(t, tasks)
 }
 
 func FuzzResolve(f *testing.F) {
@@ -278,7 +272,7 @@ func FuzzResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second, ref, other, key string) {
 		specs := []task.Spec{spec(first, ref), spec(second, ref, other)}
 		specs[0].Key = key
-		g, err := task.Resolve(specs, at)
+		tasks, err := task.Resolve(specs, at)
 		if err != nil {
 			problems, ok := errors.AsType[task.Problems](err)
 			require.True(t, ok)
@@ -287,9 +281,9 @@ func FuzzResolve(f *testing.F) {
 			}
 			return
 		}
-		for i := range g.Tasks() {
-			require.NoError(t, naming.CheckTitle(g.Task(i).Title))
-			require.Equal(t, task.NewID(specs[i].Title), g.Task(i).ID)
+		for i := range tasks {
+			require.NoError(t, naming.CheckTitle(tasks[i].Title))
+			require.Equal(t, task.NewID(specs[i].Title), tasks[i].ID)
 		}
 	})
 }

@@ -82,13 +82,14 @@ func (s *Spec) Named(name string) bool {
 // NoDelay as a RetryDelay asks for retries without a pause.
 const NoDelay time.Duration = -1
 
-// A Ref names a task that another one depends on: by title (letter case and
-// surrounding blanks do not matter), by key or by id.
+// A Ref is a dependency: it grants the result of another task.
 type Ref struct {
+	// Task names the other task. In a Spec it is a title (letter case and surrounding
+	// spaces do not matter), a key or an ID; in a Task it is the ID.
 	Task     string
 	As       Payload
-	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole
-	Optional bool
+	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
+	Optional bool   // the dependent runs even if the result is missing or withheld
 
 	// MaxContextBytes limits what is delivered of the result; zero means the limit
 	// of the agent that reads it. See the field of the same name of a team's Config.

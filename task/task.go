@@ -1,18 +1,14 @@
 // Package task decides what a task is and what a graph of tasks allows.
 //
 // A caller writes [Spec] values that name each other by title. [Resolve]
-// checks all of them at once, gives every task its stable [ID] and returns a
-// [Graph], whose index arrays answer what depends on what. Everything here
-// only computes: times and ids come in as arguments, and the same input gives
-// the same output.
+// checks all of them at once and gives every task its stable [ID]. Everything here
+// only computes: times come in as arguments, and the same input gives the same
+// output.
 package task
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
-
-	"github.com/runteam/runteam/label"
 )
 
 // An ID names a task. [NewID] derives it from the title, so it is the same in
@@ -28,54 +24,15 @@ type Path string
 // Whole is the path of a value as a whole.
 const Whole Path = ""
 
-// A Task is one piece of work for one agent.
+// A Task is a [Spec] that was checked, with its identity and its state. Defaults are
+// filled in, the title is trimmed, and references are IDs: DependsOn names tasks by
+// ID, with the parts of each result in Need, and NeedToKnow is nil.
 type Task struct {
-	ID          ID
-	Key         string // short name, [a-z0-9-]+; empty when the caller gave none
-	Title       string
-	Description string
-	Params      []Param   // which bytes of Description came from parameters, in order
-	Assignee    string    // the agent's name; empty until one is assigned
-	Requires    *Requires // what the agent must have; nil means nothing
-
-	DependsOn []Dependency // in the order written
-	Uses      []Use        // named inputs, in the order written
-
-	MemoryScope    MemoryScope
-	Classification label.Classification // of the task's own text and of nothing else
-	RequiredTags   []string             // tags that the result must carry
-	OutputSchema   json.RawMessage      // JSON Schema of the result; nil means free text
-	TTL            time.Duration        // life of the result; zero means unlimited
-
-	MaxRetries   int           // attempts after the first
-	RetryDelay   time.Duration // before the first retry; see [Backoff]
-	RetryBackoff float64       // factor between two delays, at least 1
-	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
-
-	AcceptTruncated bool  // whether an answer that a limit on tokens ended completes the task
-	Reuse           Reuse // whether the result may be one of an earlier run
-
-	Role     string // shown in plans, events and results; decides nothing
-	Priority Priority
-	Metadata map[string]any // strings, numbers, booleans and []any of them, of the caller; decides nothing
-
+	ID ID
+	Spec
 	Status    Status
 	CreatedAt time.Time
 	UpdatedAt time.Time
-
-	Provenance *Provenance // where the description comes from; nil for the caller's own
-
-	Origin Position // where the task is written; zero for a task made in Go
-}
-
-// A Dependency is a task whose result is granted to the dependent.
-type Dependency struct {
-	Task     ID
-	As       Payload
-	Need     []Path // parts of the result that are granted; nil means the whole, and an empty list nothing
-	Optional bool   // the dependent runs even when the result is missing or held
-
-	MaxContextBytes int // limit on what is delivered of the result; zero means that of the agent
 }
 
 // A Use grants a named input to a task.

@@ -79,7 +79,7 @@ func (r *run) step(kind StepKind, layout prompt.Layout, text string, offers []ga
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = r, r.past.counted(id).number+r.asked[kind], k.of.Agent, &k.caps, k.caps.Clearance()
 	s.limits = r.team.Limits(k.of.MaxContextBytes, k.of.MaxPromptBytes)
-	s.task = &task.Task{ID: id, Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}
+	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: k.of.Origin}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: k.goal},
 		gate.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: k.roster, As: task.Structured})

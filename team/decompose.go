@@ -145,7 +145,7 @@ func (r *run) outline() []event.Planned {
 		t := r.plan.Graph.Task(i)
 		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: r.plan.WasAssigned(i)}
 		for _, d := range t.DependsOn {
-			list[i].DependsOn = append(list[i].DependsOn, d.Task)
+			list[i].DependsOn = append(list[i].DependsOn, task.ID(d.Task))
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
@@ -93,7 +94,7 @@ func (r *run) recollect(ctx context.Context) ([]gate.Offer, error) {
 // offers lists entries in the order of the roster, an agent's results in the
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
-func (c *recall) offers(ctx context.Context, g *task.Graph, shown func(int) bool) ([]gate.Offer, error) {
+func (c *recall) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
 	entries, err := c.read(ctx, sharedmem.Where(func(id task.ID) bool {
 		i, ours := g.Index(id)
 		return !ours || shown(i)
@@ -167,7 +168,7 @@ func (c *recall) seat(agent string) int {
 }
 
 // rank is the place of a result in the spec; what is none comes after.
-func rank(g *task.Graph, e *sharedmem.Entry) int {
+func rank(g *graph.Graph, e *sharedmem.Entry) int {
 	if i, ok := g.Index(e.Task); ok && e.Task != "" {
 		return i
 	}

@@ -331,7 +331,7 @@ func (r *run) prepare() {
 		t := g.Task(i)
 		from := len(ids)
 		for _, d := range t.DependsOn {
-			ids = append(ids, d.Task)
+			ids = append(ids, task.ID(d.Task))
 		}
 		r.tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -59,7 +60,7 @@ type Agent struct {
 // do (ErrNoAgent), with what leaves nobody, and what Check finds. An unknown
 // strategy is a problem, too. Agents have different names; of two that are the
 // same the first counts. Tasks may be called concurrently.
-func Tasks(g *task.Graph, labels []label.Classification, agents []Agent, s Strategy) ([]int32, error) {
+func Tasks(g *graph.Graph, labels []label.Classification, agents []Agent, s Strategy) ([]int32, error) {
 	if !s.Valid() {
 		return nil, task.Problems{s.unknown()}
 	}
@@ -80,7 +81,7 @@ func Tasks(g *task.Graph, labels []label.Classification, agents []Agent, s Strat
 // Check reports which tasks require what the agents that they name do not have
 // (ErrRequires), and which name no agent of the list (ErrUnknown). The error is
 // [task.Problems], in the order of the tasks. [Tasks] reports the same.
-func Check(g *task.Graph, agents []Agent) error {
+func Check(g *graph.Graph, agents []Agent) error {
 	r := newRoster(agents)
 	var found task.Problems
 	for i := range g.Tasks() {
@@ -115,7 +116,7 @@ func Best(text string, agents []Agent, level label.Classification) (index int, o
 
 // An assigner carries one assignment.
 type assigner struct {
-	graph  *task.Graph
+	graph  *graph.Graph
 	labels []label.Classification
 	roster *roster
 	chosen []int32 // the answer

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -28,8 +29,8 @@ func specs(words ...string) []task.Spec {
 	return list
 }
 
-func graph(t require.TestingT, specs []task.Spec) *task.Graph {
-	g, err := task.Resolve(specs, time.Time{})
+func graphOf(t require.TestingT, specs []task.Spec) *graph.Graph {
+	g, err := graph.Resolve(specs, time.Time{})
 	require.NoError(t, err)
 	return g
 }
@@ -45,7 +46,7 @@ func named(names ...string) []assign.Agent {
 
 // chosen assigns tasks at label internal and returns the agents' names.
 func chosen(t require.TestingT, specs []task.Spec, agents []assign.Agent, s assign.Strategy) string {
-	indexes, err := assign.Tasks(graph(t, specs), make([]label.Classification, len(specs)), agents, s)
+	indexes, err := assign.Tasks(graphOf(t, specs), make([]label.Classification, len(specs)), agents, s)
 	require.NoError(t, err)
 	names := make([]string, len(indexes))
 	for i, k := range indexes {
@@ -161,10 +162,10 @@ func TestFitChoosesWhoSharesMost(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, tt.want, tt.agents[i].Name)
 
-			g, err := task.NewGraph([]task.Task{{ID: "1", Title: "?", Description: tt.give}, {ID: "2", Title: tt.give, Description: "?"}})
+			g, err := graph.New([]task.Task{{ID: "1", Spec: task.Spec{Title: "?", Description: tt.give}}, {ID: "2", Spec: task.Spec{Title: tt.give, Description: "?"}}})
 			require.NoError(t, err)
 			for n := range 2 { // in the title or the description; on its own, since the second would break a tie by load
-				one, err := task.NewGraph(g.Tasks()[n : n+1 : n+1])
+				one, err := graph.New(g.Tasks()[n : n+1 : n+1])
 				require.NoError(t, err)
 				got, err := assign.Tasks(one, make([]label.Classification, 1), tt.agents, assign.CapabilityMatch)
 				require.NoError(t, err)
@@ -237,16 +238,16 @@ func TestEveryHardFilter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, strategy := range assign.Strategies() {
-				got, err := assign.Tasks(graph(t, s), []label.Classification{label.Confidential}, []assign.Agent{other, able}, strategy)
+				got, err := assign.Tasks(graphOf(t, s), []label.Classification{label.Confidential}, []assign.Agent{other, able}, strategy)
 				require.NoError(t, err)
 				require.Equal(t, []int32{1}, got)
-				_, err = assign.Tasks(graph(t, s), []label.Classification{label.Confidential}, []assign.Agent{other}, strategy)
+				_, err = assign.Tasks(graphOf(t, s), []label.Classification{label.Confidential}, []assign.Agent{other}, strategy)
 				require.ErrorIs(t, err, assign.ErrNoAgent)
 			}
 		})
 	}
 	unbounded := but(func(a *assign.Agent) { a.MaxSession = 0 })
-	got, err := assign.Tasks(graph(t, s), []label.Classification{label.Confidential}, []assign.Agent{unbounded}, "")
+	got, err := assign.Tasks(graphOf(t, s), []label.Classification{label.Confidential}, []assign.Agent{unbounded}, "")
 	require.NoError(t, err)
 	require.Equal(t, []int32{0}, got)
 }
@@ -274,7 +275,7 @@ func TestMoreThanSixtyFourAgents(t *testing.T) {
 	agents[129].Tools = []string{"shell"}
 	s := specs("1", "2")
 	s[0].Requires = &task.Requires{Tools: []string{"shell"}}
-	got, err := assign.Tasks(graph(t, s), make([]label.Classification, 2), agents, assign.LeastBusy)
+	got, err := assign.Tasks(graphOf(t, s), make([]label.Classification, 2), agents, assign.LeastBusy)
 	require.NoError(t, err)
 	require.Equal(t, []int32{129, 0}, got)
 }
@@ -298,10 +299,10 @@ func TestStrategyNames(t *testing.T) {
 	require.Equal(t, []assign.Strategy{"dependency-first", "round-robin", "least-busy", "capability-match", "composite"}, assign.Strategies())
 	for _, s := range []assign.Strategy{"Round-Robin", "random", " "} {
 		require.False(t, s.Valid())
-		_, err := assign.Tasks(graph(t, nil), nil, nil, s)
+		_, err := assign.Tasks(graphOf(t, nil), nil, nil, s)
 		require.ErrorIs(t, err, task.ErrInvalid)
 	}
-	_, err := assign.Tasks(graph(t, nil), nil, nil, "least-bussy")
+	_, err := assign.Tasks(graphOf(t, nil), nil, nil, "least-bussy")
 	problems, ok := errors.AsType[task.Problems](err)
 	require.True(t, ok)
 	require.Equal(t, "/schedulingStrategy", problems[0].Pointer)
@@ -310,14 +311,14 @@ func TestStrategyNames(t *testing.T) {
 
 func TestLabelsAreParallelToTasks(t *testing.T) {
 	t.Parallel()
-	_, err := assign.Tasks(graph(t, specs("1", "2")), make([]label.Classification, 1), named("a"), "")
+	_, err := assign.Tasks(graphOf(t, specs("1", "2")), make([]label.Classification, 1), named("a"), "")
 	require.ErrorIs(t, err, task.ErrInvalid)
 	require.ErrorContains(t, err, "1 labels for 2 tasks")
 }
 
 func TestTheGraphStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	g := graph(t, specs("sink<root", "root"))
+	g := graphOf(t, specs("sink<root", "root"))
 	_, err := assign.Tasks(g, make([]label.Classification, 2), named("a", "b"), "")
 	require.NoError(t, err)
 	require.Empty(t, g.Task(0).Assignee)

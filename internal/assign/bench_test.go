@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -58,7 +59,7 @@ func crowd(n int) []assign.Agent {
 
 // layers returns tasks of 40 words without assignees, ten a layer, with three
 // dependencies each. Every tenth requires a tool, a provider and a tag.
-func layers(tb testing.TB, n int) *task.Graph {
+func layers(tb testing.TB, n int) *graph.Graph {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := vocabulary(rand.New(rand.NewPCG(1, 2)))
 	title := func(i int) string { return fmt.Sprintf("Task number %d of the work", i) }
@@ -73,7 +74,7 @@ func layers(tb testing.TB, n int) *task.Graph {
 			specs[i].RequiredTags = []string{"facts"}
 		}
 	}
-	g, err := task.Resolve(specs, time.Time{})
+	g, err := graph.Resolve(specs, time.Time{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package assign
 import (
 	"math/bits"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/graph"
 )
 
 // block is how many tasks are looked for at the same time: as many as the bits
@@ -29,7 +29,7 @@ const (
 // dependents after another, in rows of 64 bytes for each task. Within a block
 // a task's row is the union of those of its direct dependents, which come
 // after it in the order. Most rows are empty or full, and need not be looked at.
-func dependents(g *task.Graph) []int32 {
+func dependents(g *graph.Graph) []int32 {
 	d := newDescent(g)
 	for first := 0; first < len(d.order); first += block {
 		d.sweep(first, min(first+block, len(d.order)))
@@ -51,7 +51,7 @@ type descent struct {
 	held        []uint8
 }
 
-func newDescent(g *task.Graph) *descent {
+func newDescent(g *graph.Graph) *descent {
 	n := g.Len()
 	d := &descent{
 		order: g.Order(), start: make([]int32, 1, n+1), count: make([]int32, n),

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
 func ExampleTasks() {
-	g, err := task.Resolve([]task.Spec{
+	g, err := graph.Resolve([]task.Spec{
 		{Title: "Collect sources", Description: "Search the archive for the strike of 1926."},
 		{Title: "Write the story", Description: "Write 800 words.", DependsOn: task.On("collect sources")},
 		{Title: "Check the numbers", Description: "Recompute the table.", Requires: &task.Requires{Capabilities: []string{"statistics"}}},
@@ -39,7 +40,7 @@ func ExampleTasks() {
 }
 
 func ExampleTasks_nobody() {
-	g, err := task.Resolve([]task.Spec{{Title: "Read the file", Description: "List the sums."}}, time.Now())
+	g, err := graph.Resolve([]task.Spec{{Title: "Read the file", Description: "List the sums."}}, time.Now())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -39,7 +40,7 @@ func TestFitFindsWhomAPersonWouldAsk(t *testing.T) {
 		for i, one := range team.Tasks {
 			specs[i] = task.Spec{Title: one.Title, Description: one.Description}
 		}
-		g, err := task.Resolve(specs, time.Time{})
+		g, err := graph.Resolve(specs, time.Time{})
 		require.NoError(t, err)
 		for _, s := range []assign.Strategy{assign.CapabilityMatch, assign.Composite} {
 			chosen, err := assign.Tasks(g, make([]label.Classification, g.Len()), team.Agents, s)

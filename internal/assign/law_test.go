@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -76,7 +77,7 @@ func drawn(t *rapid.T) draw {
 }
 
 func (d draw) assign(t *rapid.T, s assign.Strategy) []int32 {
-	got, err := assign.Tasks(graph(t, d.specs), d.labels, d.agents, s)
+	got, err := assign.Tasks(graphOf(t, d.specs), d.labels, d.agents, s)
 	require.NoError(t, err)
 	return got
 }
@@ -124,7 +125,7 @@ func TestRefusedIsWhatNobodyMayDo(t *testing.T) {
 				want = append(want, fmt.Sprint("/tasks/", i))
 			}
 		}
-		_, err := assign.Tasks(graph(t, d.specs), d.labels, d.agents, "")
+		_, err := assign.Tasks(graphOf(t, d.specs), d.labels, d.agents, "")
 		var got []string
 		if err != nil {
 			for _, p := range err.(task.Problems) {
@@ -286,7 +287,7 @@ func TestDependentsEqualASearch(t *testing.T) {
 		n := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(500, 1_300)).Draw(t, "tasks")
 		most, reach := rapid.IntRange(0, 4).Draw(t, "dependencies"), rapid.SampledFrom([]int{1, 3, 30, 2_000}).Draw(t, "reach")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		g := graph(t, tangle(r, n, most, reach))
+		g := graphOf(t, tangle(r, n, most, reach))
 		count := searched(g)
 		places := make([]int, n)
 		for i := range places {
@@ -321,7 +322,7 @@ func tangle(r *rand.Rand, n, most, reach int) []task.Spec {
 }
 
 // searched counts the dependents of each task by following all arrows from it.
-func searched(g *task.Graph) []int {
+func searched(g *graph.Graph) []int {
 	count := make([]int, g.Len())
 	seen := make([]int, g.Len())
 	for i := range count {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -27,7 +28,7 @@ func desk() []assign.Agent {
 // refused assigns one task, and returns the problem that it is.
 func refused(t *testing.T, s task.Spec, level label.Classification, agents []assign.Agent) task.Problem {
 	t.Helper()
-	_, err := assign.Tasks(graph(t, []task.Spec{s}), []label.Classification{level}, agents, "")
+	_, err := assign.Tasks(graphOf(t, []task.Spec{s}), []label.Classification{level}, agents, "")
 	problems, ok := errors.AsType[task.Problems](err)
 	require.True(t, ok, "%v", err)
 	require.Len(t, problems, 1)
@@ -113,7 +114,7 @@ func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
 	s[3].Requires = &task.Requires{Tools: []string{"print"}, Capabilities: []string{"letters"}, Provider: "openai"}
 	s[4].Requires = &task.Requires{Tools: []string{"fax"}}
 	labels := []label.Classification{label.Secret, label.Secret, 0, 0, 0, 0} // of the second the handshake speaks
-	g := graph(t, s)
+	g := graphOf(t, s)
 	for _, strategy := range assign.Strategies() {
 		_, err := assign.Tasks(g, labels, desk(), strategy)
 		require.ErrorIs(t, err, assign.ErrNoAgent)
@@ -140,12 +141,12 @@ func TestCheckNamesWhoHasIt(t *testing.T) {
 	t.Parallel()
 	s := specs("a@writer")
 	s[0].Requires = &task.Requires{Tools: []string{"scan"}}
-	require.EqualError(t, assign.Check(graph(t, s), desk()),
+	require.EqualError(t, assign.Check(graphOf(t, s), desk()),
 		`task "a": agent "writer" lacks the tool "scan": "reader" has all that it requires: name that one, or none`)
 	s[0].Assignee = "clerk"
-	require.NoError(t, assign.Check(graph(t, s), desk()))
-	require.EqualError(t, assign.Check(graph(t, specs("a@Reader")), nil), `task "a": no agent is called "Reader": write the name of an agent, or none`)
-	require.NoError(t, assign.Check(graph(t, nil), nil))
+	require.NoError(t, assign.Check(graphOf(t, s), desk()))
+	require.EqualError(t, assign.Check(graphOf(t, specs("a@Reader")), nil), `task "a": no agent is called "Reader": write the name of an agent, or none`)
+	require.NoError(t, assign.Check(graphOf(t, nil), nil))
 }
 
 func TestOfTwoEqualNamesTheFirstCounts(t *testing.T) {
@@ -153,14 +154,14 @@ func TestOfTwoEqualNamesTheFirstCounts(t *testing.T) {
 	agents := named("a", "a")
 	agents[1].Tools = []string{"scan"}
 	s := specs("1@a")
-	require.NoError(t, assign.Check(graph(t, s), agents))
+	require.NoError(t, assign.Check(graphOf(t, s), agents))
 	s[0].Requires = &task.Requires{Tools: []string{"scan"}}
-	require.ErrorIs(t, assign.Check(graph(t, s), agents), assign.ErrRequires)
+	require.ErrorIs(t, assign.Check(graphOf(t, s), agents), assign.ErrRequires)
 }
 
 func TestUntitledTasksHaveNumbers(t *testing.T) {
 	t.Parallel()
-	g, err := task.NewGraph([]task.Task{{ID: "1"}, {ID: "2", Requires: &task.Requires{Capabilities: []string{"\x1b[31m\n"}}}})
+	g, err := graph.New([]task.Task{{ID: "1"}, {ID: "2", Spec: task.Spec{Requires: &task.Requires{Capabilities: []string{"\x1b[31m\n"}}}}})
 	require.NoError(t, err)
 	_, err = assign.Tasks(g, make([]label.Classification, 2), named("a"), "")
 	require.ErrorContains(t, err, `task 2: no agent has the capability "\x1b[31m\n"`)
@@ -170,7 +171,7 @@ func TestUntitledTasksHaveNumbers(t *testing.T) {
 func TestBlanksMeetNothing(t *testing.T) {
 	t.Parallel()
 	for _, blank := range []task.Requires{{Capabilities: []string{""}}, {Tools: []string{" "}}, {Backend: " "}, {Provider: "\t"}} {
-		g, err := task.NewGraph([]task.Task{{ID: "1", Requires: &blank}})
+		g, err := graph.New([]task.Task{{ID: "1", Spec: task.Spec{Requires: &blank}}})
 		require.NoError(t, err)
 		_, err = assign.Tasks(g, make([]label.Classification, 1), []assign.Agent{{Name: "a", Capabilities: []string{" "}, Tools: []string{""}}}, "")
 		require.ErrorIs(t, err, assign.ErrNoAgent)
@@ -195,7 +196,7 @@ func TestManyRefusalsAreQuick(t *testing.T) {
 			s[i].Assignee, s[i].Requires = fmt.Sprintf("agnet %d", i), nil
 		}
 	}
-	_, err := assign.Tasks(graph(t, s), make([]label.Classification, len(s)), agents, "")
+	_, err := assign.Tasks(graphOf(t, s), make([]label.Classification, len(s)), agents, "")
 	problems, _ := errors.AsType[task.Problems](err)
 	require.Len(t, problems, len(s))
 	require.Equal(t, `did you mean "capability number 0"?`, problems[0].Hint)

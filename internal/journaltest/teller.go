@@ -73,7 +73,7 @@ func Key(n int) record.Key { return record.Key(sha256.Sum256(fmt.Append(nil, n))
 // Task returns the n-th task of the story.
 func (t *Teller) Task(n int) *task.Task {
 	title := fmt.Sprintf("Check part %d of the claim", n)
-	return &task.Task{ID: task.NewID(title), Title: title, Assignee: "analyst", Description: t.Prose(250), Origin: task.Position{File: "team.yaml", Line: 10 + n}}
+	return &task.Task{ID: task.NewID(title), Spec: task.Spec{Title: title, Assignee: "analyst", Description: t.Prose(250), Origin: task.Position{File: "team.yaml", Line: 10 + n}}}
 }
 
 // Session returns the id of the session of an attempt.

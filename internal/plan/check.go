@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -33,7 +34,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 		c.checkFresh()
 	}
 	c.checkMessages()
-	g, err := task.Resolve(specs, at)
+	g, err := graph.Resolve(specs, at)
 	if err != nil {
 		problems, ok := errors.AsType[task.Problems](err)
 		if !ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/redact"
@@ -49,7 +50,7 @@ type Plan struct {
 
 	Options    func() *Options        `json:"-"` // behind a function, which no verb looks into: they hold the inputs
 	Written    []task.Spec            `json:"-"` // in the order written, each with its agent
-	Graph      *task.Graph            `json:"-"`
+	Graph      *graph.Graph           `json:"-"`
 	Members    []int32                `json:"-"` // of each task, an index into the roster
 	assigned   []bool                 // of each task: by the scheduler; nil when the caller assigned all
 	Schemas    []*agent.Schema        `json:"-"` // of each task; nil for free text

@@ -1,4 +1,4 @@
-package task
+package graph
 
 import (
 	"hash/maphash"

@@ -1,0 +1,131 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/runteam/runteam/internal/dag"
+	"github.com/runteam/runteam/internal/naming"
+)
+
+// The conditions of references between tasks. A [Problem] carries one of them.
+var (
+	ErrUnknown   = errors.New("unknown task")
+	ErrAmbiguous = errors.New("ambiguous reference")
+	ErrDuplicate = errors.New("duplicate")
+	ErrSelf      = errors.New("task depends on itself")
+	ErrCycle     = errors.New("dependency cycle") // a [*CycleError] wraps it
+	ErrInvalid   = errors.New("invalid value")
+	ErrTooMany   = errors.New("too many tasks")
+)
+
+// A linker builds the graph of tasks, and finds what their dependencies get wrong.
+type linker struct {
+	tasks []Task
+	dag   *dag.Builder
+	found *findings
+}
+
+// newLinker returns a linker of tasks with at most that many dependencies.
+func newLinker(tasks []Task, links int, found *findings) (*linker, error) {
+	if n := max(len(tasks), links); n >= math.MaxInt32 { // indexes are int32
+		return nil, Problems{{Err: ErrTooMany, Message: fmt.Sprintf("%v: %d tasks or dependencies", ErrTooMany, n)}}
+	}
+	return &linker{tasks, dag.NewBuilder(len(tasks), links), found}, nil
+}
+
+// link makes task i depend on task j, which is its dependency k, and reports whether
+// that is fine.
+func (l *linker) link(i, j, k int, optional bool) bool {
+	fault, err := "it depends on itself", ErrSelf
+	if i != j {
+		if l.dag.Edge(j, optional) {
+			return true
+		}
+		fault, err = naming.Quote(l.tasks[j].Title)+" is named before", ErrDuplicate
+	}
+	l.found.add(i, Problem{
+		Pointer: pointer(i, "dependsOn", k), Subject: subject(i, l.tasks[i].Title), Err: err,
+		Message: fmt.Sprintf("dependsOn[%d]: %s", k, fault), Hint: "remove it",
+	})
+	return false
+}
+
+// finish names the cycles, and returns the graph unless anything was found.
+func (l *linker) finish() (*dag.Graph, error) {
+	g := l.dag.Build()
+	for _, cycle := range g.Cycles() {
+		e := &CycleError{Path: make([]ID, len(cycle)), Titles: make([]string, len(cycle))}
+		for k, i := range cycle {
+			e.Path[k], e.Titles[k] = l.tasks[i].ID, l.tasks[i].Title
+		}
+		first := int(cycle[0])
+		l.found.add(first, Problem{
+			Pointer: pointer(first, "dependsOn"), Subject: subject(first, l.tasks[first].Title),
+			Message: e.Error(), Hint: "remove one of these dependencies", Err: e,
+		})
+	}
+	return g, l.found.err()
+}
+
+// link returns the graph of tasks whose dependencies are IDs, or [Problems].
+func link(tasks []Task) (*dag.Graph, error) {
+	links := 0
+	for i := range tasks {
+		links += len(tasks[i].DependsOn)
+	}
+	l, err := newLinker(tasks, links, &findings{})
+	if err != nil {
+		return nil, err
+	}
+	index := make(map[ID]int, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		if first, taken := index[t.ID]; taken {
+			l.found.add(i, Problem{
+				Pointer: pointer(i, "id"), Subject: subject(i, t.Title), Err: ErrDuplicate,
+				Message: fmt.Sprintf("id %q is that of task %q too", t.ID, tasks[first].Title),
+			})
+			continue
+		}
+		index[t.ID] = i
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		for k, d := range t.DependsOn {
+			if j, ok := index[ID(d.Task)]; ok {
+				l.link(i, j, k, d.Optional)
+				continue
+			}
+			l.found.add(i, Problem{
+				Pointer: pointer(i, "dependsOn", k), Subject: subject(i, t.Title), Err: ErrUnknown,
+				Message: fmt.Sprintf("dependsOn[%d]: no task with the id %q", k, d.Task),
+			})
+		}
+		l.dag.Next()
+	}
+	return l.finish()
+}
+
+// Order returns the IDs such that each comes after its dependencies, or what
+// [Validate] returns. Tasks without dependencies come first, in the order of the
+// input; every other one follows as soon as its last dependency has.
+func Order(tasks []Task) ([]ID, error) {
+	g, err := link(tasks)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(tasks))
+	for k, i := range g.Order() {
+		ids[k] = tasks[i].ID
+	}
+	return ids, nil
+}
+
+// Validate reports every duplicate ID, unknown, repeated or own dependency and
+// cycle among tasks, as [Problems].
+func Validate(tasks []Task) error {
+	_, err := link(tasks)
+	return err
+}
