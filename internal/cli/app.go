@@ -85,19 +85,19 @@ or team.json, or - for standard input. Without one it is the working directory.
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 3 could not run (no key, no endpoint, no model, or a journal that cannot be used
 or whose run another process works on); 130 or 143 interrupted.`,
-		Args: a.onlyCommands,
+		Args: func(cmd *cobra.Command, args []string) error { return a.onlyCommands(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked, _ := cmd.Flags().GetBool("version"); asked {
 				return a.printVersion()
 			}
 			return cmd.Help()
 		},
-		PersistentPreRunE:          a.prepare,
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetFlagErrorFunc(a.flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return a.flagError(cmd, err) })
 	a.settings.flags(root)
 	root.Flags().Bool("version", false, "print the version")
 	root.AddCommand(a.runCommand(), a.taskCommand(), a.resumeCommand(), a.checkCommand(), a.planCommand(), a.initCommand(), a.schemaCommand(), a.mockCommand(), a.trustCommand(), a.auditCommand(), a.explainCommand(), a.runsCommand(), a.showCommand(), a.replayCommand(), a.gcCommand(), a.versionCommand())
@@ -147,7 +147,7 @@ func (a *app) completionCommand(root *cobra.Command) {
 }
 
 // prepare settles what holds for every command, before it runs.
-func (a *app) prepare(cmd *cobra.Command, _ []string) error {
+func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.settings.settle(cmd, a.lookup); err != nil {
 		return err
 	}

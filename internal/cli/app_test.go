@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,38 +15,9 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// elsewhereFolder is a new folder with one for a journal in it, so that what
-// runs here leaves nothing in this one and says nothing of it.
-func elsewhereFolder() string {
-	dir, err := os.MkdirTemp(scratch, "")
-	if err == nil {
-		err = makeFolder(filepath.Join(dir, journalFolder))
-	}
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}
-
-// here is an app in this process, away from every terminal, with a journal of
-// its own in a folder that is gone with the tests.
-func here(args ...string) (a *app, stdout, stderr *bytes.Buffer) {
-	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	return newApp(app{
-		args: args, stdin: bytes.NewReader(nil), stdout: stdout, stderr: stderr,
-		folder:     elsewhereFolder(),
-		lookup:     func(string) (string, bool) { return "", false },
-		now:        time.Now,
-		isTerminal: func(any) bool { return false },
-		size:       func(any) (int, int) { return 0, 0 },
-		signals:    make(chan os.Signal),
-		exit:       func(int) { panic("exit") },
-	}), stdout, stderr
-}
-
 func TestBugIsAMessageAndStatusOne(t *testing.T) {
 	t.Parallel()
-	a, stdout, stderr := here("version")
+	a, stdout, stderr := here(t, "version")
 	a.isTerminal = func(any) bool { panic("a bug of ours") }
 	require.Equal(t, statusFailed, a.run())
 	require.Contains(t, stderr.String(), "please report it: a bug of ours")
@@ -58,7 +26,7 @@ func TestBugIsAMessageAndStatusOne(t *testing.T) {
 
 func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 	t.Parallel()
-	a, _, _ := here()
+	a, _, _ := here(t)
 	var check func(*cobra.Command)
 	check = func(c *cobra.Command) {
 		require.NotEmpty(t, c.Short, c.CommandPath())
@@ -74,7 +42,7 @@ func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command.md")
 	require.NoError(t, err)
 	docs := strings.ReplaceAll(string(text), "-o json", "--output json")
-	a, _, _ := here()
+	a, _, _ := here(t)
 	var check func(*cobra.Command)
 	check = func(c *cobra.Command) {
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -144,7 +112,7 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 
 func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	t.Parallel()
-	a, _, stderr := here()
+	a, _, stderr := here(t)
 	res := &team.Result{Status: team.StatusError, Answered: true}
 	for _, id := range []string{"1", "2", "3", "4"} {
 		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
@@ -163,7 +131,7 @@ failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
 func TestSummaryIsOnePiece(t *testing.T) {
 	t.Parallel()
 	var pieces []string
-	a, _, _ := here()
+	a, _, _ := here(t)
 	a.screen.w = writerFunc(func(p []byte) (int, error) {
 		pieces = append(pieces, string(p))
 		return len(p), nil
@@ -174,10 +142,6 @@ func TestSummaryIsOnePiece(t *testing.T) {
 	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
 	require.Equal(t, []string{"runteam: 0 of 1 task done, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestNumber(t *testing.T) {
 	t.Parallel()

@@ -102,18 +102,6 @@ func statusAfter(t *testing.T, err error) int {
 	return 0
 }
 
-// folder makes a folder with the given files.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // as a key must be
-	}
-	return dir
-}
-
 // one is a spec with a single task.
 const one = `
 name: one

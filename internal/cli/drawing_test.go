@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -237,19 +235,8 @@ func FuzzTitlesAddNothingToADrawing(f *testing.F) {
 func TestDrawingOfHostileTitles(t *testing.T) {
 	t.Parallel()
 	for form := range drawings {
-		requireGolden(t, "hostile."+form+".golden", drawn(t, form, planOfTitles(hostile)))
+		requireGolden(t, "testdata/hostile."+form+".golden", drawn(t, form, planOfTitles(hostile)))
 	}
-}
-
-func requireGolden(t *testing.T, name, got string) {
-	t.Helper()
-	golden := filepath.Join(harvest, name)
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
 }
 
 func TestPlanIsDrawn(t *testing.T) {
@@ -258,7 +245,7 @@ func TestPlanIsDrawn(t *testing.T) {
 		got := call{dir: harvestPath(t), args: []string{"plan", "-o", form}}.run(t)
 		require.Equal(t, statusOK, got.status, "%+v", got)
 		require.Empty(t, got.stderr)
-		requireGolden(t, "plan."+form+".golden", got.stdout)
+		requireGolden(t, "testdata/plan."+form+".golden", got.stdout)
 	}
 }
 

@@ -263,7 +263,7 @@ type blocked struct{ *io.PipeWriter }
 // of a run by a limited time, and that what is missing is counted.
 func TestEventsOfASlowReader(t *testing.T) {
 	t.Parallel()
-	a, _, stderr := here()
+	a, _, stderr := here(t)
 	r, w := io.Pipe()
 	e := &eventWriter{app: a, path: "/dev/fd/3", out: blocked{w}, patience: 10 * time.Millisecond}
 	for i := range 1000 {
@@ -279,7 +279,7 @@ func TestEventsOfASlowReader(t *testing.T) {
 // TestEventsEscapeHiddenCharacters holds that a terminal can show the file.
 func TestEventsEscapeHiddenCharacters(t *testing.T) {
 	t.Parallel()
-	a, _, _ := here()
+	a, _, _ := here(t)
 	var out bytes.Buffer
 	e := &eventWriter{app: a, path: "x", out: &out, patience: time.Minute}
 	e.take(event.Event{Seq: 1, Type: event.Warning, Message: "\x1b[2J\u202e\u0085é"})

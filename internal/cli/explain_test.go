@@ -25,8 +25,8 @@ import (
 const claims = "../trace/testdata/claims.jsonl"
 
 // explainHere runs the command.
-func explainHere(stdin string, args ...string) (status int, stdout, stderr string) {
-	a, out, errs := here(append([]string{"explain"}, args...)...)
+func explainHere(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	a, out, errs := here(t, append([]string{"explain"}, args...)...)
 	a.stdin = strings.NewReader(stdin)
 	root := a.root()
 	if found, _, err := root.Find(a.args[:1]); err != nil || found == root {
@@ -55,16 +55,10 @@ func TestExplainShowsEachPromptByItsSources(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			status, stdout, stderr := explainHere("", append([]string{claims}, tt.args...)...)
+			status, stdout, stderr := explainHere(t, "", append([]string{claims}, tt.args...)...)
 			require.Equal(t, statusOK, status, stderr)
 			require.Empty(t, stderr)
-			path := filepath.Join("testdata", tt.name)
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(stdout), 0o600))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, string(want), stdout)
+			requireGolden(t, "testdata/"+tt.name, stdout)
 		})
 	}
 }
@@ -72,7 +66,7 @@ func TestExplainShowsEachPromptByItsSources(t *testing.T) {
 // The ranges of a prompt cover it without a gap, in JSON and in text.
 func TestExplainTilesThePrompt(t *testing.T) {
 	t.Parallel()
-	_, stdout, _ := explainHere("", claims, "-o", "json")
+	_, stdout, _ := explainHere(t, "", claims, "-o", "json")
 	var x explained
 	require.NoError(t, json.Unmarshal([]byte(stdout), &x))
 	require.Len(t, x.Prompts, 3)
@@ -98,14 +92,14 @@ func TestExplainTilesThePrompt(t *testing.T) {
 func TestExplainShowsNoWithheldWords(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{claims}, {claims, "-o", "json"}, {claims, "score"}, {claims, "--contains", "on the list"}, {claims, "--contains", "on the list", "-o", "json"}} {
-		status, stdout, _ := explainHere("", args...)
+		status, stdout, _ := explainHere(t, "", args...)
 		require.Equal(t, statusOK, status)
 		require.NotContains(t, stdout, "CANARY")
 	}
-	_, stdout, _ := explainHere("", claims, "score")
+	_, stdout, _ := explainHere(t, "", claims, "score")
 	require.Contains(t, stdout, "result of Check the blacklist from security, confidential, dependsOn (team.yaml:24)")
 	require.Contains(t, stdout, "[not shown: up to 1 KiB]")
-	_, stdout, _ = explainHere("", claims, "--contains", "on the list")
+	_, stdout, _ = explainHere(t, "", claims, "--contains", "on the list")
 	require.Contains(t, stdout, "occurs in nothing that may be shown")
 	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
 }
@@ -119,7 +113,7 @@ func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"withheld":true`)
 	leaky := strings.Replace(string(text), `"withheld":true`, `"withheld":true,"words":"CANARY"`, 1)
-	status, stdout, stderr := explainHere(leaky, "-")
+	status, stdout, stderr := explainHere(t, leaky, "-")
 	require.Equal(t, statusUsage, status)
 	require.Empty(t, stdout)
 	require.NotContains(t, stderr, "CANARY")
@@ -140,13 +134,13 @@ func TestExplainEscapesWhatAgentsWrote(t *testing.T) {
 	require.Len(t, evil, len(good))
 	hostile := strings.ReplaceAll(string(text), good, strings.Trim(string(quoted), `"`))
 	for _, args := range [][]string{{"-"}, {"-", "-o", "json"}, {"-", "--contains", "\x1b[2J"}} {
-		status, stdout, stderr := explainHere(hostile, args...)
+		status, stdout, stderr := explainHere(t, hostile, args...)
 		require.Equal(t, statusOK, status, stderr)
 		for _, r := range stdout {
 			require.True(t, r == '\n' || !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r) && r != '\u2028', "%q", r)
 		}
 	}
-	_, stdout, _ := explainHere(hostile, "-")
+	_, stdout, _ := explainHere(t, hostile, "-")
 	require.Contains(t, stdout, `│   burst pipe. \x1b[2J\u202e\u2028\r`+"\n                 │ home ok")
 }
 
@@ -172,7 +166,7 @@ func TestExplainRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			status, stdout, stderr := explainHere(tt.stdin, tt.args...)
+			status, stdout, stderr := explainHere(t, tt.stdin, tt.args...)
 			require.Equal(t, statusUsage, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, tt.want)
@@ -185,11 +179,11 @@ func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
 	result := bytes.LastIndex(text, []byte(`{"result"`))
-	_, stdout, _ := explainHere(string(text[:result]), "-")
+	_, stdout, _ := explainHere(t, string(text[:result]), "-")
 	require.Contains(t, stdout, "3 prompts, 5 decisions; the trace ends before the run does\n")
-	_, stdout, _ = explainHere(string(text[:result+9]), "-")
+	_, stdout, _ = explainHere(t, string(text[:result+9]), "-")
 	require.Contains(t, stdout, "; the trace ends in the middle of a line\n")
-	_, stdout, _ = explainHere(string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")
+	_, stdout, _ = explainHere(t, string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")
 	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
 }
 

@@ -26,7 +26,7 @@ import (
 // assertion is broken.
 func governed(t *testing.T) (*specfile.File, *team.Plan) {
 	t.Helper()
-	a, _, _ := here()
+	a, _, _ := here(t)
 	s := &source{path: "testdata/governed"}
 	file, err := s.load(t.Context(), a)
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func hold(t *testing.T) string {
 // shown prints a plan in a form, and says with which status it would end.
 func shown(t *testing.T, form string, q question, file *specfile.File, plan *team.Plan) (stdout, stderr string, status int) {
 	t.Helper()
-	a, out, complaints := here()
+	a, out, complaints := here(t)
 	a.settings.output = form
 	require.NoError(t, a.printPlan(t.Context(), file, plan, q))
 	status = a.fail(a.judged(plan, drawings[form] == nil))
@@ -62,11 +62,15 @@ func TestPlanSaysWhatAPolicyMakesOfIt(t *testing.T) {
 	file, plan := governed(t)
 	for form, golden := range map[string]string{"text": "governed.golden", "dot": "governed.dot.golden", "mermaid": "governed.mermaid.golden"} {
 		text, stderr, status := shown(t, form, question{}, file, plan)
-		requireGolden(t, golden, text)
+		requireGolden(t, "testdata/"+golden, text)
 		require.Equal(t, statusFailed, status)
 		require.Contains(t, stderr, "runteam: 1 of 5 assertions broken\n")
 		require.Equal(t, drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+"\n"), "what stdout has no place for: %s", stderr)
 	}
+}
+
+func TestPlanWhoseAssertionsHold(t *testing.T) {
+	t.Parallel()
 	got := call{args: []string{"plan", "-"}, stdin: hold(t)}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stderr, "broken")
@@ -79,7 +83,7 @@ func TestPlanAnswersAQuestion(t *testing.T) {
 		"from": {from: "claim"}, "from.task": {from: "task Score the risk"}, "to": {to: "letters"}, "fromto": {from: `task "Extract the facts"`, to: "statistics"},
 	} {
 		text, _, status := shown(t, "text", q, file, plan)
-		requireGolden(t, "governed."+name+".golden", text)
+		requireGolden(t, "testdata/governed."+name+".golden", text)
 		require.Equal(t, statusFailed, status, "the assertions are held to all the same")
 	}
 }
@@ -99,7 +103,7 @@ func TestPlanOfExamplesForPeople(t *testing.T) {
 	t.Parallel()
 	got := call{dir: filepath.Join(harvestPath(t), "../../../examples/claims"), args: []string{"plan"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	requireGolden(t, "claims.golden", got.stdout)
+	requireGolden(t, "testdata/claims.golden", got.stdout)
 }
 
 // crowd is a spec of n agents in a row, of which each reads what the one before it wrote.
@@ -120,7 +124,7 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"plan", "-"}, stdin: crowd(13)}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
-	requireGolden(t, "crowd.golden", got.stdout)
+	requireGolden(t, "testdata/crowd.golden", got.stdout)
 	require.NotContains(t, got.stdout, "│")
 	got = call{args: []string{"plan", "-"}, stdin: crowd(12)}.run(t)
 	require.Contains(t, got.stdout, "│")

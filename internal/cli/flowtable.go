@@ -11,6 +11,9 @@ import (
 // mostColumns is how many agents a matrix has at most; of more there are lists.
 const mostColumns = 12
 
+// maxRowTitle is where a title in a matrix is cut, in cells.
+const maxRowTitle = 40
+
 // mostRetold is how many readers a list names of those whom a source reaches
 // only as retold.
 const mostRetold = 8
@@ -84,7 +87,7 @@ func (v *flowView) heads() (heads []string, width int) {
 	for _, s := range v.sources {
 		source := &v.Graph().Sources[s]
 		kind, name := whatSource(source)
-		rows.row(kind, clip(name, maxTitle), source.Label.String())
+		rows.row(kind, clip(name, maxRowTitle), source.Label.String())
 	}
 	rows.flush()
 	for line := range strings.Lines(b.String()) {

@@ -79,7 +79,7 @@ func (a *app) openJournal(g *journaling, why purpose) (*journal.Journal, string,
 	if o.Key, err = a.journalKey(g.keyFile); err != nil {
 		return nil, "", err
 	}
-	if o.AuditKey, err = (&tracing{keyFile: g.auditKey}).key(g.auditKey != "", a); err != nil {
+	if o.AuditKey, err = a.auditKey("audit-key", g.auditKey); err != nil {
 		return nil, "", err
 	}
 	path, err := a.findJournal(g, why)
@@ -179,19 +179,19 @@ func (a *app) findJournal(g *journaling, why purpose) (string, error) {
 // checkOutputs returns an error if an output is a file of a journal: the journal that
 // flags name, the one that is found without them, or one in another journal folder.
 func (a *app) checkOutputs(g *journaling, outputs ...*newFile) error {
-	var files []string
+	var known []string
 	if g.path != "" {
-		files = journal.Files(g.path)
+		known = journal.Files(g.path)
 	}
 	if folder, _, err := a.journalFolder(); err == nil {
-		files = append(files, journal.Files(filepath.Join(folder, journalFile))...)
+		known = append(known, journal.Files(filepath.Join(folder, journalFile))...)
 	}
 	for _, out := range outputs {
-		files := files
+		all := known
 		if folder := filepath.Dir(out.path); filepath.Base(folder) == journalFolder {
-			files = append(files[:len(files):len(files)], journal.Files(filepath.Join(folder, journalFile))...)
+			all = append(known[:len(known):len(known)], journal.Files(filepath.Join(folder, journalFile))...)
 		}
-		for _, file := range files {
+		for _, file := range all {
 			if out.path != "" && samePlace(out.path, file) {
 				return usageError("--%s %s: this is a file of the journal; name another file", out.flag, out.path)
 			}

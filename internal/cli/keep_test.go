@@ -402,7 +402,7 @@ func TestLockedJournal(t *testing.T) {
 	server.asked()
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	defer unlock()
-	a, stdout, stderr := here("run", filepath.Join(dir, "team.yaml"))
+	a, stdout, stderr := here(t, "run", filepath.Join(dir, "team.yaml"))
 	signals := make(chan os.Signal, 1)
 	a.folder, a.signals, a.lookup = dir, signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
 	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s

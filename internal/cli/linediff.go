@@ -9,6 +9,9 @@ const (
 	maxDiffer   = 12
 )
 
+// maxShownLine is where a line of an excerpt is cut, in cells.
+const maxShownLine = 400
+
 // lineDiff returns the lines that only one of two texts has: of the first with a
 // minus, of the second with a plus, in order, and cut for people.
 func lineDiff(before, after string) (lines []string, more int) {

@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/task"
 )
 
 // A run in which tasks end in every way.
@@ -78,8 +75,4 @@ tasks: [{title: Hidden, description: Do., assignee: solo, classification: secret
 	require.Regexp(t, `runteam: 2 of 2 tasks done in \d\.\ds; ~\d+ tokens in, \d+ out\n`, got.stderr)
 	require.Regexp(t, `context: ~\S+ \w+ sent · ~\S+ \w+ if everything were shared`, got.stderr)
 	require.Regexp(t, `took \d\.\ds, ~\d+ tokens in`, call{dir: dir, args: []string{"show"}}.run(t).stdout)
-
-	tb := newTable(planOf(1), noon)
-	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
-	require.Equal(t, "1 of 1 task done, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, noon, false))[1])
 }

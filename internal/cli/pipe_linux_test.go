@@ -31,7 +31,7 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 	for i, args := range [][]string{{"explain"}, {"audit", "verify"}} {
 		pipe := filepath.Join(dir, fmt.Sprint("pipe", i)) // one for each, or the other's reader lets the writer below begin
 		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-		a, _, stderr := here(append(args, pipe)...)
+		a, _, stderr := here(t, append(args, pipe)...)
 		signals := make(chan os.Signal, 1)
 		a.signals = signals
 		time.AfterFunc(10*time.Millisecond, func() { signals <- syscall.SIGTERM })
@@ -40,7 +40,7 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, writer.Close())
 	}
-	a, _, stderr := here("explain", "-") // no process writes to this pipe
+	a, _, stderr := here(t, "explain", "-") // no process writes to this pipe
 	signals := make(chan os.Signal, 1)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

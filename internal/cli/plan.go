@@ -48,7 +48,7 @@ spec does; the exit status is 1 if it is broken.`,
   runteam plan claims --from claim             only where the input claim can get to
   runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
-		Annotations: map[string]string{alsoForms: "dot mermaid"},
+		Annotations: map[string]string{alsoForms: strings.Join(graphForms, " ")},
 		Args:        atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -36,7 +36,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(args, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				a, _, stderr := here(append([]string{"plan", "-"}, strings.Fields(args)...)...)
+				a, _, stderr := here(b, append([]string{"plan", "-"}, strings.Fields(args)...)...)
 				a.stdin = strings.NewReader(text)
 				require.Equal(b, statusOK, a.run(), stderr)
 			}

@@ -2,29 +2,18 @@ package cli
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 func TestPlanForPeople(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
-	golden := filepath.Join(harvest, "plan.golden")
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got.stdout), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got.stdout)
+	requireGolden(t, "testdata/plan.golden", got.stdout)
 }
 
 func TestPlanForPrograms(t *testing.T) {

@@ -72,10 +72,10 @@ func named(ctx context.Context, take func(event.Event)) func(event.Event) {
 // follow runs what start starts and shows its events while it goes on; the plan
 // is nil if it is part of the run. An interruption is said at once, since what
 // runs may take a moment to end.
-func (a *app) follow(ctx context.Context, j *job, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
+func (a *app) follow(ctx context.Context, mode string, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
 	var watch []func(event.Event)
 	stop := func() {}
-	switch a.mode(j.progress) {
+	switch a.mode(mode) {
 	case "live":
 		watch, stop = a.live(plan)
 	case "plain":

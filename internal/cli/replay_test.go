@@ -494,7 +494,7 @@ coordinator: {accepts: secret}
 		if keyed {
 			args = append(args, "--journal-key", filepath.Join(dir, "key"))
 		}
-		a, stdout, stderr := here(args...)
+		a, stdout, stderr := here(t, args...)
 		a.isTerminal = func(any) bool { return terminal }
 		return a.run(), stdout.String() + stderr.String()
 	}

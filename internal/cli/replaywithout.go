@@ -198,7 +198,7 @@ func (a *app) try(ctx context.Context, t *trial) (*team.Result, error) {
 	if err := t.told.options(ctx, &o); err != nil {
 		return nil, err
 	}
-	res, err := a.follow(ctx, t.job, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+	res, err := a.follow(ctx, t.job.progress, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
 		o.Subscribers = t.told.watched(append(watch, t.events.watch()...))
 		if t.file.Goal != nil {
 			return t.team.RunTeam(ctx, *t.file.Goal, &o)

@@ -420,7 +420,7 @@ func TestSecretsInAJournal(t *testing.T) {
 
 func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "key": auditKey})
+	dir := folder(t, map[string]string{"team.yaml": one, "key": auditTestKey})
 	got := call{dir: dir, args: []string{"run", "--offline", "--audit-key", "key"}}.run(t)
 	require.Equal(t, statusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"resume"}}.run(t)
@@ -428,7 +428,7 @@ func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 	require.Contains(t, got.stderr, "a record goes on under the key with which it began, or without one: --audit-key FILE or RUNTEAM_AUDIT_KEY")
 	for _, c := range []call{
 		{dir: dir, args: []string{"resume", "--audit-key", "key"}},
-		{dir: dir, args: []string{"resume"}, env: map[string]string{envAuditKey: auditKey}},
+		{dir: dir, args: []string{"resume"}, env: map[string]string{envAuditKey: auditTestKey}},
 		{dir: dir, args: []string{"audit", "verify", "--key-file", "key"}},
 	} {
 		got = c.run(t)
@@ -439,14 +439,14 @@ func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 
 func TestResumeWithAClockThatWasSetBack(t *testing.T) {
 	t.Parallel()
-	dir := elsewhereFolder()
+	dir := journalFolderIn(t)
 	path := filepath.Join(folder(t, map[string]string{"team.yaml": one}), "team.yaml")
 	for _, tt := range []struct {
 		args   []string
 		ago    time.Duration
 		status int
 	}{{[]string{"run", path, "--offline"}, 0, statusOK}, {[]string{"resume"}, time.Hour, statusNoRun}, {[]string{"resume"}, 0, statusOK}} {
-		a, stdout, stderr := here(tt.args...)
+		a, stdout, stderr := here(t, tt.args...)
 		a.folder, a.now = dir, func() time.Time { return time.Now().Add(-tt.ago) }
 		require.Equal(t, tt.status, a.run(), "%s", stderr.String())
 		require.Equal(t, tt.ago > 0, strings.Contains(stderr.String(), "the clock was set back"), "%s", stderr.String())

@@ -242,7 +242,7 @@ type finished struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *specfile.File, c *connector, records []func(event.Event), rec recorder) (out finished, err error) {
+func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *specfile.File, c *connector, observers []func(event.Event), rec recorder) (out finished, err error) {
 	o := j.options(file)
 	if j.includeMessages {
 		j.conversation = &conversation{}
@@ -252,7 +252,7 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *specfile.
 	}
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
-		o.Subscribers = out.told.watched(append(watch, records...))
+		o.Subscribers = out.told.watched(append(watch, observers...))
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
@@ -282,7 +282,7 @@ func (a *app) runSpec(ctx context.Context, j *job, t *team.Team, file *specfile.
 		return out, err
 	}
 	out.began = a.now()
-	if out.Result, err = a.follow(ctx, j, plan, start); err == nil {
+	if out.Result, err = a.follow(ctx, j.progress, plan, start); err == nil {
 		err = out.told.unbegun()
 	}
 	if err != nil {

@@ -101,11 +101,14 @@ func (s *settings) settle(cmd *cobra.Command, lookup func(string) (string, bool)
 
 // wrongForm refuses a form that a command does not print.
 func wrongForm(cmd *cobra.Command, name, form string) error {
-	if _, ok := drawings[form]; ok {
+	if slices.Contains(graphForms, form) {
 		return usageError("%s %s: only plan draws a graph; %s prints text or json", name, form, cmd.CommandPath())
 	}
 	return unknownWord(name, form, formsOf(cmd))
 }
+
+// graphForms are the forms in which plan draws a graph.
+var graphForms = []string{"dot", "mermaid"}
 
 // originalForm marks commands and flags with which JSON is printed always, as the original does.
 const originalForm = "runteam_original"

@@ -13,10 +13,7 @@ import (
 )
 
 // Limits on the excerpt of a result in the list of all tasks. A task alone is shown whole.
-const (
-	maxShownLines = 12
-	maxShownLine  = 400
-)
+const maxShownLines = 12
 
 // A longer answer is shown in part.
 const (

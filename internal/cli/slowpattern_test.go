@@ -26,7 +26,7 @@ func TestASlowPatternEndsWithTheSignal(t *testing.T) {
 	for _, args := range [][]string{{"check", dir}, {"plan", dir, "--offline"}, {"run", dir, "--offline", "--no-journal"}} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
-			a, stdout, stderr := here(args...)
+			a, stdout, stderr := here(t, args...)
 			signals := make(chan os.Signal, 1)
 			a.signals = signals
 			time.AfterFunc(500*time.Millisecond, func() { signals <- syscall.SIGTERM })

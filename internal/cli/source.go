@@ -113,7 +113,7 @@ func (s *source) read(ctx context.Context, a *app, allowed []specfile.EnvUse) (*
 		},
 		Path: s.path, Stdin: a.stdin, Team: s.team, Orchestrator: s.orchestrator, Goal: goal, Coordinator: s.coordinator,
 		Inputs: inputs, Params: params, Models: s.models, Stored: s.stored, StoredOnly: s.storedOnly,
-		Lookup: a.lookup, AllowEnv: allowed, Trusted: a.isTrusted, Offline: s.noCalls,
+		Lookup: a.lookup, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return a.isTrusted(path, uses) }, Offline: s.noCalls,
 	})
 }
 

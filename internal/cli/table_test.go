@@ -185,3 +185,10 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 	tb.take(event.Event{Type: event.RunComplete, Time: at(2)})
 	require.Equal(t, "no plan, 2s, 10 tokens in, 1 out", texts(tb.lines(80, 0, at(2), false))[1])
 }
+
+func TestTableMarksRoundedNumbers(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), noon)
+	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
+	require.Equal(t, "1 of 1 task done, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, noon, false))[1])
+}

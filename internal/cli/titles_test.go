@@ -21,7 +21,7 @@ func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	run := listRuns(t, call{dir: dir})[0].Run
 	for _, args := range [][]string{{"show"}, {"show", "--usage"}, {"replay", run, "--diff", run}} {
 		for _, width := range []int{0, 60, 400} {
-			a, stdout, stderr := here(args...)
+			a, stdout, stderr := here(t, args...)
 			a.folder, a.isTerminal = dir, func(any) bool { return width > 0 }
 			a.size = func(any) (int, int) { return width, 24 }
 			require.Equal(t, statusOK, a.run(), stderr.String())

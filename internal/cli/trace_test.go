@@ -45,7 +45,7 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	dir := t.TempDir()
 	path, anchor, key := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "head"), filepath.Join(dir, "key")
 	require.NoError(t, os.WriteFile(key, []byte(auditKey+"\n"), 0o600))
-	a, _, _ := here()
+	a, _, _ := here(t)
 	k, err := traced(a, false, nil, "--trace", path, "--audit-anchor", anchor, "--audit-key", key)
 	require.NoError(t, err)
 	require.NoFileExists(t, path, "a run that never starts leaves nothing behind")
@@ -85,7 +85,7 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 func TestTraceTakesTheKeyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	a, _, _ := here()
+	a, _, _ := here(t)
 	a.lookup = func(name string) (string, bool) { return auditKey, name == envAuditKey }
 	k, err := traced(a, false, nil, "--trace", path)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestTraceTakesTheKeyOfTheEnvironment(t *testing.T) {
 
 func TestRunWithoutATraceHasNone(t *testing.T) {
 	t.Parallel()
-	a, _, _ := here()
+	a, _, _ := here(t)
 	k, err := traced(a, false, nil)
 	require.NoError(t, err)
 	require.Nil(t, k)
@@ -142,7 +142,7 @@ func TestTraceRefusesFiles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a, _, _ := here()
+			a, _, _ := here(t)
 			_, err := traced(a, tt.force, []string{spec}, tt.flags...)
 			require.ErrorContains(t, err, tt.want)
 			require.Equal(t, statusUsage, a.fail(err))
@@ -158,7 +158,7 @@ func TestTraceReplacesWhatItFoundAndNothingElse(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
-	a, _, _ := here()
+	a, _, _ := here(t)
 	k, err := traced(a, true, nil, "--trace", path)
 	require.NoError(t, err)
 	require.NoError(t, k.recorder().Record(t.Context(), decided))
@@ -186,7 +186,7 @@ func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sub")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	a, _, _ := here()
+	a, _, _ := here(t)
 	anchor := filepath.Join(filepath.Dir(dir), "head")
 	k, err := traced(a, false, nil, "--trace", filepath.Join(dir, "run.jsonl"), "--audit-anchor", anchor)
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
 func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	a, _, _ := here()
+	a, _, _ := here(t)
 	k, err := traced(a, false, nil, "--trace", path)
 	require.NoError(t, err)
 	res := &team.Result{RunID: "r1", Status: team.StatusOK, Tasks: []team.TaskResult{{ID: "t", Title: "T", Status: task.Completed, Result: "[withheld: secret]", Structured: ""}}}
@@ -230,7 +230,7 @@ func TestAFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	defer full.Close()
-	a, _, _ := here()
+	a, _, _ := here(t)
 	k, err := traced(a, false, nil, "--trace", filepath.Join(t.TempDir(), "run.jsonl"))
 	require.NoError(t, err)
 	k.out.out = full

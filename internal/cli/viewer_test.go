@@ -155,7 +155,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 // inJournal runs a command that reads the journal of a folder.
 func inJournal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	a, stdout, stderr := here(args...)
+	a, stdout, stderr := here(t, args...)
 	a.folder = dir
 	require.Equal(t, statusOK, a.run(), "%v: %s", args, stderr)
 	return stdout.String() + stderr.String()
