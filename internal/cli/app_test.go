@@ -68,7 +68,7 @@ func TestStatusOfARun(t *testing.T) {
 		{"all done", team.Result{Status: team.StatusOK, Answered: true}, statusOK},
 		{"a task failed", team.Result{Status: team.StatusError, Answered: true}, statusFailed},
 		{"nobody answered", team.Result{Status: team.StatusError}, statusNoRun},
-		{"interrupted", team.Result{Status: team.StatusCanceled, Cause: &interrupted{os.Interrupt}}, statusSIGINT},
+		{"interrupted", team.Result{Status: team.StatusCanceled, Cause: &interrupted{signal: os.Interrupt}}, statusSIGINT},
 		{"out of time", team.Result{Status: team.StatusTimeout, Cause: team.ErrTimeout, Answered: true}, statusFailed},
 		{"canceled otherwise", team.Result{Status: team.StatusCanceled, Cause: errors.New("x"), Answered: true}, statusFailed},
 	}

@@ -42,7 +42,7 @@ func folder(t testing.TB, files map[string]string) string {
 func journalFolderIn(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, makeFolder(filepath.Join(dir, journalFolder)))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".runteam"), 0o700))
 	return dir
 }
 

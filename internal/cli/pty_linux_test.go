@@ -41,7 +41,7 @@ func atTerminal(t *testing.T, width, height int, c call) *pty {
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
-	p := &pty{master: master, cmd: c.command(t), screen: newTerminal(width, height), read: make(chan struct{})}
+	p := &pty{master: master, cmd: c.command(t), screen: newTerminal(width, height, cells), read: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, p.cmd.Start())

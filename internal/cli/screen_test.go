@@ -25,7 +25,7 @@ func TestScreenIsLinesAndTheTableBelow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		width, height := rapid.IntRange(4, 60).Draw(t, "width"), rapid.IntRange(3, 12).Draw(t, "height")
-		term := newTerminal(width, height)
+		term := newTerminal(width, height, cells)
 		out := &counted{Writer: term}
 		s := &screen{w: out, size: func() (int, int) { return width, height }}
 		words := rapid.StringOfN(rapid.SampledFrom([]rune("ab 世é👩")), 0, 2*width, -1)
@@ -107,7 +107,7 @@ func TestScreenTakesBackWhatATerminalScrolledOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const width, most = 20, 24
 		n := rapid.IntRange(1, most-2).Draw(t, "lines")
-		term := newTerminal(width, most)
+		term := newTerminal(width, most, cells)
 		s := &screen{w: term, size: func() (int, int) { return term.width, term.height }}
 		before := []string{"log 1", "log 2"}
 		_, _ = io.WriteString(s, strings.Join(before, "\n")+"\n")

@@ -34,7 +34,7 @@ func (a *app) interruptible(parent context.Context) (ctx context.Context, stop f
 		for first := true; ; first = false {
 			select {
 			case got := <-a.signals:
-				cause := &interrupted{got}
+				cause := &interrupted{signal: got}
 				if !first {
 					a.screen.leave()
 					a.exit(cause.status())

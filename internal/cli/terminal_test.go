@@ -14,10 +14,12 @@ type terminal struct {
 	row, col      int
 	nowrap        bool
 	unknown       []string
+	runeWidth     func(rune) int
 }
 
-func newTerminal(width, height int) *terminal {
-	return &terminal{width: width, height: height, rows: make([][]rune, 1)}
+// newTerminal returns a terminal of a size. runeWidth returns how many cells a character takes.
+func newTerminal(width, height int, runeWidth func(rune) int) *terminal {
+	return &terminal{width: width, height: height, rows: make([][]rune, 1), runeWidth: runeWidth}
 }
 
 func (t *terminal) Write(p []byte) (int, error) {
@@ -87,7 +89,7 @@ func (t *terminal) put(r rune) {
 		t.unknown = append(t.unknown, strconv.QuoteRune(r))
 		return
 	}
-	w := cells(r)
+	w := t.runeWidth(r)
 	if t.col+w > t.width {
 		if t.nowrap {
 			return
