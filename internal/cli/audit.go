@@ -79,7 +79,7 @@ journal cannot be read.`,
 	s.flags(cmd)
 	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run said it")
 	cmd.Flags().StringVar(&s.keyFile, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+envAuditKey+")")
-	completer{a, &s.journaling}.arguments(cmd, false, true)
+	newCompleter(a, &s.journaling).arguments(cmd, false, true)
 	return cmd
 }
 
@@ -162,7 +162,7 @@ func (s *auditing) verifyFile(cmd *cobra.Command, a *app, o audit.VerifyOptions)
 		defer file.Close()
 		in = file
 	}
-	if r, err = audit.Verify(until{cmd.Context(), in}, o); err != nil {
+	if r, err = audit.Verify(newUntil(cmd.Context(), in), o); err != nil {
 		err = unread(s.run, err)
 	}
 	return r, s.run, err

@@ -29,6 +29,9 @@ type completer struct {
 	journal *journaling
 }
 
+// newCompleter returns what offers the runs of the journal that flags name.
+func newCompleter(a *app, flags *journaling) completer { return completer{a, flags} }
+
 // runs offers the newest runs whose IDs begin with the word.
 func (c completer) runs(cmd *cobra.Command, word string) []cobra.Completion {
 	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {

@@ -152,7 +152,7 @@ func (a *app) readNamed(ctx context.Context, was, own *source) error {
 			defer file.Close()
 			in = file
 		}
-		text, err := io.ReadAll(io.LimitReader(until{ctx, in}, maxNamed))
+		text, err := io.ReadAll(io.LimitReader(newUntil(ctx, in), maxNamed))
 		if err != nil {
 			return &fault{kind: kindIO, err: fmt.Errorf("--input %s: %s: %w", name, path, plainly(err))}
 		}

@@ -68,7 +68,7 @@ count the size class.`,
 	e.flags(cmd)
 	cmd.Flags().StringVar(&e.contains, "contains", "", "say where `TEXT` occurs, and who brought it in")
 	complete(cmd, "contains", nil)
-	completer{a, &e.journaling}.arguments(cmd, true, true)
+	newCompleter(a, &e.journaling).arguments(cmd, true, true)
 	return cmd
 }
 
@@ -173,7 +173,7 @@ func (e *explaining) read(ctx context.Context, stdin io.Reader) (*trace.Trace, e
 	if e.follow {
 		o = trace.ReadOptions{Finder: trace.NewFinder(e.contains)}
 	}
-	t, err := trace.ReadWith(until{ctx, in}, o)
+	t, err := trace.ReadWith(newUntil(ctx, in), o)
 	switch {
 	case errors.Is(err, trace.ErrFormat):
 		return nil, &fault{kind: kindValidation, err: fmt.Errorf("%s: %w", e.path, err)}

@@ -22,6 +22,9 @@ type until struct {
 	r   io.Reader
 }
 
+// newUntil returns a reader of r that ends with ctx.
+func newUntil(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
 func (u until) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)

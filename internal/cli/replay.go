@@ -82,7 +82,7 @@ func (r *replaying) flags(cmd *cobra.Command, a *app) {
 	r.journaling.flags(cmd)
 	f.BoolVar(&r.unkept, "no-journal", false, "with --without: keep no journal of the new run")
 	complete(cmd, "without-input", nil)
-	offers := completer{a, &r.journaling}
+	offers := newCompleter(a, &r.journaling)
 	offers.arguments(cmd, false, false)
 	offers.taskFlag(cmd, "without", true)
 	completeBy(cmd, "diff", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {

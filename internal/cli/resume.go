@@ -57,7 +57,7 @@ the copy is used otherwise. Flags are those of the run, unless given again.`,
 	cmd.Flags().BoolVar(&j.record.force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
 	j.reuse.freshFlag(cmd)
 	j.journal.flags(cmd)
-	offers := completer{a, &j.journal}
+	offers := newCompleter(a, &j.journal)
 	offers.arguments(cmd, false, false)
 	offers.taskFlag(cmd, "fresh", true)
 	offers.inputFlag(cmd)

@@ -109,7 +109,7 @@ func (j *job) flags(cmd *cobra.Command, a *app) {
 	j.reuse.flags(cmd)
 	j.journal.flags(cmd)
 	j.journal.mayKeep(cmd)
-	offers := completer{a, &j.journal}
+	offers := newCompleter(a, &j.journal)
 	offers.taskFlag(cmd, "fresh", false)
 	offers.inputFlag(cmd)
 }

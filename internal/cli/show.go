@@ -54,7 +54,7 @@ above that clearance, or has expired since, is withheld.`,
 		},
 	}
 	s.flags(cmd)
-	completer{a, &s.journaling}.arguments(cmd, true, false)
+	newCompleter(a, &s.journaling).arguments(cmd, true, false)
 	cmd.Flags().BoolVar(&s.reasoning, "reasoning", false, "show what the models of a TASK wrote before their answers")
 	cmd.Flags().BoolVar(&s.usage, "usage", false, "show what each task, agent and model took, and what it cost")
 	return cmd

@@ -107,7 +107,7 @@ func (s *source) read(ctx context.Context, a *app, allowed []specfile.EnvUse) (*
 		Result: func(run, task string) (*envelope.Envelope, error) {
 			e, err := results(ctx, run, task)
 			if errors.Is(err, journal.ErrUnknownRun) {
-				err = &missingRunError{run, task, err}
+				err = &missingRunError{run: run, task: task, err: err}
 			}
 			return e, err
 		},
