@@ -43,7 +43,7 @@ func (r *shownRun) write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", cleanLine(warning))
 	}
-	e := experiment{r.Of, r.Without, r.WithoutInputs}
+	e := experiment{Of: r.Of, Without: r.Without, WithoutInputs: r.WithoutInputs}
 	if r.Command == experimenting {
 		fmt.Fprintln(w, e.text(r.Of))
 	} else if next := r.journal.nextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
