@@ -336,10 +336,15 @@ func unasked(lookup func(string) (string, bool)) func(specfile.Agent) (team.Agen
 		if err != nil {
 			return nil, err
 		}
-		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
-			return agent.Reply{}, errors.New("nothing is run")
-		}), bases, modelNames(ag)}, nil
+		return silentAgent(bases, modelNames(ag)), nil
 	}
+}
+
+// silentAgent returns an agent that is not called, with its endpoints and models.
+func silentAgent(bases, models []string) team.Agent {
+	return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, errors.New("this agent is not called")
+	}), bases, models}
 }
 
 // resolveError says why an agent has no endpoint. If the environment decides

@@ -9,12 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -99,9 +97,7 @@ func (m *remembered) silent(lookup func(string) (string, bool)) func(specfile.Ag
 		if bases[0] == "" {
 			bases, _ = endpointsOfAgent(ag, lookup)
 		}
-		return elsewhere{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
-			return agent.Reply{}, errors.New("nobody is asked")
-		}), bases, nil}, nil
+		return silentAgent(bases, nil), nil
 	}
 }
 
