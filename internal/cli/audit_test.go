@@ -7,13 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
 )
 
 const auditTestKey = "a key that is only for tests"
@@ -41,7 +43,7 @@ func TestAuditVerify(t *testing.T) {
 	second, last := recorded(t, audit.Options{Run: "two", Previous: head})
 	keyed, keyedHead := recorded(t, audit.Options{Run: "one", Key: []byte(auditTestKey)})
 	lines := strings.SplitAfter(text, "\n")
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"trace": text, "both": text + second, "second": second, "keyed": keyed, "empty": "", "key": auditTestKey + "\n", "windows": auditTestKey + "\r\n",
 		"edited": strings.Replace(text, `"verdict":"held"`, `"verdict":"passed"`, 1), "event": strings.Replace(text, "task_start", "task_ready", 1), "longer": text + "{}\n", "cut": strings.Join(lines[:5], ""),
 		"torn": text[:len(text)-9], "binary": "\x7fELF\x00\n",
@@ -54,32 +56,32 @@ func TestAuditVerify(t *testing.T) {
 		status int
 		want   string // of the sentence, from its beginning
 	}{
-		{"verified", "trace --head " + head.String(), "", statusOK, "verified: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
-		{"consistent", "trace", "", statusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
-		{"standard input", "-", "", statusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions"},
-		{"two runs", "both --head " + last.String(), "", statusOK, "verified: run two, all 12 lines, 6 decisions in 2 chains, 2 held, head " + last.String() + "\n"},
-		{"the second alone", "second --head " + last.String(), "", statusOK, "verified: run two, all 6 lines, 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
-		{"an older head", "both --head " + head.String(), "", statusFailed, "broken at line 12: the head given is that of line 6"},
-		{"edited", "edited --head " + head.String(), "", statusFailed, "broken at line 4: its digest is not that of what it says"},
-		{"edited beside", "event --head " + head.String(), "", statusFailed, "broken at line 2: it is not the line that line 3 says: it was altered\n"},
-		{"added at the end", "longer", "", statusFailed, "broken at line 7: it stands after the closing line and nothing covers it"},
-		{"cut", "cut", "", statusFailed, "open: run one, up to line 5, 3 decisions, 1 held, head "},
-		{"cut, with the head", "cut --head " + head.String(), "", statusFailed, "broken at line 5: it does not end with the head given"},
-		{"torn", "torn", "", statusFailed, "open: run one, up to line 5, 3 decisions"},
-		{"nothing", "empty", "", statusFailed, "open: there is no record of decisions in it\n"},
-		{"nothing, with a head", "empty --head " + head.String(), "", statusFailed, "broken: there is no record of decisions in it\n"},
-		{"another file", "binary", "", statusFailed, "broken at line 1: it is not a JSON object\n"},
-		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", statusOK, "verified: run one, all 6 lines, 3 decisions"},
-		{"a key in a file of Windows", "keyed --key-file windows", "", statusOK, "consistent, not anchored: "},
-		{"a key of the environment", "keyed", auditTestKey, statusOK, "consistent, not anchored: "},
-		{"the file goes before the environment", "keyed --key-file key", "another key, also long enough", statusOK, "consistent, not anchored: "},
-		{"another key", "keyed", "another key, also long enough", statusFailed, "broken at line 1: its digest is not that of what it says: it was altered, or written with another key\n"},
-		{"a key too many", "trace", auditTestKey, statusFailed, "broken at line 1: it was written without a key, and one was given\n"},
+		{"verified", "trace --head " + head.String(), "", exit.StatusOK, "verified: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"consistent", "trace", "", exit.StatusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions" + counts + head.String() + "\n"},
+		{"standard input", "-", "", exit.StatusOK, "consistent, not anchored: run one, all 6 lines, 3 decisions"},
+		{"two runs", "both --head " + last.String(), "", exit.StatusOK, "verified: run two, all 12 lines, 6 decisions in 2 chains, 2 held, head " + last.String() + "\n"},
+		{"the second alone", "second --head " + last.String(), "", exit.StatusOK, "verified: run two, all 6 lines, 3 decisions" + counts + last.String() + "; it continues the record with head " + head.String() + "\n"},
+		{"an older head", "both --head " + head.String(), "", exit.StatusFailed, "broken at line 12: the head given is that of line 6"},
+		{"edited", "edited --head " + head.String(), "", exit.StatusFailed, "broken at line 4: its digest is not that of what it says"},
+		{"edited beside", "event --head " + head.String(), "", exit.StatusFailed, "broken at line 2: it is not the line that line 3 says: it was altered\n"},
+		{"added at the end", "longer", "", exit.StatusFailed, "broken at line 7: it stands after the closing line and nothing covers it"},
+		{"cut", "cut", "", exit.StatusFailed, "open: run one, up to line 5, 3 decisions, 1 held, head "},
+		{"cut, with the head", "cut --head " + head.String(), "", exit.StatusFailed, "broken at line 5: it does not end with the head given"},
+		{"torn", "torn", "", exit.StatusFailed, "open: run one, up to line 5, 3 decisions"},
+		{"nothing", "empty", "", exit.StatusFailed, "open: there is no record of decisions in it\n"},
+		{"nothing, with a head", "empty --head " + head.String(), "", exit.StatusFailed, "broken: there is no record of decisions in it\n"},
+		{"another file", "binary", "", exit.StatusFailed, "broken at line 1: it is not a JSON object\n"},
+		{"a key in a file", "keyed --key-file key --head " + keyedHead.String(), "", exit.StatusOK, "verified: run one, all 6 lines, 3 decisions"},
+		{"a key in a file of Windows", "keyed --key-file windows", "", exit.StatusOK, "consistent, not anchored: "},
+		{"a key of the environment", "keyed", auditTestKey, exit.StatusOK, "consistent, not anchored: "},
+		{"the file goes before the environment", "keyed --key-file key", "another key, also long enough", exit.StatusOK, "consistent, not anchored: "},
+		{"another key", "keyed", "another key, also long enough", exit.StatusFailed, "broken at line 1: its digest is not that of what it says: it was altered, or written with another key\n"},
+		{"a key too many", "trace", auditTestKey, exit.StatusFailed, "broken at line 1: it was written without a key, and one was given\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := call{dir: dir, args: append([]string{"audit", "verify"}, strings.Fields(tt.args)...), stdin: text, env: map[string]string{envAuditKey: tt.env}}
+			c := call{dir: dir, args: append([]string{"audit", "verify"}, strings.Fields(tt.args)...), stdin: text, env: map[string]string{journals.EnvAuditKey: tt.env}}
 			got := c.run(t)
 			require.Equal(t, tt.status, got.status, "%+v", got)
 			require.Empty(t, got.stderr)
@@ -92,7 +94,7 @@ func TestAuditVerify(t *testing.T) {
 			require.Empty(t, got.stderr)
 			report := object(t, got.stdout)
 			require.True(t, strings.HasPrefix(tt.want, report["status"].(string)), "%v", report)
-			require.Equal(t, tt.status != statusOK, report["why"] != nil)
+			require.Equal(t, tt.status != exit.StatusOK, report["why"] != nil)
 		})
 	}
 }
@@ -112,20 +114,20 @@ func TestAuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
 	}
 	require.NoError(t, j.Close())
 	verify := func(run string, more ...string) outcome {
-		return call{dir: dir, args: append([]string{"audit", "verify", run}, more...), env: map[string]string{envAuditKey: auditTestKey}}.run(t)
+		return call{dir: dir, args: append([]string{"audit", "verify", run}, more...), env: map[string]string{journals.EnvAuditKey: auditTestKey}}.run(t)
 	}
 	got := verify("aaaaaaaa")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "consistent, not anchored: run aaaaaaaa-1, all ")
 	require.Equal(t, "aaaaaaaa-1", object(t, verify("aaaa", "-o", "json").stdout)["run"])
 
-	db, err := sql.Open("sqlite", filepath.Join(dir, journalFolder, journalFile))
+	db, err := sql.Open("sqlite", filepath.Join(dir, journals.FolderName, journals.FileName))
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), "delete from batches where run = 1; update batches set run = 1 where run = 2")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	got = verify("aaaaaaaa")
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stdout, ` of the record of run aaaaaaaa-1: it opens the record of run "bbbbbbbb-2", not of run "aaaaaaaa-1"`)
 	require.Equal(t, "broken", object(t, verify("aaaa", "-o", "json").stdout)["status"])
 }
@@ -141,7 +143,7 @@ func TestAuditVerifyInJSON(t *testing.T) {
 func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	text, head := recorded(t, audit.Options{Key: []byte(auditTestKey)})
-	dir := folder(t, map[string]string{"keyed": text, "short": "123456789012345\n", "none": ""})
+	dir := clitest.Folder(t, map[string]string{"keyed": text, "short": "123456789012345\n", "none": ""})
 	for _, tt := range []struct {
 		args []string
 		kind string
@@ -163,24 +165,24 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 		{[]string{"audit", "verify", "keyed", "--hed", "x"}, "usage", "did you mean --head?"},
 	} {
 		got := call{dir: dir, args: tt.args}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Empty(t, got.stdout)
 		require.Contains(t, got.stderr, tt.want)
 		require.Equal(t, 1, strings.Count(got.stderr, "\n"))
 		got = call{dir: dir, args: append(tt.args, "-o", "json")}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Empty(t, got.stderr)
 		require.Equal(t, tt.kind, object(t, got.stdout)["error"].(map[string]any)["kind"])
 	}
-	got := call{dir: dir, args: []string{"audit", "verify", "keyed"}, env: map[string]string{envAuditKey: "short"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	got := call{dir: dir, args: []string{"audit", "verify", "keyed"}, env: map[string]string{journals.EnvAuditKey: "short"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "the key in RUNTEAM_AUDIT_KEY has 5 bytes")
 }
 
 func TestAuditHelpNamesVerify(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"audit"}}.run(t)
-	require.Equal(t, statusOK, got.status)
+	require.Equal(t, exit.StatusOK, got.status)
 	require.Contains(t, got.stdout, "verify")
 	require.Contains(t, completions(t, "audit", ""), "verify")
 	require.Contains(t, completions(t, "audit", "verify", "--"), "--key-file")
@@ -213,7 +215,7 @@ func TestAuditVerifyEndsWithASignal(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	<-file.reading
 	require.NoError(t, cmd.Process.Signal(interrupt))
-	require.Equal(t, statusSIGINT, statusAfter(t, cmd.Wait()))
+	require.Equal(t, exit.StatusSIGINT, statusAfter(t, cmd.Wait()))
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "interrupted")
 }

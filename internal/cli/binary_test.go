@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -75,7 +76,7 @@ func (c call) command(t *testing.T) *exec.Cmd {
 		cmd.Dir = t.TempDir()
 	}
 	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
-		_ = makeFolder(filepath.Join(cmd.Dir, journalFolder)) // else what is said of it stands in each stderr; not in a folder that takes none
+		_ = journals.MakeFolder(filepath.Join(cmd.Dir, journals.FolderName)) // else what is said of it stands in each stderr; not in a folder that takes none
 	}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "NO_PROXY=*"}
 	for _, k := range slices.Sorted(maps.Keys(c.env)) {

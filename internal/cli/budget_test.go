@@ -3,14 +3,16 @@ package cli
 import (
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 func TestBudgetOfARun(t *testing.T) {
 	t.Parallel()
-	wide := folder(t, map[string]string{"team.yaml": many(3), "script.yaml": "replies: [{text: long, usage: {input: 2000, output: 1}}]"})
+	wide := clitest.Folder(t, map[string]string{"team.yaml": many(3), "script.yaml": "replies: [{text: long, usage: {input: 2000, output: 1}}]"})
 	got := call{dir: wide, args: []string{"run", "--offline", "--script", "script.yaml", "--max-concurrency", "1", "--max-token-budget", "2010"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "long\n", got.stdout)
 	require.Contains(t, got.stderr, "failed    Task 2 (solo): the token budget is spent\n")
 	require.Contains(t, got.stderr, "failed:  Task 2 (solo): token budget exceeded: a call of \"solo\"")

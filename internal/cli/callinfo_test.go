@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -12,7 +14,7 @@ import (
 // gave an answer.
 func TestShowNamesTheModelCall(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"script.yaml": `replies: [{task: Draft, body: '{"id":"chatcmpl-77","model":"m-2026-01","choices":[{"message":{"content":"A draft"},"finish_reason":"stop"}]}'}]`,
 		"team.yaml":   "offline: script.yaml\nagents: [{name: writer}]\ntasks: [{title: Draft, description: Write it.}]\n",
 	})
@@ -24,7 +26,7 @@ func TestShowNamesTheModelCall(t *testing.T) {
 		require.Equal(t, "stop", info["finishReason"])
 	}
 	got := run("run", "team.yaml", "--offline", "-o", "json", "--events", "events.ndjson")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	want(object(t, got.stdout)["tasks"].([]any)[0])
 	events, err := os.ReadFile(filepath.Join(dir, "events.ndjson"))
 	require.NoError(t, err)

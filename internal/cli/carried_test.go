@@ -6,17 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
 )
 
 // A draft of one run is an input of the next, with its label and where it comes
 // from; without them it would have become an internal text.
 func TestAResultOfAnEarlierRunIsAnInput(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"first.yaml": `
 offline: script.yaml
 agents: [{name: drafter, accepts: confidential}]
@@ -31,18 +32,18 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 		"script.yaml": "replies:\n  - {task: Write the draft, text: A confidential draft.}\n  - {task: Edit, text: 'Edited: {{ input \"draft\" }}'}\n",
 	})
 	got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	id := object(t, got.stdout)["runId"].(string)
 
 	for _, task := range []string{"Write the draft", "draft"} {
 		got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "-o", "json", "--input", "draft=run:" + id[:8] + "/" + task}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		result := object(t, got.stdout)
 		require.Equal(t, "Edited: A confidential draft.", result["output"])
 		require.Equal(t, "confidential", result["tasks"].([]any)[0].(map[string]any)["label"])
 	}
 	got = call{bare: true, dir: dir, args: []string{"show", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	input := object(t, got.stdout)["inputs"].([]any)[0].(map[string]any)
 	require.Equal(t, id, input["fromRun"])
 	require.Equal(t, "confidential", input["classification"])
@@ -50,23 +51,23 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	require.Contains(t, got.stdout, "input draft: the result of task Write the draft in run "+id)
 
 	resumed := call{bare: true, dir: dir, args: []string{"resume", "--offline"}}.run(t)
-	require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+	require.Equal(t, exit.StatusOK, resumed.status, "%+v", resumed)
 	require.Contains(t, resumed.stderr, "all of it was done before, and nobody was asked again")
 	require.NotContains(t, resumed.stderr, "has changed since")
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o700))
 	resumed = call{bare: true, dir: below, args: []string{"resume", "--journal", filepath.Join(dir, ".runteam", "runs.db"), "--input", "draft=run:" + id[:8] + "/draft"}}.run(t)
-	require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+	require.Equal(t, exit.StatusOK, resumed.status, "%+v", resumed)
 	second := filepath.Join(dir, "second.yaml")
 	require.NoError(t, os.Rename(second, second+".gone"))
 	for _, args := range [][]string{{"resume"}, {"resume", "--input", "draft=run:" + id[:8] + "/draft"}} {
 		resumed = call{bare: true, dir: dir, args: args}.run(t)
-		require.Equal(t, statusOK, resumed.status, "%+v", resumed)
+		require.Equal(t, exit.StatusOK, resumed.status, "%+v", resumed)
 		require.Equal(t, "Edited: A confidential draft.\n", resumed.stdout)
 	}
 	require.NoError(t, os.Rename(second+".gone", second))
 	replayed := call{bare: true, dir: dir, args: []string{"replay"}}.run(t)
-	require.Equal(t, statusOK, replayed.status, "%+v", replayed)
+	require.Equal(t, exit.StatusOK, replayed.status, "%+v", replayed)
 
 	third := func(run string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "third.yaml"), []byte(`
@@ -78,13 +79,13 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	}
 	third(id[:8])
 	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, `third.yaml:3:24: input "draft": from: run: "`+id[:8]+`" is only the beginning of the ID of a run`)
 	require.Contains(t, got.stderr, "write the whole ID: "+id)
 	require.NotContains(t, got.stderr, "confidential", "nothing is said of the result")
 	third(id)
 	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "confidential")
 
 	for given, want := range map[string]string{
@@ -93,7 +94,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 		"run:" + id[:8]:              "write run:RUN/TASK",
 	} {
 		got = call{bare: true, dir: dir, args: []string{"check", "second.yaml", "--input", "draft=" + given}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, want)
 	}
 }
@@ -110,7 +111,7 @@ func TestAResultOfAnEarlierRunHasNothingThatItsPolicyWithheld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{
+			dir := clitest.Folder(t, map[string]string{
 				"first.yaml": `
 offline: script.yaml
 agents: [{name: drafter}, {name: other}]
@@ -136,15 +137,15 @@ replies:
 `,
 			})
 			got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			id := object(t, got.stdout)["runId"].(string)
 			got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "-o", "json", "--input", "draft=run:" + id + "/Draft"}}.run(t)
 			if tt.refuse != "" {
-				require.Equal(t, statusUsage, got.status, "%+v", got)
+				require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 				require.Contains(t, got.stderr+got.stdout, tt.refuse)
 				return
 			}
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Equal(t, tt.want, object(t, got.stdout)["output"])
 		})
 	}
@@ -170,7 +171,7 @@ model: m
 baseURL: http://127.0.0.1:1/v1
 agents: [{name: drafter, accepts: secret}, {name: other}]
 `
-			dir := folder(t, map[string]string{
+			dir := clitest.Folder(t, map[string]string{
 				"first.yaml": agents + `
 tasks:
   - {title: Draft, assignee: drafter, description: Draft it., classification: secret}
@@ -194,14 +195,14 @@ replies:
 			key := filepath.Join(dir, "key")
 			require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("0f", 32)), 0o600))
 			got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "--journal-key", key, "-o", "json"}}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			id := object(t, got.stdout)["runId"].(string)
 			got = call{bare: true, dir: dir, args: []string{"run", "second.yaml", "--offline", "--journal-key", key, "-o", "json", "--input", "draft=run:" + id + "/Draft"}}.run(t)
 			if !tt.refused {
-				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 				return
 			}
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Contains(t, got.stderr+got.stdout, "the policy of that run would not deliver all of it")
 		})
 	}
@@ -211,7 +212,7 @@ replies:
 // does not keep the value of one that a secret task quotes.
 func TestParametersTakeTheLabelOfTheTextsThatQuoteThem(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml": `
 params: {pin: , year: }
 baseURL: http://127.0.0.1:1/v1
@@ -225,7 +226,7 @@ tasks:
 	})
 	db := filepath.Join(dir, "runs.db")
 	got := call{bare: true, dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	j, err := journal.Open(db, journal.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer j.Close()
@@ -246,17 +247,17 @@ tasks:
 	}
 	require.Equal(t, 2, found)
 	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "what --param said of pin, year cannot be read")
 	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
 // If gc has removed the run whose result is an input, resume and replay name the
 // input and the run, and what to do, which works.
 func TestInputFromARemovedRunSaysWhatToGive(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"first.yaml": `
 offline: script.yaml
 agents: [{name: drafter}]
@@ -266,7 +267,7 @@ tasks: [{title: Draft, assignee: drafter, description: Write it.}]
 		"draft.txt":   "Another draft.",
 	})
 	got := call{bare: true, dir: dir, args: []string{"run", "first.yaml", "--offline", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	first := object(t, got.stdout)["runId"].(string)
 	var later []string
 	for name, input := range map[string]string{"flag": "", "file": "{from: {run: " + first + ", task: Draft}}"} {
@@ -281,7 +282,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 			args = append(args, "--input", "draft=run:"+first[:8]+"/Draft")
 		}
 		got = call{bare: true, dir: dir, args: args}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		later = append(later, object(t, got.stdout)["runId"].(string))
 	}
 	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{})
@@ -295,15 +296,15 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 
 	for _, id := range later {
 		got = call{bare: true, dir: dir, args: []string{"replay", id}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "which is not in the journal: it may have been removed by gc")
 		require.Contains(t, got.stderr, "resume the run, and give the input with --input draft=FILE")
 		got = call{bare: true, dir: dir, args: []string{"resume", id}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Regexp(t, `draft.*it is the result of task "Draft" in run `+first[:8], got.stderr)
 		require.Contains(t, got.stderr, "give the input with --input draft=FILE")
 		got = call{bare: true, dir: dir, args: []string{"resume", id, "--input", "draft=draft.txt"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, "Edited: Another draft.\n", got.stdout)
 	}
 }

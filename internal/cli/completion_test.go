@@ -8,16 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/stretchr/testify/require"
 )
 
 // completions returns what a shell is offered for the last word.
 func completions(t *testing.T, words ...string) []string {
 	t.Helper()
 	got := call{args: append([]string{"__complete"}, words...)}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 	for i, line := range lines {
 		lines[i], _, _ = strings.Cut(line, "\t")
@@ -29,7 +32,7 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"text", "json", "dot", "mermaid"}, completions(t, "plan", "-o", ""))
 	require.Equal(t, []string{"text", "json"}, completions(t, "run", "-o", ""))
-	require.Equal(t, progressModes, completions(t, "run", "--progress", ""))
+	require.Equal(t, progress.Modes, completions(t, "run", "--progress", ""))
 	require.Empty(t, completions(t, "init", "here", ""))
 	require.Empty(t, completions(t, "run", "--goal", ""))
 	for _, name := range []string{"--goal", "--coordinator", "--record", "--force", "--max-token-budget", "--team", "--events"} {
@@ -39,17 +42,17 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.NotContains(t, completions(t, "run", "--"), "--save")
 	require.Contains(t, completions(t, "run", "--"), "--include-messages")
 	require.Subset(t, completions(t, ""), []string{"init", "schema", "plan"})
-	require.Equal(t, levels, completions(t, "check", "--log-level", ""))
+	require.Equal(t, console.LogLevels, completions(t, "check", "--log-level", ""))
 }
 
 // TestCompletionsNameRunsAndTasks holds that shells complete what commands take
 // from the journal, and nothing where there is none.
 func TestCompletionsNameRunsAndTasks(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks:\n  - {title: Read all, assignee: a, description: d}\n  - {title: Tell, assignee: a, description: d, dependsOn: [Read all]}\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks:\n  - {title: Read all, assignee: a, description: d}\n  - {title: Tell, assignee: a, description: d, dependsOn: [Read all]}\n"})
 	complete := func(words ...string) []string {
 		got := call{dir: dir, bare: true, args: append([]string{"__complete"}, words...)}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		var all []string
 		for line := range strings.Lines(got.stdout) {
 			if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); !strings.HasPrefix(word, ":") {
@@ -60,7 +63,7 @@ func TestCompletionsNameRunsAndTasks(t *testing.T) {
 	}
 	require.Empty(t, complete("show", ""))
 	got := call{dir: dir, args: []string{"run", "--offline", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	id := object(t, got.stdout)["runId"].(string)[:8]
 
 	for _, words := range [][]string{{"resume", ""}, {"replay", ""}, {"audit", "verify", ""}, {"replay", "--diff", ""}, {"resume", "--journal", ".runteam/runs.db", id[:3]}} {
@@ -74,7 +77,7 @@ func TestCompletionsNameRunsAndTasks(t *testing.T) {
 	require.Empty(t, complete("resume", "--journal", "nowhere.db", ""))
 
 	got = call{dir: dir, args: []string{"run", "--offline", "--goal", "Compare."}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, strings.Join(complete("resume", "--fresh", ""), "\n"), "Compare.", "a task that the coordinator planned")
 }
 
@@ -95,7 +98,7 @@ func TestCompletionOffersRunsAndTasks(t *testing.T) {
 	offered := func(words ...string) []string {
 		t.Helper()
 		got := call{dir: dir, args: append([]string{"__complete"}, words...)}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 		return lines[:len(lines)-1]
 	}
@@ -150,7 +153,7 @@ func TestCompletionIsSilentWithoutAJournal(t *testing.T) {
 		for _, words := range [][]string{{"show", "--journal", path, ""}, {"explain", "--journal", path, "x", ""}, {"replay", "--journal", path, "--without", ""}, {"run", "--journal", path, "--input", "a=run:x"}} {
 			start := time.Now()
 			got := call{args: append([]string{"__complete"}, words...)}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Equal(t, 1, strings.Count(got.stdout, "\n"), got.stdout)
 			require.Regexp(t, `^Completion ended with directive: \w+`, got.stderr)
 			require.Less(t, time.Since(start), 25*time.Second, "a writer waits 30 s for a locked file")

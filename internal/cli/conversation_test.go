@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,10 +27,10 @@ tasks:
 // form of the original and without what the caller may not see.
 func TestIncludeMessages(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": talking, "script.yaml": "replies: [{task: Open, text: the door}, {task: Refused, status: 400}, {text: canary}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": talking, "script.yaml": "replies: [{task: Open, text: the door}, {task: Refused, status: 400}, {text: canary}]"})
 	messages := func(got outcome, agent string) (list []string) {
 		t.Helper()
-		require.Equal(t, statusFailed, got.status, "%+v", got)
+		require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 		result := object(t, got.stdout)["agentResults"].(map[string]any)[agent].(map[string]any)
 		all, _ := result["messages"].([]any)
 		for _, one := range all {
@@ -54,7 +56,7 @@ func TestIncludeMessages(t *testing.T) {
 	require.Contains(t, other[0], "Say nothing.")
 
 	got = call{dir: dir, args: []string{"run", "--offline", "--include-messages"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Equal(t, "runteam: --include-messages adds to the JSON of the result: add -o json\n", got.stderr)
 	require.Empty(t, messages(call{dir: dir, args: run}.run(t), "solo"))
 	got = call{dir: dir, args: []string{"task", "--file", "team.yaml", "--include-messages", "--offline", "--script", "script.yaml"}}.run(t)

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/llm"
+	"github.com/stretchr/testify/require"
 )
 
 // chargedTeam is two tasks for agents whose models have prices.
@@ -33,11 +35,11 @@ tasks:
 // check, plan and run name it with its line and say what to write.
 func TestCheckNamesModelsWithoutAPrice(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": chargedTeam, "script.yaml": "replies: [{text: ok}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": chargedTeam, "script.yaml": "replies: [{text: ok}]"})
 	const want = `team.yaml:9:12: agent "bob": the model "big" has no price, and maxCostBudget needs the price of each model`
 	for _, args := range []string{"check", "plan", "run --offline --script script.yaml"} {
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stderr, want, args)
 		require.Contains(t, got.stderr, "hint: add big: {input: …, output: …} to prices, in US dollars per million tokens; 0 for a free model", args)
 	}
@@ -54,9 +56,9 @@ func TestCheckNamesModelsWithoutAPrice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{"team.yaml": tt.text, "script.yaml": "replies: [{text: ok}]"})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": tt.text, "script.yaml": "replies: [{text: ok}]"})
 			got := call{dir: dir, args: strings.Fields(tt.args)}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Contains(t, got.stderr, tt.want)
 		})
 	}
@@ -74,9 +76,9 @@ func billed(w http.ResponseWriter) {
 func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
-	dir := folder(t, map[string]string{"team.yaml": strings.Replace(strings.Replace(chargedTeam, "model: big", "model: small", 1), "0.05", "5", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(strings.Replace(chargedTeam, "model: big", "model: small", 1), "0.05", "5", 1)})
 	got := call{dir: dir, env: server.env(), args: []string{"run", "-o", "json", "--events", "events.ndjson"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	twice := map[string]any{"input_tokens": 200.0, "output_tokens": 20.0, "cached_tokens": 160.0, "reasoning_tokens": 12.0}
 	require.Equal(t, twice, object(t, got.stdout)["totalTokenUsage"])
 	require.Contains(t, got.stderr, "; 200 tokens in (160 cached), 20 out (12 reasoning)")
@@ -87,7 +89,7 @@ func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 
 	shows := func(args ...string) string {
 		got := call{dir: dir, args: append([]string{"show"}, args...)}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return got.stdout
 	}
 	require.Contains(t, shows(), "200 tokens in (160 cached), 20 out (12 reasoning)")
@@ -96,14 +98,14 @@ func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 	// 20 × 100 + 80 × 10 + 4 × 1000 + 6 × 2000 millionths of a dollar for each task
 	require.Regexp(t, `One +ada +small +1 +100 +10 +\$0\.0188 +80 in cached; 6 out reasoning\n`, shows("--usage"))
 	require.Contains(t, shows("--usage"), "sum: 2 calls, 200 tokens in (160 cached), 20 out (12 reasoning), $0.0376\n")
-	var b bill
+	var b history.UsageDocument
 	require.NoError(t, json.Unmarshal([]byte(shows("--usage", "-o", "json")), &b))
 	require.Equal(t, 0.0376, *b.Total.Cost) //nolint:testifylint // sums are exact
 	require.Equal(t, llm.Usage{InputTokens: 200, OutputTokens: 20, CachedTokens: 160, ReasoningTokens: 12}, b.Total.Usage)
 
 	// An answer that is reused says what it saved.
 	got = call{dir: dir, env: server.env(), args: []string{"run", "--reuse", "--max-cost-budget", "0.000001"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, shows("--usage"), "saved 200 tokens in (160 cached), 20 out (12 reasoning) ($0.0376)")
 	require.EqualValues(t, 2, server.calls.Load())
 }
@@ -113,10 +115,10 @@ func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 func TestCostBudgetOfARun(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
-	dir := folder(t, map[string]string{"team.yaml": strings.Replace(chargedTeam, "{name: ada, maxTokens: 20}\n  - name: bob\n    model: big", "{name: ada, maxTokens: 20}\n  - {name: bob, maxTokens: 20}", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(chargedTeam, "{name: ada, maxTokens: 20}\n  - name: bob\n    model: big", "{name: ada, maxTokens: 20}\n  - {name: bob, maxTokens: 20}", 1)})
 	runs := func(args ...string) outcome { return call{dir: dir, env: server.env(), args: args}.run(t) }
 	got := runs("run", "--max-concurrency", "1")
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "failed    Two (bob): the cost budget is spent\n")
 	require.Regexp(t, `failed: +Two \(bob\): cost budget exceeded: \$0\.0188 of \$0\.05 spent, and a call of "bob" may cost up to \$0\.\d+; raise maxCostBudget of the run`, got.stderr)
 	require.Contains(t, got.stderr, "raise --max-cost-budget, or maxCostBudget of the spec or the agent")
@@ -125,14 +127,14 @@ func TestCostBudgetOfARun(t *testing.T) {
 	require.EqualValues(t, 1, server.calls.Load())
 
 	got = runs("resume", "--max-cost-budget", "0.06")
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "$0.0188 of $0.06 spent")
 	require.EqualValues(t, 1, server.calls.Load())
 	got = runs("resume", "--max-cost-budget", "0.08")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.EqualValues(t, 2, server.calls.Load())
 	got = runs("replay")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.EqualValues(t, 2, server.calls.Load())
 }
 
@@ -148,12 +150,12 @@ maxCostBudget: 0.5
 fallback: [{model: second, baseURL: "%s/v1"}]
 agents: [{name: solo, maxTokens: 20}]
 `, down.URL, up.URL)
-	dir := folder(t, map[string]string{"team.yaml": text + threeTasks})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": text + threeTasks})
 	got := call{bare: true, dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, call{bare: true, dir: dir, args: []string{"show", "--usage"}}.run(t).stdout, "30 tokens in, 3 out, $0.0450")
 	got = call{bare: true, dir: dir, args: []string{"run", "--max-cost-budget", "0.05"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "cost budget exceeded")
 }
 
@@ -169,9 +171,9 @@ func TestTheBillNamesCallsThatWereNotCounted(t *testing.T) {
 		fmt.Fprintf(w, `{"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}], "usage": %s}`, usage)
 	})
 	spec := strings.NewReplacer("    model: big\n", "    maxTokens: 20\n", "maxCostBudget: 0.05\n", "").Replace(chargedTeam)
-	dir := folder(t, map[string]string{"team.yaml": spec})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec})
 	got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show", "--usage"}}.run(t)
 	require.Regexp(t, `\nOne +ada +small +1 +0 +0 +\$0 +1 not counted\n`, got.stdout)
 	require.Regexp(t, `\nTwo +bob +small +1 +10 +10 +\$0\.0110\n`, got.stdout)

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/stretchr/testify/require"
 )
 
 // crashSpec is a graph of 60 tasks in 12 rows of 5, each of which depends on
@@ -69,7 +70,7 @@ type crash struct {
 func newCrash(t *testing.T, seed uint64) *crash {
 	t.Helper()
 	t.Logf("seed %d", seed)
-	c := &crash{t: t, server: tell(t), dir: folder(t, map[string]string{"team.yaml": crashSpec(-1)}), random: rand.New(rand.NewPCG(seed, 0))}
+	c := &crash{t: t, server: tell(t), dir: clitest.Folder(t, map[string]string{"team.yaml": crashSpec(-1)}), random: rand.New(rand.NewPCG(seed, 0))}
 	c.server.delay = 3 * time.Millisecond
 	return c
 }
@@ -165,14 +166,14 @@ func (c *crash) rewrite(edited int) {
 func (c *crash) end(edited int) {
 	c.t.Helper()
 	got := call{dir: c.dir, args: []string{c.goOn(), "-o", "json"}, env: c.server.env()}.run(c.t)
-	require.Equal(c.t, statusOK, got.status, "%+v", got)
+	require.Equal(c.t, exit.StatusOK, got.status, "%+v", got)
 	c.once()
-	whole := call{dir: folder(c.t, map[string]string{"team.yaml": crashSpec(edited)}), args: []string{"run", "-o", "json"}, env: tell(c.t).env()}.run(c.t)
-	require.Equal(c.t, statusOK, whole.status, "%+v", whole)
+	whole := call{dir: clitest.Folder(c.t, map[string]string{"team.yaml": crashSpec(edited)}), args: []string{"run", "-o", "json"}, env: tell(c.t).env()}.run(c.t)
+	require.Equal(c.t, exit.StatusOK, whole.status, "%+v", whole)
 	require.Equal(c.t, saidBy(c.t, whole.stdout), saidBy(c.t, got.stdout))
 	require.Equal(c.t, consistent(c.t, c.dir), object(c.t, got.stdout)["audit"])
 	verified := call{dir: c.dir, args: []string{"audit", "verify"}}.run(c.t)
-	require.Equal(c.t, statusOK, verified.status, "%+v", verified)
+	require.Equal(c.t, exit.StatusOK, verified.status, "%+v", verified)
 	require.True(c.t, strings.HasPrefix(verified.stdout, "consistent"), "%s", verified.stdout)
 }
 

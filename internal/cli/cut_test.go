@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,25 +29,25 @@ tasks:
 `
 	write("team.yaml", "inputs: {table: {file: table.csv}}"+agents)
 	got := call{args: []string{"check", dir}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, `team.yaml:5:68: task "Scan": input "table" has 300 KiB, and at most 256 KiB of it reach "analyst"`)
 	require.Contains(t, got.stderr, "need, raise maxContextBytes, or let the input be cut with cut: true")
 
 	write("team.yaml", "inputs: {table: {file: table.csv, cut: true}}"+agents)
 	got = call{args: []string{"plan", dir}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "cut to 256 KiB")
 
 	write("team.yaml", "inputs: {table: {file: table.csv, maxContextBytes: 400000}}"+agents)
 	journal := filepath.Join(dir, "runs.db")
 	const warning = `task "Write": the result of "Scan" was cut from 300 KiB to 256 KiB`
 	got = call{args: []string{"run", dir, "--offline", "--journal", journal, "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, " · 1 text cut to fit")
 	result := object(t, got.stdout)
 	require.Contains(t, result["warnings"].([]any)[0], warning)
 	require.EqualValues(t, 1, result["context"].(map[string]any)["truncated"])
 	got = call{args: []string{"show", "--journal", journal}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "warning: "+warning)
 }

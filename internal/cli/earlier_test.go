@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,11 +39,11 @@ func TestFilesOfAnEarlierVersion(t *testing.T) {
 		}
 		files[name] = string(text)
 	}
-	dir := folder(t, files)
+	dir := clitest.Folder(t, files)
 	require.NoError(t, os.Chmod(filepath.Join(dir, ".runteam"), 0o700))
 	run := func(args string) outcome {
 		got := call{bare: true, dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusOK, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusOK, got.status, "%s: %+v", args, got)
 		return got
 	}
 	var runs []struct{ RunID, Name, Status string }

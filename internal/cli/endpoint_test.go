@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,7 +34,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 	}{
 		{
 			name:   "500 twice, then success",
-			status: statusOK, calls: 3,
+			status: exit.StatusOK, calls: 3,
 			handle: func(w http.ResponseWriter, _ *http.Request, n int) {
 				if n < 3 {
 					hurry(w)
@@ -43,7 +46,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "429 with Retry-After, then success",
-			status: statusOK, calls: 2,
+			status: exit.StatusOK, calls: 2,
 			handle: func(w http.ResponseWriter, _ *http.Request, n int) {
 				if n == 1 {
 					w.Header().Set("Retry-After", "1")
@@ -55,7 +58,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "429 that asks to wait for ten minutes",
-			status: statusFailed, calls: 1, want: []string{"retry after 10m0s", "--max-concurrency"},
+			status: exit.StatusFailed, calls: 1, want: []string{"retry after 10m0s", "--max-concurrency"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 				w.Header().Set("Retry-After", "600")
 				refuseWith(w, 429, "", "slow down")
@@ -63,12 +66,12 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "401",
-			status: statusFailed, calls: 1, want: []string{"Answer (solo)", "requires a key, and none was sent (401)", "OPENAI_API_KEY"},
+			status: exit.StatusFailed, calls: 1, want: []string{"Answer (solo)", "requires a key, and none was sent (401)", "OPENAI_API_KEY"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") },
 		},
 		{
 			name:   "unknown model",
-			status: statusNoRun, calls: 1, want: []string{`model "test-model"`, "--model", "llama3.2, qwen3", "could not run"},
+			status: exit.StatusNoRun, calls: 1, want: []string{`model "test-model"`, "--model", "llama3.2, qwen3", "could not run"},
 			handle: func(w http.ResponseWriter, r *http.Request, _ int) {
 				if r.URL.Path == "/v1/models" {
 					fmt.Fprint(w, `{"object":"list","data":[{"id":"qwen3"},{"id":"llama3.2"}]}`)
@@ -79,12 +82,12 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "no chat completions there",
-			status: statusNoRun, calls: 1, want: []string{"no chat completions at this address", "could not run"},
+			status: exit.StatusNoRun, calls: 1, want: []string{"no chat completions at this address", "could not run"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "404 page not found", 404) },
 		},
 		{
 			name:   "HTML",
-			status: statusFailed, calls: 3, want: []string{"Answer (solo)", "HTML"},
+			status: exit.StatusFailed, calls: 3, want: []string{"Answer (solo)", "HTML"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 				hurry(w)
 				w.Header().Set("Content-Type", "text/html")
@@ -93,7 +96,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "no choice",
-			status: statusFailed, calls: 3, want: []string{"the reply is empty"},
+			status: exit.StatusFailed, calls: 3, want: []string{"the reply is empty"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 				hurry(w)
 				fmt.Fprint(w, `{"id":"x","object":"chat.completion","choices":[]}`)
@@ -101,7 +104,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "cut half-way",
-			status: statusFailed, calls: 3, want: []string{"cut"},
+			status: exit.StatusFailed, calls: 3, want: []string{"cut"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 				hurry(w)
 				w.Header().Set("Content-Length", "500")
@@ -110,12 +113,12 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "10 MB",
-			status: statusFailed, calls: 1, want: []string{"too large", "maxTokens"},
+			status: exit.StatusFailed, calls: 1, want: []string{"too large", "maxTokens"},
 			handle: func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, strings.Repeat("long ", 2<<20)) },
 		},
 		{
 			name:   "never an answer",
-			status: statusFailed, calls: 1, args: []string{"--timeout", "300ms"}, want: []string{"timed out", "--timeout"},
+			status: exit.StatusFailed, calls: 1, args: []string{"--timeout", "300ms"}, want: []string{"timed out", "--timeout"},
 			handle: func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() },
 		},
 	}
@@ -124,7 +127,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 			t.Parallel()
 			server := serve(t, tt.handle)
 			args := append([]string{"run", "-"}, tt.args...)
-			if tt.status != statusOK {
+			if tt.status != exit.StatusOK {
 				args = append(args, "-o", "json")
 			}
 			got := call{args: args, stdin: one, env: server.env()}.run(t)
@@ -133,7 +136,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 			for _, want := range tt.want {
 				require.Contains(t, got.stderr, want)
 			}
-			if tt.status == statusOK {
+			if tt.status == exit.StatusOK {
 				require.Equal(t, "fine\n", got.stdout)
 				return
 			}
@@ -148,7 +151,7 @@ func TestVersionOfTheAPIIsMissing(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "404 page not found", 404) })
 	got := call{args: []string{"run", "-"}, stdin: one, env: map[string]string{"OPENAI_BASE_URL": server.URL}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to "+server.URL+"/v1")
 }
 
@@ -157,7 +160,7 @@ func TestEndpointIsDown(t *testing.T) {
 	server := serve(t, nil)
 	server.Close()
 	got := call{args: []string{"run", "-", "-o", "json"}, stdin: one, env: server.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Equal(t, "error", object(t, got.stdout)["status"])
 	require.Contains(t, got.stderr, "connection refused")
 	require.Contains(t, got.stderr, "OPENAI_BASE_URL")
@@ -166,12 +169,12 @@ func TestEndpointIsDown(t *testing.T) {
 func TestNoKey(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"run", "-"}, stdin: one}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, "OPENAI_API_KEY")
 	require.Contains(t, got.stderr, "--offline")
 	got = call{args: []string{"run", "-", "-o", "json"}, stdin: one}.run(t)
-	require.Equal(t, statusNoRun, got.status)
+	require.Equal(t, exit.StatusNoRun, got.status)
 	require.Equal(t, "runtime", object(t, got.stdout)["error"].(map[string]any)["kind"])
 }
 
@@ -180,11 +183,11 @@ func TestNoModel(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "fine") })
 	without := strings.Replace(one, "model: test-model\n", "", 1)
 	got := call{args: []string{"run", "-"}, stdin: without, env: server.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "--model")
 	require.Zero(t, server.calls.Load())
 	got = call{args: []string{"run", "-", "--model", "any"}, stdin: without, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
 // The key of the environment goes to the host of OPENAI_BASE_URL, is printed
@@ -209,13 +212,13 @@ func TestWhatAnEndpointSaysIsEscaped(t *testing.T) {
 	for _, form := range []string{"text", "json"} {
 		server.calls.Store(0)
 		good := call{args: []string{"run", "-", "-o", form, "--log-level", "debug"}, stdin: one, env: env}.run(t)
-		require.Equal(t, statusOK, good.status, "%+v", good)
+		require.Equal(t, exit.StatusOK, good.status, "%+v", good)
 		bad := call{args: []string{"run", "-", "-o", form, "--log-level", "debug"}, stdin: one, env: env}.run(t)
-		require.Equal(t, statusFailed, bad.status, "%+v", bad)
+		require.Equal(t, exit.StatusFailed, bad.status, "%+v", bad)
 		for _, text := range []string{good.stdout, good.stderr, bad.stdout, bad.stderr} {
 			require.NotContains(t, text, key)
 			for _, r := range text {
-				require.False(t, hidden(r) && r != '\n' && r != '\t', "%q in %q", r, text)
+				require.False(t, terminal.Hidden(r) && r != '\n' && r != '\t', "%q in %q", r, text)
 			}
 		}
 		if form == "text" {
@@ -228,7 +231,7 @@ func TestWhatAnEndpointSaysIsEscaped(t *testing.T) {
 
 func TestModelsAnswerToTheMock(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"script.yaml": "replies: [{task: Answer, text: 'scripted {{.Task}}'}]"})
+	dir := clitest.Folder(t, map[string]string{"script.yaml": "replies: [{task: Answer, text: 'scripted {{.Task}}'}]"})
 	cmd := call{dir: dir, args: []string{"mock", "script.yaml"}}.command(t)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -241,10 +244,10 @@ func TestModelsAnswerToTheMock(t *testing.T) {
 	url := strings.TrimSpace(string(line[:n]))
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/v1$`, url, "G43: loopback unless told")
 	got := call{args: []string{"run", "-"}, stdin: one, env: map[string]string{"OPENAI_BASE_URL": url}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "scripted Answer\n", got.stdout)
 	require.NoError(t, cmd.Process.Signal(interrupt))
 	_, _ = io.Copy(io.Discard, stdout)
-	require.Equal(t, statusOK, statusAfter(t, cmd.Wait()))
+	require.Equal(t, exit.StatusOK, statusAfter(t, cmd.Wait()))
 	require.Contains(t, stderr.String(), "OPENAI_BASE_URL="+url)
 }

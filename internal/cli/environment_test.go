@@ -12,6 +12,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,7 +28,7 @@ const (
 
 // secretEnv is an environment with them.
 func secretEnv() map[string]string {
-	return map[string]string{"ACME_TOKEN": tokenCanary, "ACME_KEY": keyCanary, "ACME_MODEL": modelCanary, envJournalKey: journalTestKey}
+	return map[string]string{"ACME_TOKEN": tokenCanary, "ACME_KEY": keyCanary, "ACME_MODEL": modelCanary, journals.EnvJournalKey: journalTestKey}
 }
 
 // A listener is an endpoint that keeps what it was sent.
@@ -91,16 +95,16 @@ func requireUnseen(t *testing.T, dir string, outputs ...outcome) {
 func TestASpecSendsNoVariableWithoutConsent(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
-	dir := folder(t, map[string]string{"team.yaml": sending(l.url)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": sending(l.url)})
 	for _, args := range []string{"check", "plan", "run", "run --no-journal -o json", "plan -o dot"} {
 		got := call{dir: dir, env: secretEnv(), args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stdout+got.stderr, "--allow-env ACME_KEY="+l.url)
 		require.Contains(t, got.stdout+got.stderr, "runteam trust")
 		requireUnseen(t, dir, got)
 	}
 	got := call{dir: dir, env: secretEnv(), args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "offline nothing leaves: %+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "offline nothing leaves: %+v", got)
 	requireUnseen(t, dir, got)
 	require.Empty(t, l.requests())
 }
@@ -109,15 +113,15 @@ func TestASpecSendsNoVariableWithoutConsent(t *testing.T) {
 // journal, whatever is allowed.
 func TestRunteamsOwnVariablesAreNeverSent(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": "headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\nagents: [{name: a}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\nagents: [{name: a}]\n"})
 	for _, args := range [][]string{{"check"}, {"trust", "--yes"}} {
 		got := call{dir: dir, env: secretEnv(), args: args}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "RUNTEAM_JOURNAL_KEY: variables that begin with RUNTEAM_ belong to runteam")
 		require.NotContains(t, got.stderr, journalTestKey)
 	}
 	got := call{dir: dir, env: secretEnv(), args: []string{"check", "--allow-env", "RUNTEAM_JOURNAL_KEY=https://api.openai.com"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
 // TestWaysToAllowAVariable: each has the run send it, and nothing but the
@@ -130,7 +134,7 @@ func TestWaysToAllowAVariable(t *testing.T) {
 		},
 		"the environment": func(url string) ([]string, map[string]string) {
 			env := secretEnv()
-			env[envAllow] = "ACME_KEY=" + url + ", ACME_TOKEN=" + url + "\nACME_MODEL=" + url
+			env[source.EnvAllow] = "ACME_KEY=" + url + ", ACME_TOKEN=" + url + "\nACME_MODEL=" + url
 			return nil, env
 		},
 		"trust":                 func(string) ([]string, map[string]string) { return nil, secretEnv() },
@@ -140,18 +144,18 @@ func TestWaysToAllowAVariable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
-			dir := folder(t, map[string]string{
+			dir := clitest.Folder(t, map[string]string{
 				"team.yaml": sending(l.url),
 				"my.env":    "# of this project\nexport ACME_KEY='" + keyCanary + "'\nACME_TOKEN=" + tokenCanary + " # a comment\nACME_MODEL=\"" + modelCanary + "\"\n",
 			})
 			args, env := way(l.url)
 			if strings.HasPrefix(name, "trust") {
 				got := call{dir: dir, args: []string{"trust", "--yes"}}.run(t)
-				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			}
 			run := func(command ...string) outcome {
 				got := call{dir: dir, env: env, args: append(command, args...)}.run(t)
-				require.Equal(t, statusOK, got.status, "%v: %+v", command, got)
+				require.Equal(t, exit.StatusOK, got.status, "%v: %+v", command, got)
 				requireUnseen(t, dir, got)
 				return got
 			}
@@ -172,8 +176,8 @@ func TestWaysToAllowAVariable(t *testing.T) {
 			require.Contains(t, l.requests()[0], "/"+tokenCanary+"/v1/chat/completions")
 			require.Contains(t, l.requests()[0], "Bearer "+keyCanary)
 			for _, command := range []string{"show", "explain", "runs", "replay", "show --usage"} {
-				got := call{dir: dir, env: map[string]string{envJournalKey: journalTestKey}, args: strings.Fields(command)}.run(t)
-				require.Equal(t, statusOK, got.status, "%s: %+v", command, got)
+				got := call{dir: dir, env: map[string]string{journals.EnvJournalKey: journalTestKey}, args: strings.Fields(command)}.run(t)
+				require.Equal(t, exit.StatusOK, got.status, "%s: %+v", command, got)
 				requireUnseen(t, dir, got)
 			}
 		})
@@ -196,11 +200,11 @@ func TestNoErrorShowsWhatAnEndpointRepeats(t *testing.T) {
 				w.Header().Set("Location", "http://other.example"+r.URL.Path)
 				refuseWith(w, status, "", "no "+r.URL.Path+" for model "+modelCanary+" and "+r.Header.Get("X-Auth"))
 			})
-			dir := folder(t, map[string]string{"team.yaml": sending(l.url)})
-			require.Equal(t, statusOK, call{dir: dir, args: []string{"trust", "--yes"}}.run(t).status)
+			dir := clitest.Folder(t, map[string]string{"team.yaml": sending(l.url)})
+			require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"trust", "--yes"}}.run(t).status)
 			env := secretEnv()
 			got := call{dir: dir, env: env, args: []string{"run", "--trace", "trace.jsonl", "--log-level", "debug"}}.run(t)
-			require.NotEqual(t, statusOK, got.status)
+			require.NotEqual(t, exit.StatusOK, got.status)
 			require.NotEmpty(t, l.requests())
 			require.Contains(t, got.stderr, `model "${ACME_MODEL}" at `+l.url+"/${ACME_TOKEN}/v1")
 			requireUnseen(t, dir, got, call{dir: dir, env: env, args: []string{"show", "T"}}.run(t), call{dir: dir, env: env, args: []string{"show", "-o", "json"}}.run(t))
@@ -213,7 +217,7 @@ func TestNoErrorShowsWhatAnEndpointRepeats(t *testing.T) {
 func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	t.Parallel()
 	const text = "model: m\nbaseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"
-	dir := folder(t, map[string]string{"team.yaml": text, "copy.yaml": text})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": text, "copy.yaml": text})
 	status := func(spec, text string) int {
 		t.Helper()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, spec), []byte(text), 0o600))
@@ -225,25 +229,25 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 		requireUnseen(t, dir, got)
 		return got
 	}
-	require.Equal(t, statusUsage, status("team.yaml", text))
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
 	got := trust("team.yaml")
-	require.Equal(t, statusUsage, got.status, "without a terminal it has to be said")
+	require.Equal(t, exit.StatusUsage, got.status, "without a terminal it has to be said")
 	require.Contains(t, got.stderr, "ACME_KEY  to https://llm.acme.example")
 	require.Contains(t, got.stderr, "add --yes")
-	require.Equal(t, statusUsage, status("team.yaml", text), "nothing was kept")
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "nothing was kept")
 
-	require.Equal(t, statusOK, trust("team.yaml", "--yes").status)
-	require.Equal(t, statusOK, status("team.yaml", text))
-	require.Equal(t, statusOK, status("team.yaml", "# a comment\n"+text+"maxConcurrency: 3\n"))
-	require.Equal(t, statusUsage, status("copy.yaml", text), "another file")
+	require.Equal(t, exit.StatusOK, trust("team.yaml", "--yes").status)
+	require.Equal(t, exit.StatusOK, status("team.yaml", text))
+	require.Equal(t, exit.StatusOK, status("team.yaml", "# a comment\n"+text+"maxConcurrency: 3\n"))
+	require.Equal(t, exit.StatusUsage, status("copy.yaml", text), "another file")
 	for _, other := range []string{
 		strings.ReplaceAll(text, "acme.example", "evil.example"), strings.ReplaceAll(text, "https", "http"), strings.ReplaceAll(text, "example/", "example:444/"),
 		text + "headers: {X: \"${ACME_TOKEN}\"}\n", strings.ReplaceAll(text, "ACME_KEY", "ACME_TOKEN"),
 		strings.ReplaceAll(text, "{name: a}", "{name: a}, {name: b, baseURL: \"https://evil.example\", apiKey: \"${ACME_KEY}\"}"),
 	} {
-		require.Equal(t, statusUsage, status("team.yaml", other), other)
+		require.Equal(t, exit.StatusUsage, status("team.yaml", other), other)
 	}
-	require.Equal(t, statusOK, status("team.yaml", text))
+	require.Equal(t, exit.StatusOK, status("team.yaml", text))
 
 	list := trust("--list")
 	require.Contains(t, list.stdout, "team.yaml (since ")
@@ -261,15 +265,15 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o600), at.Mode().Perm())
 
 	require.NoError(t, os.Chmod(kept, 0o622))
-	require.Equal(t, statusUsage, status("team.yaml", text), "anybody may have written it")
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "anybody may have written it")
 	require.NoError(t, os.Chmod(kept, 0o600))
-	require.Equal(t, statusOK, status("team.yaml", text))
+	require.Equal(t, exit.StatusOK, status("team.yaml", text))
 
-	require.Equal(t, statusOK, trust("--revoke", "team.yaml").status)
-	require.Equal(t, statusUsage, status("team.yaml", text))
-	require.Equal(t, statusUsage, trust("--revoke", "team.yaml").status, "there is nothing left")
+	require.Equal(t, exit.StatusOK, trust("--revoke", "team.yaml").status)
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
+	require.Equal(t, exit.StatusUsage, trust("--revoke", "team.yaml").status, "there is nothing left")
 	require.Equal(t, "no spec is trusted\n", trust("--list").stdout)
-	require.Equal(t, statusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
+	require.Equal(t, exit.StatusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
 }
 
 // TestWhatIsTypedFromAnErrorIsAllowed: the hint is a command line that works,
@@ -282,10 +286,10 @@ func TestWhatIsTypedFromAnErrorIsAllowed(t *testing.T) {
 		if !strings.HasPrefix(text, "agents") {
 			text += "agents: [{name: a}]\n"
 		}
-		dir := folder(t, map[string]string{"team.yaml": text, "me.md": "You answer."})
+		dir := clitest.Folder(t, map[string]string{"team.yaml": text, "me.md": "You answer."})
 		c := call{dir: dir, env: map[string]string{"PORT": "8000", "URL": "http://localhost:8000/v1", "NAME": "me"}, args: []string{"check"}}
 		got := c.run(t)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", text, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", text, got)
 		_, flags, found := strings.Cut(got.stderr, "hint: add ")
 		flags, _, _ = strings.Cut(flags, ", or run")
 		require.True(t, found, got.stderr)
@@ -294,9 +298,9 @@ func TestWhatIsTypedFromAnErrorIsAllowed(t *testing.T) {
 		out, err := shell.CombinedOutput()
 		require.NoError(t, err, "%s: %s: %s", text, flags, out)
 	}
-	dir := folder(t, map[string]string{"team.yaml": "baseURL: \"${URL:-http://$(touch pwned)`touch pwned`;'a'.example/v1}\"\napiKey: \"${ACME_KEY}\"\nagents: [{name: a}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "baseURL: \"${URL:-http://$(touch pwned)`touch pwned`;'a'.example/v1}\"\napiKey: \"${ACME_KEY}\"\nagents: [{name: a}]\n"})
 	got := call{dir: dir, env: secretEnv(), args: []string{"check"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.NotContains(t, got.stderr, "--allow-env", "there is no such host: %s", got.stderr)
 }
 
@@ -311,19 +315,19 @@ func TestEnvFileIsNeverImplicit(t *testing.T) {
 		reply(w, "fine")
 	})
 	const text = "model: m\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml": text, ".env": "OPENAI_BASE_URL=" + l.url + "/v1\nOPENAI_API_KEY=" + keyCanary + "\n",
-		"own.env": "RUNTEAM_ALLOW_ENV=" + keyCanary + "\n", "bad.env": "OK=1\n!" + keyCanary + "\n", "large.env": "A=" + strings.Repeat("x", maxEnvFile) + "\n",
+		"own.env": "RUNTEAM_ALLOW_ENV=" + keyCanary + "\n", "bad.env": "OK=1\n!" + keyCanary + "\n", "large.env": "A=" + strings.Repeat("x", source.MaxEnvFile) + "\n",
 	})
 	got := call{dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "no API key")
 	got = call{dir: dir, args: []string{"run", "--env-file", ".env"}, env: map[string]string{"OPENAI_API_KEY": "another"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "fine\n", got.stdout)
 	for file, want := range map[string]string{"own.env": "RUNTEAM_ALLOW_ENV configures runteam itself", "bad.env": "not in .env form", "large.env": "larger than 64 KiB", "none.env": "no such file", ".": "it is a folder"} {
 		got := call{dir: dir, args: []string{"run", "--env-file", file}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", file, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", file, got)
 		require.Contains(t, got.stderr, want)
 		require.NotContains(t, got.stderr, keyCanary)
 	}
@@ -335,11 +339,11 @@ func TestTheEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{"", "baseURL: ${OPENAI_BASE_URL}\n", "baseURL: ${OPENAI_BASE_URL:-http://localhost:11434/v1}\napiKey: ${OPENAI_API_KEY:-none}\n"} {
 		l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
-		dir := folder(t, map[string]string{"team.yaml": head + "agents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
+		dir := clitest.Folder(t, map[string]string{"team.yaml": head + "agents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
 		env := map[string]string{"OPENAI_BASE_URL": l.url + "/v1"}
 		for range 2 {
 			got := call{dir: dir, env: env, args: []string{"run", "--model", "llama3.2"}}.run(t)
-			require.Equal(t, statusOK, got.status, "%s: %+v", head, got)
+			require.Equal(t, exit.StatusOK, got.status, "%s: %+v", head, got)
 			env["OPENAI_API_KEY"] = keyCanary
 		}
 		got := call{dir: dir, env: env, args: []string{"check"}}.run(t)
@@ -354,9 +358,9 @@ func TestProgressShowsTheEndpointAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 404, "", "nothing for 10.9.8.7 here") })
 	require.Contains(t, l.url, "http://127.0.0.1:")
-	dir := folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: " + l.url + "/v1\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: " + l.url + "/v1\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
 	got := call{dir: dir, args: []string{"run", "--progress", "plain"}}.run(t)
-	require.NotEqual(t, statusOK, got.status)
+	require.NotEqual(t, exit.StatusOK, got.status)
 	require.Contains(t, got.stderr, "failed    T (a): model \"m\" at "+l.url+"/v1: ")
 	require.Contains(t, got.stderr, "nothing for [REDACTED:ip] here", "what an endpoint says is redacted as before")
 }

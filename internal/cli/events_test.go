@@ -12,11 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/stretchr/testify/require"
 )
 
 // eventsIn decodes NDJSON and checks that the events are numbered without a gap.
@@ -51,10 +51,10 @@ func readEvent(t *testing.T, lines *bufio.Reader, kind event.Type) {
 
 func TestEventsInAFile(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "agents.yaml": "agents: [{name: solo}]\n", "tasks.json": `{"tasks":[{"title":"T","description":"d","assignee":"solo"}]}`})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "agents.yaml": "agents: [{name: solo}]\n", "tasks.json": `{"tasks":[{"title":"T","description":"d","assignee":"solo"}]}`})
 	events := func(got outcome, file string) []map[string]any {
 		t.Helper()
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		info, err := os.Stat(filepath.Join(dir, file))
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -67,7 +67,7 @@ func TestEventsInAFile(t *testing.T) {
 	require.Equal(t, object(t, got.stdout)["runId"], all[0]["runId"])
 
 	got = call{dir: dir, args: strings.Fields("run --offline --events e.ndjson")}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "--events e.ndjson: it exists: add --force to replace it")
 	events(call{dir: dir, args: strings.Fields("run --offline --events e.ndjson --force")}.run(t), "e.ndjson")
 	events(call{dir: dir, args: strings.Fields("task --file tasks.json --team agents.yaml --offline --events task.ndjson")}.run(t), "task.ndjson")
@@ -81,15 +81,15 @@ func TestEventsOfAReplay(t *testing.T) {
 	replay := func(args ...string) outcome {
 		return call{dir: dir, args: append([]string{"replay"}, args...), env: server.env()}.run(t)
 	}
-	require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
 	got := replay("--without", "First", "-o", "json", "--events", "e.ndjson")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "e.ndjson"))
 	require.NoError(t, err)
 	require.Equal(t, object(t, got.stdout)["runId"], eventsIn(t, string(text))[0]["runId"])
 
 	got = replay("--without", "First", "--events", "-")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	eventsIn(t, got.stdout)
 	require.Contains(t, got.stderr, "First", "the comparison is on stderr")
 	for args, want := range map[string]string{
@@ -100,16 +100,16 @@ func TestEventsOfAReplay(t *testing.T) {
 		"--without First --events team.yaml --force": "--events team.yaml: the command uses this file for something else",
 	} {
 		got := replay(strings.Fields(args)...)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stdout+got.stderr, want, args)
 	}
-	require.Equal(t, statusOK, replay("--without", "First", "--events", "e.ndjson", "--force").status)
+	require.Equal(t, exit.StatusOK, replay("--without", "First", "--events", "e.ndjson", "--force").status)
 }
 
 // TestEventsRefusesFiles covers usage errors, before anything runs.
 func TestEventsRefusesFiles(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "old": "old"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "old": "old"})
 	require.NoError(t, os.Symlink("old", filepath.Join(dir, "link")))
 	for args, want := range map[string]string{
 		"--events=":                             "--events is empty: name a file",
@@ -124,28 +124,28 @@ func TestEventsRefusesFiles(t *testing.T) {
 		"--events h --trace t --audit-anchor h": "--events h: the command uses this file for something else",
 	} {
 		got := call{dir: dir, args: strings.Fields("run --offline --no-journal " + args)}.run(t)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stderr+got.stdout, want)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "old"))
 	require.NoError(t, err)
 	require.Equal(t, "old", string(text))
-	require.Equal(t, []string{".runteam", "link", "old", "team.yaml"}, listing(t, dir))
+	require.Equal(t, []string{".runteam", "link", "old", "team.yaml"}, clitest.Listing(t, dir))
 }
 
 // TestEventsOnStandardOutput holds that stdout has the events and nothing else.
 func TestEventsOnStandardOutput(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: the answer}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: the answer}]"})
 	for _, name := range []string{"-", "/dev/stdout"} {
 		got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --events " + name)}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		eventsIn(t, got.stdout)
 		require.NotContains(t, got.stdout, "the answer")
 		require.Contains(t, got.stderr, "\nthe answer\n")
 	}
 	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --events /dev/stderr --progress none -o json --no-journal")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	eventsIn(t, got.stderr)
 	require.Equal(t, "ok", object(t, got.stdout)["status"])
 }
@@ -180,7 +180,7 @@ func TestEventsInAPipe(t *testing.T) {
 		rest, err := io.ReadAll(lines)
 		require.NoError(t, err)
 		require.Empty(t, rest)
-		require.Equal(t, statusSIGTERM, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+		require.Equal(t, exit.StatusSIGTERM, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 		require.Equal(t, "cancelled", object(t, stdout.String())["status"])
 		require.NoError(t, r.Close())
 	}
@@ -192,7 +192,7 @@ func TestEventsOfAProcessSubstitution(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no bash")
 	}
-	dir := folder(t, map[string]string{"team.yaml": one})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one})
 	cmd := exec.Command(shell, "-c", `"$0" run --offline --no-journal --events >(cat) -o json >result.json 2>stderr; wait $!`, binary)
 	cmd.Dir = dir
 	out, err := cmd.Output()
@@ -211,7 +211,7 @@ func TestEventsToAClosedPipe(t *testing.T) {
 			<-closed
 			reply(out, "the answer")
 		})
-		cmd := call{dir: folder(t, map[string]string{"team.yaml": one}), args: []string{"run", "--no-journal", "--events", path}, env: server.env()}.command(t)
+		cmd := call{dir: clitest.Folder(t, map[string]string{"team.yaml": one}), args: []string{"run", "--no-journal", "--events", path}, env: server.env()}.command(t)
 		var stderr bytes.Buffer
 		cmd.Stderr, cmd.ExtraFiles = &stderr, []*os.File{w}
 		if path == "-" {
@@ -223,7 +223,7 @@ func TestEventsToAClosedPipe(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 		close(closed)
-		require.Equal(t, statusOK, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+		require.Equal(t, exit.StatusOK, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 		require.Equal(t, 1, strings.Count(stderr.String(), "runteam: warning: --events "+path+": the reader closed the pipe; the run continues, and no more events are written\n"), "%s", stderr.String())
 		require.Equal(t, 1, strings.Count(stderr.String(), "--events"), "%s", stderr.String())
 	}
@@ -235,8 +235,8 @@ func TestEventsOnAFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
 	}
-	got := call{dir: folder(t, map[string]string{"team.yaml": one}), args: strings.Fields("run --offline --events /dev/full -o json")}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	got := call{dir: clitest.Folder(t, map[string]string{"team.yaml": one}), args: strings.Fields("run --offline --events /dev/full -o json")}.run(t)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "ok", object(t, got.stdout)["status"])
 	require.Equal(t, 1, strings.Count(got.stderr, "--events"), "%s", got.stderr)
 	require.Contains(t, got.stderr, "runteam: --events /dev/full: no space left on device; the events from number 1 on are missing\n")
@@ -247,52 +247,20 @@ func TestEventsOnAFullDisk(t *testing.T) {
 // Requirement: G42.
 func TestEventsHoldNothingAboveTheCaller(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: the canary}, {text: fine}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: the canary}, {text: fine}]"})
 	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --events e.ndjson --log-level debug")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "e.ndjson"))
 	require.NoError(t, err)
 	eventsIn(t, string(text))
 	require.NotContains(t, string(text)+got.stderr, "canary")
 }
 
-// blocked is a reader that takes nothing until it is closed.
-type blocked struct{ *io.PipeWriter }
-
-// TestEventsOfASlowReader holds that a reader that takes nothing delays the end
-// of a run by a limited time, and that what is missing is counted.
-func TestEventsOfASlowReader(t *testing.T) {
-	t.Parallel()
-	a, _, stderr := here(t)
-	r, w := io.Pipe()
-	e := &eventWriter{app: a, path: "/dev/fd/3", out: blocked{w}, patience: 10 * time.Millisecond}
-	for i := range 1000 {
-		e.take(event.Event{Seq: i + 1, Type: event.TaskReady})
-	}
-	require.NoError(t, e.end())
-	require.Equal(t, "runteam: warning: --events /dev/fd/3: the reader is too slow; the last 1,000 events are missing\n", stderr.String())
-	require.NoError(t, r.Close())
-	<-e.done
-	require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "no second warning")
-}
-
-// TestEventsEscapeHiddenCharacters holds that a terminal can show the file.
-func TestEventsEscapeHiddenCharacters(t *testing.T) {
-	t.Parallel()
-	a, _, _ := here(t)
-	var out bytes.Buffer
-	e := &eventWriter{app: a, path: "x", out: &out, patience: time.Minute}
-	e.take(event.Event{Seq: 1, Type: event.Warning, Message: "\x1b[2J\u202e\u0085é"})
-	require.NoError(t, e.end())
-	require.Contains(t, out.String(), `"\u001b[2J\u202e\u0085é"`)
-	require.Equal(t, 1, strings.Count(out.String(), "\n"))
-}
-
 // TestLogLevelDebug holds that the log has calls, retries and decisions, and no text.
 func TestLogLevelDebug(t *testing.T) {
 	t.Parallel()
 	got := call{dir: relayFolder(t), args: strings.Fields("run --log-level debug --progress none"), env: tell(t).env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	for _, want := range []string{
 		`DBG agent called task=First agent=solo attempt=1 model=test-model`, `DBG agent finished task=First agent=solo attempt=1 model=test-model answered_by=test-model endpoint=http:`, `request_id=x finish_reason=stop duration=`,
 		`input_tokens=7 output_tokens=3`, `DBG gate decision task=Second agent=solo attempt=1 from=solo to=solo source="dependency `,

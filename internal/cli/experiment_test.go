@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,16 +18,16 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	in := call{dir: dir}
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }
 	got := call("run", "-o", "json")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	id := object(t, got.stdout)["runId"].(string)
 	got = call("replay", "--without", "First", "--without-input", "note", "-o", "json")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	other := object(t, got.stdout)["runId"].(string)
 
 	list := listRuns(t, in)
 	require.Len(t, list, 2)
 	require.Equal(t, other, list[0].Run)
-	require.Equal(t, &experiment{Of: id, Without: []string{"First"}, WithoutInputs: []string{"note"}}, list[0].Experiment)
+	require.Equal(t, &journals.Experiment{Of: id, Without: []string{"First"}, WithoutInputs: []string{"note"}}, list[0].Experiment)
 	require.Nil(t, list[1].Experiment)
 	text := call("runs").stdout
 	require.Contains(t, text, "experiment of "+id[:8]+" without task First and input note\n")
@@ -38,39 +42,39 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	require.Equal(t, id, object(t, call("audit", "verify", "-o", "json").stdout)["run"])
 
 	got = call("resume", other)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
 // A task of the newest run may stand alone.
 func TestTaskAlone(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
-	require.Equal(t, statusOK, offlineRun(t, call{dir: dir}).status)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
 	for _, name := range []string{"First", " FIRST"} {
 		got := call{dir: dir, args: []string{"show", name}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "attempt 1 · solo")
 		require.NotContains(t, got.stdout, "Second")
 		got = call{dir: dir, args: []string{"explain", name}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "Say one.")
 		require.NotContains(t, got.stdout, "Say two.")
 	}
 	for _, command := range []string{"show", "explain"} {
 		got := call{dir: dir, args: []string{command, "Frist"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, `unknown run "Frist"`)
 	}
-	require.Equal(t, statusUsage, call{dir: dir, args: []string{"show", "First", "--usage"}}.run(t).status)
+	require.Equal(t, exit.StatusUsage, call{dir: dir, args: []string{"show", "First", "--usage"}}.run(t).status)
 }
 
 // The answer stands first and whole, and no second time.
 func TestAnswerIsShownFirst(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{30, maxAnswerLines + 1} {
-		dir := folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: '" + strings.Repeat("a line\n\n", n) + "the last'}]"})
+	for _, n := range []int{30, history.MaxAnswerLines + 1} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: '" + strings.Repeat("a line\n\n", n) + "the last'}]"})
 		got := offlineRun(t, call{dir: dir}, "--script", "s.yaml")
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		text := call{dir: dir, args: []string{"show"}}.run(t).stdout
 		require.Equal(t, strings.TrimSuffix(got.stdout, "\n"), shownOf(t, dir).Output)
 		answer, table := strings.Index(text, "# The answer"), strings.Index(text, "completed  ")
@@ -84,7 +88,7 @@ func TestAnswerIsShownFirst(t *testing.T) {
 // What did not end well can be gone on with, and the newest of it says how.
 func TestRunsSayHowToGoOn(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{status: 400}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{status: 400}]"})
 	for _, args := range []string{"", "--script s.yaml", "--script s.yaml", "--max-token-budget 1", ""} {
 		offlineRun(t, call{dir: dir}, strings.Fields(args)...)
 	}

@@ -10,15 +10,10 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/stretchr/testify/require"
-
-	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/task"
 )
 
 // claims is the trace of a run of four tasks, which package trace's tests write.
@@ -26,14 +21,14 @@ const claims = "../trace/testdata/claims.jsonl"
 
 // explainHere runs the command.
 func explainHere(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
-	a, out, errs := here(t, append([]string{"explain"}, args...)...)
-	a.stdin = strings.NewReader(stdin)
-	root := a.root()
-	if found, _, err := root.Find(a.args[:1]); err != nil || found == root {
-		root.AddCommand(a.explainCommand())
+	con, out, errs := clitest.Console(t, append([]string{"explain"}, args...)...)
+	con.Stdin = strings.NewReader(stdin)
+	root := root(con)
+	if found, _, err := root.Find(con.Args[:1]); err != nil || found == root {
+		root.AddCommand(explain.Command(con))
 	}
-	root.SetArgs(a.args)
-	status = a.fail(root.Execute())
+	root.SetArgs(con.Args)
+	status = con.Report(root.Execute())
 	return status, out.String(), errs.String()
 }
 
@@ -56,9 +51,9 @@ func TestExplainShowsEachPromptByItsSources(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			status, stdout, stderr := explainHere(t, "", append([]string{claims}, tt.args...)...)
-			require.Equal(t, statusOK, status, stderr)
+			require.Equal(t, exit.StatusOK, status, stderr)
 			require.Empty(t, stderr)
-			requireGolden(t, "testdata/"+tt.name, stdout)
+			clitest.RequireGolden(t, "testdata/"+tt.name, stdout)
 		})
 	}
 }
@@ -67,12 +62,12 @@ func TestExplainShowsEachPromptByItsSources(t *testing.T) {
 func TestExplainTilesThePrompt(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := explainHere(t, "", claims, "-o", "json")
-	var x explained
+	var x explain.Document
 	require.NoError(t, json.Unmarshal([]byte(stdout), &x))
 	require.Len(t, x.Prompts, 3)
 	for _, p := range x.Prompts {
 		total := int32(0)
-		for _, pieces := range [][]explainedPiece{p.System, p.Text} {
+		for _, pieces := range [][]explain.Piece{p.System, p.Text} {
 			end := int32(0)
 			for _, piece := range pieces {
 				require.Equal(t, end, piece.Start)
@@ -93,7 +88,7 @@ func TestExplainShowsNoWithheldWords(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{claims}, {claims, "-o", "json"}, {claims, "score"}, {claims, "--contains", "on the list"}, {claims, "--contains", "on the list", "-o", "json"}} {
 		status, stdout, _ := explainHere(t, "", args...)
-		require.Equal(t, statusOK, status)
+		require.Equal(t, exit.StatusOK, status)
 		require.NotContains(t, stdout, "CANARY")
 	}
 	_, stdout, _ := explainHere(t, "", claims, "score")
@@ -114,7 +109,7 @@ func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
 	require.Contains(t, string(text), `"withheld":true`)
 	leaky := strings.Replace(string(text), `"withheld":true`, `"withheld":true,"words":"CANARY"`, 1)
 	status, stdout, stderr := explainHere(t, leaky, "-")
-	require.Equal(t, statusUsage, status)
+	require.Equal(t, exit.StatusUsage, status)
 	require.Empty(t, stdout)
 	require.NotContains(t, stderr, "CANARY")
 	require.Contains(t, stderr, "runteam: -: line ")
@@ -135,7 +130,7 @@ func TestExplainEscapesWhatAgentsWrote(t *testing.T) {
 	hostile := strings.ReplaceAll(string(text), good, strings.Trim(string(quoted), `"`))
 	for _, args := range [][]string{{"-"}, {"-", "-o", "json"}, {"-", "--contains", "\x1b[2J"}} {
 		status, stdout, stderr := explainHere(t, hostile, args...)
-		require.Equal(t, statusOK, status, stderr)
+		require.Equal(t, exit.StatusOK, status, stderr)
 		for _, r := range stdout {
 			require.True(t, r == '\n' || !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r) && r != '\u2028', "%q", r)
 		}
@@ -167,7 +162,7 @@ func TestExplainRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			status, stdout, stderr := explainHere(t, tt.stdin, tt.args...)
-			require.Equal(t, statusUsage, status)
+			require.Equal(t, exit.StatusUsage, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, tt.want)
 		})
@@ -187,80 +182,13 @@ func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
 	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
 }
 
-func TestEveryCarrierOfContextHasAName(t *testing.T) {
-	t.Parallel()
-	x := &explained{trace: &trace.Trace{}}
-	tests := []struct {
-		kind handoff.SourceKind
-		want string
-	}{
-		{handoff.Dependency, "result of s from a"},
-		{handoff.Input, "input s"},
-		{handoff.Memory, "memory entry s"},
-		{handoff.Message, "message from a"},
-		{handoff.Goal, "the goal"},
-		{handoff.Roster, "the roster"},
-		{handoff.Plan, "plan of a, s"},
-		{handoff.Fault, "fault from a, s"},
-		{handoff.Digest, "digest s from a"},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, x.named(handoff.Source{Kind: tt.kind, Name: "s"}, "a"))
-	}
-}
-
-// What became smaller, was told again or was lowered on its way is said.
-func TestExplainSaysWhatThePolicyDid(t *testing.T) {
-	t.Parallel()
-	d := &gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
-		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}},
-		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
-	}
-	x := &explained{trace: &trace.Trace{}}
-	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.crossing(d))
-	held := &gate.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
-	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
-	require.Len(t, p.Withheld, 2)
-	var out strings.Builder
-	p.write(&out)
-	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
-	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
-}
-
-// What has names that nobody wrote down is told by what was kept from it.
-func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
-	t.Parallel()
-	x := &explained{trace: &trace.Trace{}}
-	tests := []struct {
-		name          string
-		kept, dropped []task.Path
-		text          bool
-		want          string
-	}{
-		{"everything but two members", []task.Path{"/*", "/sum"}, []task.Path{"/customer", "/iban"}, false, "narrowed to all but /customer /iban"},
-		{"some members of either kind", []task.Path{"/*", "/sum"}, []task.Path{"/*", "/iban"}, false, "narrowed to /sum and parts whose names are not recorded"},
-		{"members without names only", []task.Path{"/*"}, []task.Path{"/*"}, false, "narrowed to parts whose names are not recorded"},
-		{"all but a member deep down", []task.Path{"/*"}, []task.Path{"/a/*"}, false, "narrowed to parts whose names are not recorded"},
-		{"all but the text", []task.Path{"/*"}, nil, true, "narrowed to all of its structured part"},
-		{"all", []task.Path{"/*", "/sum"}, nil, false, "narrowed to all of its parts"},
-		{"elements", []task.Path{"/facts/*/sum"}, []task.Path{"/facts/*/*"}, false, "narrowed to /facts/*/sum"},
-		{"nothing", nil, nil, false, "narrowed to nothing"},
-	}
-	for _, tt := range tests {
-		d := &gate.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
-		require.Equal(t, "input claim, internal, r, "+tt.want, x.crossing(d), tt.name)
-	}
-	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
-}
-
 // A value that was lowered for one reader stays withheld for the caller, who is
 // below its label: of such a run explain reads the trace, fences and all.
 //
 // Requirement: G50.
 func TestExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml": `
 name: vault
 model: m
@@ -291,14 +219,14 @@ replies:
 `,
 	})
 	got := call{dir: dir, args: strings.Fields("run --offline --trace run.jsonl --audit-anchor head")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "run.jsonl"))
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "CANARY")
 	require.Contains(t, string(text), "[envelope *", "the fence is masked")
 
 	got = call{dir: dir, args: []string{"explain", "run.jsonl", "Answer"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "result of Rate from vault, internal (was secret)")
 	require.Contains(t, got.stdout, "score-for-clerk")
 	require.Contains(t, got.stdout, "[not shown: up to 1 KiB]")
@@ -308,21 +236,21 @@ replies:
 	head, err := os.ReadFile(filepath.Join(dir, "head"))
 	require.NoError(t, err)
 	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", strings.TrimSpace(string(head))}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
 // TestExplainNamesACorrectiveCall holds that the prompt of a corrective call is told
 // from that of the attempt, as show does.
 func TestExplainNamesACorrectiveCall(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml":   "offline: script.yaml\nagents: [{name: a}]\ntasks: [{title: Count, assignee: a, description: d, outputSchema: {type: integer}}]\n",
 		"script.yaml": "replies:\n  - {task: Count, text: many, times: 1}\n  - {task: Count, text: '4'}\n",
 	})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"explain"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
 }
@@ -336,16 +264,16 @@ func TestExplainOfAllTasksCountsWhatWasNotSent(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&b, "  - {title: Task %d, description: Do it., assignee: solo}\n", i)
 	}
-	dir := folder(t, map[string]string{"team.yaml": b.String(), "script.yaml": "replies: [{text: done}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": b.String(), "script.yaml": "replies: [{text: done}]"})
 	run := offlineRun(t, call{dir: dir})
-	require.Equal(t, statusOK, run.status, "%+v", run)
-	var all, one explained
+	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
+	var all, one explain.Document
 	got := call{dir: dir, args: []string{"explain", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &all))
 	require.Len(t, all.Prompts, 30)
 	for i, p := range all.Prompts {
-		require.Len(t, p.Absent.Results, min(i, maxAbsent))
+		require.Len(t, p.Absent.Results, min(i, explain.MaxAbsent))
 		require.Equal(t, i, len(p.Absent.Results)+p.Absent.More)
 	}
 	last := all.Prompts[29]
@@ -354,7 +282,7 @@ func TestExplainOfAllTasksCountsWhatWasNotSent(t *testing.T) {
 	require.True(t, one.Partial)
 	require.Len(t, one.Prompts, 1)
 	require.Len(t, one.Prompts[0].Absent.Results, 29)
-	last.Absent, one.Prompts[0].Absent = absent{}, absent{}
+	last.Absent, one.Prompts[0].Absent = explain.Absent{}, explain.Absent{}
 	require.Equal(t, last, one.Prompts[0])
 	text := call{dir: dir, args: []string{"explain"}}.run(t).stdout
 	require.Contains(t, text, " and 21 more\n")

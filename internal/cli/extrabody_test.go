@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/llm/openai"
 	goopenai "github.com/sashabaranov/go-openai"
 	"github.com/stretchr/testify/require"
-
-	"github.com/runteam/runteam/llm/openai"
 )
 
 // TestExtraBodyIsCheckedAlikeInFilesAndPrograms checks for every member of a chat
@@ -30,11 +31,11 @@ func TestExtraBodyIsCheckedAlikeInFilesAndPrograms(t *testing.T) {
 		body, err := json.Marshal(map[string]any{name: 1})
 		require.NoError(t, err)
 		_, clientErr := openai.New(openai.Config{Model: "m", BaseURL: "http://localhost:1/v1", ExtraBody: body})
-		dir := folder(t, map[string]string{
+		dir := clitest.Folder(t, map[string]string{
 			"team.yaml": "baseURL: http://localhost:1/v1\nagents: [{name: a, model: m, extraBody: " + string(body) + "}]\ntasks: [{title: T, assignee: a, description: d}]\n",
 		})
 		got := call{dir: dir, args: []string{"check"}}.run(t)
-		require.Equal(t, clientErr == nil, got.status == statusOK, "%s: the client says %v, the file %+v", name, clientErr, got)
+		require.Equal(t, clientErr == nil, got.status == exit.StatusOK, "%s: the client says %v, the file %+v", name, clientErr, got)
 		if clientErr != nil {
 			refused++
 		}

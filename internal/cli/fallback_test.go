@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -72,7 +74,7 @@ func TestFallbackAnswersForAServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	for status, tries := range map[int]int{503: 3, 402: 1} {
 		down, up := provide(t, "down", status), provide(t, "up", 0)
-		dir := folder(t, map[string]string{"team.yaml": fmt.Sprintf(`model: first
+		dir := clitest.Folder(t, map[string]string{"team.yaml": fmt.Sprintf(`model: first
 baseURL: %s/v1
 apiKey: ${KEY}
 headers: {X-Title: mine}
@@ -83,7 +85,7 @@ agents: [{name: solo}]
 			return call{bare: true, dir: dir, env: map[string]string{"KEY": "fake-key-one"}, args: args}.run(t)
 		}
 		got := run("run", "--allow-env", "KEY="+down.URL, "-o", "json", "--events", "events.ndjson", "--log-level", "debug")
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Len(t, down.calls(), 3*tries)
 		require.Len(t, up.calls(), 3, "once for each task")
 		require.Equal(t, "fake-key-one", down.calls()[0].key)
@@ -105,9 +107,9 @@ agents: [{name: solo}]
 		require.Contains(t, run("show", "Read").stdout, fmt.Sprintf(`warning: model "first" at %s/v1: `, down.URL))
 
 		replayed := run("replay", "-o", "json")
-		require.Equal(t, statusOK, replayed.status, "%+v", replayed)
+		require.Equal(t, exit.StatusOK, replayed.status, "%+v", replayed)
 		reused := run("run", "--allow-env", "KEY="+down.URL, "--reuse", "-o", "json")
-		require.Equal(t, statusOK, reused.status, "%+v", reused)
+		require.Equal(t, exit.StatusOK, reused.status, "%+v", reused)
 		require.Len(t, up.calls(), 3, "an answer of a fallback is an answer")
 	}
 }
@@ -126,7 +128,7 @@ agents:
     fallback: [{baseURL: "https://far.example/v1", apiKey: "${FAR_KEY}"}]
 tasks: [{title: Read, assignee: solo, uses: [claim], description: Read it.}]
 %s`
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"low.yaml": fmt.Sprintf(text, "internal", ""), "high.yaml": fmt.Sprintf(text, "confidential", ""),
 		"assert.yaml": fmt.Sprintf(text, "confidential", "assert: [input claim never reaches https://far.example/v1]\n"),
 	})
@@ -134,16 +136,16 @@ tasks: [{title: Read, assignee: solo, uses: [claim], description: Read it.}]
 		return call{bare: true, dir: dir, env: map[string]string{"FAR_KEY": "fake-key-far"}, args: args}.run(t)
 	}
 	refused := run("plan", "high.yaml")
-	require.Equal(t, statusUsage, refused.status, "%+v", refused)
+	require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
 	require.Contains(t, refused.stderr, "fallback 1: apiKey: FAR_KEY is not allowed to go to https://far.example")
 	trust := run("trust", "high.yaml", "--yes")
 	require.Contains(t, trust.stdout+trust.stderr, "https://far.example")
 	const allowed = "--allow-env=FAR_KEY=https://far.example"
 	low := run("plan", "low.yaml", allowed)
-	require.Equal(t, statusUsage, low.status, "%+v", low)
+	require.Equal(t, exit.StatusUsage, low.status, "%+v", low)
 	require.Contains(t, low.stderr, "the context is confidential, and its endpoint https://far.example/v1 accepts internal")
 	plan := run("plan", "high.yaml", allowed)
-	require.Equal(t, statusOK, plan.status, "%+v", plan)
+	require.Equal(t, exit.StatusOK, plan.status, "%+v", plan)
 	require.Contains(t, plan.stdout, "leaves to http://localhost:1/v1, else to https://far.example/v1")
 	require.Contains(t, plan.stdout, "FAR_KEY")
 	made := object(t, run("plan", "high.yaml", allowed, "-o", "json").stdout)
@@ -155,23 +157,23 @@ tasks: [{title: Read, assignee: solo, uses: [claim], description: Read it.}]
 	}
 	require.Regexp(t, `│ https://far.example/v1, confidential\n`, plan.stdout, "a column of the table")
 	denied := run("plan", "assert.yaml", allowed)
-	require.NotEqual(t, statusOK, denied.status)
+	require.NotEqual(t, exit.StatusOK, denied.status)
 	require.Contains(t, denied.stdout+denied.stderr, "https://far.example/v1")
 }
 
 // TestFallbackWithoutAKey is said before anything runs, and offline it needs none.
 func TestFallbackWithoutAKey(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml":   "model: first\nbaseURL: http://localhost:1/v1\nagents: [{name: solo, fallback: [{baseURL: https://api.openai.com/v1}]}]\ntasks: [{title: Read, description: Read it.}]\noffline: script.yaml\n",
 		"script.yaml": "replies: [{status: 402, body: '{\"error\": {\"message\": \"pay\"}}', times: 1}, {text: fine}]\n",
 	})
 	got := call{bare: true, dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, `agent "solo": fallback 1: `)
 	require.Contains(t, got.stderr, "OPENAI_API_KEY")
 	got = call{bare: true, dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "fine")
 }
 
@@ -179,14 +181,14 @@ func TestFallbackWithoutAKey(t *testing.T) {
 // that an entry of a fallback gets.
 func TestFallbackKeyIsListed(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": `model: first
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `model: first
 baseURL: http://localhost:1/v1
 fallback: [{model: second, baseURL: "https://api.openai.com/v1"}]
 agents: [{name: solo}]
 ` + threeTasks})
 	for _, command := range []string{"check", "plan"} {
 		got := call{bare: true, dir: dir, env: map[string]string{"OPENAI_API_KEY": "fake-key-one"}, args: []string{command, "-o", "json"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, []any{map[string]any{"name": "OPENAI_API_KEY", "to": "https://api.openai.com", "known": true}}, object(t, got.stdout)["environment"], command)
 	}
 }
@@ -203,9 +205,9 @@ func TestFallbackAnswersForAServerThatLimitsTheRate(t *testing.T) {
 		refuseWith(w, 429, "", "slow down")
 	}))
 	t.Cleanup(busy.Close)
-	dir := folder(t, map[string]string{"team.yaml": fmt.Sprintf("model: first\nbaseURL: %s/v1\nfallback: [{baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n", busy.URL, up.URL) + threeTasks})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": fmt.Sprintf("model: first\nbaseURL: %s/v1\nfallback: [{baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n", busy.URL, up.URL) + threeTasks})
 	got := call{bare: true, dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Len(t, up.calls(), 3)
 	require.EqualValues(t, 1, refused.Load())
 }
@@ -216,16 +218,16 @@ func TestFallbackUnderACostBudget(t *testing.T) {
 	t.Parallel()
 	down, up := provide(t, "down", 402), provide(t, "up", 0)
 	const text = "maxCostBudget: 1\nprices: {%s}\nmodel: first\nbaseURL: %s/v1\nfallback: [{model: second, baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n" + threeTasks
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"half.yaml":  fmt.Sprintf(text, "first: {input: 1, output: 1}", down.URL, up.URL),
 		"whole.yaml": fmt.Sprintf(text, "first: {input: 1, output: 1}, second: {input: 1000000, output: 1000000}", down.URL, up.URL),
 	})
 	run := func(args ...string) outcome { return call{bare: true, dir: dir, args: args}.run(t) }
 	half := run("check", "half.yaml")
-	require.NotEqual(t, statusOK, half.status)
+	require.NotEqual(t, exit.StatusOK, half.status)
 	require.Contains(t, half.stderr, `half.yaml:6:10: agent "solo": the model "second" has no price`)
 	whole := run("run", "whole.yaml")
-	require.Equal(t, statusFailed, whole.status, "%+v", whole)
+	require.Equal(t, exit.StatusFailed, whole.status, "%+v", whole)
 	require.Empty(t, up.calls(), "a call of the second model does not fit into the budget, one of the first does")
 	require.Len(t, down.calls(), 1)
 }

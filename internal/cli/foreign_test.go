@@ -13,9 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/stretchr/testify/require"
 )
 
 // echoing is a spec whose agent sends a header and a prompt of its own.
@@ -86,7 +87,7 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 				env["OPENAI_API_KEY"] = key
 				dir := t.TempDir()
 				got := call{dir: dir, args: []string{"run", "-", "-o", "json", "--trace", "trace.jsonl"}, stdin: echoing, env: env}.run(t)
-				require.NotEqual(t, statusUsage, got.status, got.stderr)
+				require.NotEqual(t, exit.StatusUsage, got.status, got.stderr)
 				trace, err := os.ReadFile(filepath.Join(dir, "trace.jsonl"))
 				require.NoError(t, err)
 				written := map[string]string{"stderr": got.stderr, "stdout": got.stdout, "trace": string(trace), "journal": journalLines(t, dir)}
@@ -119,7 +120,7 @@ func repeated(text, secret string) string {
 // journalLines returns all that the journal in a folder has of its run.
 func journalLines(t *testing.T, dir string) string {
 	t.Helper()
-	j, err := journal.Open(filepath.Join(dir, journalFolder, journalFile), journal.Options{ReadOnly: true})
+	j, err := journal.Open(filepath.Join(dir, journals.FolderName, journals.FileName), journal.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer j.Close() //nolint:errcheck // it only read
 	lines, err := j.Lines(t.Context(), "")

@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -38,7 +41,7 @@ const played = `replies:
 // duo is a folder with the roster and a script.
 func duo(t *testing.T, script string) string {
 	t.Helper()
-	return folder(t, map[string]string{"team.yaml": roster, "script.yaml": script})
+	return clitest.Folder(t, map[string]string{"team.yaml": roster, "script.yaml": script})
 }
 
 func TestGoalIsPlannedRunAndAnswered(t *testing.T) {
@@ -46,7 +49,7 @@ func TestGoalIsPlannedRunAndAnswered(t *testing.T) {
 	dir := duo(t, played)
 	args := []string{"run", "--offline", "--script", "script.yaml", "--goal"}
 	got := call{dir: dir, args: append(args, "Say what is so.")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "The answer is fact 4711.\n", got.stdout)
 	require.Equal(t, `start     plan (coordinator)
 done      plan (coordinator)
@@ -68,7 +71,7 @@ run:     ID; to look at it: runteam show ID
 	require.Equal(t, "The answer is fact 4711.\n", got.stdout, "%+v", got)
 
 	got = call{dir: dir, args: append(args, "Say what is so.", "-o", "json")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	result := object(t, got.stdout)
 	require.Equal(t, "run", result["command"])
 	require.Equal(t, "Say what is so.", result["goal"])
@@ -86,14 +89,14 @@ func timeless(text string) string {
 // The files and words of the original, which gets JSON whatever is asked for.
 func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.json":   `{"name":"duo","agents":[{"name":"finder","model":"m"},{"name":"writer","model":"m"}],"sharedMemory":true}`,
 		"orch.json":   `{"maxConcurrency":1,"defaultModel":"m"}`,
 		"coord.json":  `{"instructions":"Plan few tasks."}`,
 		"script.yaml": played,
 	})
-	got := call{dir: dir, args: strings.Fields("run --team team.json --orchestrator orch.json --coordinator coord.json --offline --script script.yaml --pretty --goal Know"), env: map[string]string{envOutput: "text"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	got := call{dir: dir, args: strings.Fields("run --team team.json --orchestrator orch.json --coordinator coord.json --offline --script script.yaml --pretty --goal Know"), env: map[string]string{console.EnvOutput: "text"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	result := object(t, got.stdout)
 	require.Equal(t, "run", result["command"])
 	require.Equal(t, "duo", result["name"])
@@ -101,13 +104,13 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 	require.Contains(t, got.stdout, "\n  \"command\"")
 
 	got = call{dir: dir, args: []string{"run", "--team", "team.json"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	fault := object(t, got.stdout)["error"].(map[string]any)
 	require.Equal(t, "usage", fault["kind"])
 	require.Contains(t, fault["message"], "--goal is missing")
 	require.Contains(t, fault["message"], "runteam task --file F --team F")
 	got = call{dir: dir, args: []string{"run", "--team", "team.json", "--goal", "x", "-o", "text"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "runteam run --team prints JSON always")
 }
 
@@ -132,7 +135,7 @@ func TestGoalsThatCannotBeAskedFor(t *testing.T) {
 			t.Run(command+" "+tt.name, func(t *testing.T) {
 				t.Parallel()
 				got := call{dir: dir, args: append([]string{command}, strings.FieldsFunc(tt.args, func(r rune) bool { return r == ' ' })...), stdin: tt.stdin, env: server.env()}.run(t)
-				require.Equal(t, statusUsage, got.status, "%+v", got)
+				require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 				require.Empty(t, got.stdout)
 				require.Contains(t, got.stderr, tt.want)
 			})
@@ -145,7 +148,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, "replies:\n  - {coordinator: plan, text: 'I would rather not.'}\n  - {coordinator: repair, text: '[{\"title\": \"A\", \"description\": \"b\", \"assignee\": \"nobody\"}]'}\n")
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, "done      repair (coordinator)")
 	require.Contains(t, got.stderr, "runteam: no task was run in ")
@@ -153,19 +156,19 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	require.Contains(t, got.stderr, "nobody")
 	require.Contains(t, got.stderr, "nothing was run: say more in the goal")
 	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say.", "-o", "json"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	errs := object(t, got.stdout)["errors"].([]any)
 	require.Len(t, errs, 1)
 	require.Equal(t, "COORDINATOR_PLAN_INVALID", errs[0].(map[string]any)["code"])
 
 	got = call{dir: dir, args: []string{"plan", "--offline", "--script", "script.yaml", "--goal", "Say.", "--save", "plan.yaml"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, "nobody")
 	require.Contains(t, got.stderr, "nothing was run: say more in the goal")
 	require.NoFileExists(t, filepath.Join(dir, "plan.yaml"))
 	got = call{dir: dir, args: []string{"plan", "--offline", "--script", "script.yaml", "--goal", "Say.", "-o", "json"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "runtime", object(t, got.stdout)["error"].(map[string]any)["kind"])
 }
 
@@ -174,7 +177,7 @@ func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "# Write\n\nwritten: fact 4711\n", got.stdout)
 	require.Contains(t, got.stderr, "2 of 2 tasks done, no answer in ")
 	require.Contains(t, got.stderr, "failed:  synthesis (coordinator): ")
@@ -192,7 +195,7 @@ tasks:
   - {title: Other, assignee: writer, description: Write more.}
 `), 0o600))
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "# Write\n\nwritten: fact 4711\n\n# Other\n\nOFFLINE")
 	require.NotContains(t, got.stdout, "# Find", "what was used")
 	require.Contains(t, got.stderr, "3 of 3 tasks done, no answer in ")
@@ -204,7 +207,7 @@ func TestSynthesisOfATeamThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "The answer is (not in the prompt).\n", got.stdout)
 	require.Contains(t, got.stderr, "failed:  Write (writer): ")
 }
@@ -217,14 +220,14 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, statusFailed, []string{"requires a key, and none was sent (401)", "OPENAI_API_KEY", "no plan came, so nothing was run"}},
+		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, exit.StatusFailed, []string{"requires a key, and none was sent (401)", "OPENAI_API_KEY", "no plan came, so nothing was run"}},
 		{"an unknown model", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			refuseWith(w, 404, "model_not_found", "no such model")
-		}, statusNoRun, []string{`model "test-model"`, "--model"}},
+		}, exit.StatusNoRun, []string{`model "test-model"`, "--model"}},
 		{"too many calls", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Retry-After", "600")
 			refuseWith(w, 429, "", "slow down")
-		}, statusFailed, []string{"retry after 10m0s", "no plan came, so nothing was run: wait and run again"}},
+		}, exit.StatusFailed, []string{"retry after 10m0s", "no plan came, so nothing was run: wait and run again"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -242,13 +245,13 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 	}
 	for _, command := range []string{"run", "plan"} {
 		got := call{dir: duo(t, ""), args: []string{command, "--goal", "Say."}}.run(t)
-		require.Equal(t, statusNoRun, got.status, "%+v", got)
+		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "OPENAI_API_KEY")
 	}
 	down := serve(t, nil)
 	down.Close()
 	got := call{dir: duo(t, ""), args: []string{"plan", "--goal", "Say."}, env: down.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "connection refused")
 }
 
@@ -290,7 +293,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			<-reached
 			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-			require.Equal(t, statusSIGINT, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+			require.Equal(t, exit.StatusSIGINT, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, tt.stdout, stdout.String())
 			require.Contains(t, stderr.String(), tt.want)
 			require.Contains(t, stderr.String(), "interrupted: ending what runs")
@@ -327,7 +330,7 @@ func TestSignalWhileAPlanIsMade(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	<-reached
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, statusSIGTERM, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+	require.Equal(t, exit.StatusSIGTERM, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "terminated: there is no plan")
 	require.NoFileExists(t, filepath.Join(dir, "plan.yaml"))
@@ -338,9 +341,9 @@ func TestBudgetOfAGoal(t *testing.T) {
 	dir := duo(t, played)
 	args := []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say.", "--max-token-budget"}
 	got := call{dir: dir, args: append(args, "1000000")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: append(args, "10")}.run(t)
-	require.Equal(t, statusFailed, got.status, "no endpoint is at fault: %+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "no endpoint is at fault: %+v", got)
 	require.Regexp(t, `(?m)^ +0\.\ds  budget    plan \(coordinator\): token budget exceeded: `, got.stderr)
 	require.Contains(t, got.stderr, "raise --max-token-budget")
 	got = call{dir: dir, args: append(args, "10", "-o", "json")}.run(t)
@@ -354,10 +357,10 @@ func TestBudgetOfAGoal(t *testing.T) {
 func TestSecretsOfAGoalAreWithheld(t *testing.T) {
 	t.Parallel()
 	spec := strings.Replace(secretive, "tasks:", "goal: Sum it up.\ntasks:", 1)
-	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {task: Open, text: open}, {coordinator: synthesis, text: '{{.Last}}'}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {task: Open, text: open}, {coordinator: synthesis, text: '{{.Last}}'}]"})
 	for _, form := range []string{"text", "json"} {
 		got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", form, "--log-level", "debug"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "[withheld: clearance; status completed]")
 		require.NotContains(t, got.stdout+got.stderr, "canary-4711")
 		require.Contains(t, got.stderr, "1 path withheld")

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +17,7 @@ func TestGuardOfTheReference(t *testing.T) {
 	block := regexp.MustCompile("(?s)\n### Guards\n.*?```yaml\ntasks:\n(.*?)```").FindSubmatch(text)
 	require.NotNil(t, block)
 	for verdict, want := range map[string][]any{"approve": {"completed", "completed", "completed"}, "reject": {"completed", "failed", "failed"}} {
-		dir := folder(t, map[string]string{
+		dir := clitest.Folder(t, map[string]string{
 			"script.yaml": `replies: [{task: Review the draft, text: '{"verdict": "` + verdict + `", "reasons": "so"}'}, {text: done}]`,
 			"team.yaml":   "offline: script.yaml\nagents: [{name: writer}, {name: reviewer}, {name: publisher}]\ntasks:\n  - {title: Write the draft, assignee: writer, description: Write it.}\n" + string(block[1]),
 		})

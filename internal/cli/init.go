@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +25,7 @@ var starter embed.FS
 // shadowed are names that a team.yaml would be read in the place of.
 var shadowed = []string{"team.yml", "team.json"}
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a starter spec that runs offline; nothing is overwritten",
@@ -30,7 +33,7 @@ func (a *app) initCommand() *cobra.Command {
   runteam init minutes && runteam run minutes --offline`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("%s takes one DIR, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
+				return exit.Usagef("%s takes one DIR, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
 			}
 			return nil
 		},
@@ -42,17 +45,17 @@ func (a *app) initCommand() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.init(args[0])
+				return writeStarterTo(con, args[0])
 			}
-			return a.init(".")
+			return writeStarterTo(con, ".")
 		},
 	}
 }
 
-// init writes the starter files into a folder, which it makes if it is missing.
-func (a *app) init(dir string) error {
+// writeStarterTo writes the starter files into a folder, which it makes if it is missing.
+func writeStarterTo(con *console.Console, dir string) error {
 	if dir == "" || dir == "-" {
-		return usageError("init %q: name a folder; a dot is this one", dir)
+		return exit.Usagef("init %q: name a folder; a dot is this one", dir)
 	}
 	names, err := starterFiles()
 	if err != nil {
@@ -67,7 +70,7 @@ func (a *app) init(dir string) error {
 	if err := writeStarter(dir, names); err != nil {
 		return unwritable(dir, err)
 	}
-	return satisfied(a.printInit(dir, names))
+	return exit.IgnoreClosedPipe(printInit(con, dir, names))
 }
 
 // unwritable says of a folder that it takes no files.
@@ -76,7 +79,7 @@ func unwritable(dir string, err error) error {
 	if filepath.Clean(dir) == "." {
 		where = "this folder"
 	}
-	return &fault{kind: kindIO, err: fmt.Errorf("%s: nothing can be written there: %w; name another folder", where, plainly(err))}
+	return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: nothing can be written there: %w; name another folder", where, exit.WithoutPath(err))}
 }
 
 // starterFiles returns the names of the starter files.
@@ -92,7 +95,7 @@ func starterFiles() ([]string, error) {
 // free returns an error that lists what is in the way of new files.
 func free(dir string, names []string) error {
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
-		return &fault{kind: kindIO, err: fmt.Errorf("%s is a file, not a folder", dir)}
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s is a file, not a folder", dir)}
 	}
 	var taken []string
 	for _, name := range names {
@@ -105,7 +108,7 @@ func free(dir string, names []string) error {
 		}
 	}
 	if len(taken) > 0 {
-		return &fault{kind: kindIO, err: fmt.Errorf("%s in the way; nothing was written: name another folder", are(taken))}
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s in the way; nothing was written: name another folder", are(taken))}
 	}
 	return nil
 }
@@ -148,25 +151,25 @@ func writeStarter(dir string, names []string) (err error) {
 }
 
 // printInit prints what was written on stdout, and on stderr what to do next.
-func (a *app) printInit(dir string, names []string) error {
+func printInit(con *console.Console, dir string, names []string) error {
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
 	}
 	var err error
-	if a.settings.json() {
-		err = a.printJSON(struct {
+	if con.Settings.Json() {
+		err = con.PrintJSON(struct {
 			Files []string `json:"files"`
 		}{names})
 	} else {
-		err = a.printText(strings.Join(names, "\n"))
+		err = con.PrintText(strings.Join(names, "\n"))
 	}
 	where := ""
 	if filepath.Clean(dir) != "." {
-		where = " " + shellWord(dir)
+		where = " " + format.ShellPath(dir)
 	}
-	a.say("runteam: a team of three agents. Next:")
-	a.say("  runteam run%s --offline   runs it without a key; the answers come from script.yaml", where)
-	a.say("  runteam plan%s            shows who reads what", where)
-	a.say("  runteam run%s             runs it with the model of team.yaml and OPENAI_API_KEY", where)
+	con.Say("runteam: a team of three agents. Next:")
+	con.Say("  runteam run%s --offline   runs it without a key; the answers come from script.yaml", where)
+	con.Say("  runteam plan%s            shows who reads what", where)
+	con.Say("  runteam run%s             runs it with the model of team.yaml and OPENAI_API_KEY", where)
 	return err
 }

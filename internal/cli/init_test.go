@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,19 +17,19 @@ func TestStarterChecksPlansAndRuns(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "my minutes")
 	got := call{args: []string{"init", dir}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, strings.Join([]string{filepath.Join(dir, "notes.md"), filepath.Join(dir, "script.yaml"), filepath.Join(dir, "team.yaml"), ""}, "\n"), got.stdout)
 	require.Contains(t, got.stderr, "runteam run '"+dir+"' --offline", "as a shell takes it")
 
 	got = call{args: []string{"check", dir}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr, "no warning")
 	require.Contains(t, got.stdout, "ok: 4 tasks, 3 agents, 1 input")
 	got = call{args: []string{"plan", dir}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "answer: Write the e-mail")
 	got = call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stdout, "(not in the prompt)")
 	require.NotContains(t, got.stdout, "OFFLINE")
 	require.Contains(t, got.stdout, "- Wednesday 4 March: Grace tests the date picker on three phones\n")
@@ -46,9 +49,9 @@ func TestInitOverwritesNothing(t *testing.T) {
 		for _, name := range taken {
 			files[name] = "mine"
 		}
-		dir := folder(t, files)
+		dir := clitest.Folder(t, files)
 		got := call{dir: dir, args: []string{"init"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Empty(t, got.stdout)
 		for _, name := range taken {
 			require.Contains(t, got.stderr, name)
@@ -63,29 +66,29 @@ func TestInitOverwritesNothing(t *testing.T) {
 			require.Equal(t, "mine", string(text))
 		}
 	}
-	got := call{dir: folder(t, map[string]string{"team.yaml": "", "sub": ""}), args: []string{"init", "-o", "json"}}.run(t)
+	got := call{dir: clitest.Folder(t, map[string]string{"team.yaml": "", "sub": ""}), args: []string{"init", "-o", "json"}}.run(t)
 	require.Equal(t, "io", object(t, got.stdout)["error"].(map[string]any)["kind"])
 }
 
 func TestInitOfWhatIsNoFolder(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"file": "mine"})
+	dir := clitest.Folder(t, map[string]string{"file": "mine"})
 	for args, want := range map[string]string{
 		"init file": "file is a file, not a folder", "init file/below": "file/below: nothing can be written there: not a directory; name another folder", "init -": "name a folder", "init a b": "one DIR, not 2",
 	} {
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, want)
 	}
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "team.yaml")))
 	got := call{dir: dir, args: []string{"init"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "team.yaml is in the way", "a link that leads nowhere is something too")
 }
 
 func TestInitThatCannotWriteLeavesNothing(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, nil)
+	dir := clitest.Folder(t, nil)
 	names := []string{"notes.md", "no such file"}
 	require.Error(t, writeStarter(dir, names))
 	left, err := os.ReadDir(dir)
@@ -99,7 +102,7 @@ func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("nothing is read-only for root")
 	}
-	dir := folder(t, map[string]string{"own/x": ""})
+	dir := clitest.Folder(t, map[string]string{"own/x": ""})
 	own := filepath.Join(dir, "own")
 	require.NoError(t, os.Chmod(own, 0o500))
 	defer func() { _ = os.Chmod(own, 0o700) }()
@@ -107,7 +110,7 @@ func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
 		"this folder: ": {dir: own, args: []string{"init"}}, "own: ": {dir: dir, args: []string{"init", "own"}}, "own/sub: ": {dir: dir, args: []string{"init", "own/sub"}},
 	} {
 		got := c.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Equal(t, "runteam: "+args+"nothing can be written there: permission denied; name another folder\n", got.stderr)
 	}
 }
@@ -115,7 +118,7 @@ func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
 func TestInitForPrograms(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"init", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, []any{"notes.md", "script.yaml", "team.yaml"}, object(t, got.stdout)["files"])
 	require.Contains(t, got.stderr, "runteam run --offline ")
 }
@@ -123,6 +126,6 @@ func TestInitForPrograms(t *testing.T) {
 func TestShellWord(t *testing.T) {
 	t.Parallel()
 	for give, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "-x": "./-x", "a\x1b[2J": `$'a\033[2J'`} {
-		require.Equal(t, want, shellWord(give))
+		require.Equal(t, want, format.ShellPath(give))
 	}
 }

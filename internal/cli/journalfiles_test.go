@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,16 +17,16 @@ import (
 func TestNoOutputReplacesTheJournal(t *testing.T) {
 	t.Parallel()
 	const text = "offline: script.yaml\nagents: [{name: writer}]\ntasks: [{title: Draft, description: Write it.}, {title: Check, description: Check it.}]\n"
-	dir := folder(t, map[string]string{"script.yaml": "replies: [{text: fine}]", "team.yaml": text, "agents.yaml": "agents: [{name: solo}]\n", "tasks.json": `{"tasks":[{"title":"T","description":"d","assignee":"solo"}]}`, "sub/team.yaml": text, "sub/script.yaml": "replies: [{text: fine}]"})
+	dir := clitest.Folder(t, map[string]string{"script.yaml": "replies: [{text: fine}]", "team.yaml": text, "agents.yaml": "agents: [{name: solo}]\n", "tasks.json": `{"tasks":[{"title":"T","description":"d","assignee":"solo"}]}`, "sub/team.yaml": text, "sub/script.yaml": "replies: [{text: fine}]"})
 	run := func(in string, args ...string) outcome {
 		return call{bare: true, dir: filepath.Join(dir, in), args: args}.run(t)
 	}
-	require.Equal(t, statusOK, run("", "run", "--offline").status)
-	journal := filepath.Join(dir, journalFolder, journalFile)
-	require.NoError(t, os.Symlink(journalFolder, filepath.Join(dir, "link")))
+	require.Equal(t, exit.StatusOK, run("", "run", "--offline").status)
+	journal := filepath.Join(dir, journals.FolderName, journals.FileName)
+	require.NoError(t, os.Symlink(journals.FolderName, filepath.Join(dir, "link")))
 	before, err := os.ReadFile(journal)
 	require.NoError(t, err)
-	const own = journalFolder + "/" + journalFile
+	const own = journals.FolderName + "/" + journals.FileName
 	tests := []struct{ in, command string }{
 		{"", "run --offline --events FILE --force"},
 		{"", "run --offline --trace FILE --force"},
@@ -50,7 +53,7 @@ func TestNoOutputReplacesTheJournal(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := run(tt.in, strings.Fields(strings.ReplaceAll(tt.command, "FILE", own))...)
-		require.Equal(t, statusUsage, got.status, "%s: %+v", tt.command, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", tt.command, got)
 		require.Contains(t, got.stdout+got.stderr, "this is a file of the journal; name another file", tt.command)
 		after, err := os.ReadFile(journal)
 		require.NoError(t, err)
@@ -59,6 +62,6 @@ func TestNoOutputReplacesTheJournal(t *testing.T) {
 	for _, name := range []string{own + "-journal", "t", "sub/here.db", "sub/here.db-wal"} {
 		require.NoFileExists(t, filepath.Join(dir, name))
 	}
-	require.Equal(t, statusOK, run("", "run", "--offline", "--events", journalFolder+"/events.ndjson").status, "another file of the folder")
-	require.Equal(t, statusOK, run("", "show").status)
+	require.Equal(t, exit.StatusOK, run("", "run", "--offline", "--events", journals.FolderName+"/events.ndjson").status, "another file of the folder")
+	require.Equal(t, exit.StatusOK, run("", "show").status)
 }

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,7 +22,7 @@ func TestJournalInAFolderThatTakesNothing(t *testing.T) {
 		dir := relayFolder(t)
 		closed := dir
 		if made {
-			closed = filepath.Join(dir, journalFolder)
+			closed = filepath.Join(dir, journals.FolderName)
 			require.NoError(t, os.Mkdir(closed, 0o700))
 		}
 		cmd := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.command(t)
@@ -37,7 +39,7 @@ func TestJournalInAFolderThatTakesNothing(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		require.Equal(t, statusNoRun, statusAfter(t, cmd.Run()), "%s", stderr.String())
+		require.Equal(t, exit.StatusNoRun, statusAfter(t, cmd.Run()), "%s", stderr.String())
 		require.Contains(t, stderr.String(), "permission denied")
 		require.Contains(t, stderr.String(), "nothing was run: --journal FILE keeps the run elsewhere, and --no-journal keeps none")
 		require.Empty(t, stdout.String())

@@ -15,10 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/stretchr/testify/require"
 )
 
 // relay is a spec of three tasks in a row and one beside them.
@@ -37,7 +40,7 @@ tasks:
 // relayFolder is a folder with that spec and what it reads.
 func relayFolder(t *testing.T) string {
 	t.Helper()
-	return folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
+	return clitest.Folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
 }
 
 // A teller is an endpoint whose answers depend on the prompts alone, and which
@@ -169,7 +172,7 @@ func TestRunIsKept(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	first := call{bare: true, dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, first.status, "%+v", first)
+	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 	result := object(t, first.stdout)
 	require.True(t, strings.HasPrefix(result["runId"].(string), idIn(t, first.stderr)))
 	require.Contains(t, first.stderr, "runteam: made .runteam, ")
@@ -178,13 +181,13 @@ func TestRunIsKept(t *testing.T) {
 	at, err := os.Stat(filepath.Join(dir, ".runteam"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700)|os.ModeDir, at.Mode())
-	require.Equal(t, "*\n", contents(t, filepath.Join(dir, ".runteam", ".gitignore")))
+	require.Equal(t, "*\n", clitest.Contents(t, filepath.Join(dir, ".runteam", ".gitignore")))
 	file, err := os.Stat(filepath.Join(dir, ".runteam", "runs.db"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), file.Mode())
 
 	second := call{bare: true, dir: dir, args: []string{"task", "--file", "team.yaml"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, second.status, "%+v", second)
+	require.Equal(t, exit.StatusOK, second.status, "%+v", second)
 	require.NotContains(t, second.stderr, "made .runteam")
 	require.NotEqual(t, result["runId"], object(t, second.stdout)["runId"])
 	require.NotEqual(t, result["audit"], object(t, second.stdout)["audit"])
@@ -199,20 +202,20 @@ func TestRunWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	got := call{bare: true, dir: dir, args: []string{"run", "--no-journal", "-o", "json"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, object(t, got.stdout), "audit")
 	require.NotContains(t, got.stderr, "runteam show")
 	for _, args := range []string{"plan", "check", "run --max-concurrency 0", "run nowhere.yaml", "resume", "run --model nobody=x"} {
 		call{bare: true, dir: dir, args: strings.Fields(args), env: server.env()}.run(t)
 	}
-	require.Equal(t, []string{"note.md", "team.yaml"}, listing(t, dir))
+	require.Equal(t, []string{"note.md", "team.yaml"}, clitest.Listing(t, dir))
 }
 
 func TestProgressNoneSaysNothingOfTheJournal(t *testing.T) {
 	t.Parallel()
 	server := tell(t)
 	got := call{bare: true, dir: relayFolder(t), args: []string{"run", "--progress", "none"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
 }
 
@@ -229,15 +232,15 @@ func TestJournalIsFoundUpToTheRepository(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{"a/b/c/team.yaml": one, "a/b/team.yaml": one})
+			dir := clitest.Folder(t, map[string]string{"a/b/c/team.yaml": one, "a/b/team.yaml": one})
 			if tt.git != "" {
 				require.NoError(t, os.Mkdir(filepath.Join(dir, tt.git, ".git"), 0o755))
 			}
 			if tt.made != "" {
-				require.NoError(t, makeFolder(filepath.Join(dir, tt.made, journalFolder)))
+				require.NoError(t, journals.MakeFolder(filepath.Join(dir, tt.made, journals.FolderName)))
 			}
 			got := call{bare: true, dir: filepath.Join(dir, tt.from), args: []string{"run", "--offline"}}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Equal(t, tt.want != tt.made, strings.Contains(got.stderr, "made .runteam"), "%s", got.stderr)
 			require.FileExists(t, filepath.Join(dir, tt.want, ".runteam", "runs.db"))
 		})
@@ -254,7 +257,7 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	server := tell(t)
 	made := relayFolder(t)
-	require.Equal(t, statusOK, call{dir: made, args: []string{"run"}, env: server.env()}.run(t).status)
+	require.Equal(t, exit.StatusOK, call{dir: made, args: []string{"run"}, env: server.env()}.run(t).status)
 	server.asked()
 	good, key := bytesOf(filepath.Join(made, ".runteam", "runs.db")), bytesOf(filepath.Join(made, ".runteam", "runs.db.key"))
 	newer := append([]byte{}, good...)
@@ -271,16 +274,16 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"a folder", nil, nil, "--journal sub", statusUsage, []string{"--journal sub: it is a folder: name a file in it"}},
-		{"in no folder", nil, nil, "--journal none/x.db", statusUsage, []string{"there is no folder none: make it first"}},
-		{"another file", []byte("a text that is no journal\n"), nil, "--journal x.db", statusNoRun, []string{"x.db", "is no journal", "--no-journal"}},
-		{"of a newer version", newer, key, "--journal x.db", statusNoRun, []string{"x.db", "99", "--no-journal", "--journal FILE"}},
-		{"damaged", torn, key, "--journal x.db", statusNoRun, []string{"x.db", "--no-journal", "nothing was run"}},
-		{"without its key file", good, nil, "--journal x.db", statusNoRun, []string{"the key file x.db.key is missing", "--no-journal"}},
-		{"no key of 32 bytes", nil, nil, "--journal-key note.md", statusUsage, []string{"--journal-key note.md: a journal key is 64 hex digits"}},
-		{"the file of the trace", nil, nil, "--journal x.db --trace x.db", statusUsage, []string{"--trace x.db: this is a file of the journal"}},
-		{"no such key of the record", nil, nil, "--audit-key none", statusUsage, []string{"--audit-key none: no such file"}},
-		{"no such key", nil, nil, "--journal-key none", statusUsage, []string{"--journal-key none: no such file"}},
+		{"a folder", nil, nil, "--journal sub", exit.StatusUsage, []string{"--journal sub: it is a folder: name a file in it"}},
+		{"in no folder", nil, nil, "--journal none/x.db", exit.StatusUsage, []string{"there is no folder none: make it first"}},
+		{"another file", []byte("a text that is no journal\n"), nil, "--journal x.db", exit.StatusNoRun, []string{"x.db", "is no journal", "--no-journal"}},
+		{"of a newer version", newer, key, "--journal x.db", exit.StatusNoRun, []string{"x.db", "99", "--no-journal", "--journal FILE"}},
+		{"damaged", torn, key, "--journal x.db", exit.StatusNoRun, []string{"x.db", "--no-journal", "nothing was run"}},
+		{"without its key file", good, nil, "--journal x.db", exit.StatusNoRun, []string{"the key file x.db.key is missing", "--no-journal"}},
+		{"no key of 32 bytes", nil, nil, "--journal-key note.md", exit.StatusUsage, []string{"--journal-key note.md: a journal key is 64 hex digits"}},
+		{"the file of the trace", nil, nil, "--journal x.db --trace x.db", exit.StatusUsage, []string{"--trace x.db: this is a file of the journal"}},
+		{"no such key of the record", nil, nil, "--audit-key none", exit.StatusUsage, []string{"--audit-key none: no such file"}},
+		{"no such key", nil, nil, "--journal-key none", exit.StatusUsage, []string{"--journal-key none: no such file"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -322,11 +325,11 @@ func TestJournalFolderThatCannotBeMade(t *testing.T) {
 	server, dir := tell(t), relayFolder(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".runteam"), []byte("x"), 0o600))
 	got := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "make the folder of the journal .runteam: ")
 	require.Contains(t, got.stderr, "--no-journal")
 	require.Empty(t, server.asked())
-	require.Equal(t, "x", contents(t, filepath.Join(dir, ".runteam")))
+	require.Equal(t, "x", clitest.Contents(t, filepath.Join(dir, ".runteam")))
 }
 
 // What the models did is printed, also if it could not be kept.
@@ -337,7 +340,7 @@ func TestJournalOnADiskThatGetsFull(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	long := randomText(200 << 10)
-	dir := folder(t, map[string]string{"team.yaml": many(8), "script.yaml": "replies: [{text: " + long + "}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": many(8), "script.yaml": "replies: [{text: " + long + "}]"})
 	cmd := exec.Command(shell, "-c", `ulimit -f 900 || exit 99; exec "$0" run --offline --script script.yaml --max-concurrency 1 -o json`, binary)
 	cmd.Dir = dir
 	var stdout, stderr strings.Builder
@@ -346,7 +349,7 @@ func TestJournalOnADiskThatGetsFull(t *testing.T) {
 	if status == 99 {
 		t.Skip("the shell has no ulimit -f")
 	}
-	require.Equal(t, statusNoRun, status, "%s", stderr.String())
+	require.Equal(t, exit.StatusNoRun, status, "%s", stderr.String())
 	require.Contains(t, stderr.String(), "the run is not kept to its end: the journal of the run failed")
 	require.Contains(t, stderr.String(), "; to go on with it: runteam resume ")
 	result := object(t, stdout.String())
@@ -364,7 +367,7 @@ func TestJournalOnADiskThatGetsFull(t *testing.T) {
 	require.Positive(t, skipped)
 
 	again := call{dir: dir, args: []string{"resume", "--progress", "none", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, again.status, "%s", again.stderr)
+	require.Equal(t, exit.StatusOK, again.status, "%s", again.stderr)
 	require.Equal(t, result["runId"], object(t, again.stdout)["runId"])
 }
 
@@ -398,15 +401,15 @@ func lockDatabase(t *testing.T, path string) (unlock func()) {
 func TestLockedJournal(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
-	require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
 	server.asked()
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	defer unlock()
-	a, stdout, stderr := here(t, "run", filepath.Join(dir, "team.yaml"))
+	con, stdout, stderr := clitest.Console(t, "run", filepath.Join(dir, "team.yaml"))
 	signals := make(chan os.Signal, 1)
-	a.folder, a.signals, a.lookup = dir, signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
+	con.WorkDir, con.Signals, con.LookupEnv = dir, signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
 	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s
-	require.Equal(t, statusNoRun, a.run(), "%s", stderr)
+	require.Equal(t, exit.StatusNoRun, runCommandLine(con), "%s", stderr)
 	require.Contains(t, stderr.String(), "another process has kept the file locked for too long")
 	require.Contains(t, stderr.String(), "--no-journal")
 	require.Empty(t, server.asked())
@@ -417,11 +420,11 @@ func TestLockedJournal(t *testing.T) {
 func TestJournalThatIsLockedForAMoment(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
-	require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	time.AfterFunc(300*time.Millisecond, unlock)
 	got := call{dir: dir, args: []string{"run"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
 func TestInterruptedRunGoesOn(t *testing.T) {
@@ -441,14 +444,14 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			_ = cmd.Wait()
 			id := ""
 			if signal == syscall.SIGINT {
-				require.Equal(t, statusSIGINT, cmd.ProcessState.ExitCode())
+				require.Equal(t, exit.StatusSIGINT, cmd.ProcessState.ExitCode())
 				id = idIn(t, stderr.String())
 				require.Contains(t, stderr.String(), "; to go on with it: runteam resume "+id+"\n")
 			}
 			require.Equal(t, map[string]int{"First": 1, "Second": 1, "Aside": 1}, server.asked())
 			server.answer()
 			got := call{dir: dir, args: strings.Fields("resume -o json " + id), env: server.env()}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 			require.Contains(t, got.stderr, "resumed: 2 tasks done before")
 			if signal == syscall.SIGKILL {
@@ -459,7 +462,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			require.Equal(t, consistent(t, dir), object(t, got.stdout)["audit"])
 
 			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
-			require.Equal(t, statusOK, again.status, "%+v", again)
+			require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 			require.Empty(t, server.asked())
 			require.Contains(t, again.stderr, "resumed: all of it was done before, and nobody was asked again\n")
 			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, again.stdout))
@@ -476,7 +479,7 @@ func settled(t *testing.T, dir string, n int) bool {
 	}
 	defer j.Close() //nolint:errcheck // it only read
 	s, err := j.Load(t.Context(), "")
-	return err == nil && len(latest(&s.History)) >= n
+	return err == nil && len(run.LastCompleted(&s.History)) >= n
 }
 
 // saidBy is what a result says, without what differs from run to run.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +15,7 @@ func keylessRelay(t *testing.T) (dir, id, base string) {
 	server, dir := tell(t), relayFolder(t)
 	env := server.env()
 	got := call{dir: dir, args: []string{"run", "-o", "json"}, env: env}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	return dir, object(t, got.stdout)["runId"].(string), env["OPENAI_BASE_URL"]
 }
 
@@ -28,16 +29,16 @@ func TestNoKeyIsNeededWhereNobodyIsAsked(t *testing.T) {
 			env["OPENAI_BASE_URL"] = base // only its answers are taken
 		}
 		got := call{dir: dir, args: strings.Fields(args), env: env}.run(t)
-		require.Equal(t, statusOK, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusOK, got.status, "%s: %+v", args, got)
 	}
 	edit(t, filepath.Join(dir, "team.yaml"), "Say three.", "Say 3.")
 	for _, args := range []string{"run --reuse", "resume " + id} {
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusNoRun, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusNoRun, got.status, "%s: %+v", args, got)
 		require.Contains(t, got.stderr, "no API key; set OPENAI_API_KEY")
 		require.Contains(t, got.stderr, "add --offline, which needs no key")
 	}
 	got := call{dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/console"
 	"golang.org/x/term"
 )
 
@@ -15,24 +16,24 @@ func Main() int {
 	signal.Ignore(syscall.SIGPIPE) // writing to a closed stdout must return an error instead of ending the process
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	return newApp(app{
-		args:   os.Args[1:],
-		stdin:  os.Stdin,
-		stdout: os.Stdout,
-		stderr: os.Stderr,
-		lookup: os.LookupEnv,
-		now:    time.Now,
-		isTerminal: func(stream any) bool {
+	return runCommandLine(console.New(console.Console{
+		Args:      os.Args[1:],
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Now:       time.Now,
+		IsTerminal: func(stream any) bool {
 			f, ok := stream.(*os.File)
 			return ok && term.IsTerminal(int(f.Fd()))
 		},
-		size: func(stream any) (width, height int) {
+		TerminalSize: func(stream any) (width, height int) {
 			if f, ok := stream.(*os.File); ok {
 				width, height, _ = term.GetSize(int(f.Fd()))
 			}
 			return width, height
 		},
-		signals: signals,
-		exit:    os.Exit,
-	}).run()
+		Signals: signals,
+		Exit:    os.Exit,
+	}))
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 
-	"github.com/spf13/cobra"
-
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/spf13/cobra"
 )
 
-func (a *app) mockCommand() *cobra.Command {
+func mockCommand(con *console.Console) *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
 		Use:     "mock SCRIPT",
@@ -18,43 +21,43 @@ func (a *app) mockCommand() *cobra.Command {
 		Example: "  runteam mock script.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("%s takes one SCRIPT, not %d; docs/scripts.md describes it", cmd.CommandPath(), len(args))
+				return exit.Usagef("%s takes one SCRIPT, not %d; docs/scripts.md describes it", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.mock(cmd.Context(), args[0], addr) },
+		RunE: func(cmd *cobra.Command, args []string) error { return mock(con, cmd.Context(), args[0], addr) },
 	}
 	cmd.Flags().StringVar(&addr, "addr", "", "listen at `HOST:PORT` (default: a free port on loopback; :8080 is loopback too)")
 	return cmd
 }
 
 // mock serves a script. A signal is how it ends, so that is a success.
-func (a *app) mock(ctx context.Context, path, addr string) error {
-	script, _, err := readScript(ctx, path, path)
+func mock(con *console.Console, ctx context.Context, path, addr string) error {
+	script, _, err := models.ReadScript(ctx, path, path)
 	if err != nil {
 		return err
 	}
 	server, err := scripted.Start(script, scripted.Options{Addr: addr})
 	if err != nil {
-		return &fault{kind: kindUsage, err: err}
+		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	if err := a.printBase(server.URL()); err != nil {
+	if err := printBase(con, server.URL()); err != nil {
 		return errors.Join(err, server.Close())
 	}
-	a.say("runteam: answering from %s; Ctrl-C ends it. In another terminal:", cleanLine(path))
-	a.say("  OPENAI_BASE_URL=%s runteam run SPEC --model scripted", server.URL())
+	con.Say("runteam: answering from %s; Ctrl-C ends it. In another terminal:", terminal.CleanLine(path))
+	con.Say("  OPENAI_BASE_URL=%s runteam run SPEC --model scripted", server.URL())
 	<-ctx.Done()
 	return server.Close()
 }
 
 // printBase prints where the endpoint is, for people and for scripts.
-func (a *app) printBase(url string) error {
-	if a.settings.json() {
-		return a.printJSON(struct {
+func printBase(con *console.Console, url string) error {
+	if con.Settings.Json() {
+		return con.PrintJSON(struct {
 			BaseURL string `json:"baseURL"`
 		}{url})
 	}
-	return a.print(func(w io.Writer) error {
+	return con.Print(func(w io.Writer) error {
 		_, err := io.WriteString(w, url+"\n")
 		return err
 	})

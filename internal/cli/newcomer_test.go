@@ -5,20 +5,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 func TestInputFromStandardInput(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"team.yaml":   "inputs: {note: }\nagents: [{name: solo}]\ntasks: [{title: Answer, assignee: solo, uses: [note], description: Say.}]\n",
 		"script.yaml": `replies: [{text: '{{ input "note" }}'}]`,
 	})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--input", "note=-"}, stdin: "from a pipe"}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "from a pipe\n", got.stdout)
 	got = call{dir: dir, args: []string{"run", "--offline", "--input", "note=-"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "it is empty")
 }
 
@@ -26,7 +28,7 @@ func TestCheckWarnsOfAgentsWithoutAModel(t *testing.T) {
 	t.Parallel()
 	const two = "agents:\n  - {name: solo, model: m}\n  - {name: duo}\ntasks: [{title: Answer, assignee: solo, description: Say.}]\n"
 	got := call{args: []string{"check", "-"}, stdin: two}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "-:3:5: warning: agent \"duo\" has no model; write model: in the spec, or give --model; --offline needs none\n", got.stderr)
 	got = call{args: []string{"check", "-"}, stdin: strings.Replace(two, ", model: m", "", 1)}.run(t)
 	require.Contains(t, got.stderr, `-:2:5: warning: agents "solo", "duo" have no model;`)
@@ -45,9 +47,9 @@ func TestFaultsOfTheEnvironmentNameNoAgent(t *testing.T) {
 		name, env, want string
 		status          int
 	}{
-		{"no scheme", "localhost:11434/v1", `OPENAI_BASE_URL: base URL "localhost:11434/v1"`, statusUsage},
-		{"unreadable", "http://[::1", `it is "http://[::1"`, statusUsage},
-		{"unset", "", "set OPENAI_API_KEY, or set OPENAI_BASE_URL", statusNoRun},
+		{"no scheme", "localhost:11434/v1", `OPENAI_BASE_URL: base URL "localhost:11434/v1"`, exit.StatusUsage},
+		{"unreadable", "http://[::1", `it is "http://[::1"`, exit.StatusUsage},
+		{"unset", "", "set OPENAI_API_KEY, or set OPENAI_BASE_URL", exit.StatusNoRun},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,14 +68,14 @@ func TestSkippedTasksSayWhatEndedTheRun(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	got := call{args: []string{"run", "-", "--timeout", "100ms"}, stdin: failing, env: server.env()}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "not run   Further left (solo): timed out\n")
 	require.NotContains(t, got.stderr, "aborted")
 }
 
 func TestRepliesForNoTaskAreAWarning(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {task: Anwser, text: no}\n  - {task: ' answer', text: done}\n  - {task: Quite another, text: no}\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {task: Anwser, text: no}\n  - {task: ' answer', text: done}\n  - {task: Quite another, text: no}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
 	require.Equal(t, "done\n", got.stdout, "%+v", got)
 	require.Contains(t, got.stderr, `script.yaml:2:12: warning: no task is called "Anwser", so this reply answers nothing; did you mean "Answer"?`)
@@ -83,9 +85,9 @@ func TestRepliesForNoTaskAreAWarning(t *testing.T) {
 
 func TestModelCallsThatAreMadeAgainAreProgress(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {status: 500, times: 1}\n  - {text: done}\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {status: 500, times: 1}\n  - {text: done}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?m)^ +\d\.\ds  again     Answer \(solo\): .*\(500\).*; again in \d\.\ds$`, got.stderr)
 	require.NotContains(t, got.stderr, "trying again")
 }

@@ -8,11 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // typed returns the arguments of a printed command, as a shell reads them.
@@ -33,7 +37,7 @@ func typed(t *testing.T, command string) []string {
 // stands, with the journal and the key that they were given.
 func TestPrintedCommandsWork(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]", "key": journalTestKey, "my runs/gitkeep": ""})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]", "key": journalTestKey, "my runs/gitkeep": ""})
 	flags := []string{"--journal", filepath.Join(dir, "my runs", "it's.db"), "--journal-key", filepath.Join(dir, "key")}
 	require.NoError(t, os.Chmod(filepath.Join(dir, "key"), 0o600))
 	run := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args}.run(t) }
@@ -44,7 +48,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 		return found[1]
 	}
 	got := run(append([]string{"run", "--offline", "--script", "script.yaml"}, flags...)...)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	commands := map[string]string{
 		"run":           printed(`to go on with it: (runteam .*)\n`, got.stderr),
 		"run, to look":  printed(`to look at it: (runteam .*?); `, got.stderr),
@@ -55,10 +59,10 @@ func TestPrintedCommandsWork(t *testing.T) {
 	for name, command := range commands {
 		got := run(typed(t, command)...)
 		if name == "run, to look" {
-			require.Equal(t, statusOK, got.status, "%s: %s: %+v", name, command, got)
+			require.Equal(t, exit.StatusOK, got.status, "%s: %s: %+v", name, command, got)
 			continue
 		}
-		require.Equal(t, statusFailed, got.status, "%s: %s: %+v", name, command, got)
+		require.Equal(t, exit.StatusFailed, got.status, "%s: %s: %+v", name, command, got)
 		require.Contains(t, got.stderr, "resumed: ", "%s: %s", name, command)
 		require.Equal(t, name != "runs, keyless", strings.Contains(command, "--journal-key"), command)
 	}
@@ -70,14 +74,14 @@ func TestRunOfAProgramIsNotResumedByTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
 	for _, status := range []string{"", "error"} {
-		w := &writtenRun{t: t, info: journal.Info{Run: "run-" + status, Name: "made", Command: "run", Time: noon}}
+		w := &writtenRun{t: t, info: journal.Info{Run: "run-" + status, Name: "made", Command: "run", Time: clitest.Noon}}
 		var err error
 		w.run, err = j.Begin(t.Context(), w.info)
 		require.NoError(t, err)
 		w.end(status, record.TaskEnd{Task: task.NewID("One"), Title: "One", Status: task.Failed})
 		for _, args := range [][]string{{"runs"}, {"show", "run-" + status}} {
 			got := call{dir: dir, args: args}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Contains(t, got.stdout, "begun by a Go program", "%v", args)
 			require.NotContains(t, got.stdout, "runteam resume", "%v", args)
 		}
@@ -89,10 +93,10 @@ func TestRunOfAProgramIsNotResumedByTheCommand(t *testing.T) {
 func TestShellQuoteIsOneWord(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "plain.db", "two words", "it's", `back\slash`, "a\nb", "\x1b[31mred", "\u202eleft", "\xff", "ümlaut", `'\` + "\t", "-x"} {
-		quoted := shellQuote(text)
-		require.Equal(t, cleanLine(quoted), quoted)
+		quoted := format.ShellWord(text)
+		require.Equal(t, terminal.CleanLine(quoted), quoted)
 		require.Equal(t, []string{text}, typed(t, "runteam "+quoted), quoted)
 	}
-	g := &journaling{path: "-j.db"}
-	require.Equal(t, []string{"show", "--journal", "./-j.db", "--", "1f", "-x"}, typed(t, g.command("show", "1f", "-x")))
+	g := &journals.Flags{Path: "-j.db"}
+	require.Equal(t, []string{"show", "--journal", "./-j.db", "--", "1f", "-x"}, typed(t, g.Command("show", "1f", "-x")))
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,10 +26,10 @@ tasks:
 // that were cancelled and those that never ran; progress uses the same words.
 func TestOutcomesAreCountedAlike(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": everyEnd, "script.yaml": "replies: [{task: Bad, status: 400}, {task: Slow, delay: 1m, text: late}, {text: good}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": everyEnd, "script.yaml": "replies: [{task: Bad, status: 400}, {task: Slow, delay: 1m, text: late}, {text: good}]"})
 	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
 	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "1s", "-o", "json"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "runteam: 1 of 5 tasks done, 1 failed, 1 cancelled, 2 not run in ")
 	require.Equal(t, want, object(t, got.stdout)["outcomes"])
 	for title, outcome := range map[string]string{"Good": "done", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
@@ -55,7 +57,7 @@ func TestTimeLimitOfARunHasOneStatus(t *testing.T) {
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	for _, limit := range []string{"1ns", "300ms"} {
 		got := call{args: []string{"run", "-", "--timeout", limit, "-o", "json"}, stdin: one, env: server.env()}.run(t)
-		require.Equal(t, statusFailed, got.status, "%s: %+v", limit, got)
+		require.Equal(t, exit.StatusFailed, got.status, "%s: %+v", limit, got)
 		require.Equal(t, "timeout", object(t, got.stdout)["status"])
 	}
 }
@@ -64,7 +66,7 @@ func TestTimeLimitOfARunHasOneStatus(t *testing.T) {
 // progress, as they are in the summary and in show.
 func TestRoundedNumbersAreMarkedAlike(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": `name: marks
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: marks
 agents: [{name: solo, model: m, accepts: secret}]
 endpoints: {"https://api.openai.com/v1": {accepts: secret}}
 offline: script.yaml

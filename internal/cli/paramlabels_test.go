@@ -4,10 +4,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
 )
 
 // A parameter is as sensitive as the goal that quotes it, whether the coordinator
@@ -20,7 +22,7 @@ func TestParametersTakeTheLabelOfTheGoalThatQuotesThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{
+			dir := clitest.Folder(t, map[string]string{
 				"team.yaml": `
 params: {pin: }
 agents: [{name: a, accepts: confidential}]
@@ -30,7 +32,7 @@ goal: {text: 'Use ${params.pin}.', classification: confidential}
 			})
 			db := filepath.Join(dir, "runs.db")
 			got := call{bare: true, dir: dir, args: []string{"run", "--offline", "--journal", db, "--param", "pin=4711"}}.run(t)
-			require.NotEqual(t, statusUsage, got.status, "%+v", got)
+			require.NotEqual(t, exit.StatusUsage, got.status, "%+v", got)
 			j, err := journal.Open(db, journal.Options{ReadOnly: true})
 			require.NoError(t, err)
 			defer j.Close()
@@ -38,7 +40,7 @@ goal: {text: 'Use ${params.pin}.', classification: confidential}
 			require.NoError(t, err)
 			found := false
 			for _, f := range s.Info.Files {
-				if f.Path == paramText+"pin" {
+				if f.Path == run.ParamFile+"pin" {
 					require.Equal(t, label.Confidential, f.Label)
 					found = true
 				}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,22 +33,22 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 	for i, args := range [][]string{{"explain"}, {"audit", "verify"}} {
 		pipe := filepath.Join(dir, fmt.Sprint("pipe", i)) // one for each, or the other's reader lets the writer below begin
 		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-		a, _, stderr := here(t, append(args, pipe)...)
+		con, _, stderr := clitest.Console(t, append(args, pipe)...)
 		signals := make(chan os.Signal, 1)
-		a.signals = signals
+		con.Signals = signals
 		time.AfterFunc(10*time.Millisecond, func() { signals <- syscall.SIGTERM })
-		require.Equal(t, statusSIGTERM, a.run(), "%v: %s", args, stderr)
+		require.Equal(t, exit.StatusSIGTERM, runCommandLine(con), "%v: %s", args, stderr)
 		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the goroutine that waits for it ends
 		require.NoError(t, err)
 		require.NoError(t, writer.Close())
 	}
-	a, _, stderr := here(t, "explain", "-") // no process writes to this pipe
+	con, _, stderr := clitest.Console(t, "explain", "-") // no process writes to this pipe
 	signals := make(chan os.Signal, 1)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	a.signals, a.stdin = signals, r
+	con.Signals, con.Stdin = signals, r
 	time.AfterFunc(10*time.Millisecond, func() { signals <- syscall.SIGTERM })
-	require.Equal(t, statusSIGTERM, a.run(), "%s", stderr)
+	require.Equal(t, exit.StatusSIGTERM, runCommandLine(con), "%s", stderr)
 	require.NoError(t, w.Close())
 	require.NoError(t, r.Close())
 }
@@ -54,7 +56,7 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 // A device without an end is read no further than a key or a line may be long.
 func TestEndlessFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"large": string(bytes.Repeat([]byte("k"), 5000)), "open": "a key that others can read", "team.yaml": one})
+	dir := clitest.Folder(t, map[string]string{"large": string(bytes.Repeat([]byte("k"), 5000)), "open": "a key that others can read", "team.yaml": one})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "open"), 0o644))
 	for _, tt := range []struct{ file, want string }{
 		{"/dev/zero", "not a regular file"},
@@ -63,11 +65,11 @@ func TestEndlessFilesAreRefused(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"audit", "verify", "large", "--key-file"}, {"run", "--offline", "team.yaml", "--journal-key"}} {
 			got := call{dir: dir, args: append(args, tt.file)}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Contains(t, got.stderr, tt.want)
 		}
 	}
 	got := call{dir: dir, args: []string{"explain", "/dev/zero"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "line 1: it is longer than 16777216 bytes")
 }

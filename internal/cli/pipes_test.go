@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,7 +21,7 @@ const withInput = "agents: [{name: a}]\ninputs: {i: {}}\ntasks: [{title: T, assi
 // a socket and a folder are errors at once, wherever a file is meant.
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": withInput, "ok.md": "text", "named.yaml": "agents: [{name: a, systemPrompt: {file: pipe}}]\n", "link.yaml": ""})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "ok.md": "text", "named.yaml": "agents: [{name: a, systemPrompt: {file: pipe}}]\n", "link.yaml": ""})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "sub", "team.yaml"), 0o600))
@@ -46,7 +48,7 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, ctx.Err(), args)
 		cancel()
-		require.Equal(t, statusUsage, statusAfter(t, err), "%s: %s", args, out)
+		require.Equal(t, exit.StatusUsage, statusAfter(t, err), "%s: %s", args, out)
 		require.Regexp(t, "not a regular file|a folder", string(out), args)
 	}
 }
@@ -55,7 +57,7 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 // worked before.
 func TestPipesOfAShellWork(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": withInput, "script.yaml": "replies: [{text: from the script}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "script.yaml": "replies: [{text: from the script}]\n"})
 	for args, text := range map[string]string{
 		"run --offline --input i=-":                            "the input",
 		"run --offline --input i=/dev/stdin":                   "the input",
@@ -79,16 +81,16 @@ func TestPipesOfAShellWork(t *testing.T) {
 			defer r.Close()
 		}
 		out, err := cmd.CombinedOutput()
-		require.Equal(t, statusOK, statusAfter(t, err), "%s: %s", args, out)
+		require.Equal(t, exit.StatusOK, statusAfter(t, err), "%s: %s", args, out)
 	}
 	got := call{dir: dir, args: []string{"trust", "/dev/stdin", "--yes"}, stdin: "apiKey: ${ACME_KEY}\nagents: [{name: a}]\n"}.run(t)
-	require.Equal(t, statusUsage, got.status, "the next pipe has the same path: %+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "the next pipe has the same path: %+v", got)
 }
 
 // TestASignalEndsAReadThatWaits: the writer of a pipe may never write.
 func TestASignalEndsAReadThatWaits(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": withInput})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput})
 	for _, args := range []string{"check -", "run --offline --input i=-", "run --offline --goal -", "check --input i=/dev/stdin"} {
 		r, w, err := os.Pipe()
 		require.NoError(t, err)
@@ -105,7 +107,7 @@ func TestASignalEndsAReadThatWaits(t *testing.T) {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM), args)
 		select {
 		case err := <-done:
-			require.Equal(t, statusSIGTERM, statusAfter(t, err), "%s: %s", args, out.String())
+			require.Equal(t, exit.StatusSIGTERM, statusAfter(t, err), "%s: %s", args, out.String())
 		case <-time.After(20 * time.Second):
 			_ = cmd.Process.Kill()
 			t.Fatalf("%s: SIGTERM did not end it", args)

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +17,7 @@ func layered(n, agents int) string {
 	var b strings.Builder
 	b.WriteString(`{"name": "layered", "model": "m", "inputs": {"brief": {"text": "Go."}}, "agents": [`)
 	for i := range agents {
-		fmt.Fprintf(&b, `%s{"name": "agent %d"}`, unless(i == 0, ","), i)
+		fmt.Fprintf(&b, `%s{"name": "agent %d"}`, format.Unless(i == 0, ","), i)
 	}
 	b.WriteString(`], "tasks": [`)
 	for i := range n {
@@ -22,7 +25,7 @@ func layered(n, agents int) string {
 		if above := (i/10 - 1) * 10; above >= 0 {
 			reads = fmt.Sprintf(`"dependsOn": ["Task %d", "Task %d", "Task %d"]`, above+i%10, above+(i+1)%10, above+(i+2)%10)
 		}
-		fmt.Fprintf(&b, `%s{"title": "Task %d", "assignee": "agent %d", "description": "Do it.", %s}`, unless(i == 0, ","), i, i*7%agents, reads)
+		fmt.Fprintf(&b, `%s{"title": "Task %d", "assignee": "agent %d", "description": "Do it.", %s}`, format.Unless(i == 0, ","), i, i*7%agents, reads)
 	}
 	b.WriteString("]}")
 	return b.String()
@@ -36,9 +39,9 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(args, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				a, _, stderr := here(b, append([]string{"plan", "-"}, strings.Fields(args)...)...)
-				a.stdin = strings.NewReader(text)
-				require.Equal(b, statusOK, a.run(), stderr)
+				con, _, stderr := clitest.Console(b, append([]string{"plan", "-"}, strings.Fields(args)...)...)
+				con.Stdin = strings.NewReader(text)
+				require.Equal(b, exit.StatusOK, runCommandLine(con), stderr)
 			}
 		})
 	}

@@ -5,21 +5,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 func TestPlanForPeople(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
-	requireGolden(t, "testdata/plan.golden", got.stdout)
+	clitest.RequireGolden(t, "testdata/plan.golden", got.stdout)
 }
 
 func TestPlanForPrograms(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	plan := object(t, got.stdout)
 	require.Len(t, plan["tasks"], 4)
 	require.Len(t, plan["agents"], 3)
@@ -33,9 +35,9 @@ func TestPlanForPrograms(t *testing.T) {
 
 func TestCheckNamesWarningsAtTheirPlaces(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents:", "inputs: {spare: {text: unused}}\nagents:", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents:", "inputs: {spare: {text: unused}}\nagents:", 1)})
 	got := call{dir: dir, args: []string{"check"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "team.yaml: ok: 1 task, 1 agent, 1 input; 1 warning\n", got.stdout)
 	require.Regexp(t, `^team\.yaml:4:\d+: warning: .*\n$`, got.stderr)
 	require.Contains(t, got.stderr, "spare")
@@ -63,13 +65,13 @@ func TestCheckNamesWarningsAtTheirPlaces(t *testing.T) {
 
 func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": "name: roster\nmodel: m\nagents: [{name: solo}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "name: roster\nmodel: m\nagents: [{name: solo}]\n"})
 	got := call{dir: dir, args: []string{"check"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, `0 tasks, 1 agent, 0 inputs; without tasks it takes a goal to run: "runteam run --goal TEXT"`)
 	for _, command := range []string{"run", "plan"} {
 		got = call{dir: dir, args: []string{command}}.run(t)
-		require.Equal(t, statusUsage, got.status, "no key is needed to say so: %+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "no key is needed to say so: %+v", got)
 		require.Contains(t, got.stderr, "neither tasks nor a goal, so there is nothing to "+command)
 		require.Contains(t, got.stderr, "add --goal TEXT")
 	}
@@ -91,7 +93,7 @@ func TestPlanSaysWhatIsToldAndRemembered(t *testing.T) {
 	spec := strings.Replace(many(2), "title: Task 2,", "title: Task 2, dependsOn: [Task 1], memoryScope: all,", 1) +
 		"  - {title: Task 3, assignee: solo, dependsOn: [Task 2], memoryScope: all, description: Go on.}\nmessages: [{from: user, to: solo, text: Hurry.}]\n"
 	got := call{args: []string{"plan", "-"}, stdin: spec}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?m)^   reads  message +message 1 +from user +internal  optional$`, got.stdout)
 	require.Regexp(t, `(?m)^   reads  memory +a digest of the shared memory +from everybody +internal  optional$`, got.stdout)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -89,8 +91,8 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := steal(t)
-			dir := folder(t, map[string]string{"team.yaml": planted, "role.md": "You answer.", "claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
-			out := folder(t, map[string]string{"claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": planted, "role.md": "You answer.", "claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
+			out := clitest.Folder(t, map[string]string{"claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
 			with := func(args []string) []string {
 				return strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "OUT", out), "\n")
 			}
@@ -99,7 +101,7 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 				run.args, run.stdin = append(run.args, "-"), planted
 			}
 			first := run.run(t)
-			require.Equal(t, statusFailed, first.status, "%+v", first)
+			require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
 			tt.plant(t, dir, out)
 			server.mu.Lock()
 			server.open = true
@@ -110,12 +112,12 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 			}
 			end := got.run(t)
 			if tt.refuse != "" {
-				require.Equal(t, statusUsage, end.status, "%+v", end)
+				require.Equal(t, exit.StatusUsage, end.status, "%+v", end)
 				require.Contains(t, end.stderr, tt.refuse)
 				require.Empty(t, server.got.String())
 				return
 			}
-			require.Equal(t, statusOK, end.status, "%+v", end)
+			require.Equal(t, exit.StatusOK, end.status, "%+v", end)
 			require.Contains(t, server.got.String(), "Say something.")
 			require.Equal(t, tt.reads, strings.Contains(server.got.String(), stolen), "%s\n%s", end.stderr, server.got.String())
 		})
@@ -154,14 +156,14 @@ func TestFolderOfRunsOfSomebodyElseIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, dir := tell(t), relayFolder(t)
-			require.Equal(t, statusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
+			require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
 			server.asked()
 			if err := plant(t, dir); err != nil {
 				t.Skip(err)
 			}
 			for _, args := range [][]string{{"runs"}, {"show"}, {"resume"}, {"run"}, {"replay"}, {"gc", "--older-than", "1d"}, {"runs", "--journal", ".runteam/runs.db"}} {
 				got := call{bare: true, dir: dir, args: args, env: server.env()}.run(t)
-				require.Equal(t, statusNoRun, got.status, "%v: %+v", args, got)
+				require.Equal(t, exit.StatusNoRun, got.status, "%v: %+v", args, got)
 				require.Contains(t, got.stderr, "it may be the work of another user", "%v", args)
 			}
 			require.Empty(t, server.asked())

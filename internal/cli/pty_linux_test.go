@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/terminaltest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +25,7 @@ type pty struct {
 	cmd    *exec.Cmd
 
 	mu     sync.Mutex // guards what follows
-	screen *terminal
+	screen *terminaltest.Terminal
 	raw    strings.Builder
 	read   chan struct{} // closed at the end of the output
 }
@@ -41,7 +45,7 @@ func atTerminal(t *testing.T, width, height int, c call) *pty {
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
-	p := &pty{master: master, cmd: c.command(t), screen: newTerminal(width, height, cells), read: make(chan struct{})}
+	p := &pty{master: master, cmd: c.command(t), screen: terminaltest.NewTerminal(width, height, terminal.RuneWidth), read: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, p.cmd.Start())
@@ -75,7 +79,7 @@ func (p *pty) resize(t *testing.T, width, height int) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.screen.width, p.screen.height = width, height
+	p.screen.Width, p.screen.Height = width, height
 	require.NoError(t, unix.IoctlSetWinsize(int(p.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)}))
 }
 
@@ -83,7 +87,7 @@ func (p *pty) resize(t *testing.T, width, height int) {
 func (p *pty) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return strings.Join(p.screen.text(), "\n")
+	return strings.Join(p.screen.Text(), "\n")
 }
 
 // end waits for the command and returns its exit status and all that it left on the terminal.
@@ -93,16 +97,16 @@ func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	<-p.read
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	require.Empty(t, p.screen.unknown)
-	require.False(t, p.screen.nowrap)
-	return status, p.screen.text(), p.raw.String()
+	require.Empty(t, p.screen.Unknown)
+	require.False(t, p.screen.Nowrap)
+	return status, p.screen.Text(), p.raw.String()
 }
 
 // TestTrustAsksAtATerminal: only yes is a consent.
 func TestTrustAsksAtATerminal(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]int{"y": statusOK, "YES": statusOK, "n": statusFailed, "": statusFailed, "yess": statusFailed} {
-		dir := folder(t, map[string]string{"team.yaml": "baseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"})
+	for answer, want := range map[string]int{"y": exit.StatusOK, "YES": exit.StatusOK, "n": exit.StatusFailed, "": exit.StatusFailed, "yess": exit.StatusFailed} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": "baseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"})
 		p := atTerminal(t, 100, 30, call{dir: dir, args: []string{"trust"}, env: map[string]string{"TERM": "xterm"}})
 		_, err := p.master.WriteString(answer + "\n")
 		require.NoError(t, err)
@@ -111,20 +115,20 @@ func TestTrustAsksAtATerminal(t *testing.T) {
 		require.Contains(t, raw, "ACME_KEY  to https://llm.acme.example")
 		require.Contains(t, raw, "Allow this? [y/N]")
 		got := call{dir: dir, env: map[string]string{"ACME_KEY": "k"}, args: []string{"check"}}.run(t)
-		require.Equal(t, want == statusOK, got.status == statusOK, "%q: %+v", answer, got)
+		require.Equal(t, want == exit.StatusOK, got.status == exit.StatusOK, "%q: %+v", answer, got)
 	}
 }
 
 func TestLiveTable(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": many(12), "script.yaml": "replies: [{delay: 70ms, text: an answer}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": many(12), "script.yaml": "replies: [{delay: 70ms, text: an answer}]"})
 	sizes := []struct{ width, height int }{{100, 30}, {100, 6}, {40, 8}, {16, 5}, {5, 3}}
 	for _, size := range sizes {
 		t.Run(fmt.Sprintf("%dx%d", size.width, size.height), func(t *testing.T) {
 			t.Parallel()
 			p := atTerminal(t, size.width, size.height, call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}, env: map[string]string{"TERM": "xterm"}})
 			status, lines, raw := p.end(t)
-			require.Equal(t, statusOK, status, "%q", raw)
+			require.Equal(t, exit.StatusOK, status, "%q", raw)
 			text := strings.Join(lines, "\n")
 			require.Equal(t, 12, countPrefix(lines, "done"), "each task once, nothing of an earlier frame is left:\n%s", text)
 			for i := range 12 {
@@ -163,7 +167,7 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	defer close(stuck)
 	env := server.env()
 	env["TERM"] = "xterm"
-	dir := folder(t, map[string]string{"team.yaml": many(9)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": many(9)})
 	p := atTerminal(t, 60, 6, call{dir: dir, args: []string{"run", "--max-concurrency", "2"}, env: env})
 	<-started
 	<-started
@@ -174,7 +178,7 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	_, err := p.master.Write([]byte{3}) // Ctrl-C, as the terminal's driver turns it into a signal
 	require.NoError(t, err)
 	status, lines, _ := p.end(t)
-	require.Equal(t, statusSIGINT, status)
+	require.Equal(t, exit.StatusSIGINT, status)
 	text := strings.Join(lines, "\n")
 	require.Contains(t, text, "an answer", "finished work is printed")
 	require.Equal(t, 2, countPrefix(lines, "cancelled Task"), "%s", text)
@@ -206,7 +210,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 	})
 	env := server.env()
 	env["TERM"] = "xterm"
-	p := atTerminal(t, 90, 30, call{dir: folder(t, map[string]string{"team.yaml": many(9)}), args: []string{"run"}, env: env})
+	p := atTerminal(t, 90, 30, call{dir: clitest.Folder(t, map[string]string{"team.yaml": many(9)}), args: []string{"run"}, env: env})
 	for _, size := range []struct{ width, height, rows int }{{90, 30, 9}, {60, 6, 4}, {90, 30, 9}} {
 		p.resize(t, size.width, size.height)
 		require.Eventually(t, func() bool {
@@ -224,7 +228,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 	}
 	close(stuck)
 	status, lines, raw := p.end(t)
-	require.Equal(t, statusOK, status, "%q", raw)
+	require.Equal(t, exit.StatusOK, status, "%q", raw)
 	if clean {
 		require.Equal(t, 9, countPrefix(lines, "done      Task"), "%q", lines)
 		require.Zero(t, countPrefix(lines, "running")+countPrefix(lines, "waiting"), "%q", lines)
@@ -235,7 +239,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 // A blank line stands between the table and the result, whatever its form.
 func TestResultStandsApartFromTheTable(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: an answer}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: an answer}]"})
 	for form, first := range map[string]string{"text": "an answer", "json": "{"} {
 		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", form}, env: map[string]string{"TERM": "xterm"}}).end(t)
 		require.Contains(t, lines[1], "1 of 1 task done, ")
@@ -246,7 +250,7 @@ func TestResultStandsApartFromTheTable(t *testing.T) {
 
 func TestTerminalsThatWantNoColorOrNoMoves(t *testing.T) {
 	t.Parallel()
-	spec := folder(t, map[string]string{"team.yaml": one})
+	spec := clitest.Folder(t, map[string]string{"team.yaml": one})
 	p := atTerminal(t, 80, 24, call{args: []string{"run", spec, "--offline"}, env: map[string]string{"TERM": "xterm", "NO_COLOR": "1"}})
 	_, _, raw := p.end(t)
 	require.NotRegexp(t, `\x1b\[[0-9;]*m`, raw)
@@ -284,7 +288,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 			seen <- struct{}{}
 		}
 		status, lines, raw := p.end(t)
-		require.Equal(t, statusOK, status, "%q", raw)
+		require.Equal(t, exit.StatusOK, status, "%q", raw)
 		for i, title := range []string{"plan", "Find", "Write", "synthesis"} {
 			require.True(t, strings.HasPrefix(lines[i], "done      "+title+" "), "%q", lines)
 		}
@@ -296,7 +300,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 // What is worth knowing of the run as a whole stands above the table.
 func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents: [", "messages: [{from: user, to: idle, text: Hello.}]\nagents: [{name: idle},", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents: [", "messages: [{from: user, to: idle, text: Hello.}]\nagents: [{name: idle},", 1)})
 	for _, mode := range []string{"live", "plain"} {
 		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--progress", mode}, env: map[string]string{"TERM": "xterm"}}).end(t)
 		require.Contains(t, strings.Join(lines, "\n"), `a message from "user" to "idle" was not delivered`)
@@ -314,11 +318,11 @@ func TestNoTableOfWhatCannotStart(t *testing.T) {
 // Requirement: G47.
 func TestRevealShowsSecretsOnATerminalOnly(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {text: open}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: 'canary-4711'}, {text: open}]"})
 	args := []string{"run", "--offline", "--script", "script.yaml"}
 	for _, form := range []string{"text", "json"} {
 		got := call{dir: dir, args: append(args, "-o", form, "--log-level", "debug")}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "[withheld: secret]")
 		require.NotContains(t, got.stdout+got.stderr, "canary-4711")
 	}
@@ -349,7 +353,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		select {
 		case err := <-ended:
-			require.Equal(t, statusSIGINT, statusAfter(t, err))
+			require.Equal(t, exit.StatusSIGINT, statusAfter(t, err))
 			return
 		case <-time.After(20 * time.Millisecond):
 		}

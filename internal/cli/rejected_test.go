@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 	t.Parallel()
 	const schema = "outputSchema: {type: object, properties: {verdict: {type: string, const: approve}, note: {type: string}}, required: [verdict, note]}"
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"script.yaml": `replies:
   - {task: Judge, times: 1, text: "<think>I doubt\nit.\x1b</think>{\"verdict\": \"reject\"}"}
   - {task: Judge, text: "{\"verdict\": \"reject\", \"note\": \"no\"}"}
@@ -34,7 +36,7 @@ func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 	require.Equal(t, judged, object(t, run("replay", "-o", "json").stdout)["tasks"].([]any)[0])
 
 	plainly := run("show", "Judge")
-	require.Equal(t, statusOK, plainly.status, "%+v", plainly)
+	require.Equal(t, exit.StatusOK, plainly.status, "%+v", plainly)
 	require.Contains(t, plainly.stdout, "         rejected answer:\n           │ {\"verdict\": \"reject\"}\n         what is wrong with it: the whole value: found {")
 	require.Contains(t, plainly.stdout, "           │ {\"verdict\": \"reject\", \"note\": \"no\"}\n         what is wrong with it: /verdict: found \"reject\"; expected const \"approve\"\n")
 	require.NotContains(t, plainly.stdout, "I doubt")
@@ -52,7 +54,7 @@ func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 		require.NotContains(t, out.stdout+out.stderr, "a thought", args)
 	}
 	for _, args := range []string{"show --reasoning", "show --usage --reasoning"} {
-		require.Equal(t, statusUsage, run(strings.Fields(args)...).status, args)
+		require.Equal(t, exit.StatusUsage, run(strings.Fields(args)...).status, args)
 	}
 	require.Contains(t, run("show", "--reasoning").stderr, "--reasoning needs a task: write runteam show RUN TASK --reasoning")
 }

@@ -5,16 +5,18 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // shownOf returns a run as show prints it, in JSON.
-func shownOf(t *testing.T, dir string, args ...string) (r shownRun) {
+func shownOf(t *testing.T, dir string, args ...string) (r history.RunDocument) {
 	t.Helper()
 	got := call{dir: dir, args: append([]string{"show", "-o", "json"}, args...)}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r), got.stdout)
 	return r
 }
@@ -25,12 +27,12 @@ func TestTaskThatTheSpecHasNoMore(t *testing.T) {
 	server, dir := tell(t), relayFolder(t)
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }
 	first := call("run")
-	require.Equal(t, statusOK, first.status, "%+v", first)
+	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 	second := call("run", "-o", "json")
 	other := object(t, second.stdout)["runId"].(string)
 	edit(t, filepath.Join(dir, "team.yaml"), "title: Third", "title: Last")
 	got := call("resume", other)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 
 	r := shownOf(t, dir, other)
 	var titles []string
@@ -41,7 +43,7 @@ func TestTaskThatTheSpecHasNoMore(t *testing.T) {
 	require.Equal(t, []string{"First", "Second", "Last", "Aside"}, titles)
 	require.Len(t, r.Tasks, 5)
 	require.Equal(t, "Third", r.Tasks[4].Title)
-	require.Equal(t, removed, r.Tasks[4].Status)
+	require.Equal(t, journals.Removed, r.Tasks[4].Status)
 	require.Positive(t, r.Tasks[4].Usage.InputTokens, "what it took was paid")
 	text := call("show", other)
 	require.Regexp(t, `removed +Third +solo .* no longer in the spec\n`, text.stdout)
@@ -51,14 +53,14 @@ func TestTaskThatTheSpecHasNoMore(t *testing.T) {
 	require.Regexp(t, `Third +completed → removed`, diff.stdout)
 	require.NotContains(t, diff.stdout, "pending")
 	again := call("replay", other)
-	require.Equal(t, statusOK, again.status, "%+v", again)
+	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 	require.Contains(t, again.stderr, "replayed 4 of 4 prompts, equal to the byte")
-	require.Equal(t, statusUsage, call("replay", other, "--without", "Third").status)
+	require.Equal(t, exit.StatusUsage, call("replay", other, "--without", "Third").status)
 	without := call("replay", other, "--without", "Aside")
-	require.Equal(t, statusOK, without.status, "%+v", without)
+	require.Equal(t, exit.StatusOK, without.status, "%+v", without)
 	require.NotContains(t, without.stdout, "Third")
 
 	edit(t, filepath.Join(dir, "team.yaml"), "  - {title: Aside, assignee: solo, description: Say aside.}\n", "")
-	require.Equal(t, statusOK, call("resume", other).status)
-	require.Equal(t, []task.Status{removed, removed}, []task.Status{shownOf(t, dir, other).Tasks[3].Status, shownOf(t, dir, other).Tasks[4].Status})
+	require.Equal(t, exit.StatusOK, call("resume", other).status)
+	require.Equal(t, []task.Status{journals.Removed, journals.Removed}, []task.Status{shownOf(t, dir, other).Tasks[3].Status, shownOf(t, dir, other).Tasks[4].Status})
 }

@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // exampleSpecs are the folders of the examples that a spec describes.
@@ -80,15 +83,15 @@ func TestReplayOfEveryExampleIsTheRun(t *testing.T) {
 			replay := func(env map[string]string) {
 				t.Helper()
 				got := call{dir: dir, env: env, args: []string{"replay", "-o", "json"}}.run(t)
-				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 				require.Equal(t, want, object(t, got.stdout))
 				require.Regexp(t, `^runteam: replayed (\d+) of (\d+) prompts, equal to the byte\n`, got.stderr)
-				require.Equal(t, run.status != statusOK, strings.Contains(got.stderr, "and so does its replay"), got.stderr)
+				require.Equal(t, run.status != exit.StatusOK, strings.Contains(got.stderr, "and so does its replay"), got.stderr)
 			}
 			replay(nil)
 			replay(deaf(t))
 			require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-				if err != nil || e.IsDir() || strings.Contains(path, journalFolder) {
+				if err != nil || e.IsDir() || strings.Contains(path, journals.FolderName) {
 					return err
 				}
 				return os.WriteFile(path, []byte("written since"), 0o600)
@@ -97,7 +100,7 @@ func TestReplayOfEveryExampleIsTheRun(t *testing.T) {
 			names, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			for _, e := range names {
-				if e.Name() != journalFolder {
+				if e.Name() != journals.FolderName {
 					require.NoError(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 				}
 			}
@@ -111,7 +114,7 @@ func TestReplayPrintsWhatTheRunPrinted(t *testing.T) {
 	t.Parallel()
 	dir := copyOf(t, "../../examples/claims")
 	run := offlineRun(t, call{dir: dir})
-	require.Equal(t, statusOK, run.status, "%+v", run)
+	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 	got := call{dir: dir, args: []string{"replay"}}.run(t)
 	require.Equal(t, outcome{stdout: run.stdout, stderr: "runteam: replayed 11 of 11 prompts, equal to the byte\n"}, got)
 }
@@ -131,12 +134,12 @@ tasks:
 // A replay needs nothing of the environment that the run had.
 func TestReplayNeedsNoEnvironment(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": inTurn})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn})
 	env := map[string]string{"KEY": "k", "MODEL": "other", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
 	run := offlineRun(t, call{dir: dir, env: env}, "-o", "json")
-	require.Equal(t, statusOK, run.status, "%+v", run)
+	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 	got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
@@ -153,14 +156,14 @@ tasks:
   - {title: Open, assignee: solo, description: Say what is open.}
   - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
 `
-	dir := folder(t, map[string]string{"team.yaml": spec})
-	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", envJournalKey: journalTestKey}
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec})
+	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", journals.EnvJournalKey: journalTestKey}
 	run := offlineRun(t, call{dir: dir, env: env})
-	require.Equal(t, statusOK, run.status, "%+v", run)
+	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 	delete(env, "OPENAI_BASE_URL")
-	require.Equal(t, statusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets nothing that is secret")
+	require.Equal(t, exit.StatusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets nothing that is secret")
 	got := call{dir: dir, env: env, args: []string{"replay"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
@@ -168,15 +171,15 @@ tasks:
 func TestReplayOfRunsThatReusedOrWereEnded(t *testing.T) {
 	t.Parallel()
 	const spec = "name: ended\nmodel: m\nagents: [{name: solo}]\noffline: script.yaml\ntasks:\n  - {title: First, assignee: solo, description: Say one.}\n  - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}\n"
-	dir := folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: First, text: one}]", "slow.yaml": "replies: [{task: Second, delay: 1m, text: two}, {text: one}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: First, text: one}]", "slow.yaml": "replies: [{task: Second, delay: 1m, text: two}, {text: one}]"})
 	c := call{dir: dir}
 	replayed := func() map[string]any {
 		t.Helper()
 		got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return object(t, got.stdout)
 	}
-	require.Equal(t, statusOK, offlineRun(t, c).status)
+	require.Equal(t, exit.StatusOK, offlineRun(t, c).status)
 	want := object(t, offlineRun(t, c, "--reuse", "-o", "json").stdout)
 	require.Contains(t, want["taskResults"].(map[string]any)[string(task.NewID("First"))], "reused")
 	delete(want, "audit")
@@ -223,12 +226,12 @@ func TestReplaySaysWhereAPromptDiffers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{"team.yaml": inTurn})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn})
 			run := offlineRun(t, call{dir: dir, env: map[string]string{"KEY": "k"}})
-			require.Equal(t, statusOK, run.status, "%+v", run)
+			require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 			edited(t, dir, tt.old, tt.anew)
 			got := call{dir: dir, args: []string{"replay"}, env: deaf(t)}.run(t)
-			require.Equal(t, statusFailed, got.status, "%+v", got)
+			require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 			require.Regexp(t, `^runteam: replayed [01] of 2 prompts; the replay is not the run\n`+tt.want+`\n$`, got.stderr)
 		})
 	}
@@ -239,7 +242,7 @@ func promptTexts(t *testing.T, c call, run string) map[string]string {
 	t.Helper()
 	c.args = []string{"explain", run, "-o", "json"}
 	got := c.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	var x struct {
 		Prompts []struct {
 			Title        string
@@ -275,12 +278,12 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			t.Parallel()
 			dir := copyOf(t, "../../examples/claims")
 			c := call{dir: dir}
-			require.Equal(t, statusOK, offlineRun(t, c).status)
+			require.Equal(t, exit.StatusOK, offlineRun(t, c).status)
 			before := promptTexts(t, c, listRuns(t, c)[0].Run)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600), "it is the run that is made again, not what its spec became")
 			got := call{dir: dir, args: append([]string{"replay", "-o", "json", "--progress", "none"}, tt.args...)}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
-			var d replayedWithout
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			var d replay.VariantDocument
 			require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
 			require.Equal(t, tt.want, d.Verdict)
 			after := promptTexts(t, c, d.Run)
@@ -289,12 +292,12 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 				case tk.Left:
 					require.Equal(t, tt.left, tk.Title)
 					require.Nil(t, tk.After)
-				case tk.Prompt == sameAs:
+				case tk.Prompt == replay.Same:
 					require.NotContains(t, after, tk.Title, "nobody was asked")
-					require.Equal(t, sameAs, tk.Result)
+					require.Equal(t, replay.Same, tk.Result)
 					require.Equal(t, d.Replayed, tk.After.Reused)
 				default:
-					require.Equal(t, changedTo, tk.Prompt)
+					require.Equal(t, replay.Changed, tk.Prompt)
 					require.NotEqual(t, before[tk.Title], after[tk.Title], tk.Title)
 				}
 			}
@@ -303,10 +306,10 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			require.Equal(t, d.Run, list[0].Run)
 			require.Contains(t, call{dir: dir, args: []string{"show", d.Run}}.run(t).stdout, "\nexperiment of "+d.Replayed+" without task "+tt.args[1]+"\n")
 			again := call{dir: dir, args: []string{"replay", d.Run, "-o", "json"}}.run(t)
-			require.Equal(t, statusOK, again.status, "a run without something is replayed without it: %+v", again)
+			require.Equal(t, exit.StatusOK, again.status, "a run without something is replayed without it: %+v", again)
 			require.Contains(t, again.stderr, "equal to the byte")
 			refused := call{dir: dir, args: []string{"resume", d.Run}}.run(t)
-			require.Equal(t, statusUsage, refused.status, "%+v", refused)
+			require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
 			require.Contains(t, refused.stderr, "is not resumed")
 		})
 	}
@@ -315,52 +318,52 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 func TestReplayWithoutAnInputForPeople(t *testing.T) {
 	t.Parallel()
 	const script = "replies:\n  - {task: First, text: '{{ input \"facts\" }}'}\n  - {task: Second, text: 'Two.'}\n"
-	dir := folder(t, map[string]string{"team.yaml": inTurn + "offline: script.yaml\n", "script.yaml": script})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn + "offline: script.yaml\n", "script.yaml": script})
 	env := map[string]string{"KEY": "k"}
-	require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}).status)
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
 	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +other prompt, other result\nSecond +other prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts changed, and what came of 1: it mattered for First\n$`, got.stdout)
 	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
-	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journalFolder, journalFile)}}.run(t)
-	require.Equal(t, statusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
+	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journals.FolderName, journals.FileName)}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
 	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
 	require.Len(t, listRuns(t, call{dir: dir}), 2)
 	for flag, want := range map[string]string{"--without=Fist": `no task of the run is called that; did you mean "First"?`, "--without-input=fact": `no input of the run is called that; did you mean "facts"?`} {
 		got = call{dir: dir, env: env, args: []string{"replay", flag}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, want)
 	}
 	run := listRuns(t, call{dir: dir})[1].Run
 	got = call{dir: dir, env: env, args: []string{"replay", run, "--without", "First", "--without", "Second"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "no task would be left")
 }
 
 func TestReplayDiffComparesTwoRuns(t *testing.T) {
 	t.Parallel()
 	const script = "replies:\n  - {task: First, text: \"a\\nb\\nc\"}\n  - {task: Second, text: 'Two.'}\n"
-	dir := folder(t, map[string]string{"team.yaml": inTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
 	env := map[string]string{"KEY": "k"}
 	for _, script := range []string{"script.yaml", "script.yaml", "other.yaml"} {
-		require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}, "--script", script).status)
+		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", script).status)
 	}
 	list := listRuns(t, call{dir: dir})
 	diff := func(a, b string, args ...string) outcome {
 		return call{dir: dir, env: deaf(t), args: append([]string{"replay", a, "--diff", b}, args...)}.run(t)
 	}
 	got := diff(list[2].Run, list[1].Run)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `\nFirst +completed +internal +same +same +\S+\nSecond +completed +internal +same +same +\S+\n\nthe runs are equal\n$`, got.stdout)
 
 	got = diff(list[1].Run, list[0].Run)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Regexp(t, `\nFirst +completed +internal +changed +changed +\S+\nSecond +completed +internal +changed +same +`, got.stdout)
 	require.Contains(t, got.stdout, "\nFirst\n  - b\n  + B\n\nthe runs are different\n")
 	got = diff(list[1].Run, list[0].Run, "-o", "json")
-	require.Equal(t, statusFailed, got.status)
-	var d comparedRuns
+	require.Equal(t, exit.StatusFailed, got.status)
+	var d replay.ComparedRuns
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
 	require.False(t, d.Equal)
 	require.Equal(t, "a\nb\nc", d.Tasks[0].Before.Text)
@@ -373,8 +376,8 @@ func TestReplayDiffComparesTwoRuns(t *testing.T) {
 // another one, that is said.
 func TestReplayPastWhatIsEncrypted(t *testing.T) {
 	t.Parallel()
-	other := map[string]string{envJournalKey: strings.Repeat("5c", journal.KeyBytes)}
-	keyed := map[string]string{envJournalKey: journalTestKey}
+	other := map[string]string{journals.EnvJournalKey: strings.Repeat("5c", journal.KeyBytes)}
+	keyed := map[string]string{journals.EnvJournalKey: journalTestKey}
 	const spec = `
 name: two
 model: m
@@ -388,28 +391,28 @@ tasks:
   - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
 `
 	make := func(env map[string]string) string {
-		dir := folder(t, map[string]string{"team.yaml": spec, "key.md": "Under the mat."})
-		require.Equal(t, statusOK, offlineRun(t, call{dir: dir, env: env}).status)
+		dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "key.md": "Under the mat."})
+		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
 		return dir
 	}
 	dir := make(keyed)
 	got := call{dir: dir, env: keyed, args: []string{"replay"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 	for _, env := range []map[string]string{nil, other} {
 		got = call{dir: dir, env: env, args: []string{"replay"}}.run(t)
-		require.Equal(t, statusNoRun, got.status, "%+v", got)
+		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "cannot be replayed: ")
 		require.Contains(t, got.stderr, "key.md")
 		require.Contains(t, got.stderr, "encrypted under the key ")
 		got = call{dir: dir, env: env, args: []string{"show"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Regexp(t, `\ncompleted +Closed +solo +secret`, got.stdout)
 		require.Contains(t, got.stdout, "[withheld: secret]")
 	}
 	dir = make(nil)
 	got = call{dir: dir, args: []string{"replay"}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "cannot be replayed: ")
 }
 
@@ -441,12 +444,12 @@ replies:
   - {task: After, text: 'Again: {{ result "Closed" }}'}
   - {task: Breaks, text: 'no JSON: {{ result "Closed" }}'}
 `
-	keyed := map[string]string{envJournalKey: journalTestKey}
-	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": script})
+	keyed := map[string]string{journals.EnvJournalKey: journalTestKey}
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": script})
 	for range 2 {
 		run := offlineRun(t, call{dir: dir, env: keyed}, "--script", "script.yaml")
 		require.NotContains(t, run.stdout+run.stderr, word)
-		require.Equal(t, statusFailed, run.status, "%+v", run)
+		require.Equal(t, exit.StatusFailed, run.status, "%+v", run)
 	}
 	list := listRuns(t, call{dir: dir})
 	commands := [][]string{
@@ -488,18 +491,18 @@ tasks:
 goal: Say it.
 coordinator: {accepts: secret}
 `
-	dir := folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{task: Broken, status: 400, body: 'no " + word + "'}, {task: Closed, text: 'It is {{ input \"key\" }}'}, {coordinator: synthesis, text: 'So it is " + word + "'}]", "key": journalTestKey})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": "replies: [{task: Broken, status: 400, body: 'no " + word + "'}, {task: Closed, text: 'It is {{ input \"key\" }}'}, {coordinator: synthesis, text: 'So it is " + word + "'}]", "key": journalTestKey})
 	run := func(terminal, keyed bool, args ...string) (status int, out string) {
 		args = append(args, "--journal", filepath.Join(dir, "runs.db"))
 		if keyed {
 			args = append(args, "--journal-key", filepath.Join(dir, "key"))
 		}
-		a, stdout, stderr := here(t, args...)
-		a.isTerminal = func(any) bool { return terminal }
-		return a.run(), stdout.String() + stderr.String()
+		con, stdout, stderr := clitest.Console(t, args...)
+		con.IsTerminal = func(any) bool { return terminal }
+		return runCommandLine(con), stdout.String() + stderr.String()
 	}
 	status, out := run(true, true, "run", dir, "--offline", "--reveal", "--progress", "none", "--trace", filepath.Join(dir, "run.jsonl"))
-	require.Equal(t, statusFailed, status, out)
+	require.Equal(t, exit.StatusFailed, status, out)
 	require.Contains(t, out, "So it is "+word)
 	require.Contains(t, out, "no "+word, "the error of Broken")
 	for _, command := range [][]string{{"show"}, {"show", "Closed"}, {"explain"}, {"explain", "--contains", word}, {"runs"}, {"replay"}} {
@@ -513,7 +516,7 @@ coordinator: {accepts: secret}
 	}
 	require.NotContains(t, string(bytesOf(filepath.Join(dir, "run.jsonl"))), word)
 	status, out = run(false, true, "replay", "--reveal")
-	require.Equal(t, statusUsage, status, out)
+	require.Equal(t, exit.StatusUsage, status, out)
 	require.NotContains(t, out, word)
 	_, out = run(true, true, "replay", "--reveal", "-o", "json")
 	require.Contains(t, out, "It is "+word)
@@ -523,11 +526,11 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 	t.Parallel()
 	dir := copyOf(t, "../../examples/claims")
 	run := offlineRun(t, call{dir: dir}, "--trace", "run.jsonl", "-o", "json")
-	require.Equal(t, statusOK, run.status, "%+v", run)
+	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 	id := object(t, run.stdout)["runId"].(string)
 	first := func(args ...string) string {
 		got := call{dir: dir, args: args}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return got.stdout
 	}
 	sorted := func(text string) []string { return slices.Sorted(strings.Lines(text)) } // two that begin at once have no order
@@ -537,7 +540,7 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, id[:8]), []byte("no trace"), 0o600))
 	got := call{dir: dir, args: []string{"explain", id[:8]}}.run(t)
-	require.Equal(t, statusUsage, got.status, "a file of that name goes before: %+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "a file of that name goes before: %+v", got)
 	require.Contains(t, got.stderr, id[:8]+": line 1")
 	require.NoError(t, os.Remove(filepath.Join(dir, id[:8])))
 
@@ -548,6 +551,6 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 	require.True(t, json.Valid([]byte(first("audit", "verify", "-o", "json"))))
 	other := "0000" + head[4:]
 	got = call{dir: dir, args: []string{"audit", "verify", "--head", other}}.run(t)
-	require.Equal(t, statusFailed, got.status)
+	require.Equal(t, exit.StatusFailed, got.status)
 	require.Contains(t, got.stdout, "of the record of run "+id+": ")
 }

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/openai"
+	"github.com/stretchr/testify/require"
 )
 
 // TestKeysOfRequestsAreSent runs a file with every key that says what a model call
@@ -48,7 +48,7 @@ tasks:
 `
 	env := map[string]string{"OPENAI_BASE_URL": server.URL + "/v1?api-version=2024-10-21", "OPENAI_API_KEY": "azure-not-a-real-key"}
 	got := call{args: []string{"run", "-", "-o", "json"}, stdin: file, env: env}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	messages, _ := body["messages"].([]any)
 	require.Len(t, messages, 2)
 	require.Equal(t, "developer", messages[0].(map[string]any)["role"])
@@ -89,7 +89,7 @@ tasks:
   - {title: Third, description: Answer., assignee: c, dependsOn: [Second]}
 `
 	got := call{args: []string{"run", "-"}, stdin: file, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, int32(2), refused.Load())
 	require.Contains(t, got.stderr, `agent "a": temperature: the endpoint does not take it for this model; requests are sent without it`)
 }
@@ -154,11 +154,11 @@ tasks:
 			got := call{args: []string{"run", "-", "-o", "json"}, stdin: file, env: map[string]string{"OPENAI_BASE_URL": server.URL + "/v1"}}.run(t)
 			require.Equal(t, tt.sent, sent)
 			if tt.fails != "" {
-				require.NotEqual(t, statusOK, got.status)
+				require.NotEqual(t, exit.StatusOK, got.status)
 				require.Contains(t, got.stdout+got.stderr, tt.fails)
 				return
 			}
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Contains(t, got.stdout, `{\"ok\": true}`)
 		})
 	}

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/stretchr/testify/require"
 )
 
 // cut runs a spec until some tasks have completed and another one is asked for,
@@ -64,7 +66,7 @@ func cutRelay(t *testing.T, args ...string) (server *teller, dir string) {
 // edit replaces a piece of a file.
 func edit(t *testing.T, path, old, now string) {
 	t.Helper()
-	text := contents(t, path)
+	text := clitest.Contents(t, path)
 	require.Contains(t, text, old)
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 }
@@ -135,7 +137,7 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 				tt.change(t, dir)
 			}
 			got := call{dir: dir, args: append([]string{"resume", "-o", "json"}, strings.Fields(tt.args)...), env: server.env()}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Equal(t, tt.want, server.asked(), "%s", got.stderr)
 			for _, want := range tt.says {
 				require.Contains(t, got.stderr, want)
@@ -146,7 +148,7 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 			consistent(t, dir)
 
 			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
-			require.Equal(t, statusOK, again.status, "%+v", again)
+			require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 			require.Empty(t, server.asked(), "what was asked for anew is what is resumed: %s", again.stderr)
 			require.Equal(t, saidBy(t, got.stdout), saidBy(t, again.stdout))
 			require.NotContains(t, again.stderr, "changed since")
@@ -156,22 +158,22 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 
 func TestResumeOfWhatCameFromStandardInput(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t, "Second"), folder(t, map[string]string{"note.md": "the note"})
+	server, dir := tell(t, "Second"), clitest.Folder(t, map[string]string{"note.md": "the note"})
 	cut(t, server, call{dir: dir, args: []string{"run", "-"}, stdin: relay, env: server.env()}, 2)
 	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "resume:  standard input is not there any more: its copy in the journal is used\n")
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 
 	server, dir = tell(t, "Second"), relayFolder(t)
 	cut(t, server, call{dir: dir, args: []string{"run", "--input", "note=-"}, stdin: "said in passing", env: server.env()}, 2)
 	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "standard input is not there any more")
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 
 	got = call{dir: dir, args: []string{"resume", "--input", "note=-"}, stdin: "said again", env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stderr, "standard input is not there any more")
 	require.Equal(t, map[string]int{"First": 1}, server.asked(), "its answer is the same, and so are those that depend on it")
 }
@@ -184,7 +186,7 @@ func TestResumeFromElsewhere(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(work, "sub"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(work, "sub", "note.md"), []byte("the note"), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(work, "sub", "team.yaml"), []byte(strings.ReplaceAll(relay, "Say three.", "'Say ${params.n}.'")+"params: {n: '4'}\n"), 0o600))
-		require.NoError(t, makeFolder(filepath.Join(dir, journalFolder)))
+		require.NoError(t, journals.MakeFolder(filepath.Join(dir, journals.FolderName)))
 		require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
 		cutIn(t, server, call{bare: true, dir: work, args: []string{"run", "sub", "--param", "n=3"}, env: server.env()}, dir, 2)
 
@@ -195,11 +197,11 @@ func TestResumeFromElsewhere(t *testing.T) {
 			require.NoError(t, os.RemoveAll(work))
 		}
 		got := call{bare: true, dir: filepath.Dir(other), args: []string{"resume", "--trace", "t.jsonl"}, env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 		require.Contains(t, got.stdout, "Say 3.")
 		require.Equal(t, gone, strings.Contains(got.stderr, "sub/team.yaml is not there any more"), "%s", got.stderr)
-		require.Contains(t, contents(t, filepath.Join(dir, "other", "t.jsonl")), "Say two.")
+		require.Contains(t, clitest.Contents(t, filepath.Join(dir, "other", "t.jsonl")), "Say two.")
 	}
 }
 
@@ -207,52 +209,52 @@ func TestResumeOfAGoal(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
 	first := call{dir: dir, args: []string{"run", "--goal", "-", "--offline", "--script", "script.yaml"}, stdin: "Say what is so."}.run(t)
-	require.Equal(t, statusFailed, first.status, "%+v", first)
+	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
 	id := idIn(t, first.stderr)
 	again := call{dir: dir, args: []string{"resume", id}}.run(t)
-	require.Equal(t, statusFailed, again.status, "%+v", again)
+	require.Equal(t, exit.StatusFailed, again.status, "%+v", again)
 	require.Contains(t, again.stderr, "resumed: 1 task done before")
 	require.NotContains(t, again.stderr, "start     plan")
 	require.Contains(t, again.stderr, "start     Write")
 
 	again = call{dir: dir, args: []string{"resume", "--fresh", "Fnd"}}.run(t)
-	require.Equal(t, statusUsage, again.status, "%+v", again)
+	require.Equal(t, exit.StatusUsage, again.status, "%+v", again)
 	require.Contains(t, again.stderr, `did you mean "Find"?`)
 	again = call{dir: dir, args: []string{"resume", "--fresh", "Find"}}.run(t)
 	require.Contains(t, again.stderr, "done      Find (finder) in")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(played), 0o600))
 	again = call{dir: dir, args: []string{"resume", id}}.run(t)
-	require.Equal(t, statusOK, again.status, "%+v", again)
+	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 	require.Equal(t, "The answer is fact 4711.\n", again.stdout)
 	require.Contains(t, again.stderr, "start     plan", "the script is another one: what it answered before is not its answer")
 }
 
 func TestFailedRunIsResumed(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), folder(t, map[string]string{"team.yaml": one})
+	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one})
 	script := filepath.Join(dir, "s.yaml")
 	require.NoError(t, os.WriteFile(script, []byte("replies: [{status: 400}]"), 0o600))
 	first := call{dir: dir, args: []string{"run", "--offline", "--script", "s.yaml"}}.run(t)
-	require.Equal(t, statusFailed, first.status, "%+v", first)
+	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
 	got := call{dir: dir, args: []string{"resume", "--offline=false"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, map[string]int{"Answer": 1}, server.asked())
 	require.NoError(t, os.WriteFile(script, []byte("replies: [{text: from the script}]"), 0o600))
 	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "from the script\n", got.stdout, "an answer of a model is none of a script")
 	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml", "--offline=false"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
 func TestRunsThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one})
 	var ids []string
 	for range 20 { // of 20 ids, two begin with the same digit
 		got := call{dir: dir, args: []string{"run", "--offline", "-o", "json", "--progress", "none"}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		ids = append(ids, object(t, got.stdout)["runId"].(string))
 	}
 	twice, seen := "", map[string]bool{}
@@ -272,27 +274,27 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := call{dir: dir, args: []string{"resume", tt.arg}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		for _, want := range tt.want {
 			require.Contains(t, got.stderr, want)
 		}
 	}
 	got := call{dir: dir, args: []string{"resume", ids[3][:12]}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "run:     "+ids[3][:8])
 
 	edit(t, filepath.Join(dir, "team.yaml"), "assignee: solo", "assignee: nobody")
 	got = call{dir: dir, args: []string{"resume", "-o", "json"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	runs, err := stored(t, dir).Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "ok", runs[0].Status, "a spec that is no good leaves the run as it was")
 
 	got = call{dir: t.TempDir(), args: []string{"resume"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, `there is no journal, neither here nor in a folder above: "runteam run" makes one`)
 	got = call{dir: dir, args: []string{"resume", "--journal", "none.db"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, `"runteam run --journal FILE" makes a journal`)
 	require.NoFileExists(t, filepath.Join(dir, "none.db"))
 }
@@ -302,7 +304,7 @@ func TestTwoResumesAtOnce(t *testing.T) {
 	server, dir := tell(t, "Second"), relayFolder(t)
 	running := server.begin(t, call{dir: dir, args: []string{"run"}, env: server.env()})
 	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "is being worked on by process ")
 	require.Contains(t, got.stderr, "the run can be resumed as soon as it is gone")
 	require.NoError(t, running.Process.Kill())
@@ -310,14 +312,14 @@ func TestTwoResumesAtOnce(t *testing.T) {
 
 	resumed := server.begin(t, call{dir: dir, args: []string{"resume"}, env: server.env()})
 	got = call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, object(t, got.stdout)["error"].(map[string]any)["message"], "is being worked on by process ")
 	require.NoError(t, resumed.Process.Kill())
 	_ = resumed.Wait()
 	server.asked()
 	server.answer()
 	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 	require.Contains(t, got.stderr, "2 attempts had been interrupted")
 }
@@ -328,7 +330,7 @@ func TestSecretsInAJournal(t *testing.T) {
 	spec := strings.Replace(secretive, "  - {title: Closed", "  - {title: Last, assignee: solo, dependsOn: [Closed], description: Say the last.}\n  - {title: Closed", 1)
 	spec = strings.Replace(spec, "baseURL: http://127.0.0.1:1/v1\n", "policy: {rules: [{from: solo, to: solo, mode: full}]}\n", 1)
 	start := func(t *testing.T, env map[string]string) (server *teller, dir string) {
-		server, dir = tell(t, "Last"), folder(t, map[string]string{"team.yaml": spec, "key": key + "\n", "other": other})
+		server, dir = tell(t, "Last"), clitest.Folder(t, map[string]string{"team.yaml": spec, "key": key + "\n", "other": other})
 		all := server.env()
 		maps.Copy(all, env)
 		cut(t, server, call{dir: dir, args: []string{"run"}, env: all}, 2)
@@ -338,7 +340,7 @@ func TestSecretsInAJournal(t *testing.T) {
 		t.Parallel()
 		server, dir := start(t, nil)
 		got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
 		require.Contains(t, got.stderr, "resume:  the result of Closed cannot be read, so it runs again: it is above confidential")
 		require.Equal(t, 1, strings.Count(got.stderr, "give --journal-key FILE or RUNTEAM_JOURNAL_KEY"), "%s", got.stderr)
@@ -346,43 +348,43 @@ func TestSecretsInAJournal(t *testing.T) {
 	})
 	t.Run("with a key", func(t *testing.T) {
 		t.Parallel()
-		server, dir := start(t, map[string]string{envJournalKey: key})
+		server, dir := start(t, map[string]string{journals.EnvJournalKey: key})
 		for _, args := range []string{"resume", "resume --journal-key other"} {
 			got := call{dir: dir, args: strings.Fields(args), env: server.env()}.run(t)
-			require.Equal(t, statusNoRun, got.status, "%+v", got)
+			require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 			require.Contains(t, got.stderr, "the results of Closed are encrypted under the key ")
 			require.Contains(t, got.stderr, "--fresh TASK runs one again instead")
 			require.Empty(t, server.asked())
 		}
 		got := call{dir: dir, args: []string{"resume", "--journal-key", "key"}, env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Last": 1}, server.asked())
 		require.NotContains(t, got.stderr, "warning")
 
 		got = call{dir: dir, args: []string{"resume", "--fresh", "Closed", "--fresh", "Last"}, env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
 	})
 	t.Run("from standard input", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: http://127.0.0.1:1/v1\ninputs: {note: {classification: secret}}\nagents: [{name: solo, accepts: secret}]\n" +
+		dir := clitest.Folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: http://127.0.0.1:1/v1\ninputs: {note: {classification: secret}}\nagents: [{name: solo, accepts: secret}]\n" +
 			"policy: {rules: [{from: user, to: solo, mode: full}]}\n" +
 			"tasks: [{title: Closed, assignee: solo, uses: [note], description: Say.}, {title: Open, assignee: solo, description: Say.}]\n"})
 		got := call{dir: dir, args: []string{"run", "--offline", "--input", "note=-"}, stdin: "a secret note"}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, 1, strings.Count(got.stderr, "give --journal-key FILE or"), "%s", got.stderr)
 		require.Less(t, strings.Index(got.stderr, "give --journal-key FILE or"), strings.Index(got.stderr, "start "), "before anything is run: %s", got.stderr)
 		got = call{dir: dir, args: []string{"resume"}, stdin: "a secret note"}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "resumed: 1 task done before")
 		require.NotContains(t, got.stderr, "changed since")
 		got = call{dir: dir, args: []string{"resume"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "resume:  the copy of standard input in the journal cannot be read: it is above confidential")
 	})
 	t.Run("nothing is above", func(t *testing.T) {
 		t.Parallel()
-		got := call{dir: folder(t, map[string]string{"team.yaml": one}), args: []string{"run", "--offline"}}.run(t)
+		got := call{dir: clitest.Folder(t, map[string]string{"team.yaml": one}), args: []string{"run", "--offline"}}.run(t)
 		require.NotContains(t, got.stderr, "journal-key")
 	})
 	t.Run("what is in the files", func(t *testing.T) {
@@ -390,12 +392,12 @@ func TestSecretsInAJournal(t *testing.T) {
 		const canary = "c4n4ry-of-a-secret"
 		text := "name: x\nmodel: m\nbaseURL: http://127.0.0.1:1/v1\ninputs: {own: {text: own " + canary + ", classification: secret}, file: {file: f.md, classification: secret}, flag: {file: f.md, classification: secret}}\n" +
 			"agents: [{name: solo, accepts: secret}]\npolicy: {rules: [{from: user, to: solo, mode: full}]}\ntasks: [{title: Closed, assignee: solo, uses: [own, file, flag], description: Say.}, {title: Open, assignee: solo, description: Say.}]\n"
-		for _, env := range []map[string]string{nil, {envJournalKey: key}} {
-			dir := folder(t, map[string]string{"team.yaml": text, "f.md": "file " + canary, "g.md": "flag " + canary})
+		for _, env := range []map[string]string{nil, {journals.EnvJournalKey: key}} {
+			dir := clitest.Folder(t, map[string]string{"team.yaml": text, "f.md": "file " + canary, "g.md": "flag " + canary})
 			got := call{dir: dir, args: []string{"run", "--offline", "--input", "flag=g.md"}, env: env}.run(t)
-			require.Equal(t, statusOK, got.status, "%+v", got)
-			for _, name := range listing(t, filepath.Join(dir, ".runteam")) {
-				require.NotContains(t, contents(t, filepath.Join(dir, ".runteam", name)), canary, name)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			for _, name := range clitest.Listing(t, filepath.Join(dir, ".runteam")) {
+				require.NotContains(t, clitest.Contents(t, filepath.Join(dir, ".runteam", name)), canary, name)
 			}
 			lines, err := stored(t, dir).Lines(t.Context(), "")
 			require.NoError(t, err)
@@ -407,11 +409,11 @@ func TestSecretsInAJournal(t *testing.T) {
 			}
 			got = call{dir: dir, args: []string{"resume"}, env: env}.run(t)
 			if env == nil {
-				require.Equal(t, statusUsage, got.status, "%+v", got)
+				require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 				require.Contains(t, got.stderr, "resume:  the copy of team.yaml in the journal cannot be read: it is above confidential")
 				continue
 			}
-			require.Equal(t, statusOK, got.status, "%+v", got)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			require.Contains(t, got.stderr, "resume:  g.md is not there any more")
 			require.NotContains(t, got.stderr, "changed")
 		}
@@ -420,35 +422,35 @@ func TestSecretsInAJournal(t *testing.T) {
 
 func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "key": auditTestKey})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "key": auditTestKey})
 	got := call{dir: dir, args: []string{"run", "--offline", "--audit-key", "key"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"resume"}}.run(t)
-	require.Equal(t, statusNoRun, got.status, "%+v", got)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "a record goes on under the key with which it began, or without one: --audit-key FILE or RUNTEAM_AUDIT_KEY")
 	for _, c := range []call{
 		{dir: dir, args: []string{"resume", "--audit-key", "key"}},
-		{dir: dir, args: []string{"resume"}, env: map[string]string{envAuditKey: auditTestKey}},
+		{dir: dir, args: []string{"resume"}, env: map[string]string{journals.EnvAuditKey: auditTestKey}},
 		{dir: dir, args: []string{"audit", "verify", "--key-file", "key"}},
 	} {
 		got = c.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	}
 	require.Contains(t, got.stdout, "consistent")
 }
 
 func TestResumeWithAClockThatWasSetBack(t *testing.T) {
 	t.Parallel()
-	dir := journalFolderIn(t)
-	path := filepath.Join(folder(t, map[string]string{"team.yaml": one}), "team.yaml")
+	dir := clitest.JournalFolder(t)
+	path := filepath.Join(clitest.Folder(t, map[string]string{"team.yaml": one}), "team.yaml")
 	for _, tt := range []struct {
 		args   []string
 		ago    time.Duration
 		status int
-	}{{[]string{"run", path, "--offline"}, 0, statusOK}, {[]string{"resume"}, time.Hour, statusNoRun}, {[]string{"resume"}, 0, statusOK}} {
-		a, stdout, stderr := here(t, tt.args...)
-		a.folder, a.now = dir, func() time.Time { return time.Now().Add(-tt.ago) }
-		require.Equal(t, tt.status, a.run(), "%s", stderr.String())
+	}{{[]string{"run", path, "--offline"}, 0, exit.StatusOK}, {[]string{"resume"}, time.Hour, exit.StatusNoRun}, {[]string{"resume"}, 0, exit.StatusOK}} {
+		con, stdout, stderr := clitest.Console(t, tt.args...)
+		con.WorkDir, con.Now = dir, func() time.Time { return time.Now().Add(-tt.ago) }
+		require.Equal(t, tt.status, runCommandLine(con), "%s", stderr.String())
 		require.Equal(t, tt.ago > 0, strings.Contains(stderr.String(), "the clock was set back"), "%s", stderr.String())
 		require.Equal(t, tt.ago == 0, stdout.Len() > 0)
 	}
@@ -458,13 +460,13 @@ func TestResumeWithAClockThatWasSetBack(t *testing.T) {
 func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, makeFolder(filepath.Join(dir, journalFolder)))
-	j, err := journal.Open(filepath.Join(dir, journalFolder, journalFile), journal.Options{})
+	require.NoError(t, journals.MakeFolder(filepath.Join(dir, journals.FolderName)))
+	j, err := journal.Open(filepath.Join(dir, journals.FolderName, journals.FileName), journal.Options{})
 	require.NoError(t, err)
 	_, err = j.Begin(t.Context(), journal.Info{Run: "mine"})
 	require.NoError(t, err)
 	require.NoError(t, j.Close())
 	got := call{dir: dir, args: []string{"resume"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "run mine was not made by this command")
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +25,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	run := func(args string) outcome {
 		t.Helper()
 		got := call{dir: dir, args: append([]string{"run"}, strings.Fields(args)...), env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return got
 	}
 	first := run("-o json")
@@ -54,7 +56,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	run("--reuse=false --no-journal")
 	require.Len(t, server.asked(), 4)
 	refused := call{dir: dir, args: []string{"run", "--no-journal"}, env: server.env()}.run(t)
-	require.Equal(t, statusUsage, refused.status, "%+v", refused)
+	require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
 	require.Contains(t, refused.stderr, "take --no-journal back, or add --reuse=false")
 
 	run("--reuse --model another")
@@ -66,11 +68,11 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 func TestReuseAndScripts(t *testing.T) {
 	t.Parallel()
 	server := tell(t)
-	dir := folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: from the script}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: from the script}]"})
 	run := func(args string) outcome {
 		t.Helper()
 		got := call{dir: dir, args: append([]string{"run", "--reuse"}, strings.Fields(args)...), env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return got
 	}
 	require.NotContains(t, run("--offline").stderr, "reused")
@@ -88,11 +90,11 @@ func TestReuseInAnotherJournal(t *testing.T) {
 	server, dir := tell(t), relayFolder(t)
 	for i, want := range []int{4, 0} {
 		got := call{bare: true, dir: dir, args: []string{"run", "--reuse", "--journal", "kept here.db"}, env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Len(t, server.asked(), want, i)
 		require.Contains(t, got.stderr, " --journal 'kept here.db'\n")
 	}
 	require.NoDirExists(t, filepath.Join(dir, ".runteam"))
 	got := call{bare: true, dir: dir, args: []string{"resume", "--journal", "kept here.db"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }

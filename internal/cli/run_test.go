@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,7 +34,7 @@ func TestRunOffline(t *testing.T) {
 	t.Parallel()
 	spec := harvestPath(t)
 	got := call{args: []string{"run", spec, "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "Dear owner, A good year: 41 is more than 40 tonnes, with 12 days of rain.\n", got.stdout)
 	for _, want := range []string{"start     Read the yield (reader)\n", "done      Write the letter (writer) in ", "runteam: 4 of 4 tasks done in ", " if everything were shared · 0 values redacted · 0 paths withheld"} {
 		require.Contains(t, got.stderr, want)
@@ -45,7 +47,7 @@ func TestRunOffline(t *testing.T) {
 func TestRunOfflineWithoutAScript(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"run", "-", "--offline"}, stdin: one}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "OFFLINE")
 }
 
@@ -58,16 +60,16 @@ func TestOfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
 	local := strings.Replace(one, "{name: solo,", "{name: solo, accepts: secret,", 1)
 	local = strings.Replace(local, "tasks: [", "baseURL: http://127.0.0.1:1/v1\ntasks: [{title: Closed, assignee: solo, classification: secret, description: Say.}, ", 1)
 	got := call{args: []string{"run", "-", "--offline"}, stdin: local}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{args: []string{"run", "-", "--offline"}, stdin: strings.Replace(local, "baseURL: http://127.0.0.1:1/v1\n", "", 1)}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "Closed")
 }
 
 func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	result := object(t, got.stdout)
 	require.Equal(t, "run", result["command"])
 	require.Equal(t, true, result["success"])
@@ -93,26 +95,26 @@ func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		reply(w, "answer of "+asked.Model)
 	})
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"tasks.json": `{"team":{"name":"in the file","agents":[{"name":"designer","model":"m"}]},"tasks":[
 			{"title":"Design","description":"Design it.","assignee":"designer"},
 			{"title":"Build","description":"Build it.","assignee":"designer","dependsOn":["design"]}]}`,
 		"team.json": `{"name":"beside it","agents":[{"name":"designer","model":"other"}],"sharedMemory":true}`,
 	})
 	got := call{dir: dir, args: []string{"task", "--file", "tasks.json"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	result := object(t, got.stdout)
 	require.Equal(t, "task", result["command"])
 	require.Equal(t, "in the file", result["name"])
 	require.Equal(t, "answer of m", result["output"])
 	got = call{dir: dir, args: []string{"task", "--file=tasks.json", "--team=team.json", "--pretty"}, env: server.env()}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "answer of other", object(t, got.stdout)["output"])
 }
 
 func TestFlagsSetWhatTheSpecLeavesOpen(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{
+	dir := clitest.Folder(t, map[string]string{
 		"note.md": "from the file",
 		"team.yaml": `
 name: open
@@ -125,10 +127,10 @@ tasks: [{title: Answer, assignee: solo, uses: [note], description: "Year ${param
 		"script.yaml": "replies: [{text: '{{.Prompt}}'}]",
 	})
 	got := call{dir: dir, args: []string{"check"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "--input")
 	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--input", "note=note.md", "--param", "year=2026"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "Year 2026.")
 	require.Contains(t, got.stdout, "from the file")
 }
@@ -148,17 +150,17 @@ tasks:
 
 func TestFailedRunPrintsWhatIsDone(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": failing, "script.yaml": `replies:
+	dir := clitest.Folder(t, map[string]string{"team.yaml": failing, "script.yaml": `replies:
   - {task: Broken, status: 400}
   - {text: 'done: {{.Task}}'}
 `})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "# Further left\n\ndone: Further left\n\n# Right\n\ndone: Right\n", got.stdout)
 	require.Contains(t, got.stderr, "failed:  Broken (solo): ")
 	require.Contains(t, got.stderr, "not run because of it: Never")
 	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
-	require.Equal(t, statusFailed, got.status)
+	require.Equal(t, exit.StatusFailed, got.status)
 	errs := object(t, got.stdout)["errors"].([]any)
 	require.Len(t, errs, 2)
 	require.Equal(t, "MODEL_BAD_REQUEST", errs[0].(map[string]any)["code"])
@@ -175,8 +177,8 @@ func TestSignals(t *testing.T) {
 		signal syscall.Signal
 		status int
 	}{
-		{"SIGINT", syscall.SIGINT, statusSIGINT},
-		{"SIGTERM", syscall.SIGTERM, statusSIGTERM},
+		{"SIGINT", syscall.SIGINT, exit.StatusSIGINT},
+		{"SIGTERM", syscall.SIGTERM, exit.StatusSIGTERM},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -240,11 +242,11 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 				status := statusAfter(t, cmd.Run())
 				require.NotContains(t, stderr.String(), "goroutine")
 				if name == "broken pipe" && slices.Contains([]string{"init", "schema", "explain", "audit"}, args[0]) {
-					require.Equal(t, statusOK, status, "whoever reads the beginning has read enough: %s", stderr.String())
+					require.Equal(t, exit.StatusOK, status, "whoever reads the beginning has read enough: %s", stderr.String())
 					require.NotContains(t, stderr.String(), "standard output")
 					return
 				}
-				require.Equal(t, statusFailed, status, "%s", stderr.String())
+				require.Equal(t, exit.StatusFailed, status, "%s", stderr.String())
 				require.Contains(t, stderr.String(), "standard output")
 			})
 		}
@@ -275,7 +277,7 @@ func TestTimeoutKeepsWhatIsDone(t *testing.T) {
 	})
 	start := time.Now()
 	got := call{args: []string{"run", "-", "--max-concurrency", "1", "--timeout", "3s", "-o", "json"}, stdin: strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1), env: server.env()}.run(t)
-	require.Equal(t, statusFailed, got.status, "%+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Less(t, time.Since(start), 30*time.Second)
 	result := object(t, got.stdout)
 	require.Equal(t, "timeout", result["status"])

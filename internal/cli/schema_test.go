@@ -6,13 +6,14 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 func TestSchemaTellsSpecsFromOtherFiles(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"schema"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
 	var s jsonschema.Schema
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &s))

@@ -6,17 +6,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 // That a script answers otherwise is said, since all of it is asked again.
 func TestChangedScriptIsSaid(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]", "other.yaml": "replies: [{text: two}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]", "other.yaml": "replies: [{text: two}]"})
 	run := func(args string) string {
 		t.Helper()
 		got := call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusOK, got.status, "%s: %+v", args, got)
+		require.Equal(t, exit.StatusOK, got.status, "%s: %+v", args, got)
 		return got.stderr
 	}
 	put := func(text string) {
@@ -44,7 +46,7 @@ func TestChangedScriptIsSaid(t *testing.T) {
 // says why earlier answers are not used.
 func TestScriptInPlaceOfModelsIsSaid(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]"})
+	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]"})
 	for _, step := range []struct{ args, want string }{
 		{"run", ""},
 		{"resume --offline", "built-in answers replace those of the models: "},
@@ -53,7 +55,7 @@ func TestScriptInPlaceOfModelsIsSaid(t *testing.T) {
 		{"resume", ""},
 	} {
 		got := call{dir: dir, args: strings.Fields(step.args), env: server.env()}.run(t)
-		require.Equal(t, statusOK, got.status, "%s: %+v", step.args, got)
+		require.Equal(t, exit.StatusOK, got.status, "%s: %+v", step.args, got)
 		require.Equal(t, step.want != "", strings.Contains(got.stderr, "resume:  "), "%s: %s", step.args, got.stderr)
 		require.Contains(t, got.stderr, step.want)
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // tricky is a text that would play tricks on a terminal.
@@ -56,7 +58,7 @@ func TestShowSaysWhatBecameOfEachTask(t *testing.T) {
 	dir := t.TempDir()
 	busy(t, dir)
 	got := call{dir: dir, args: []string{"show"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
 	for _, want := range []string{
 		`^busy: run later000-2: error\nstarted .*, took 1m00s, `,
@@ -74,9 +76,9 @@ func TestShowSaysWhatBecameOfEachTask(t *testing.T) {
 	requireHarmless(t, got.stdout)
 
 	got = call{dir: dir, args: []string{"show", "later", "tried " + strings.ReplaceAll(tricky, "\x00", "")}}.run(t)
-	require.Equal(t, statusUsage, got.status, "an argument has no zero byte, so a title with one is named by its id")
+	require.Equal(t, exit.StatusUsage, got.status, "an argument has no zero byte, so a title with one is named by its id")
 	got = call{dir: dir, args: []string{"show", "later", string(task.NewID("Tried " + tricky))}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `attempt 1 · solo · priced · failed · .* · 2\.0s · 1,000 tokens in, 100 out\n +TIMEOUT: too slow fine\\x1b`, got.stdout)
 	require.Regexp(t, `attempt 2 · solo · priced · completed`, got.stdout)
 	require.True(t, strings.HasSuffix(got.stdout, "line\nlast\n"), "it is whole")
@@ -95,10 +97,10 @@ func TestShowInJSON(t *testing.T) {
 	dir := t.TempDir()
 	busy(t, dir)
 	got := call{dir: dir, args: []string{"show", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stdout, "EXPIRED-WORDS")
 	requireHarmless(t, got.stdout)
-	var r shownRun
+	var r history.RunDocument
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r))
 	require.Equal(t, "later000-2", r.Run)
 	require.Equal(t, "error", r.Status)
@@ -109,12 +111,12 @@ func TestShowInJSON(t *testing.T) {
 	require.Nil(t, r.Tasks[3].Label, "there is no result")
 	require.Contains(t, r.Tasks[1].Result, tricky, "a program reads what the agent wrote")
 	require.Equal(t, 1, r.Tasks[2].Interrupted)
-	require.Equal(t, &shownError{"TIMEOUT", "no such thing", ""}, r.Tasks[3].Error)
+	require.Equal(t, &history.ErrorDocument{Code: "TIMEOUT", Message: "no such thing"}, r.Tasks[3].Error)
 	require.Equal(t, task.NewID("Gone"), r.Tasks[4].Error.Root)
 	require.Empty(t, r.Tasks[1].Exchanges)
 
 	got = call{dir: dir, args: []string{"show", "later", "Cut", "-o", "json"}}.run(t)
-	var one shownTask
+	var one history.TaskDocument
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &one))
 	require.Len(t, one.Exchanges, 2)
 	require.True(t, one.Exchanges[0].State == "interrupted" && one.Exchanges[0].Estimate || one.Exchanges[1].State == "interrupted" && one.Exchanges[1].Estimate)
@@ -125,10 +127,10 @@ func TestShowUsageIsTheBill(t *testing.T) {
 	dir := t.TempDir()
 	busy(t, dir)
 	got := call{dir: dir, args: []string{"show", "--usage", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
-	var b bill
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	var b history.UsageDocument
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &b))
-	row := func(title, model string) *billRow {
+	row := func(title, model string) *history.UsageRow {
 		for _, r := range b.Rows {
 			if r.Title == title && r.Model == model {
 				return r
@@ -170,7 +172,7 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.NotContains(t, got.stdout, "1 interrupted")
 	w.end("")
 	got = call{dir: dir, args: []string{"show"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "n: run cut00000-1: interrupted\n")
 	require.Contains(t, got.stdout, "to go on: runteam resume cut00000\n")
 	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
@@ -180,12 +182,12 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 // probably meant, since a task of the newest run may stand alone.
 func TestAMisspeltTaskIsSuggested(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	for _, command := range []string{"show", "explain"} {
 		got = call{dir: dir, args: []string{command, "Raed all"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, `did you mean the task "Read all" of the newest run?`)
 	}
 }
@@ -194,7 +196,7 @@ func TestAMisspeltTaskIsSuggested(t *testing.T) {
 // user may not see the prompt, are told from counted ones.
 func TestShowMarksRoundedTokens(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": `
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
 baseURL: http://localhost:1/v1
 inputs: {finding: {text: positive, classification: secret}}
 agents: [{name: a, accepts: secret}, {name: b}]
@@ -204,9 +206,9 @@ tasks:
 policy: {rules: [{from: user, to: a, mode: full}]}
 `})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `took [0-9.]+s, ~[0-9,]+ tokens in`, got.stdout)
 	require.Regexp(t, `Judge  a  secret +[0-9.]+s  ~[0-9,]+ tokens in`, got.stdout)
 	require.Regexp(t, `Count  b  internal +[0-9.]+s  [0-9,]+ tokens in`, got.stdout)

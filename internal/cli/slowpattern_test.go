@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,16 +24,16 @@ func TestASlowPatternEndsWithTheSignal(t *testing.T) {
 		spec.WriteString("      - {name: " + name + ", regexp: '(?:[a-z0-9]{1,10}x){1,40}9z'}\n")
 	}
 	spec.WriteString("goal: " + strings.Repeat("0x1x2x", 40_000) + "\n")
-	dir := folder(t, map[string]string{"team.yaml": spec.String()})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec.String()})
 	for _, args := range [][]string{{"check", dir}, {"plan", dir, "--offline"}, {"run", dir, "--offline", "--no-journal"}} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
-			a, stdout, stderr := here(t, args...)
+			con, stdout, stderr := clitest.Console(t, args...)
 			signals := make(chan os.Signal, 1)
-			a.signals = signals
+			con.Signals = signals
 			time.AfterFunc(500*time.Millisecond, func() { signals <- syscall.SIGTERM })
 			start := time.Now()
-			require.Equal(t, statusSIGTERM, a.run(), "%s", stderr)
+			require.Equal(t, exit.StatusSIGTERM, runCommandLine(con), "%s", stderr)
 			require.Less(t, time.Since(start), 8*time.Second)
 			require.Empty(t, stdout.String())
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,7 +21,7 @@ var initialized = regexp.MustCompile(`(?m)^init github\.com/runteam/runteam/(\S+
 func TestStartBuildsNoDetectors(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"version"}, env: map[string]string{"GODEBUG": "inittrace=1"}}.run(t)
-	require.Equal(t, statusOK, got.status)
+	require.Equal(t, exit.StatusOK, got.status)
 	var packages []string
 	for _, m := range initialized.FindAllStringSubmatch(got.stderr, -1) {
 		bytes, err := strconv.Atoi(m[2])

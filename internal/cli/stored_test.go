@@ -10,15 +10,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // journalTestKey is the key of what is above confidential in these journals.
@@ -32,11 +35,11 @@ func offlineRun(t *testing.T, c call, args ...string) outcome {
 }
 
 // listRuns returns the runs of a journal as runs prints them, in JSON.
-func listRuns(t *testing.T, c call) (list []listedRun) {
+func listRuns(t *testing.T, c call) (list []history.ListedRun) {
 	t.Helper()
 	c.args = []string{"runs", "-o", "json"}
 	got := c.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list), got.stdout)
 	return list
 }
@@ -51,8 +54,8 @@ type writtenRun struct {
 // write begins a run in a journal.
 func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
 	t.Helper()
-	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: noon, Invocation: []byte("{}")}}
-	b := &record.RunStart{Run: id, Name: name, Time: noon}
+	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: clitest.Noon, Invocation: []byte("{}")}}
+	b := &record.RunStart{Run: id, Name: name, Time: clitest.Noon}
 	for _, title := range titles {
 		w.info.Tasks = append(w.info.Tasks, trace.Task{ID: task.NewID(title), Title: title, Assignee: "solo"})
 		b.Tasks = append(b.Tasks, event.Planned{Task: task.NewID(title), Title: title, Agent: "solo"})
@@ -74,26 +77,26 @@ func (w *writtenRun) add(entries ...record.Entry) {
 // asked is a prompt that is sent.
 func (w *writtenRun) asked(title, model string, attempt, bytes int) {
 	w.add(record.Entry{Asked: &record.CallStart{
-		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Agent: "solo", Model: model, Attempt: attempt, Time: noon.Add(time.Second), Bytes: bytes,
-	}}, record.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: noon}})
+		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Agent: "solo", Model: model, Attempt: attempt, Time: clitest.Noon.Add(time.Second), Bytes: bytes,
+	}}, record.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: clitest.Noon}})
 }
 
 // exchange is what came of a prompt.
 func (w *writtenRun) exchange(title, model string, attempt int, edit func(*record.AgentCall)) {
 	x := &record.AgentCall{
 		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Title: title, Agent: "solo", Model: model, Attempt: attempt,
-		Key: record.Key{1, byte(len(title))}, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
+		Key: record.Key{1, byte(len(title))}, Start: clitest.Noon.Add(time.Second), End: clitest.Noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
 	}
 	edit(x)
-	w.add(record.Entry{Exchange: x}, record.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: noon}})
+	w.add(record.Entry{Exchange: x}, record.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: clitest.Noon}})
 }
 
 // says makes an exchange one that completed with a text.
 func (w *writtenRun) says(text string, level label.Classification, ttl time.Duration) func(*record.AgentCall) {
 	return func(x *record.AgentCall) {
-		h := envelope.Header{ID: envelope.ID(x.Session), Producer: "solo", Run: w.info.Run, Task: x.Task, Classification: level, CreatedAt: noon}
+		h := envelope.Header{ID: envelope.ID(x.Session), Producer: "solo", Run: w.info.Run, Task: x.Task, Classification: level, CreatedAt: clitest.Noon}
 		if ttl > 0 {
-			h.ExpiresAt = noon.Add(ttl)
+			h.ExpiresAt = clitest.Noon.Add(ttl)
 		}
 		e, err := envelope.New(h, envelope.Text(text))
 		require.NoError(w.t, err)
@@ -105,7 +108,7 @@ func (w *writtenRun) says(text string, level label.Classification, ttl time.Dura
 // end ends a run; without a status it is left as a crash leaves it.
 func (w *writtenRun) end(status string, tasks ...record.TaskEnd) {
 	if status != "" {
-		w.add(record.Entry{End: &record.RunEnd{Time: noon.Add(time.Minute), Status: status, Tasks: tasks}})
+		w.add(record.Entry{End: &record.RunEnd{Time: clitest.Noon.Add(time.Minute), Status: status, Tasks: tasks}})
 	}
 	_, err := w.run.Close(w.t.Context())
 	require.NoError(w.t, err)
@@ -118,8 +121,8 @@ func completed(title string) record.TaskEnd {
 // openTest opens a journal of a folder to write runs into it.
 func openTest(t *testing.T, dir string, o journal.Options) *journal.Journal {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, journalFolder), 0o700))
-	j, err := journal.Open(filepath.Join(dir, journalFolder, journalFile), o)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, journals.FolderName), 0o700))
+	j, err := journal.Open(filepath.Join(dir, journals.FolderName, journals.FileName), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	return j
@@ -137,7 +140,7 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	w.end("")
 	w = write(t, j, "cccccccc-3333", "live", "One")
 	got := call{dir: dir, args: []string{"runs"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
 	lines := strings.Split(got.stdout, "\n")
 	require.Len(t, lines, 5, got.stdout)
@@ -150,7 +153,7 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.Len(t, list, 3)
 	require.Equal(t, []string{"cccccccc-3333", "aaaaaaaa-2222", "aaaaaaaa-1111"}, []string{list[0].Run, list[1].Run, list[2].Run})
 	require.Equal(t, journal.Counts{task.Completed: 1, task.Failed: 1, task.Skipped: 1}, list[2].Tasks)
-	require.True(t, noon.Equal(list[2].Started) && noon.Add(time.Minute).Equal(list[2].Ended))
+	require.True(t, clitest.Noon.Equal(list[2].Started) && clitest.Noon.Add(time.Minute).Equal(list[2].Ended))
 	require.True(t, list[1].Ended.IsZero())
 	w.end("ok", completed("One"))
 }
@@ -160,21 +163,21 @@ func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {
 	dir := t.TempDir()
 	for _, form := range []string{"text", "json"} {
 		got := call{dir: dir, args: []string{"runs", "-o", form}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]string{"text": "", "json": "[]\n"}[form], got.stdout)
 		require.Contains(t, got.stderr, "there is no journal yet")
-		require.NoDirExists(t, filepath.Join(dir, journalFolder), "looking makes none")
+		require.NoDirExists(t, filepath.Join(dir, journals.FolderName), "looking makes none")
 	}
 	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "1d"}} {
 		got := call{dir: dir, args: args}.run(t)
-		require.Equal(t, statusUsage, got.status, "%v %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%v %+v", args, got)
 		require.Contains(t, got.stderr, "there is no journal")
 	}
 	openTest(t, dir, journal.Options{}).Close() //nolint:errcheck // it is empty
 	require.Empty(t, listRuns(t, call{dir: dir}))
 	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
 		got := call{dir: dir, args: args}.run(t)
-		require.Equal(t, statusUsage, got.status, "%v %+v", args, got)
+		require.Equal(t, exit.StatusUsage, got.status, "%v %+v", args, got)
 		require.Contains(t, got.stderr, "the journal has no runs yet")
 	}
 }
@@ -191,7 +194,7 @@ func TestNamesOfRunsThatMeanNoneOrSeveral(t *testing.T) {
 	for _, command := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"replay", "abcd2", "--diff"}} {
 		for run, want := range map[string]string{"abcd": "2 runs begin with that, abcd2222, abcd1111", "zzzz": "no run begins with that; the newest is abcd2222"} {
 			got := call{dir: dir, args: append(slices.Clone(command), run)}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Contains(t, got.stderr, want)
 			require.Empty(t, got.stdout)
 			got = call{dir: dir, args: append(slices.Clone(command), run, "-o", "json")}.run(t)
@@ -199,13 +202,13 @@ func TestNamesOfRunsThatMeanNoneOrSeveral(t *testing.T) {
 		}
 	}
 	got := call{dir: dir, args: []string{"show", "abcd1"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "text of abcd1111")
 	require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "text of abcd2222")
 	require.Contains(t, call{dir: dir, args: []string{"show", ""}}.run(t).stderr, "RUN is empty")
 	require.Contains(t, call{dir: dir, args: []string{"replay"}}.run(t).stderr, "no copy of it was kept")
 	got = call{dir: dir, args: []string{"show", "abcd1", "Oen"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, `unknown task "Oen"`)
 }
 
@@ -216,7 +219,7 @@ func TestJournalOfANewerVersionIsRefused(t *testing.T) {
 	w := write(t, j, "abcd1111", "n", "One")
 	w.end("ok")
 	require.NoError(t, j.Close())
-	path := filepath.Join(dir, journalFolder, journalFile)
+	path := filepath.Join(dir, journals.FolderName, journals.FileName)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	_, err = file.WriteAt([]byte{0, 0, 0, 99}, 60) // where SQLite has its user_version
@@ -226,7 +229,7 @@ func TestJournalOfANewerVersionIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "0s"}} {
 		got := call{dir: dir, args: args}.run(t)
-		require.Equal(t, statusNoRun, got.status, "%v %+v", args, got)
+		require.Equal(t, exit.StatusNoRun, got.status, "%v %+v", args, got)
 		require.Contains(t, got.stderr, "99")
 		require.Contains(t, got.stderr, "newer")
 	}
@@ -243,7 +246,7 @@ func TestDamagedJournalIsSaid(t *testing.T) {
 	w.exchange("One", "m", 1, w.says(strings.Repeat("words ", 20_000), label.Public, 0))
 	w.end("ok", completed("One"))
 	require.NoError(t, j.Close())
-	path := filepath.Join(dir, journalFolder, journalFile)
+	path := filepath.Join(dir, journals.FolderName, journals.FileName)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for i := 4096; i < len(text); i++ {
@@ -252,7 +255,7 @@ func TestDamagedJournalIsSaid(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
 		got := call{dir: dir, args: args}.run(t)
-		require.Equal(t, statusNoRun, got.status, "%v %+v", args, got)
+		require.Equal(t, exit.StatusNoRun, got.status, "%v %+v", args, got)
 		require.Contains(t, got.stderr, "the file is damaged")
 		require.Empty(t, got.stdout)
 	}
@@ -280,13 +283,13 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 	live := begin("live0000", now.Add(-72*time.Hour))
 
 	got := call{dir: dir, args: []string{"gc", "--older-than", "2d", "--dry-run"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?s)^old00000 .*\n1 run would be removed\n$`, got.stdout)
 	require.Contains(t, got.stderr, "run live0000 stays")
 	require.Len(t, listRuns(t, call{dir: dir}), 3)
 
 	got = call{dir: dir, args: []string{"gc", "--older-than", "48h", "-o", "json"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	out := object(t, got.stdout)
 	require.Equal(t, []any{"old00000"}, out["runs"])
 	require.Equal(t, []any{"live0000"}, out["kept"])
@@ -296,7 +299,7 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 	live.end("ok")
 
 	got = call{dir: dir, args: []string{"gc", "--older-than", "0s"}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `^2 runs removed; the journal is .* smaller\n$`, got.stdout)
 	require.Empty(t, listRuns(t, call{dir: dir}))
 }
@@ -304,6 +307,6 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 func TestShortIDsTellRunsApart(t *testing.T) {
 	t.Parallel()
 	list := []journal.Summary{{Run: "0123456789"}, {Run: "0123456799"}, {Run: "r"}, {Run: "abcdefghij"}, {Run: "012345678"}}
-	require.Equal(t, map[string]string{"0123456789": "0123456789", "0123456799": "012345679", "r": "r", "abcdefghij": "abcdefgh", "012345678": "012345678"}, shortIDs(list))
-	require.Empty(t, shortIDs(nil))
+	require.Equal(t, map[string]string{"0123456789": "0123456789", "0123456799": "012345679", "r": "r", "abcdefghij": "abcdefgh", "012345678": "012345678"}, journals.ShortIDs(list))
+	require.Empty(t, journals.ShortIDs(nil))
 }

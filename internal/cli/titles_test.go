@@ -4,11 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // A title that is wider than half of the terminal is clipped in tables, and
@@ -16,16 +19,16 @@ import (
 func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wide title ", 12) + "ends"
-	dir := folder(t, map[string]string{"team.yaml": strings.Replace(one, "Answer", long, 1)})
-	require.Equal(t, statusOK, offlineRun(t, call{dir: dir}).status)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(one, "Answer", long, 1)})
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
 	run := listRuns(t, call{dir: dir})[0].Run
 	for _, args := range [][]string{{"show"}, {"show", "--usage"}, {"replay", run, "--diff", run}} {
 		for _, width := range []int{0, 60, 400} {
-			a, stdout, stderr := here(t, args...)
-			a.folder, a.isTerminal = dir, func(any) bool { return width > 0 }
-			a.size = func(any) (int, int) { return width, 24 }
-			require.Equal(t, statusOK, a.run(), stderr.String())
-			clipped := strings.Contains(stdout.String(), clip(long, width/2)+"  ")
+			con, stdout, stderr := clitest.Console(t, args...)
+			con.WorkDir, con.IsTerminal = dir, func(any) bool { return width > 0 }
+			con.TerminalSize = func(any) (int, int) { return width, 24 }
+			require.Equal(t, exit.StatusOK, runCommandLine(con), stderr.String())
+			clipped := strings.Contains(stdout.String(), terminal.Clip(long, width/2)+"  ")
 			require.Equal(t, width == 60, clipped && !strings.Contains(stdout.String(), long+"  "), "%v %d: %s", args, width, stdout.String())
 		}
 	}
@@ -49,7 +52,7 @@ func TestReasonOfAnAbortedRun(t *testing.T) {
 		{"cancelled", task.Skipped, "its own words", "its own words"},
 	}
 	for _, tt := range tests {
-		k := &storedRun{Summary: journal.Summary{Status: tt.run}}
-		require.Equal(t, tt.want, k.because(&storedTask{status: tt.status, ended: record.TaskEnd{Reason: tt.reason}}), "%v", tt)
+		k := &journals.StoredRun{Summary: journal.Summary{Status: tt.run}}
+		require.Equal(t, tt.want, k.WhyNoResult(&journals.StoredTask{Status: tt.status, Ended: record.TaskEnd{Reason: tt.reason}}), "%v", tt)
 	}
 }

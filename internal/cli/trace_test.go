@@ -1,243 +1,15 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
-
-	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/internal/audit"
-	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
-
-const auditKey = "a key of more than sixteen bytes"
-
-// traced begins a trace as a command with these flags would.
-func traced(a *app, force bool, read []string, flags ...string) (*keeper, error) {
-	var t tracing
-	cmd := &cobra.Command{}
-	t.flags(cmd)
-	if err := cmd.Flags().Parse(flags); err != nil {
-		return nil, err
-	}
-	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: task.Position{File: "team.yaml", Line: 14}}}}
-	file.Run.Inputs = []team.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
-	return t.begin(cmd, a, file, force, read...)
-}
-
-// decided is the record of a prompt that is never sent.
-var decided = record.Prompt{Handoffs: []event.Handoff{{Session: "r1/t/1", From: "a", To: "b", Task: "t"}}}
-
-func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path, anchor, key := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "head"), filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(key, []byte(auditKey+"\n"), 0o600))
-	a, _, _ := here(t)
-	k, err := traced(a, false, nil, "--trace", path, "--audit-anchor", anchor, "--audit-key", key)
-	require.NoError(t, err)
-	require.NoFileExists(t, path, "a run that never starts leaves nothing behind")
-	require.NoError(t, k.recorder().Record(t.Context(), decided))
-	require.FileExists(t, path)
-	for _, take := range k.watch() {
-		take(event.Event{Seq: 1, Type: event.RunComplete, Run: "r1"})
-	}
-	require.NoError(t, k.end(&team.Result{RunID: "r1", Status: team.StatusOK}))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "not for the trace")
-	tr, err := trace.Read(strings.NewReader(string(text)))
-	require.NoError(t, err)
-	require.Equal(t, "r1", tr.Run)
-	require.Equal(t, trace.Task{ID: task.NewID("Extract facts"), Key: "facts", Title: "Extract facts", Line: "team.yaml:14"}, tr.Tasks[0])
-	require.Equal(t, []trace.Input{{Name: "claim", Classification: label.Internal}}, tr.Inputs)
-	require.Equal(t, decided.Handoffs[0].Session, tr.Handoffs[0].Session)
-	require.Len(t, tr.Events, 1)
-	require.EqualValues(t, team.StatusOK, tr.Result.Status)
-
-	kept, err := os.ReadFile(anchor)
-	require.NoError(t, err)
-	var head audit.Head
-	require.NoError(t, head.UnmarshalText([]byte(strings.TrimSpace(string(kept)))))
-	report, err := audit.Verify(strings.NewReader(string(text)), audit.VerifyOptions{Key: []byte(auditKey), Head: head})
-	require.NoError(t, err)
-	require.Equal(t, audit.Verified, report.Status, report.Why)
-	require.Equal(t, "audit: "+head.String()+" in "+anchor, k.summary(false))
-	require.Contains(t, k.summary(true), "trace: "+path+"; to read it: runteam explain "+path+"\naudit: "+head.String()+" in "+anchor)
-}
-
-func TestTraceTakesTheKeyOfTheEnvironment(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	a, _, _ := here(t)
-	a.lookup = func(name string) (string, bool) { return auditKey, name == envAuditKey }
-	k, err := traced(a, false, nil, "--trace", path)
-	require.NoError(t, err)
-	require.NoError(t, k.end(nil))
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer file.Close()
-	report, err := audit.Verify(file, audit.VerifyOptions{Key: []byte(auditKey), Head: k.head})
-	require.NoError(t, err)
-	require.Equal(t, audit.Verified, report.Status, report.Why)
-	require.True(t, report.Keyed)
-}
-
-func TestRunWithoutATraceHasNone(t *testing.T) {
-	t.Parallel()
-	a, _, _ := here(t)
-	k, err := traced(a, false, nil)
-	require.NoError(t, err)
-	require.Nil(t, k)
-	require.Nil(t, k.watch())
-	require.True(t, k.recorder() == nil, "not a nil inside an interface")
-	require.NoError(t, k.end(nil))
-}
-
-func TestTraceRefusesFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	old, key, link := filepath.Join(dir, "old.jsonl"), filepath.Join(dir, "key"), filepath.Join(dir, "link")
-	spec, long := filepath.Join(dir, "team.yaml"), filepath.Join(dir, "long")
-	require.NoError(t, os.WriteFile(spec, nil, 0o600))
-	require.NoError(t, os.WriteFile(long, []byte(auditKey), 0o600))
-	require.NoError(t, os.WriteFile(old, []byte("old"), 0o600))
-	require.NoError(t, os.WriteFile(key, []byte("short\n"), 0o600))
-	require.NoError(t, os.Symlink(old, link))
-	path := filepath.Join(dir, "run.jsonl")
-	tests := []struct {
-		name  string
-		force bool
-		flags []string
-		want  string
-	}{
-		{"an empty name", false, []string{"--trace", ""}, "--trace is empty: name a file"},
-		{"a file that exists", false, []string{"--trace", old}, "it exists: add --force to replace it"},
-		{"a link", true, []string{"--trace", link}, "it is a link to " + old},
-		{"a file that the command reads", true, []string{"--trace", spec}, "the command uses this file for something else"},
-		{"an anchor that the trace would replace", false, []string{"--trace", path, "--audit-anchor", path}, "--audit-anchor " + path + ": the command uses this file for something else"},
-		{"an anchor that is a folder", false, []string{"--trace", path, "--audit-anchor", dir}, "it is a folder"},
-		{"an anchor without a trace", false, []string{"--audit-anchor", path}, "--audit-anchor needs --trace"},
-		{"an empty name of a key", false, []string{"--trace", path, "--audit-key", ""}, "--audit-key is empty: name a file"},
-		{"a key that is not there", false, []string{"--trace", path, "--audit-key", path}, "--audit-key " + path + ": no such file"},
-		{"a key that can be guessed", false, []string{"--trace", path, "--audit-key", key}, "has 5 bytes"},
-		{"a key that the trace would replace", true, []string{"--trace", long, "--audit-key", long}, "--trace " + long + ": the command uses this file for something else"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a, _, _ := here(t)
-			_, err := traced(a, tt.force, []string{spec}, tt.flags...)
-			require.ErrorContains(t, err, tt.want)
-			require.Equal(t, statusUsage, a.fail(err))
-		})
-	}
-	text, err := os.ReadFile(old)
-	require.NoError(t, err)
-	require.Equal(t, "old", string(text))
-}
-
-// The file that --force replaces is the one that was there when the command began.
-func TestTraceReplacesWhatItFoundAndNothingElse(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	require.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
-	a, _, _ := here(t)
-	k, err := traced(a, true, nil, "--trace", path)
-	require.NoError(t, err)
-	require.NoError(t, k.recorder().Record(t.Context(), decided))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-
-	k, err = traced(a, true, nil, "--trace", path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, []byte("somebody else's"), 0o600))
-	require.ErrorContains(t, k.recorder().Record(t.Context(), decided), "is left as it is")
-	require.ErrorContains(t, k.end(nil), "is left as it is")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "somebody else's", string(text))
-	left, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, left, 1)
-}
-
-// What cannot be written down keeps the prompt from being sent.
-//
-// Requirement: G44.
-func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "sub")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	a, _, _ := here(t)
-	anchor := filepath.Join(filepath.Dir(dir), "head")
-	k, err := traced(a, false, nil, "--trace", filepath.Join(dir, "run.jsonl"), "--audit-anchor", anchor)
-	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(dir))
-	require.Error(t, k.recorder().Record(context.Background(), decided))
-	err = k.end(nil)
-	require.ErrorContains(t, err, "--trace "+filepath.Join(dir, "run.jsonl")+": ")
-	require.ErrorContains(t, err, "; --audit-anchor "+anchor+": not written, since the trace has no end")
-	require.NoFileExists(t, anchor)
-	f, ok := errors.AsType[*fault](err)
-	require.True(t, ok)
-	require.Equal(t, kindIO, f.kind)
-}
-
-// The result in a trace is the one that the command prints.
-func TestTraceHasTheResultForTheCaller(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	a, _, _ := here(t)
-	k, err := traced(a, false, nil, "--trace", path)
-	require.NoError(t, err)
-	res := &team.Result{RunID: "r1", Status: team.StatusOK, Tasks: []team.TaskResult{{ID: "t", Title: "T", Status: task.Completed, Result: "[withheld: secret]", Structured: ""}}}
-	require.NoError(t, k.end(res))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	var last struct{ Result json.RawMessage }
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &last), "the closing line comes after it")
-	want, err := json.Marshal(res)
-	require.NoError(t, err)
-	require.JSONEq(t, string(want), string(last.Result))
-}
-
-// A disk that is full is told of by the name that the file has for its user.
-//
-// Requirement: G44.
-func TestAFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
-	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no /dev/full")
-	}
-	defer full.Close()
-	a, _, _ := here(t)
-	k, err := traced(a, false, nil, "--trace", filepath.Join(t.TempDir(), "run.jsonl"))
-	require.NoError(t, err)
-	k.out.out = full
-	err = k.recorder().Record(t.Context(), decided)
-	require.EqualError(t, err, "trace: no space left on device")
-	require.ErrorContains(t, k.end(nil), "run.jsonl: trace: no space left on device")
-}
 
 // What the run answers from is not replaced by what it writes.
 func TestTraceDoesNotReplaceTheScript(t *testing.T) {
@@ -245,7 +17,7 @@ func TestTraceDoesNotReplaceTheScript(t *testing.T) {
 	const script = "replies: [{text: hello}]\n"
 	for _, file := range []string{"trace", "audit-anchor"} {
 		for name, args := range map[string]string{"of the spec": "", "of a flag": " --script own.yaml"} {
-			dir := folder(t, map[string]string{"team.yaml": one + "offline: script.yaml\n", "script.yaml": script, "own.yaml": script})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": one + "offline: script.yaml\n", "script.yaml": script, "own.yaml": script})
 			path := "script.yaml"
 			if args != "" {
 				path = "own.yaml"
@@ -255,7 +27,7 @@ func TestTraceDoesNotReplaceTheScript(t *testing.T) {
 				flags = "--trace run.jsonl --audit-anchor " + path
 			}
 			got := call{dir: dir, args: strings.Fields("run --offline --force " + flags + args)}.run(t)
-			require.Equal(t, statusUsage, got.status, "%s %s: %+v", file, name, got)
+			require.Equal(t, exit.StatusUsage, got.status, "%s %s: %+v", file, name, got)
 			require.Contains(t, got.stderr, "--"+file+" "+path+": the command uses this file for something else")
 			text, err := os.ReadFile(filepath.Join(dir, path))
 			require.NoError(t, err)
@@ -268,16 +40,16 @@ func TestTraceDoesNotReplaceTheScript(t *testing.T) {
 // The head is said unless it is kept in a file: nothing else has it.
 func TestTheHeadIsSaidWhereNothingElseIs(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one})
 	got := call{dir: dir, args: strings.Fields("run --offline --progress none --trace run.jsonl")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `^audit: [0-9a-f]{64}:\d+\n$`, got.stderr)
 	head := strings.TrimSpace(strings.TrimPrefix(got.stderr, "audit: "))
 	got = call{dir: dir, args: []string{"audit", "verify", "run.jsonl", "--head", head}}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "verified: run ")
 
 	got = call{dir: dir, args: strings.Fields("run --offline --progress none --trace run.jsonl --force --audit-anchor head")}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,7 +24,7 @@ func TestTruncatedAnswersInTheCommand(t *testing.T) {
 		"refuse.yaml": "offline: script.yaml\nagents: [{name: writer, maxTokens: 40}]\ntasks:\n  - {title: Draft, " + rest,
 		"accept.yaml": "offline: script.yaml\nagents: [{name: writer, maxTokens: 40}]\ntasks:\n  - {title: Draft, acceptTruncated: true, " + rest,
 	}
-	dir := folder(t, files)
+	dir := clitest.Folder(t, files)
 	run := func(args ...string) outcome { return call{bare: true, dir: dir, args: args}.run(t) }
 
 	got := run("run", "refuse.yaml", "--offline", "-o", "json")
@@ -33,7 +35,7 @@ func TestTruncatedAnswersInTheCommand(t *testing.T) {
 	require.Contains(t, run("show").stdout, "maxTokens 40 of the agent")
 
 	got = run("run", "accept.yaml", "--offline", "-o", "json")
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	draft := object(t, got.stdout)["tasks"].([]any)[0].(map[string]any)
 	require.Equal(t, "Half a draft", draft["result"])
 	require.Equal(t, true, draft["truncated"])
@@ -41,6 +43,6 @@ func TestTruncatedAnswersInTheCommand(t *testing.T) {
 	require.Equal(t, true, object(t, run("show", "-o", "json").stdout)["tasks"].([]any)[0].(map[string]any)["truncated"])
 	require.Contains(t, run("explain", object(t, got.stdout)["runId"].(string), "Edit").stdout, "truncated answer")
 	again := run("replay", "-o", "json")
-	require.Equal(t, statusOK, again.status, "%+v", again)
+	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 	require.Equal(t, draft, object(t, again.stdout)["tasks"].([]any)[0])
 }

@@ -9,18 +9,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/spf13/cobra"
 )
 
 // trustOptions are the flags of the trust command.
 type trustOptions struct {
-	source
+	source.SpecFlags
 	yes, list, revoke bool
 }
 
-func (a *app) trustCommand() *cobra.Command {
+func trustCommand(con *console.Console) *cobra.Command {
 	t := &trustOptions{}
 	cmd := &cobra.Command{
 		Use:   "trust [SPEC]",
@@ -35,44 +40,44 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
   runteam trust claims.yaml --yes              without asking, for scripts
   runteam trust --list
   runteam trust claims.yaml --revoke`,
-		Args: atMostOne,
+		Args: flags.AtMostOneSpec,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				t.path = args[0]
+				t.Path = args[0]
 			}
-			return a.trust(cmd.Context(), t)
+			return trust(con, cmd.Context(), t)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&t.yes, "yes", false, "allow it without asking")
 	f.BoolVar(&t.list, "list", false, "list what is allowed for which spec")
 	f.BoolVar(&t.revoke, "revoke", false, "take back what is allowed for SPEC")
-	f.StringVar(&t.coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
-	t.mergeFlags(cmd)
-	t.environment.fileFlag(cmd)
+	f.StringVar(&t.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	t.AddMergeFlagsTo(cmd)
+	t.Environment.AddFileFlagTo(cmd)
 	return cmd
 }
 
-func (a *app) trust(ctx context.Context, t *trustOptions) error {
+func trust(con *console.Console, ctx context.Context, t *trustOptions) error {
 	switch {
-	case t.list && (t.revoke || t.yes || t.path != ""):
-		return usageError("--list takes no SPEC and no other flag")
+	case t.list && (t.revoke || t.yes || t.Path != ""):
+		return exit.Usagef("--list takes no SPEC and no other flag")
 	case t.revoke && t.yes:
-		return usageError("--revoke and --yes contradict each other: leave one of them out")
-	case t.path == "-":
-		return usageError("standard input has no path to remember: write --allow-env NAME=ORIGIN when you run it")
+		return exit.Usagef("--revoke and --yes contradict each other: leave one of them out")
+	case t.Path == "-":
+		return exit.Usagef("standard input has no path to remember: write --allow-env NAME=ORIGIN when you run it")
 	}
-	store, err := a.trusted()
+	store, err := source.NewTrustStore(con)
 	if err != nil {
-		return &fault{kind: kindIO, err: err}
+		return &exit.Error{Kind: exit.KindIO, Err: err}
 	}
 	switch {
 	case t.list:
-		return a.listTrusted(store)
+		return listTrusted(con, store)
 	case t.revoke:
-		return a.revokeTrusted(store, t.path)
+		return revokeTrusted(con, store, t.Path)
 	}
-	return a.trustSpec(ctx, store, t)
+	return trustSpec(con, ctx, store, t)
 }
 
 // A trustedSpec is what trust says of a spec, in JSON.
@@ -82,101 +87,101 @@ type trustedSpec struct {
 	Trusted     bool              `json:"trusted"`
 }
 
-func (a *app) trustSpec(ctx context.Context, store *trustStore, t *trustOptions) error {
-	t.noCalls = true // nothing is sent, so nothing has to be set or allowed
-	file, err := t.load(ctx, a)
+func trustSpec(con *console.Console, ctx context.Context, store *source.TrustStore, t *trustOptions) error {
+	t.NoCalls = true // nothing is sent, so nothing has to be set or allowed
+	file, err := t.Load(ctx, con)
 	if err != nil {
 		return err
 	}
-	path, err := realPath(file.Path)
+	path, err := source.RealPath(file.Path)
 	if err != nil {
-		return &fault{kind: kindIO, err: plainly(err)}
+		return &exit.Error{Kind: exit.KindIO, Err: exit.WithoutPath(err)}
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return usageError("%s is not a regular file, so there is no path to remember: write --allow-env NAME=ORIGIN when you run it", cleanLine(file.Path))
+		return exit.Usagef("%s is not a regular file, so there is no path to remember: write --allow-env NAME=ORIGIN when you run it", terminal.CleanLine(file.Path))
 	}
 	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u specfile.EnvUse) bool { return u.Known })
-	said := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || a.isTrusted(path, uses)}
+	said := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || source.IsTrusted(con, path, uses)}
 	if said.Trusted {
-		return a.sayTrusted(&said, "already allowed")
+		return sayTrusted(con, &said, "already allowed")
 	}
 	if !t.yes {
-		if err := a.confirm(ctx, &said); err != nil {
+		if err := confirm(con, ctx, &said); err != nil {
 			return err
 		}
 	}
-	c := &consent{Spec: path, Digest: specfile.EnvDigest(uses), Environment: uses, Time: a.now().UTC()}
-	if err := store.write(c); err != nil {
-		return &fault{kind: kindIO, err: fmt.Errorf("keep the consent in %s: %w", store.folder, plainly(err))}
+	c := &source.Consent{Spec: path, Digest: specfile.EnvDigest(uses), Environment: uses, Time: con.Now().UTC()}
+	if err := store.Write(c); err != nil {
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("keep the consent in %s: %w", store.Folder, exit.WithoutPath(err))}
 	}
 	said.Trusted = true
-	return a.sayTrusted(&said, "allowed, until this list changes")
+	return sayTrusted(con, &said, "allowed, until this list changes")
 }
 
 // confirm shows what a spec sends where, and asks whether that is allowed.
-func (a *app) confirm(ctx context.Context, said *trustedSpec) error {
+func confirm(con *console.Console, ctx context.Context, said *trustedSpec) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s sends variables of your environment:\n", cleanLine(said.Spec))
-	writeSent(&b, said.Environment, "  ")
-	a.say("%s", b.String())
-	if !a.isTerminal(a.stdin) || !a.isTerminal(a.stderr) {
-		return usageError("to allow this without a terminal, add --yes")
+	fmt.Fprintf(&b, "%s sends variables of your environment:\n", terminal.CleanLine(said.Spec))
+	source.WriteVariables(&b, said.Environment, "  ")
+	con.Say("%s", b.String())
+	if !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) {
+		return exit.Usagef("to allow this without a terminal, add --yes")
 	}
-	_, _ = fmt.Fprint(a.screen, "Allow this? [y/N] ")
-	answer, err := await(ctx, func() (string, error) {
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // nothing is an answer, too
+	_, _ = fmt.Fprint(con.Screen, "Allow this? [y/N] ")
+	answer, err := files.Await(ctx, func() (string, error) {
+		line, _ := bufio.NewReader(con.Stdin).ReadString('\n') // nothing is an answer, too
 		return line, nil
 	})
 	if err != nil {
 		return err
 	}
 	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
-		a.say("runteam: not allowed; nothing was changed")
-		return ended(statusFailed)
+		con.Say("runteam: not allowed; nothing was changed")
+		return exit.Status(exit.StatusFailed)
 	}
 	return nil
 }
 
-func (a *app) sayTrusted(said *trustedSpec, verdict string) error {
-	if a.settings.json() {
+func sayTrusted(con *console.Console, said *trustedSpec, verdict string) error {
+	if con.Settings.Json() {
 		if said.Environment == nil {
 			said.Environment = []specfile.EnvUse{}
 		}
-		return a.printJSON(said)
+		return con.PrintJSON(said)
 	}
 	if len(said.Environment) == 0 {
-		return a.printText(cleanLine(said.Spec) + ": nothing to allow: it sends no variable that needs consent")
+		return con.PrintText(terminal.CleanLine(said.Spec) + ": nothing to allow: it sends no variable that needs consent")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", cleanLine(said.Spec), verdict)
-	writeSent(&b, said.Environment, "  ")
-	return a.printText(b.String())
+	fmt.Fprintf(&b, "%s: %s\n", terminal.CleanLine(said.Spec), verdict)
+	source.WriteVariables(&b, said.Environment, "  ")
+	return con.PrintText(b.String())
 }
 
-func (a *app) listTrusted(store *trustStore) error {
-	all, err := store.list()
+func listTrusted(con *console.Console, store *source.TrustStore) error {
+	all, err := store.List()
 	if err != nil {
-		return &fault{kind: kindIO, err: fmt.Errorf("%s: %w", store.folder, plainly(err))}
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", store.Folder, exit.WithoutPath(err))}
 	}
-	if a.settings.json() {
+	if con.Settings.Json() {
 		if all == nil {
-			all = []consent{}
+			all = []source.Consent{}
 		}
-		return a.printJSON(all)
+		return con.PrintJSON(all)
 	}
 	if len(all) == 0 {
-		return a.printText("no spec is trusted")
+		return con.PrintText("no spec is trusted")
 	}
 	var b strings.Builder
 	for _, c := range all {
-		fmt.Fprintf(&b, "%s (since %s)\n", cleanLine(c.Spec), c.Time.Format("2006-01-02"))
-		writeSent(&b, c.Environment, "  ")
+		fmt.Fprintf(&b, "%s (since %s)\n", terminal.CleanLine(c.Spec), c.Time.Format("2006-01-02"))
+		source.WriteVariables(&b, c.Environment, "  ")
 	}
-	return a.printText(b.String())
+	return con.PrintText(b.String())
 }
 
 // revokeTrusted takes back what is allowed for a spec, which may be gone.
-func (a *app) revokeTrusted(store *trustStore, path string) error {
+func revokeTrusted(con *console.Console, store *source.TrustStore, path string) error {
 	if path == "" {
 		path = "."
 	}
@@ -188,19 +193,19 @@ func (a *app) revokeTrusted(store *trustStore, path string) error {
 			}
 		}
 	}
-	at, err := realPath(path)
+	at, err := source.RealPath(path)
 	if err != nil {
-		return &fault{kind: kindIO, err: plainly(err)}
+		return &exit.Error{Kind: exit.KindIO, Err: exit.WithoutPath(err)}
 	}
-	n, err := store.revoke(at)
+	n, err := store.Revoke(at)
 	if err != nil {
-		return &fault{kind: kindIO, err: fmt.Errorf("%s: %w", store.folder, plainly(err))}
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", store.Folder, exit.WithoutPath(err))}
 	}
 	if n == 0 {
-		return usageError("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)
+		return exit.Usagef("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)
 	}
-	if a.settings.json() {
-		return a.printJSON(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}})
+	if con.Settings.Json() {
+		return con.PrintJSON(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}})
 	}
-	return a.printText(cleanLine(at) + ": no longer allowed")
+	return con.PrintText(terminal.CleanLine(at) + ": no longer allowed")
 }

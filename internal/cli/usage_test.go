@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: hello}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: hello}]"})
 	tests := []struct {
 		args string
 		want string // in the message
@@ -114,7 +117,7 @@ func TestUsageErrors(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(tt.args)
 			got := call{dir: dir, args: args}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			if got.stdout == "" {
 				require.Contains(t, got.stderr, tt.want)
 				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line: %q", got.stderr)
@@ -123,7 +126,7 @@ func TestUsageErrors(t *testing.T) {
 				return
 			}
 			got = call{dir: dir, args: append(args, "-o", "json")}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Empty(t, got.stderr)
 			fault := object(t, got.stdout)["error"].(map[string]any)
 			require.Equal(t, "usage", fault["kind"])
@@ -135,8 +138,8 @@ func TestUsageErrors(t *testing.T) {
 func TestOriginalFormsPrintJSONAlways(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"task", "--file", "none.json"}, {"run", "--team", "t.json", "--goal", "g"}, {"task", "--bogus"}, {"--log-level", "error", "task"}} {
-		got := call{args: args, env: map[string]string{envOutput: "text"}}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		got := call{args: args, env: map[string]string{console.EnvOutput: "text"}}.run(t)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, object(t, got.stdout), "error", "%v", args)
 		require.Empty(t, got.stderr)
 	}
@@ -146,7 +149,7 @@ func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"run", "--help"}} {
 		got := call{args: args}.run(t)
-		require.Equal(t, statusOK, got.status)
+		require.Equal(t, exit.StatusOK, got.status)
 		require.Contains(t, got.stdout, "Usage:")
 		require.Empty(t, got.stderr)
 	}
@@ -160,18 +163,18 @@ func TestHelpAndVersion(t *testing.T) {
 func TestFormOfTheOutput(t *testing.T) {
 	t.Parallel()
 	json := func(args []string, env string) bool {
-		got := call{args: args, env: map[string]string{envOutput: env}}.run(t)
-		require.Equal(t, statusOK, got.status, "%+v", got)
+		got := call{args: args, env: map[string]string{console.EnvOutput: env}}.run(t)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		return strings.HasPrefix(got.stdout, "{")
 	}
 	require.False(t, json([]string{"version"}, ""))
 	require.True(t, json([]string{"version"}, "json"), "the environment")
 	require.False(t, json([]string{"version", "-o", "text"}, "json"), "a flag goes before it")
 	require.True(t, json([]string{"-ojson", "version"}, "text"))
-	require.Contains(t, call{args: []string{"version", "--pretty"}, env: map[string]string{envOutput: "json"}}.run(t).stdout, "\n  \"version\"")
-	bad := call{args: []string{"version"}, env: map[string]string{envOutput: "yaml"}}.run(t)
-	require.Equal(t, statusUsage, bad.status)
-	require.Contains(t, bad.stderr, envOutput+` "yaml"`)
+	require.Contains(t, call{args: []string{"version", "--pretty"}, env: map[string]string{console.EnvOutput: "json"}}.run(t).stdout, "\n  \"version\"")
+	bad := call{args: []string{"version"}, env: map[string]string{console.EnvOutput: "yaml"}}.run(t)
+	require.Equal(t, exit.StatusUsage, bad.status)
+	require.Contains(t, bad.stderr, console.EnvOutput+` "yaml"`)
 }
 
 func TestSpecIsFound(t *testing.T) {
@@ -184,22 +187,22 @@ func TestSpecIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, files)
+			dir := clitest.Folder(t, files)
 			for _, c := range []call{
 				{dir: dir, args: []string{"check"}},
 				{args: []string{"check", dir}},
 				{args: []string{"check", dir + string(filepath.Separator)}},
 			} {
 				got := c.run(t)
-				require.Equal(t, statusOK, got.status, "%+v", got)
+				require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 				require.Contains(t, got.stdout, "ok: 1 task, 1 agent, 0 inputs")
 			}
 		})
 	}
 	got := call{args: []string{"check", "-"}, stdin: one}.run(t)
-	require.Equal(t, statusOK, got.status, "%+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{args: []string{"check"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "team.yaml")
 	require.Equal(t, "io", object(t, call{args: []string{"check", "-o", "json"}}.run(t).stdout)["error"].(map[string]any)["kind"])
 }
@@ -233,14 +236,14 @@ func TestBadSpecsRunNothing(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := folder(t, map[string]string{"team.yaml": text, "sub/file": ""})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": text, "sub/file": ""})
 			got := call{dir: dir, args: []string{"run", "team.yaml"}, env: server.env()}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Empty(t, got.stdout)
 			require.Contains(t, got.stderr, "team.yaml")
 			require.Contains(t, got.stderr, "nothing was run")
 			got = call{dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
-			require.Equal(t, statusUsage, got.status, "%+v", got)
+			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			fault := object(t, got.stdout)["error"].(map[string]any)
 			require.Contains(t, []any{"validation", "io"}, fault["kind"])
 			require.Contains(t, fault["details"].([]any)[0], "message")
@@ -251,7 +254,7 @@ func TestBadSpecsRunNothing(t *testing.T) {
 
 func TestProblemsAreLocated(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": `name: two
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: two
 model: m
 agents:
   - {name: solo, systemPromt: hi}
@@ -261,7 +264,7 @@ tasks:
     description: Say.
 `})
 	got := call{dir: dir, args: []string{"check", "-o", "json"}}.run(t)
-	require.Equal(t, statusUsage, got.status)
+	require.Equal(t, exit.StatusUsage, got.status)
 	details := object(t, got.stdout)["error"].(map[string]any)["details"].([]any)
 	first := details[0].(map[string]any)
 	require.Equal(t, "team.yaml", filepath.Base(first["file"].(string)))
@@ -272,9 +275,9 @@ tasks:
 
 func TestBadScriptsAreLocated(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {txet: a}\n  - {text: a, staus: 1}\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {txet: a}\n  - {text: a, staus: 1}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
-	require.Equal(t, statusUsage, got.status, "%+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	fault := object(t, got.stdout)["error"].(map[string]any)
 	require.Equal(t, "validation", fault["kind"])
 	require.Len(t, fault["details"], 2)
@@ -286,7 +289,7 @@ func TestBadScriptsAreLocated(t *testing.T) {
 		"run --offline --script team.yaml/nowhere.yaml": "--script team.yaml/nowhere.yaml: not a directory",
 	} {
 		got = call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, statusUsage, got.status, "%+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Equal(t, "runteam: "+want+"\n", got.stderr)
 		got = call{dir: dir, args: append(strings.Fields(args), "-o", "json")}.run(t)
 		require.Equal(t, "io", object(t, got.stdout)["error"].(map[string]any)["kind"])

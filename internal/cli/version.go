@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/spf13/cobra"
 )
 
@@ -16,26 +18,26 @@ type version struct {
 	Platform string `json:"platform"`
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("%s takes no argument", cmd.CommandPath())
+				return exit.Usagef("%s takes no argument", cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
+		RunE: func(*cobra.Command, []string) error { return printVersion(con) },
 	}
 }
 
-func (a *app) printVersion() error {
+func printVersion(con *console.Console) error {
 	v := thisVersion()
-	if a.settings.json() {
-		return a.printJSON(v)
+	if con.Settings.Json() {
+		return con.PrintJSON(v)
 	}
-	return a.printText(v.String())
+	return con.PrintText(v.String())
 }
 
 func (v version) String() string {

@@ -14,11 +14,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -26,6 +27,7 @@ import (
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
 )
 
 // patientSchema bounds kind and code, so that a declassifier may lower them,
@@ -119,7 +121,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 		},
 	})
 	require.NoError(t, err)
-	stored, err := j.Begin(t.Context(), journal.Info{Run: c.String(), Time: noon})
+	stored, err := j.Begin(t.Context(), journal.Info{Run: c.String(), Time: clitest.Noon})
 	require.NoError(t, err)
 	writer := trace.NewWriter(&traced, trace.Options{Run: c.String()})
 	viewer := c.level - 1
@@ -138,7 +140,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 	if c.translation != "excerpt" && (c.declassifier == "none" || c.declassifier == "unsafe text") {
 		require.Contains(t, seen, "noteword")
 	}
-	_, err = writer.Close(res, noon)
+	_, err = writer.Close(res, clitest.Noon)
 	require.NoError(t, err)
 	_, err = stored.Close(t.Context())
 	require.NoError(t, err)
@@ -155,16 +157,16 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 // inJournal runs a command that reads the journal of a folder.
 func inJournal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	a, stdout, stderr := here(t, args...)
-	a.folder = dir
-	require.Equal(t, statusOK, a.run(), "%v: %s", args, stderr)
+	con, stdout, stderr := clitest.Console(t, args...)
+	con.WorkDir = dir
+	require.Equal(t, exit.StatusOK, runCommandLine(con), "%v: %s", args, stderr)
 	return stdout.String() + stderr.String()
 }
 
 // linesOf returns what a journal of a folder holds, line by line as it stands there.
 func linesOf(t *testing.T, dir string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, journalFolder, journalFile))
+	db, err := sql.Open("sqlite", filepath.Join(dir, journals.FolderName, journals.FileName))
 	require.NoError(t, err)
 	defer db.Close()
 	rows, err := db.Query("select kept, rest from batches order by n")

@@ -1,0 +1,91 @@
+// Package console is the outside of the command: its streams, environment, clock, signals and
+// output form. Every command gets a [Console] as its first argument, and a test replaces any part of it.
+package console
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm/limit"
+)
+
+// Console is one invocation of the command and everything of the outside that it
+// touches, so that a test can put its own in the place of each.
+type Console struct {
+	Args   []string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+
+	ConfigDir    string                           // the folder of the user's configuration; empty means that of the system
+	WorkDir      string                           // from which a journal is looked for; empty means the working directory
+	LookupEnv    func(name string) (string, bool) // the environment
+	Now          func() time.Time
+	IsTerminal   func(stream any) bool
+	TerminalSize func(stream any) (width, height int) // of a terminal, in characters; 0, 0 if it does not say
+	Signals      <-chan os.Signal                     // SIGINT and SIGTERM
+	Exit         func(status int)                     // ends the process at once
+
+	Stopping <-chan struct{} // closed by the first signal
+	Settings Settings
+	Screen   *terminal.Screen // stderr; everything for people goes through it
+	Log      *slog.Logger
+	Limits   *limit.Group // of the endpoints that all runs of the command call
+}
+
+// New completes what main or a test filled in.
+func New(a Console) *Console {
+	a.Screen = &terminal.Screen{W: a.Stderr, Size: func() (int, int) { return a.TerminalSize(a.Stderr) }}
+	a.Log = slog.New(slog.DiscardHandler)
+	a.Limits = new(limit.Group)
+	a.Settings.guess(a.Args, a.LookupEnv)
+	return &a
+}
+
+// PrintError prints an error for people.
+func (c *Console) PrintError(err error, problems []specfile.Problem) {
+	if len(problems) == 0 {
+		c.Say("runteam: %s", terminal.Clean(err.Error()))
+		return
+	}
+	for i, p := range problems {
+		if i == exit.MaxProblemText {
+			c.Say("… and %d more", len(problems)-i)
+			break
+		}
+		c.Say("%s", terminal.Clean(p.Error()))
+	}
+	c.Say("runteam: %s; nothing was run", format.Plural(len(problems), "problem"))
+}
+
+// Say prints a line on stderr.
+func (c *Console) Say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	_, _ = io.WriteString(c.Screen, strings.TrimRight(text, "\n")+"\n") // there is nowhere left to say that this failed
+}
+
+// Warn prints what is worth a look in a spec, unless the log level hides it.
+func (c *Console) Warn(warnings []specfile.Problem) {
+	if c.Settings.Level > slog.LevelWarn {
+		return
+	}
+	for _, p := range warnings {
+		p.Excerpt = ""
+		text := "warning: " + p.Message
+		if at := p.At(); at != "" {
+			text = at + ": " + text
+		}
+		if p.Hint != "" {
+			text += "; " + p.Hint
+		}
+		c.Say("%s", terminal.Clean(text))
+	}
+}

@@ -1,0 +1,158 @@
+package console
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/spf13/cobra"
+)
+
+// FirstWord returns the first argument that is neither a flag nor the value of one of all commands.
+func FirstWord(args []string) (string, bool) {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case word == "-o" || word == "--output" || word == "--log-level":
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// EnvOutput names the environment variable that --output goes before.
+const EnvOutput = "RUNTEAM_OUTPUT"
+
+var (
+	formats   = []string{"text", "json"}
+	LogLevels = []string{"debug", "info", "warn", "error"}
+)
+
+// Settings hold for every command: the form of what it prints.
+type Settings struct {
+	Output   string // one of the forms of the command, once settled
+	pretty   bool
+	logLevel string
+	Level    slog.Level
+}
+
+// Json reports whether stdout gets a JSON document.
+func (s *Settings) Json() bool { return s.Output == "json" }
+
+// Flags adds the flags of all commands.
+func (s *Settings) Flags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVarP(&s.Output, "output", "o", s.Output, "`FORM` of the result on stdout: text or json, of a plan also dot or mermaid (default text, or $"+EnvOutput+")")
+	f.Lookup("output").DefValue = ""
+	f.BoolVar(&s.pretty, "pretty", false, "indent JSON")
+	f.StringVar(&s.logLevel, "log-level", "warn", "log from this `LEVEL` on to stderr: debug, info, warn or error")
+	flags.CompleteWith(root, "output", formsOf)
+	flags.Complete(root, "log-level", LogLevels)
+}
+
+// FormsAnnotation names the annotation of a command that prints more forms than others.
+const FormsAnnotation = "runteam_forms"
+
+// formsOf returns the forms that a command prints.
+func formsOf(cmd *cobra.Command) []string {
+	return append(slices.Clone(formats), strings.Fields(cmd.Annotations[FormsAnnotation])...)
+}
+
+// Resolve checks the flags and fills in the environment and the defaults.
+func (s *Settings) Resolve(cmd *cobra.Command, lookup func(string) (string, bool)) error {
+	given := cmd.Flags().Changed("output")
+	original, form := cmd.Annotations[OriginalAnnotation] != "", cmd.CommandPath()
+	if t := cmd.Flags().Lookup("team"); t != nil && t.Annotations[OriginalAnnotation] != nil && t.Changed {
+		original, form = true, form+" --team"
+	}
+	if given && !slices.Contains(formsOf(cmd), s.Output) {
+		text := s.Output
+		s.Output = ""
+		return wrongForm(cmd, "--output", text)
+	}
+	if fromEnv, ok := lookup(EnvOutput); !given && ok && fromEnv != "" && !slices.Contains(formats, fromEnv) {
+		return exit.UnknownWord(EnvOutput, fromEnv, formats)
+	}
+	if original && s.Output != "json" {
+		s.Output = "json"
+		if given {
+			return exit.Usagef("%s prints JSON always: leave out --output", form)
+		}
+	}
+	if s.pretty && !s.Json() {
+		return exit.Usagef("--pretty indents JSON: add --output json")
+	}
+	if err := s.Level.UnmarshalText([]byte(s.logLevel)); err != nil || !slices.Contains(LogLevels, s.logLevel) {
+		return exit.UnknownWord("--log-level", s.logLevel, LogLevels)
+	}
+	return nil
+}
+
+// wrongForm refuses a form that a command does not print.
+func wrongForm(cmd *cobra.Command, name, form string) error {
+	if slices.Contains(GraphForms, form) {
+		return exit.Usagef("%s %s: only plan draws a graph; %s prints text or json", name, form, cmd.CommandPath())
+	}
+	return exit.UnknownWord(name, form, formsOf(cmd))
+}
+
+// GraphForms are the forms in which plan draws a graph.
+var GraphForms = []string{"dot", "mermaid"}
+
+// OriginalAnnotation marks commands and flags with which JSON is printed always, as the original does.
+const OriginalAnnotation = "runteam_original"
+
+// guess reads the form of the output ahead of all parsing, so that an error
+// of the arguments themselves has it too. What it leaves is the default of the flag.
+func (s *Settings) guess(args []string, lookup func(string) (string, bool)) {
+	s.Output = "text"
+	if fromEnv, _ := lookup(EnvOutput); slices.Contains(formats, fromEnv) {
+		s.Output = fromEnv
+	}
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		value, ok := strings.CutPrefix(arg, "--output=")
+		if !ok {
+			value, ok = strings.CutPrefix(arg, "-o")
+			value = strings.TrimPrefix(value, "=")
+		}
+		if (arg == "--output" || arg == "-o") && i+1 < len(args) {
+			value, ok = args[i+1], true
+		}
+		if ok && slices.Contains(formats, value) {
+			s.Output = value
+		}
+		s.pretty = s.pretty || arg == "--pretty"
+	}
+	word, _ := FirstWord(args)
+	team := slices.ContainsFunc(args, func(arg string) bool { return arg == "--team" || strings.HasPrefix(arg, "--team=") })
+	if word == "task" || word == "schema" || word == "run" && team {
+		s.Output = "json"
+	}
+}
+
+// NewLogger writes to stderr from the settled level on. It gets names and counts, never payloads.
+func (c *Console) NewLogger() *slog.Logger {
+	return slog.New(tint.NewTextHandler(c.Screen, &tint.Options{
+		Level: c.Settings.Level, TimeFormat: time.TimeOnly, NoColor: !c.Colors(),
+	}))
+}
+
+// Colors reports whether stderr may be colored: https://no-color.org.
+func (c *Console) Colors() bool {
+	set, _ := c.LookupEnv("NO_COLOR")
+	return set == "" && c.CanRedraw()
+}
+
+// CanRedraw reports whether stderr is a terminal that understands escape sequences.
+func (c *Console) CanRedraw() bool {
+	kind, _ := c.LookupEnv("TERM")
+	return kind != "dumb" && c.IsTerminal(c.Stderr)
+}

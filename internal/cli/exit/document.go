@@ -1,0 +1,91 @@
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm"
+)
+
+// KindOf says what sort of fault an error is.
+func KindOf(err error) Kind {
+	if f, ok := errors.AsType[*Error](err); ok {
+		return f.Kind
+	}
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return KindRuntime
+	}
+	if found, ok := errors.AsType[*specfile.Error](err); ok {
+		for _, p := range found.Problems {
+			if !errors.Is(p.Err, specfile.ErrNotFound) && !errors.Is(p.Err, specfile.ErrRead) {
+				return KindValidation
+			}
+		}
+		return KindIO
+	}
+	if _, ok := errors.AsType[*scripted.FileError](err); ok {
+		return KindValidation
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return KindIO
+	}
+	return KindInternal
+}
+
+// Problems returns the places in files that an error is about.
+func Problems(err error) []specfile.Problem {
+	if found, ok := errors.AsType[*specfile.Error](err); ok {
+		return found.Problems
+	}
+	return scriptProblems(err, nil)
+}
+
+// scriptProblems collects the problems of a script, which are joined.
+func scriptProblems(err error, found []specfile.Problem) []specfile.Problem {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case *scripted.FileError:
+		return append(found, specfile.Problem{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Excerpt: e.Excerpt})
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			found = scriptProblems(one, found)
+		}
+	case interface{ Unwrap() error }:
+		return scriptProblems(e.Unwrap(), found)
+	}
+	return found
+}
+
+// Document is how JSON says that a command did not do what it was asked.
+type Document struct {
+	Error struct {
+		Kind    Kind               `json:"kind"`
+		Message string             `json:"message"`
+		Details []specfile.Problem `json:"details,omitempty"`
+	} `json:"error"`
+}
+
+func NewDocument(k Kind, err error, problems []specfile.Problem) Document {
+	var d Document
+	d.Error.Kind, d.Error.Message, d.Error.Details = k, err.Error(), problems
+	if len(problems) > 0 {
+		d.Error.Message = headline(problems)
+	}
+	return d
+}
+
+// headline says in one line what is wrong with files.
+func headline(problems []specfile.Problem) string {
+	first := problems[0]
+	text := first.Message
+	if at := first.At(); at != "" {
+		text = at + ": " + text
+	}
+	if more := len(problems) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %s)", format.Plural(more, "more problem"))
+	}
+	return text
+}

@@ -1,0 +1,239 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// PromptDocument is one prompt, in JSON.
+type PromptDocument struct {
+	Task           task.ID              `json:"task"`
+	Title          string               `json:"title"`
+	Agent          string               `json:"agent"`
+	Attempt        int                  `json:"attempt,omitempty"`
+	Session        string               `json:"sessionId"`
+	Classification label.Classification `json:"classification"`
+	Bytes          int                  `json:"bytes"`
+	System         []Piece              `json:"system"`
+	Text           []Piece              `json:"text"`
+	Sources        []prompt.Source      `json:"sources"`
+	Withheld       []withheld           `json:"withheld"`
+	Absent         Absent               `json:"notSent"` // what was there, and nothing granted
+}
+
+// Piece is a range of bytes, its words unless they are above the
+// reader, and where it comes from.
+type Piece struct {
+	prompt.Piece
+	From string `json:"from"`
+}
+
+// withheld is what was granted and yet did not cross: a source, or paths of one.
+type withheld struct {
+	What   string         `json:"what"`
+	Reason handoff.Reason `json:"reason,omitempty"`
+	Rule   handoff.Rule   `json:"rule"`
+	Line   string         `json:"line,omitempty"`
+	Detail string         `json:"detail,omitempty"`
+	Paths  []task.Path    `json:"paths,omitempty"`
+	Text   bool           `json:"text,omitempty"` // the text beside a structured part
+}
+
+// Absent is what had come to be by then and is no source of a prompt.
+type Absent struct {
+	Results []trace.Task  `json:"results"`
+	More    int           `json:"moreResults,omitempty"` // that are not listed; only when no one task is explained
+	Inputs  []trace.Input `json:"inputs"`
+}
+
+func (x *Document) prompt(p *trace.Prompt) PromptDocument {
+	r := p.Receipt
+	out := PromptDocument{
+		Task: r.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(),
+		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{},
+	}
+	for i := range r.Sources {
+		d := r.Sources[i].Decision
+		switch {
+		case d == nil:
+		case d.Verdict != handoff.Passed:
+			out.Withheld = append(out.Withheld, withheld{What: x.SourceName(d), Reason: d.Reason, Rule: d.Rule, Line: d.Line, Detail: d.Detail})
+		case len(d.Dropped) > 0 || d.TextDropped:
+			out.Withheld = append(out.Withheld, withheld{What: "of " + x.SourceName(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped, Text: d.TextDropped})
+		}
+	}
+	most := MaxAbsent
+	if x.task != "" {
+		most = 0
+	}
+	results, more, inputs := x.Trace.Absent(p, most)
+	out.Absent = Absent{append([]trace.Task{}, results...), more, append([]trace.Input{}, inputs...)}
+	return out
+}
+
+func (x *Document) pieces(p *trace.Prompt, pieces []prompt.Piece) []Piece {
+	out := make([]Piece, len(pieces))
+	for i := range pieces {
+		out[i] = Piece{pieces[i], x.from(p, pieces[i].Source, pieces[i].Part)}
+	}
+	return out
+}
+
+// from says in short where a range comes from.
+func (x *Document) from(p *trace.Prompt, source int32, part prompt.Part) string {
+	if source < 0 {
+		return "builder"
+	}
+	s := &p.Receipt.Sources[source]
+	if s.Decision != nil {
+		return x.describeDecision(s.Decision)
+	}
+	text := PartName(part)
+	switch {
+	case s.Producer == handoff.Coordinator: // no file has it
+		return text + ", planned by the coordinator"
+	case s.Producer == gate.Runtime:
+		return text + ", worded by runteam"
+	case s.Spec != "":
+		text = s.Spec + " " + text
+	}
+	if s.Param != "" {
+		text += ", parameter " + s.Param
+	}
+	return text
+}
+
+// PartName is what a range of a spec's text is, as a spec calls it.
+func PartName(part prompt.Part) string {
+	switch part {
+	case prompt.PartSystem:
+		return "systemPrompt"
+	case prompt.PartSchema:
+		return "outputSchema"
+	}
+	return part.String()
+}
+
+// SourceName names a piece of context and who made it.
+func (x *Document) SourceName(d *gate.Decision) string { return x.named(d.Source, d.From) }
+
+func (x *Document) named(s handoff.Source, by string) string {
+	title := x.Trace.Title(task.ID(s.Name))
+	switch s.Kind {
+	case handoff.Dependency:
+		return "result of " + title + " from " + by
+	case handoff.Input:
+		return "input " + s.Name
+	case handoff.Message:
+		return "message from " + by
+	case handoff.Memory:
+		return "memory entry " + s.Name
+	case handoff.Goal, handoff.Roster:
+		return "the " + s.Kind.String()
+	case handoff.Draft:
+		return "its previous answer"
+	case handoff.Plan:
+		return "plan of " + by + ", " + title
+	case handoff.Fault:
+		return "fault from " + by + ", " + title
+	}
+	return s.Kind.String() + " " + s.Name + " from " + by
+}
+
+// describeDecision says how a piece of context came in: whose it is, at which label,
+// by which rule, and what became smaller on the way.
+func (x *Document) describeDecision(d *gate.Decision) string {
+	parts := []string{x.SourceName(d), d.After.String()}
+	if d.Before != d.After {
+		parts[1] += " (was " + d.Before.String() + ")"
+	}
+	parts = append(parts, string(d.Rule)+inParentheses(d.Line))
+	if n := d.Redacted.Total(); n > 0 {
+		parts = append(parts, fmt.Sprintf("redacted %d: %s", n, kinds(d.Redacted)))
+	}
+	if len(d.Revealed) > 0 {
+		parts = append(parts, "revealed "+kinds(d.Revealed))
+	}
+	if d.CutFrom > 0 {
+		parts = append(parts, "cut from "+label.SizeText(d.CutFrom))
+	}
+	if d.AnswerTruncated {
+		parts = append(parts, "truncated answer")
+	}
+	if d.Translated {
+		parts = append(parts, "retold")
+	}
+	if d.Narrowed {
+		parts = append(parts, "narrowed to "+delivered(d))
+	}
+	for _, e := range d.Entries {
+		parts = append(parts, string(e.Use)+" by "+e.Name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// unnamed stands in a decision for the parts of a value whose names nobody
+// wrote down beforehand: they are the value's own, and not recorded.
+const unnamed task.Path = "/*"
+
+// delivered says what of a narrowed value crosses. Where some of it has no recorded
+// name, it is told by what does not cross, if that has.
+func delivered(d *gate.Decision) string {
+	open := slices.ContainsFunc(d.Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
+	switch {
+	case !slices.Contains(d.Kept, unnamed) || open:
+		return pathList(d.Kept)
+	case len(d.Dropped) > 0:
+		return "all but " + pathList(d.Dropped)
+	case d.TextDropped:
+		return "all of its structured part"
+	}
+	return "all of its parts"
+}
+
+func pathList(paths []task.Path) string {
+	var all []string
+	for _, p := range paths {
+		switch p {
+		case unnamed:
+		case task.Whole:
+			all = append(all, `"" (the whole)`)
+		default:
+			all = append(all, string(p))
+		}
+	}
+	text := strings.Join(all, " ")
+	switch {
+	case len(paths) == 0:
+		return "nothing"
+	case len(all) == len(paths):
+		return text
+	case text == "":
+		return "parts whose names are not recorded"
+	}
+	return text + " and parts whose names are not recorded"
+}
+
+func inParentheses(line string) string {
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+func kinds(c redact.Counts) string {
+	var all []string
+	for _, k := range c.Kinds() {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, " ")
+}

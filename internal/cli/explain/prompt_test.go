@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryCarrierOfContextHasAName(t *testing.T) {
+	t.Parallel()
+	x := &Document{Trace: &trace.Trace{}}
+	tests := []struct {
+		kind handoff.SourceKind
+		want string
+	}{
+		{handoff.Dependency, "result of s from a"},
+		{handoff.Input, "input s"},
+		{handoff.Memory, "memory entry s"},
+		{handoff.Message, "message from a"},
+		{handoff.Goal, "the goal"},
+		{handoff.Roster, "the roster"},
+		{handoff.Plan, "plan of a, s"},
+		{handoff.Fault, "fault from a, s"},
+		{handoff.Digest, "digest s from a"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, x.named(handoff.Source{Kind: tt.kind, Name: "s"}, "a"))
+	}
+}
+
+// What became smaller, was told again or was lowered on its way is said.
+func TestExplainSaysWhatThePolicyDid(t *testing.T) {
+	t.Parallel()
+	d := &gate.Decision{
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
+		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}},
+		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
+	}
+	x := &Document{Trace: &trace.Trace{}}
+	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
+	held := &gate.Decision{Rule: "clearance", Reason: handoff.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: prompt.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
+	require.Len(t, p.Withheld, 2)
+	var out strings.Builder
+	p.write(&out)
+	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
+	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
+}
+
+// What has names that nobody wrote down is told by what was kept from it.
+func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
+	t.Parallel()
+	x := &Document{Trace: &trace.Trace{}}
+	tests := []struct {
+		name          string
+		kept, dropped []task.Path
+		text          bool
+		want          string
+	}{
+		{"everything but two members", []task.Path{"/*", "/sum"}, []task.Path{"/customer", "/iban"}, false, "narrowed to all but /customer /iban"},
+		{"some members of either kind", []task.Path{"/*", "/sum"}, []task.Path{"/*", "/iban"}, false, "narrowed to /sum and parts whose names are not recorded"},
+		{"members without names only", []task.Path{"/*"}, []task.Path{"/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but a member deep down", []task.Path{"/*"}, []task.Path{"/a/*"}, false, "narrowed to parts whose names are not recorded"},
+		{"all but the text", []task.Path{"/*"}, nil, true, "narrowed to all of its structured part"},
+		{"all", []task.Path{"/*", "/sum"}, nil, false, "narrowed to all of its parts"},
+		{"elements", []task.Path{"/facts/*/sum"}, []task.Path{"/facts/*/*"}, false, "narrowed to /facts/*/sum"},
+		{"nothing", nil, nil, false, "narrowed to nothing"},
+	}
+	for _, tt := range tests {
+		d := &gate.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
+		require.Equal(t, "input claim, internal, r, "+tt.want, x.describeDecision(d), tt.name)
+	}
+	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
+}

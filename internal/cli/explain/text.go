@@ -1,0 +1,184 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+)
+
+// write writes what was explained for people.
+func (x *Document) write(w io.Writer) {
+	fmt.Fprintln(w, x.headline())
+	for i := range x.Prompts {
+		x.Prompts[i].write(w)
+	}
+	for _, u := range x.Unsent {
+		fmt.Fprintf(w, "\n%s · %s · no prompt\n", terminal.CleanLine(u.Title), terminal.CleanLine(u.Assignee))
+		for _, h := range u.Held {
+			fmt.Fprintf(w, "  held: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
+		}
+	}
+	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
+		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", terminal.CleanLine(x.task), x.status())
+	}
+}
+
+// prefixedBy puts a text, if there is one, behind a mark.
+func prefixedBy(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
+}
+
+// status says what became of the one task that was asked for.
+func (x *Document) status() string {
+	i := slices.IndexFunc(x.Trace.Tasks, func(tk trace.Task) bool { return tk.Title == x.task && tk.Status != "" })
+	if i < 0 {
+		return ""
+	}
+	return "; the task is " + string(x.Trace.Tasks[i].Status)
+}
+
+// headline says what the trace is of.
+func (x *Document) headline() string {
+	text := format.NamePrefix(x.Name) + "run " + terminal.CleanLine(x.Run)
+	if x.Partial {
+		text += ": only what is about this task was read"
+	} else {
+		text += fmt.Sprintf(": %s, %s", format.Plural(len(x.Trace.Prompts), "prompt"), format.Plural(len(x.Trace.Handoffs), "decision"))
+	}
+	switch {
+	case x.Torn:
+		text += "; the " + x.kind() + " ends in the middle of a line"
+	case !x.Whole:
+		text += "; the " + x.kind() + " ends before the run does"
+	}
+	return text
+}
+
+// kind names what was read.
+func (x *Document) kind() string {
+	if x.File == "" {
+		return "record"
+	}
+	return "trace"
+}
+
+// part returns what tells a prompt from the others of its attempt, such as correct
+// for a corrective call; empty for the prompt of the attempt itself.
+func (p *PromptDocument) part() string {
+	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
+	return part
+}
+
+func (p *PromptDocument) write(w io.Writer) {
+	fmt.Fprintf(w, "\n%s · %s", terminal.CleanLine(p.Title), terminal.CleanLine(p.Agent))
+	if p.Attempt > 0 {
+		fmt.Fprintf(w, " · attempt %d", p.Attempt)
+		if part := p.part(); part != "" {
+			fmt.Fprintf(w, " %s", terminal.CleanLine(part))
+		}
+	}
+	fmt.Fprintf(w, " · %s · %s\n", p.Classification, p.extent())
+	if len(p.System) > 0 {
+		fmt.Fprint(w, "  system prompt\n")
+		writePieces(w, p.System)
+	}
+	fmt.Fprint(w, "  user message\n")
+	writePieces(w, p.Text)
+	for _, h := range p.Withheld {
+		text := h.What
+		if len(h.Paths) > 0 {
+			text += ": " + pathList(h.Paths)
+		}
+		if h.Text {
+			text += ", its text"
+		}
+		if text += ", by " + string(h.Rule) + inParentheses(h.Line); h.Detail != "" {
+			text += ": " + h.Detail
+		}
+		fmt.Fprintf(w, "  withheld: %s\n", terminal.CleanLine(text))
+	}
+	if all := p.Absent.names(); len(all)+p.Absent.More > 0 {
+		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", format.ListOf(all, MaxAbsent, len(all)+p.Absent.More))
+	}
+}
+
+// extent returns the length of the prompt, rounded where its viewer may not see it.
+func (p *PromptDocument) extent() string {
+	hidden := func(at Piece) bool { return at.Withheld }
+	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
+		return "up to " + label.SizeText(p.Bytes)
+	}
+	return label.SizeText(p.Bytes)
+}
+
+// MaxAbsent is how many results that were not sent are named: in text, and in
+// JSON unless one task is explained.
+const MaxAbsent = 8
+
+func (b *Absent) names() (all []string) {
+	for _, tk := range b.Results {
+		all = append(all, "result of "+tk.Title)
+	}
+	for _, in := range b.Inputs {
+		all = append(all, "input "+in.Name)
+	}
+	return all
+}
+
+// writePieces writes a text range by range. The builder's words and the names
+// in its headings are one.
+func writePieces(w io.Writer, pieces []Piece) {
+	for len(pieces) > 0 {
+		n := 1
+		for n < len(pieces) && sameRange(&pieces[0], &pieces[n]) {
+			n++
+		}
+		writeRange(w, pieces[:n])
+		pieces = pieces[n:]
+	}
+}
+
+func sameRange(a, b *Piece) bool {
+	frame := func(p *Piece) bool { return p.Part == prompt.PartFrame || p.Part == prompt.PartHeading }
+	return frame(a) && frame(b) || a.Source == b.Source && a.Part == b.Part && a.Withheld == b.Withheld
+}
+
+func writeRange(w io.Writer, pieces []Piece) {
+	first, last := &pieces[0], &pieces[len(pieces)-1]
+	from := terminal.CleanLine(first.From)
+	framed := first.Part == prompt.PartFrame || first.Part == prompt.PartHeading
+	if framed {
+		from = "builder"
+	}
+	fmt.Fprintf(w, "%15s  %s\n", fmt.Sprintf("%d–%d", first.Start, last.End), from)
+	var text strings.Builder
+	for i := range pieces {
+		switch p := &pieces[i]; {
+		case !p.Withheld:
+			text.WriteString(p.Words)
+		case p.Part == prompt.PartHeading:
+			text.WriteString("[not shown]")
+		default:
+			fmt.Fprintf(&text, "[not shown: up to %s]", label.SizeText(int(p.End-p.Start)))
+		}
+	}
+	body := text.String()
+	if framed {
+		if body = strings.Trim(body, "\n"); body == "" {
+			return
+		}
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		fmt.Fprintf(w, "%17s%s\n", "", strings.TrimRight("│ "+terminal.CleanLine(line), " "))
+	}
+}

@@ -1,0 +1,106 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// CheckReadable adds to the error of [specfile.CheckReadable] what to do.
+func CheckReadable(path string) error {
+	if err := specfile.CheckReadable(path); err != nil {
+		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
+	}
+	return nil
+}
+
+// OpenInput opens a file that an argument names, which may be a pipe. A wait for
+// the other end of the pipe ends with the context.
+func OpenInput(ctx context.Context, path string) (*os.File, error) {
+	return waitOrAbandon(ctx, func() (*os.File, error) { return os.Open(path) })
+}
+
+// contextReader reads until its context ends. A read of a pipe or a terminal may never
+// end; one that is under way then is abandoned.
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // the reader lives for one call
+	r   io.Reader
+}
+
+// NewContextReader returns a reader of r that ends with ctx.
+func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+func (u contextReader) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	text, err := waitOrAbandon(u.ctx, func() ([]byte, error) {
+		text := make([]byte, len(p)) // not p, which belongs to the caller again once the context has ended
+		n, err := u.r.Read(text)
+		return text[:n], err
+	})
+	return copy(p, text), err
+}
+
+// maxKeyFile is how many bytes a file with a key may have.
+const maxKeyFile = 4 << 10
+
+// ReadKey reads the file with a key that a flag names: a regular file, or a
+// link to one, that only its owner can read.
+func ReadKey(flag, path string) (string, error) {
+	bad := func(err error) error {
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--%s %s: %w", flag, path, exit.WithoutPath(err))}
+	}
+	at, err := os.Stat(path) // opening a pipe would wait for its other end
+	if err != nil {
+		return "", bad(err)
+	}
+	if !at.Mode().IsRegular() {
+		return "", bad(errors.New("it is not a regular file: write the key to a file of its own"))
+	}
+	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
+		return "", bad(fmt.Errorf("its mode %04o lets other users read or change it: `chmod 600` it", mode))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", bad(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
+	if err != nil {
+		return "", bad(err)
+	}
+	if len(text) > maxKeyFile {
+		return "", bad(fmt.Errorf("it is larger than %d bytes: name a file that holds a key and nothing else", maxKeyFile))
+	}
+	return string(text), nil
+}
+
+// SamePath reports whether two paths name the same file, which need not exist.
+func SamePath(a, b string) bool {
+	if filepath.Base(a) != filepath.Base(b) {
+		return false
+	}
+	one, err := os.Stat(filepath.Dir(a))
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(filepath.Dir(b))
+	return err == nil && os.SameFile(one, other)
+}
+
+// IsFile reports whether an argument that may be a file or a run is a file.
+func IsFile(arg string) bool {
+	if arg == "-" {
+		return true
+	}
+	_, err := os.Lstat(arg)
+	return err == nil
+}

@@ -1,0 +1,73 @@
+package format
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestLineDiffShowsWhatOnlyOneTextHas(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, before, after string
+		want                []string
+		more                int
+	}{
+		{"nothing", "a\nb", "a\nb", nil, 0},
+		{"a line in the middle", "a\nb\nc", "a\nB\nc", []string{"- b", "+ B"}, 0},
+		{"two places", "a\nb\nc\nd\ne", "A\nb\nc\nd\nE", []string{"- a", "+ A", "- e", "+ E"}, 0},
+		{"more at the end", "a", "a\nb", []string{"+ b"}, 0},
+		{"less at the beginning", "a\nb", "b", []string{"- a"}, 0},
+		{"many", strings.Repeat("a\n", 20), strings.Repeat("b\n", 3), []string{"- a", "- a", "- a", "- a", "- a", "- a", "- a", "- a", "- a", "- a", "- a", "- a"}, 11},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, more := LineDiff(tt.before, tt.after)
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.more, more)
+		})
+	}
+}
+
+// As many lines are left of each text without its own ones, and some are if any
+// line is in both.
+func TestLineDiffLeavesWhatIsCommon(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
+		a, b := lines.Draw(t, "before"), lines.Draw(t, "after")
+		all := changes(a, b)
+		rest := func(lines []string, mark string) []string {
+			left := append([]string{}, lines...)
+			from := 0
+			for _, change := range all {
+				line, ok := strings.CutPrefix(change, mark)
+				if !ok {
+					continue
+				}
+				for left[from] != line {
+					from++
+				}
+				left = append(left[:from], left[from+1:]...)
+			}
+			return left
+		}
+		require.Len(t, rest(a, "- "), len(rest(b, "+ ")))
+		shared := false
+		for _, line := range a {
+			shared = shared || strings.Contains(strings.Join(b, ""), line)
+		}
+		require.Equal(t, shared, len(all) < len(a)+len(b))
+	})
+}
+
+func TestLineDiffOfLargeTexts(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x\n", 3*maxCompared)
+	got, more := LineDiff("a\n"+large+"b", "c\n"+large+"d")
+	require.Len(t, got, maxDiffer)
+	require.Equal(t, 2*(3*maxCompared+2)-maxDiffer, more)
+}

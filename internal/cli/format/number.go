@@ -1,0 +1,101 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// Plural counts things: "1 task", "12,000 tasks".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Number(n) + " " + what + "s"
+}
+
+// Number writes n with commas between thousands.
+func Number(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// OutcomeCounts is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
+func OutcomeCounts(o event.Outcomes, of string) string {
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%s of %s done", Number(o.Completed), of))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, NotRun}} {
+		if part.n > 0 {
+			text.WriteString(fmt.Sprintf(", %s %s", Number(part.n), part.word))
+		}
+	}
+	return text.String()
+}
+
+// List names the first few of a list.
+func List(names []string, most int) string { return ListOf(names, most, len(names)) }
+
+// ListOf joins at most so many names, the first of a total, and says how many more there are.
+func ListOf(names []string, most, total int) string {
+	more := ""
+	if n := total - most; n > 0 {
+		names, more = names[:most], fmt.Sprintf(" and %d more", n)
+	}
+	clean := make([]string, len(names))
+	for i, n := range names {
+		clean[i] = terminal.CleanLine(n)
+	}
+	return strings.Join(clean, ", ") + more
+}
+
+// Tokens says what was spent, after a separator; nothing if it was not counted.
+func Tokens(u llm.Usage, before string) string {
+	if u.InputTokens+u.OutputTokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%s tokens in%s, %s out%s", before, Number(u.InputTokens), ofWhich(u.CachedTokens, "cached"), Number(u.OutputTokens), ofWhich(u.ReasoningTokens, "reasoning"))
+}
+
+// ofWhich returns how many tokens are of a kind, in parentheses; "" if none are.
+func ofWhich(n int, kind string) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", Number(n), kind)
+}
+
+func NamePrefix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return terminal.CleanLine(name) + ": "
+}
+
+// ApproximationMark stands before numbers of tokens that are estimates or classes.
+func ApproximationMark(rounded bool) string {
+	if rounded {
+		return "~"
+	}
+	return ""
+}
+
+// words of a status, for people.
+func Status(s task.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// The words for how a task ended, of progress, counts, show and runs alike.
+const (
+	Done      = "done"
+	Failed    = "failed"
+	Cancelled = "cancelled" // in progress when the run ended
+	NotRun    = "not run"
+)

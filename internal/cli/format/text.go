@@ -1,0 +1,38 @@
+// Package format writes numbers, times, lists, tables and shell words as people read them.
+package format
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/redact"
+)
+
+func Unless(not bool, text string) string {
+	if not {
+		return ""
+	}
+	return text
+}
+
+func Kinds(kinds []redact.Kind) string {
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = string(k)
+	}
+	return strings.Join(words, ", ")
+}
+
+// QuoteBlock returns a text with each line indented and marked.
+func QuoteBlock(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(terminal.Clean(text), "\n"), "\n") {
+		b.WriteString(strings.TrimRight("           │ "+line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// Indent prints a message of several lines under its first.
+func Indent(message string) string {
+	return strings.ReplaceAll(terminal.Clean(strings.TrimRight(message, "\n")), "\n", "\n         ")
+}

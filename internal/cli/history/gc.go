@@ -1,0 +1,156 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/spf13/cobra"
+)
+
+// gcFlags is what is to be removed, as flags ask for it.
+type gcFlags struct {
+	journals.Flags
+	age    string
+	dryRun bool
+}
+
+func GCCommand(con *console.Console) *cobra.Command {
+	c := &gcFlags{}
+	cmd := &cobra.Command{
+		Use:   "gc --older-than TIME",
+		Short: "Remove old runs from the journal",
+		Long: `gc removes the runs that began longer ago than TIME from the journal, however they
+ended, and shrinks the file. A run that a process works on stays. Other runs can
+write meanwhile, and gc works on a full disk too.`,
+		Example: `  runteam gc --older-than 30d --dry-run        only list them
+  runteam gc --older-than 720h`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit.Usagef("%s takes no argument", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return gc(con, cmd, c) },
+	}
+	c.AddTo(cmd)
+	cmd.Flags().StringVar(&c.age, "older-than", "", "remove what began longer ago than `TIME`: 30d, 720h (required)")
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "list the runs, and remove none")
+	flags.Complete(cmd, "older-than", nil)
+	return cmd
+}
+
+// gcDocument is what gc did, in JSON.
+type gcDocument struct {
+	Runs   []string  `json:"runs"` // ids, the newest first
+	Kept   []string  `json:"kept"` // old enough, and being worked on
+	Before time.Time `json:"before"`
+	Bytes  int64     `json:"bytes"` // that the journal is smaller by
+	DryRun bool      `json:"dryRun,omitempty"`
+}
+
+func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
+	if err := c.Check(cmd); err != nil {
+		return err
+	}
+	age, err := parseAge(c.age)
+	if err != nil {
+		return err
+	}
+	why := journals.ToRemove
+	if c.dryRun {
+		why = journals.ToRead
+	}
+	j, _, err := journals.Open(con, &c.Flags, why)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	list, err := j.Runs(cmd.Context())
+	if err != nil {
+		return journals.ReadError(exit.Cause(cmd.Context(), err))
+	}
+	out := gcDocument{Runs: []string{}, Kept: []string{}, Before: con.Now().Add(-age), DryRun: c.dryRun}
+	var old []journal.Summary
+	for _, s := range list {
+		switch {
+		case !s.Started.Before(out.Before):
+		case s.Holder != nil:
+			out.Kept = append(out.Kept, s.Run)
+			con.Say("runteam: run %s stays: %s works on it", terminal.CleanLine(s.Run), terminal.CleanLine(s.Holder.String()))
+		default:
+			out.Runs, old = append(out.Runs, s.Run), append(old, s)
+		}
+	}
+	if !c.dryRun {
+		if err := remove(con, cmd, j, &out); err != nil {
+			return err
+		}
+	}
+	if con.Settings.Json() {
+		return exit.IgnoreClosedPipe(con.PrintJSON(out))
+	}
+	return exit.IgnoreClosedPipe(con.PrintText(out.text(old, journals.ShortIDs(list))))
+}
+
+// remove removes what is listed, and says if it was not what was listed that went.
+func remove(con *console.Console, cmd *cobra.Command, j *journal.Journal, out *gcDocument) (err error) {
+	listed := len(out.Runs)
+	gone, bytes, err := j.Remove(cmd.Context(), out.Before)
+	if err != nil {
+		if len(gone) > 0 {
+			con.Say("runteam: %s removed before it came to that: %s", format.Plural(len(gone), "run"), terminal.CleanLine(strings.Join(gone, ", ")))
+		}
+		return journals.ReadError(exit.Cause(cmd.Context(), err))
+	}
+	if len(gone) != listed {
+		con.Say("runteam: %s removed, where %s were listed: another process changed the journal meanwhile", format.Plural(len(gone), "run"), format.Number(listed))
+	}
+	out.Runs, out.Bytes = append([]string{}, gone...), bytes
+	return nil
+}
+
+func (c *gcDocument) text(old []journal.Summary, short map[string]string) string {
+	var b strings.Builder
+	if c.DryRun {
+		table := format.NewTable(&b, "")
+		for i := range old {
+			s := &old[i]
+			table.Row(terminal.CleanLine(short[s.Run]), terminal.CleanLine(s.Name), terminal.CleanLine(s.Status), format.Time(s.Started), tasksOf(s))
+		}
+		table.Flush()
+		fmt.Fprintf(&b, "%s would be removed\n", format.Plural(len(c.Runs), "run"))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", format.Plural(len(c.Runs), "run"), label.SizeText(int(c.Bytes)))
+	return b.String()
+}
+
+// parseAge reads a time as Go writes it, or a number of days such as 30d.
+func parseAge(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, exit.Usagef("--older-than is required: write a time such as 30d or 720h")
+	}
+	const day = 24 * time.Hour
+	age, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		if n, err = strconv.Atoi(days); err == nil && int64(n) > int64(1<<63-1)/int64(day) {
+			err = strconv.ErrRange
+		}
+		age = time.Duration(n) * day
+	}
+	if err != nil || age < 0 {
+		return 0, exit.Usagef("--older-than %q: write a time such as 30d or 720h", text)
+	}
+	return age, nil
+}

@@ -1,0 +1,271 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// tasksOf counts the tasks of a run by how they ended.
+func tasksOf(s *journal.Summary) string {
+	total := 0
+	for _, n := range s.Tasks {
+		total += n
+	}
+	return format.OutcomeCounts(s.Outcomes, format.Number(total))
+}
+
+// Limits on the excerpt of a result in the list of all tasks. A task alone is shown whole.
+const maxShownLines = 12
+
+// A longer answer is shown in part.
+const (
+	MaxAnswerLines = 200
+	maxAnswerBytes = 16 << 10
+)
+
+// write writes a run for people.
+func (r *RunDocument) write(w io.Writer) {
+	fmt.Fprintf(w, "%srun %s: %s\n", format.NamePrefix(r.Name), terminal.CleanLine(r.Run), terminal.CleanLine(r.Status))
+	fmt.Fprintf(w, "started %s, %s", format.Time(r.Started), spanText(r))
+	if r.Processes > 1 {
+		fmt.Fprintf(w, ", in %d processes", r.Processes)
+	}
+	if r.Holder != nil {
+		fmt.Fprintf(w, "; %s works on it", terminal.CleanLine(r.Holder.String()))
+	}
+	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(r.summary))
+	if r.Spec != "" {
+		fmt.Fprintf(w, "spec %s\n", terminal.CleanLine(r.Spec))
+	}
+	for _, in := range r.Inputs {
+		if in.FromRun != "" {
+			fmt.Fprintf(w, "input %s: the result of task %s in run %s\n", terminal.CleanLine(in.Name), terminal.CleanLine(cmp.Or(r.titles[in.FromTask], string(in.FromTask))), terminal.CleanLine(in.FromRun))
+		}
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", terminal.CleanLine(warning))
+	}
+	e := journals.Experiment{Of: r.Of, Without: r.Without, WithoutInputs: r.WithoutInputs}
+	if r.Command == journals.ExperimentCommand {
+		fmt.Fprintln(w, e.Text(r.Of))
+	} else if next := r.journal.NextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
+		if next != journals.StartedByProgram {
+			next = "to go on: " + next
+		}
+		fmt.Fprintln(w, next)
+	}
+	whole := r.writeAnswer(w)
+	fmt.Fprintln(w)
+	table := format.NewTable(w, "").WithTitleWidth(r.room)
+	for _, list := range [][]TaskDocument{r.Tasks, r.Steps} {
+		for i := range list {
+			list[i].row(table)
+		}
+	}
+	table.Flush()
+	for _, e := range r.Errors {
+		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(e.Message))
+	}
+	for i := range r.Tasks {
+		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
+			t.excerpt(w, r.journal, r.short)
+		}
+	}
+}
+
+// writeAnswer writes the answer of the run, or the beginning of a long one, and
+// reports whether it wrote all of it.
+func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
+	text := strings.TrimRight(terminal.Clean(r.Output), "\n")
+	if text == "" {
+		return false
+	}
+	fmt.Fprint(w, "\n# The answer\n\n")
+	lines := strings.Split(text, "\n")
+	if whole = len(lines) <= MaxAnswerLines && len(text) <= maxAnswerBytes; whole {
+		fmt.Fprintln(w, text)
+		return whole
+	}
+	for _, line := range lines[:min(len(lines), maxShownLines)] {
+		fmt.Fprintln(w, terminal.Clip(line, format.MaxLine))
+	}
+	fmt.Fprintf(w, "… %s in all: %s has it as output\n", label.SizeText(len(r.Output)), r.journal.Command("show -o json", r.short))
+	return whole
+}
+
+func spanText(r *RunDocument) string {
+	if r.Ended.IsZero() && r.Status != journal.Running {
+		return "not ended"
+	}
+	return "took " + r.took + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))
+}
+
+// outcome is the status for people, in the words of the counts: a task that
+// failed or was skipped without an attempt did not run.
+func (t *TaskDocument) outcome() string {
+	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
+	case t.step || !ended || t.Error == nil:
+	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
+		return format.NotRun
+	case t.Status == task.Skipped:
+		return format.Cancelled
+	}
+	return format.Status(t.Status)
+}
+
+// row writes a task as a line of a table.
+func (t *TaskDocument) row(table format.Table) {
+	level := ""
+	if t.Label != nil {
+		level = t.Label.String()
+	}
+	taken := ""
+	if !t.Ended.IsZero() {
+		taken = format.Elapsed(t.Ended.Sub(t.Started))
+	}
+	table.Row(t.outcome(), table.Title(t.Title), terminal.CleanLine(t.Agent), level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
+}
+
+// remarks say what else is worth knowing of a task.
+func (t *TaskDocument) remarks() string {
+	var all []string
+	if t.Attempts > 1 {
+		all = append(all, format.Plural(t.Attempts, "attempt"))
+	}
+	if t.Interrupted > 0 {
+		all = append(all, format.Number(t.Interrupted)+" interrupted")
+	}
+	if t.Status == journals.Removed {
+		all = append(all, "no longer in the spec")
+	}
+	if t.Truncated {
+		all = append(all, "truncated")
+	}
+	if t.Reused != nil {
+		all = append(all, "reused from "+terminal.CleanLine(t.Reused.Run)+t.Reused.text())
+	}
+	if t.Error != nil {
+		all = append(all, terminal.Clip(terminal.CleanLine(t.Error.text()), format.MaxLine))
+	}
+	return strings.Join(all, "; ")
+}
+
+func (r *reuseDocument) text() string {
+	return format.Tokens(r.Saved, ", saved ")
+}
+
+func (e *ErrorDocument) text() string {
+	first, _, _ := strings.Cut(strings.TrimSpace(e.Message), "\n")
+	return cmp.Or(first, e.Code)
+}
+
+// excerpt writes the beginning of a result.
+func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
+	if t.Status != task.Completed {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(terminal.Clean(t.Result), "\n"), "\n")
+	cut := len(lines) > maxShownLines
+	if cut {
+		lines = lines[:maxShownLines]
+	}
+	for i, line := range lines {
+		lines[i] = terminal.Clip(line, format.MaxLine)
+		cut = cut || lines[i] != line
+	}
+	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), strings.Join(lines, "\n"))
+	if cut {
+		name := t.Title
+		if terminal.CleanLine(name) != name {
+			name = string(t.ID)
+		}
+		fmt.Fprintf(w, "… %s in all: %s\n", label.SizeText(len(t.Result)), from.Command("show", run, name))
+	}
+}
+
+// write writes all of one task for people.
+func (t *TaskDocument) write(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", t.name)
+	table := format.NewTable(w, "")
+	t.row(table)
+	table.Flush()
+	for i := range t.Exchanges {
+		t.Exchanges[i].write(w)
+	}
+	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e promptDocument) bool { return e.Reasoning != "" }) {
+		fmt.Fprintln(w, "reasoning: none; its models reported none")
+	}
+	if t.Error != nil && t.Error.Message != "" {
+		fmt.Fprintf(w, "\n%s: %s\n", format.Status(t.Status), format.Indent(t.Error.Message))
+	}
+	if t.Status == task.Completed {
+		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), terminal.Clean(t.Result))
+		if s := string(t.Structured); s != "" && s != t.Result {
+			fmt.Fprintf(w, "\nstructured: %s\n", terminal.Clean(s))
+		}
+	}
+}
+
+func (e *promptDocument) write(w io.Writer) {
+	fmt.Fprintf(w, "attempt %d", e.Attempt)
+	if e.Part != "" {
+		fmt.Fprintf(w, " %s", terminal.CleanLine(strings.TrimLeft(e.Part, "/")))
+	}
+	fmt.Fprintf(w, " · %s", terminal.CleanLine(e.Agent))
+	if e.Model != "" {
+		fmt.Fprintf(w, " · %s", terminal.CleanLine(e.Model))
+	}
+	fmt.Fprintf(w, " · %s · %s", e.State, format.Time(e.Started))
+	if !e.Ended.IsZero() {
+		fmt.Fprintf(w, " · %s", format.Elapsed(e.Ended.Sub(e.Started)))
+	}
+	fmt.Fprint(w, format.Tokens(e.Usage, " · "))
+	if e.Estimate {
+		fmt.Fprint(w, " (estimated)")
+	}
+	if e.Reused != "" {
+		fmt.Fprintf(w, " · from run %s", terminal.CleanLine(e.Reused))
+	}
+	fmt.Fprintln(w)
+	if call := e.callText(); call != "" {
+		fmt.Fprintf(w, "         %s\n", call)
+	}
+	for _, warning := range e.Warnings {
+		fmt.Fprintf(w, "         warning: %s\n", terminal.CleanLine(warning))
+	}
+	if e.Error != nil {
+		fmt.Fprintf(w, "         %s: %s\n", terminal.CleanLine(e.Error.Code), format.Indent(e.Error.Message))
+	}
+	if r := e.Rejected; r != nil {
+		fmt.Fprintf(w, "         rejected answer:\n%s", format.QuoteBlock(r.Text))
+		if r.Problem != "" && !journals.IsWithheld(r.Problem) {
+			fmt.Fprintf(w, "         what is wrong with it: %s\n", terminal.CleanLine(r.Problem))
+		}
+	}
+	if e.Reasoning != "" {
+		fmt.Fprintf(w, "         reasoning:\n%s", format.QuoteBlock(e.Reasoning))
+	}
+}
+
+// callText identifies the call that gave the answer, in one line; empty if it is unknown.
+func (e *promptDocument) callText() string {
+	var parts []string
+	for _, p := range []struct{ name, word string }{
+		{"answered by", e.Call.Model}, {"at", e.Call.Endpoint}, {"request", e.Call.RequestID}, {"finish reason", e.Call.FinishReason},
+	} {
+		if p.word != "" {
+			parts = append(parts, p.name+" "+terminal.CleanLine(p.word))
+		}
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,193 @@
+package journals
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/spf13/cobra"
+)
+
+// A shell waits for completions with every key, so they take at most so long and
+// offer at most so many runs.
+const (
+	completionTime = time.Second
+	completionRuns = 50
+)
+
+// A Completer offers the runs of a journal and their tasks. Whatever keeps it from
+// reading the journal, it offers nothing and prints nothing.
+type Completer struct {
+	app     *console.Console
+	journal *Flags
+}
+
+// NewCompleter returns what offers the runs of the journal that flags name.
+func NewCompleter(con *console.Console, flags *Flags) Completer { return Completer{con, flags} }
+
+// Runs offers the newest runs whose IDs begin with the word.
+func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
+	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {
+		list, err := j.Newest(ctx, word, completionRuns)
+		var out []cobra.Completion
+		short := ShortIDs(list)
+		for i := range list {
+			s := &list[i]
+			id := short[s.Run]
+			if len(id) < len(word) {
+				id = s.Run
+			}
+			about := fmt.Sprintf("%s, %s, %s", cmp.Or(terminal.CleanLine(s.Name), "no name"), s.Status, age(c.app.Now().Sub(s.Started)))
+			out = append(out, cobra.CompletionWithDesc(id, about))
+		}
+		return out, err
+	})
+}
+
+// tasks offers the tasks of a run, or of the newest if run is empty.
+func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.Completion {
+	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {
+		run, err := resolveCompletedRun(ctx, j, run)
+		if err != nil {
+			return nil, err
+		}
+		info, err := j.LoadInfo(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		tasks := info.Tasks
+		if len(tasks) == 0 { // the coordinator planned them
+			t, err := j.Trace(ctx, run)
+			if err != nil {
+				return nil, err
+			}
+			tasks = slices.DeleteFunc(t.Tasks, func(t trace.Task) bool { return t.Assignee == handoff.Coordinator })
+		}
+		var out []cobra.Completion
+		for i := range tasks {
+			t := &tasks[i]
+			name := t.Title
+			if terminal.CleanLine(name) != name { // not a word that a terminal may be sent
+				name = string(t.ID)
+			}
+			if strings.HasPrefix(name, word) {
+				out = append(out, cobra.CompletionWithDesc(before+name, terminal.CleanLine(t.Assignee)))
+			}
+		}
+		return out, nil
+	})
+}
+
+// resolveCompletedRun returns the run that a name means, as meant does, among the newest.
+func resolveCompletedRun(ctx context.Context, j *journal.Journal, run string) (string, error) {
+	list, err := j.Newest(ctx, run, completionRuns)
+	for i := range list {
+		if run != "" || list[i].Command != ExperimentCommand {
+			return list[i].Run, err
+		}
+	}
+	return run, err
+}
+
+// offer returns what find finds in the journal.
+func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal.Journal) ([]cobra.Completion, error)) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTime)
+	defer cancel()
+	out, err := files.Await(ctx, func() ([]cobra.Completion, error) {
+		path, err := findPath(c.app, c.journal, ToRead)
+		if err != nil {
+			return nil, err
+		}
+		j, err := journal.Open(path, journal.Options{ReadOnly: true, Now: c.app.Now})
+		if err != nil {
+			return nil, err
+		}
+		defer j.Close() //nolint:errcheck // nothing was written
+		return find(ctx, j)
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// Arguments completes RUN, and TASK if the command takes one. Where a file may
+// stand in the place of RUN, shells offer files if no run begins so.
+func (c Completer) Arguments(cmd *cobra.Command, takesTask, takesFile bool) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		files := cobra.ShellCompDirectiveNoFileComp
+		switch {
+		case len(args) == 0:
+			if takesFile {
+				files = cobra.ShellCompDirectiveDefault
+			}
+			out := c.Runs(cmd, word)
+			if takesTask { // a task of the newest run may stand alone
+				out = append(out, c.tasks(cmd, "", "", word)...)
+			}
+			return out, files
+		case len(args) == 1 && takesTask:
+			return c.tasks(cmd, args[0], "", word), files
+		}
+		return nil, files
+	}
+}
+
+// TaskFlag completes the value of a flag that is a task: of the run that is the
+// first argument if there is one, else of the newest run.
+func (c Completer) TaskFlag(cmd *cobra.Command, flag string, takesRun bool) {
+	flags.CompleteBy(cmd, flag, func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		run := ""
+		if takesRun && len(args) > 0 {
+			run = args[0]
+		}
+		return c.tasks(cmd, run, "", word), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// InputFlag completes run:RUN/TASK in the value of --input, NAME=FILE.
+func (c Completer) InputFlag(cmd *cobra.Command) {
+	flags.CompleteBy(cmd, "input", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		const mark = "run:"
+		name, value, named := strings.Cut(word, "=")
+		run, title, inRun := strings.Cut(strings.TrimPrefix(value, mark), "/")
+		switch {
+		case !named || !strings.HasPrefix(value, mark) && (value == "" || !strings.HasPrefix(mark, value)):
+			return nil, cobra.ShellCompDirectiveDefault
+		case !strings.HasPrefix(value, mark):
+			return []cobra.Completion{name + "=" + mark}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		case inRun:
+			return c.tasks(cmd, run, name+"="+mark+run+"/", title), cobra.ShellCompDirectiveNoFileComp
+		}
+		out := c.Runs(cmd, run)
+		for i, id := range out {
+			id, about, _ := strings.Cut(id, "\t")
+			out[i] = cobra.CompletionWithDesc(name+"="+mark+id+"/", about)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// age writes how long ago something was, for people.
+func age(d time.Duration) string {
+	switch day := 24 * time.Hour; {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < day:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd ago", int(d/day))
+	}
+}

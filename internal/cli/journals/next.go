@@ -1,0 +1,49 @@
+package journals
+
+import (
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/team"
+)
+
+// Command returns a command about a run of the journal that works where this one
+// was typed: it names the journal and the keys that this one was given.
+func (g *Flags) Command(verb string, words ...string) string {
+	var flags []string
+	for _, flag := range []struct{ name, path string }{{"--journal", g.Path}, {"--journal-key", g.KeyFile}, {"--audit-key", g.AuditKey}} {
+		if flag.path != "" && (flag.name != "--audit-key" || verb == "resume") {
+			flags = append(flags, flag.name, format.ShellPath(flag.path))
+		}
+	}
+	end := false // a word that begins with a hyphen stands behind --
+	for i, word := range words {
+		end = end || strings.HasPrefix(word, "-")
+		words[i] = format.ShellWord(word)
+	}
+	text := []string{"runteam", verb}
+	if end {
+		return strings.Join(append(append(append(text, flags...), "--"), words...), " ")
+	}
+	return strings.Join(append(append(text, words...), flags...), " ")
+}
+
+// NextStep says what can be done about a run that did not succeed: the command
+// that resumes it, or that the program that began it can. It is empty for a run
+// that is still running, that succeeded, or that an experiment made.
+func (g *Flags) NextStep(s *journal.Summary, short string, info func() (*journal.Info, error)) string {
+	if s.Status == string(team.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand {
+		return ""
+	}
+	switch i, err := info(); {
+	case err != nil:
+		return ""
+	case len(i.Invocation) == 0:
+		return StartedByProgram
+	}
+	return g.Command("resume", short)
+}
+
+// StartedByProgram says why no command resumes a run.
+const StartedByProgram = "begun by a Go program: only the program can resume it"

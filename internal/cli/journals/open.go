@@ -1,0 +1,236 @@
+// Package journals finds the journal and the run that a command works on, and reads the run back.
+package journals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+)
+
+const (
+	FolderName = ".runteam"
+	FileName   = "runs.db"
+)
+
+// A Purpose is what a journal is opened for.
+type Purpose int
+
+const (
+	ToRead   Purpose = iota // changes nothing, and makes nothing
+	ToChange                // a journal that there is
+	ToRemove                // the same, and on a full disk too
+	ToKeep                  // makes one if there is none
+)
+
+// Open opens the journal of the flags, and returns its path as people
+// know it. The caller closes it. To keep a run, the folder and the file are
+// made if they are not there; for anything else it is an error, which says how a
+// journal comes about.
+func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, string, error) {
+	o := journal.Options{ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
+	var err error
+	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
+		return nil, "", err
+	}
+	if o.AuditKey, err = AuditKey(con, "audit-key", g.AuditKey); err != nil {
+		return nil, "", err
+	}
+	path, err := findPath(con, g, why)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := journal.Open(path, o)
+	if err != nil {
+		return nil, "", OpenError(err, why)
+	}
+	return j, path, nil
+}
+
+// Results returns what gives the result of a task of an earlier run, from the
+// journal of the flags.
+func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
+	return func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
+		j, _, err := Open(con, g, ToRead)
+		if err != nil {
+			return nil, err
+		}
+		defer j.Close() //nolint:errcheck // nothing was written
+		return j.Result(ctx, run, task)
+	}
+}
+
+// OpenError words that a journal cannot be used, and how to go on.
+func OpenError(err error, why Purpose) error {
+	advice := "--journal FILE names another one"
+	if why == ToKeep {
+		advice = "nothing was run: --journal FILE keeps the run elsewhere, and --no-journal keeps none"
+	}
+	return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w; %s", err, advice)}
+}
+
+// findPath returns the path of the journal, and sees to it that one can be
+// opened there.
+func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
+	if g.Path != "" {
+		return g.Path, namedJournal(g.Path, why)
+	}
+	folder, found, err := findFolder(con)
+	if err != nil {
+		return "", OpenError(err, why)
+	}
+	path := filepath.Join(folder, FileName)
+	if why != ToKeep {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf(`there is no journal, neither here nor in a folder above: "runteam run" makes one, and --journal FILE names one`)}
+		}
+		return path, nil
+	}
+	if !found {
+		if err := MakeFolder(folder); err != nil {
+			return "", OpenError(fmt.Errorf("make the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
+		}
+		if !g.Quiet {
+			con.Say("runteam: made %s, where runs are kept so that they can be resumed; --no-journal keeps none", terminal.CleanLine(folder))
+		}
+	}
+	return path, nil
+}
+
+// CheckOutputs returns an error if an output is a file of a journal: the journal that
+// flags name, the one that is found without them, or one in another journal folder.
+func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) error {
+	var known []string
+	if g.Path != "" {
+		known = journal.Files(g.Path)
+	}
+	if folder, _, err := findFolder(con); err == nil {
+		known = append(known, journal.Files(filepath.Join(folder, FileName))...)
+	}
+	for _, out := range outputs {
+		all := known
+		if folder := filepath.Dir(out.Path); filepath.Base(folder) == FolderName {
+			all = append(known[:len(known):len(known)], journal.Files(filepath.Join(folder, FileName))...)
+		}
+		for _, file := range all {
+			if out.Path != "" && files.SamePath(out.Path, file) {
+				return exit.Usagef("--%s %s: this is a file of the journal; name another file", out.Flag, out.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// namedJournal refuses a path at which no journal can be.
+func namedJournal(path string, why Purpose) error {
+	bad := func(text string) error {
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--journal %s: %s", path, text)}
+	}
+	if folder := filepath.Dir(path); filepath.Base(folder) == FolderName {
+		if err := journal.CheckFolder(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return OpenError(err, why)
+		}
+	}
+	at, err := os.Lstat(path)
+	switch {
+	case err == nil && at.IsDir():
+		return bad("it is a folder: name a file in it")
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return nil // what is wrong with it, the journal says
+	case why != ToKeep:
+		return bad(`there is no such file; "runteam run --journal FILE" makes a journal`)
+	}
+	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+		return bad(fmt.Sprintf("there is no folder %s: make it first", filepath.Dir(path)))
+	}
+	return nil
+}
+
+// findFolder returns the folder of the journal: the nearest one from the
+// working directory up to that of .git, or the one to make here. Outside a
+// repository nothing above is looked at: it may be anybody's.
+func findFolder(con *console.Console) (folder string, found bool, err error) {
+	here := con.WorkDir
+	if here == "" {
+		if here, err = os.Getwd(); err != nil {
+			return "", false, err
+		}
+	}
+	root := repository(here)
+	for dir := here; ; dir = filepath.Dir(dir) {
+		folder = filepath.Join(dir, FolderName)
+		if at, err := os.Lstat(folder); err == nil && (at.IsDir() || at.Mode()&fs.ModeSymlink != 0) {
+			return shorter(con, here, folder), true, journal.CheckFolder(folder)
+		}
+		if dir == root {
+			return shorter(con, here, filepath.Join(here, FolderName)), false, nil
+		}
+	}
+}
+
+// repository returns the nearest folder from dir up that has .git, else dir.
+func repository(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
+}
+
+// shorter writes a path as it is from the working directory.
+func shorter(con *console.Console, here, path string) string {
+	if con.WorkDir != "" {
+		return path
+	}
+	if short, err := filepath.Rel(here, path); err == nil {
+		return short
+	}
+	return path
+}
+
+// MakeFolder makes the folder of a journal, which nobody else may look into and
+// which git leaves out.
+func MakeFolder(folder string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if at, err := os.Lstat(folder); err != nil || !at.IsDir() {
+		return errors.Join(err, errors.New("there is a file of this name"))
+	}
+	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("*\n")
+	return errors.Join(err, f.Close())
+}
+
+// Missing reports whether no flag names a journal and none was made yet, and
+// where it would be.
+func Missing(con *console.Console, g *Flags) (where string, none bool) {
+	if g.Path != "" {
+		return g.Path, false
+	}
+	folder, _, err := findFolder(con)
+	if err != nil {
+		return "", false // opening says why
+	}
+	where = filepath.Join(folder, FileName)
+	_, err = os.Stat(where)
+	return where, errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,227 @@
+package journals
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A StoredRun is all that the journal has of one run.
+type StoredRun struct {
+	journal.Summary
+	Info    journal.Info
+	History record.History
+	Trace   *trace.Trace
+	ShortID string // how its id begins, as no other does
+	Now     time.Time
+
+	Tasks []StoredTask // in the order written, then the coordinator's steps
+	ByID  map[task.ID]int
+}
+
+// Removed is how a task stands that the spec had when the run began and has no
+// more, or that the coordinator planned and then planned otherwise.
+const Removed task.Status = "removed"
+
+// collect sorts what there is by tasks.
+func (k *StoredRun) collect() {
+	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
+		for i := range list {
+			if t := &list[i]; t.Assignee != handoff.Coordinator {
+				k.TaskOf(t.ID, t.Title, t.Assignee).Key = t.Key
+			}
+		}
+	}
+	k.statuses()
+	asked, begun := map[string]*record.CallStart{}, map[string]bool{}
+	var sessions []string
+	for i := range k.History.Log {
+		switch e := &k.History.Log[i]; {
+		case e.Asked != nil:
+			if asked[e.Asked.Session] == nil {
+				sessions = append(sessions, e.Asked.Session)
+			}
+			asked[e.Asked.Session] = e.Asked
+		case e.Begun != nil:
+			begun[e.Begun.Session] = true
+		case e.Exchange != nil:
+			x := e.Exchange
+			delete(asked, x.Session)
+			t := k.TaskOf(x.Task, x.Title, x.Agent)
+			t.Exchanges = append(t.Exchanges, x)
+		}
+	}
+	for _, session := range sessions {
+		if open := asked[session]; open != nil && (!open.Ahead || begun[session]) {
+			delete(asked, session)
+			k.open(open)
+		}
+	}
+	k.remove()
+	slices.SortStableFunc(k.Tasks, func(a, b StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
+	clear(k.ByID)
+	for i := range k.Tasks {
+		k.ByID[k.Tasks[i].Id] = i
+	}
+}
+
+// remove tells what is no task of the run any more from what is, and forgets it
+// if it took nothing.
+func (k *StoredRun) remove() {
+	now := map[task.ID]bool{}
+	if end := k.History.End; end != nil {
+		for i := range end.Tasks {
+			now[end.Tasks[i].Task] = true
+		}
+	}
+	for i := range k.Info.Tasks {
+		if k.History.End == nil {
+			now[k.Info.Tasks[i].ID] = true
+		}
+	}
+	if len(now) == 0 { // of a plan that there is not, nothing is known
+		return
+	}
+	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !now[t.Id] && t.Attempts()+t.Running == 0 })
+	for i := range k.Tasks {
+		if t := &k.Tasks[i]; !t.Step && !now[t.Id] {
+			t.Status, t.Ended = Removed, record.TaskEnd{}
+		}
+	}
+}
+
+// open takes in a prompt to which no answer is stored.
+func (k *StoredRun) open(asked *record.CallStart) {
+	t := k.TaskOf(asked.Task, k.Trace.Title(asked.Task), asked.Agent)
+	last := len(k.History.Begins) - 1
+	if k.Status == journal.Running && (last < 0 || !asked.Time.Before(k.History.Begins[last].Time)) {
+		t.Running++
+		return
+	}
+	t.Interrupted = append(t.Interrupted, asked)
+}
+
+// TaskOf returns a task, which it makes if it is new.
+func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
+	i, ok := k.ByID[id]
+	if !ok {
+		i = len(k.Tasks)
+		k.ByID[id] = i
+		k.Tasks = append(k.Tasks, StoredTask{Id: id, Title: cmp.Or(title, string(id)), Agent: agent, Step: agent == handoff.Coordinator, Status: task.Pending})
+	}
+	t := &k.Tasks[i]
+	t.Agent = cmp.Or(t.Agent, agent)
+	return t
+}
+
+// statuses takes what became of each task from the end of the run, or from its events.
+func (k *StoredRun) statuses() {
+	if k.History.End != nil {
+		for _, e := range k.History.End.Tasks {
+			t := k.TaskOf(e.Task, e.Title, e.Agent)
+			t.Status, t.Ended = e.Status, e
+		}
+		return
+	}
+	for i := range k.Trace.Events {
+		e := &k.Trace.Events[i]
+		at, known := k.ByID[e.Task]
+		if !known {
+			continue
+		}
+		switch t := &k.Tasks[at]; e.Type {
+		case event.TaskStart:
+			t.Status = task.InProgress
+		case event.TaskComplete:
+			t.Status = task.Completed
+		case event.Error, event.TaskSkipped:
+			t.Status = task.Failed
+			if e.Type == event.TaskSkipped {
+				t.Status = task.Skipped
+			}
+			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
+		}
+	}
+}
+
+// FindTask returns the task that a name means, or the step of the coordinator.
+func (k *StoredRun) FindTask(name string) (task.ID, error) {
+	t, err := k.Trace.Find(name)
+	return t.ID, err
+}
+
+// Result returns the result of an exchange that completed. Nothing above the
+// clearance of whom the run was for is in it, nothing that cannot be decrypted,
+// has expired since or is not what it was.
+func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
+	if x.Result == nil || x.Missing != "" {
+		level := label.Secret
+		return StoredResult{Text: "[withheld: " + level.String() + "]", Label: level, Hidden: true}
+	}
+	r := StoredResult{Text: cmp.Or(x.Result.Text, string(x.Result.JSON)), Structured: string(x.Result.JSON), Label: x.Result.Classification}
+	if x.Shown != nil {
+		r.Text, r.Structured, r.Hidden = x.Shown.Text, x.Shown.Structured, IsWithheld(x.Shown.Text)
+	}
+	e, err := x.Result.Envelope()
+	switch {
+	case err != nil || e.Genuine() != nil:
+		r.Text, r.Structured, r.Hidden = "[withheld: it is not what was stored]", "", true
+	case !e.ExpiresAt().IsZero() && !k.Now.Before(e.ExpiresAt()):
+		r.Text, r.Structured, r.Hidden = "[withheld: expired]", "", true
+	}
+	return r
+}
+
+// Invocation is how the run was asked for; empty if that is not known.
+func (k *StoredRun) Invocation() (v Invocation) {
+	_ = json.Unmarshal(k.Info.Invocation, &v) // another program made the run
+	return v
+}
+
+// WhyNoResult says why a task has no result: of one that was taken down by another, which.
+func (k *StoredRun) WhyNoResult(t *StoredTask) string {
+	if root := t.Ended.Root; root != "" && root != t.Id {
+		return fmt.Sprintf("because %q %s", k.Trace.Title(root), cmp.Or(k.statusOf(root), "failed"))
+	}
+	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {
+		return why // in the words of the runtime, of which nothing is secret
+	}
+	return t.Ended.Reason
+}
+
+// abortReasons says why what had not begun was skipped, by the status of the run.
+var abortReasons = map[string]string{
+	string(team.StatusCanceled): "the run was cancelled",
+	string(team.StatusTimeout):  "the time of the run was over",
+	string(team.StatusBudget):   "the budget was spent",
+}
+
+// statusOf is the status of a task; empty if there is no such task.
+func (k *StoredRun) statusOf(id task.ID) string {
+	i, ok := k.ByID[id]
+	if !ok {
+		return ""
+	}
+	if status := k.Tasks[i].Status; status == task.Skipped {
+		return "was skipped"
+	}
+	return "failed"
+}
+
+// Heading is a run as the line above something of it names it.
+func (k *StoredRun) Heading() string {
+	return format.NamePrefix(k.Name) + "run " + terminal.CleanLine(k.Run)
+}

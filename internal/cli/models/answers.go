@@ -1,0 +1,158 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/spf13/cobra"
+)
+
+// AnswerFlags says who answers the model calls: the endpoints, or a script.
+type AnswerFlags struct {
+	Offline              bool
+	Script               string
+	ScriptImpliesOffline bool   // --script alone asks for both
+	Digest               string // once it is known: the digest of the script, none without one; empty if models answer
+}
+
+func (s *AnswerFlags) AddTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&s.Offline, "offline", false, "answer from a script in this process: no key, no network")
+	f.StringVar(&s.Script, "script", "", "with --offline: answer from `FILE` (default: the spec's offline:)")
+}
+
+func (s *AnswerFlags) Check(cmd *cobra.Command) error {
+	switch {
+	case s.Script != "" && !s.Offline && (!s.ScriptImpliesOffline || cmd.Flags().Changed("offline")):
+		return exit.Usagef("--script needs --offline")
+	case cmd.Flags().Changed("script") && s.Script == "":
+		return exit.Usagef("--script is empty: name a file")
+	}
+	return nil
+}
+
+// ScriptPath is the script that answers, if one does.
+func (s *AnswerFlags) ScriptPath(file *specfile.File) string {
+	switch {
+	case !s.Offline:
+		return ""
+	case s.Script != "":
+		return s.Script
+	}
+	return file.Offline
+}
+
+// ReadScript reads a script. What keeps the file itself from being read is said
+// of name, which is how the user named it. The digest is of what it says.
+func ReadScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
+	if err := files.CheckReadable(path); err != nil {
+		return nil, "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	script, err = files.Await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(path) })
+	if err == nil {
+		digest, err = digestOf(script)
+	}
+	at, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return script, digest, err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	case errors.Is(err, syscall.EISDIR):
+		err = errors.New("it is a folder: name a file")
+	default:
+		err = at.Err
+	}
+	return nil, "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", name, err)}
+}
+
+// digestOf returns the SHA-256 of what a script says, in hexadecimal digits. Where
+// in the file it says so, and what comments say, does not count.
+func digestOf(script *scripted.Script) (string, error) {
+	said := scripted.Script{Models: script.Models, Replies: slices.Clone(script.Replies)}
+	for i := range said.Replies {
+		said.Replies[i].At = scripted.Place{}
+	}
+	text, err := json.Marshal(said)
+	return fmt.Sprintf("%x", sha256.Sum256(text)), err
+}
+
+// ScriptChange says why answers of an earlier run cannot be used: a script is
+// part of the version of the agents that it answers for. It is empty if the same
+// script, or a model, answers as before.
+func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File) string {
+	path := s.ScriptPath(file)
+	switch {
+	case was.Offline && was.Answers == "", s.Offline == was.Offline && s.Digest == was.Answers:
+		return ""
+	case !s.Offline:
+		return "models answer instead of a script"
+	case !was.Offline && path == "":
+		return "built-in answers replace those of the models"
+	case !was.Offline:
+		return terminal.CleanLine(path) + " answers instead of the models"
+	case path == "":
+		return "no script answers any more"
+	case s.Script != was.Script:
+		return terminal.CleanLine(path) + " is another script than before"
+	}
+	return terminal.CleanLine(path) + " has changed since"
+}
+
+// sign makes the script part of the version of whoever it answers for, so that
+// its answers are never taken for those of a model or of another script.
+func (s *AnswerFlags) sign(file *specfile.File) {
+	suffix := " scripted/" + s.Digest
+	for i := range file.Agents {
+		file.Agents[i].Member.Version += suffix
+	}
+	if file.Coordinator != nil {
+		file.Coordinator.Version += suffix
+	}
+}
+
+// NewConnector returns what connects the agents: to their endpoints, or to a script.
+func NewConnector(con *console.Console, ctx context.Context, s *AnswerFlags, file *specfile.File, rec *Recording) (*Connector, error) {
+	c := &Connector{Lookup: con.LookupEnv, log: con.Log, recording: rec, limits: con.Limits}
+	for base, l := range file.Limits {
+		con.Limits.Set(base, l)
+	}
+	if !s.Offline {
+		return c, nil
+	}
+	var script *scripted.Script
+	s.Digest = "none"
+	if path := s.ScriptPath(file); path != "" {
+		var err error
+		name := "--script " + path
+		if s.Script == "" {
+			name = "offline: " + file.OfflineAsWritten()
+		}
+		if script, s.Digest, err = ReadScript(ctx, name, path); err != nil {
+			return nil, err
+		}
+		if file.Goal == nil { // whose tasks nobody knows yet
+			c.UnusedReplies = unusedReplies(script, file.Tasks)
+		}
+	}
+	s.sign(file)
+	var err error
+	if c.Server, err = scripted.Start(script, scripted.Options{}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}

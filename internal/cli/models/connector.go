@@ -1,0 +1,375 @@
+// Package models connects agents to the models that answer them: an endpoint, or a script.
+package models
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/limit"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// Connector gives each agent of a spec its model.
+type Connector struct {
+	Lookup        func(string) (string, bool)
+	log           *slog.Logger
+	Server        *scripted.Server   // stands in for every endpoint; nil means the real ones
+	UnusedReplies []specfile.Problem // replies of the script for tasks that the spec has not
+	recording     *Recording         // what keeps the answers of all models; nil if nothing does
+	limits        *limit.Group       // of the endpoints
+	AllowNoKey    bool               // that there is no key is the matter of who is asked: perhaps nobody is
+	open          []openModel
+}
+
+// openModel is a model and its configuration.
+type openModel struct {
+	config openai.Config
+	model  *openai.Model
+}
+
+// newModel returns the model with this configuration. Agents with the same configuration
+// share one, and with it what the model learned about its endpoint.
+func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
+	for _, o := range c.open {
+		if reflect.DeepEqual(o.config, cfg) {
+			return o.model, nil
+		}
+	}
+	m, err := openai.New(cfg)
+	if err == nil {
+		c.open = append(c.open, openModel{cfg, m})
+	}
+	return m, err
+}
+
+// unusedReplies warns of the replies of a script whose task no spec's task is: a
+// misspelled title would fall through to another reply without a word.
+func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
+	known := make(map[string]bool, len(tasks))
+	titles := make([]string, len(tasks))
+	for i := range tasks {
+		titles[i] = strings.TrimSpace(tasks[i].Title)
+		known[naming.Normalize(tasks[i].Title)] = true
+	}
+	for i := range script.Replies {
+		r := &script.Replies[i]
+		if r.Task == "" || known[naming.Normalize(r.Task)] {
+			continue
+		}
+		hint := "write the title of a task of the spec"
+		if near, ok := naming.Nearest(strings.TrimSpace(r.Task), titles); ok {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		found = append(found, specfile.Problem{
+			File: r.At.File, Line: r.At.Line, Column: r.At.Column, Hint: hint,
+			Message: fmt.Sprintf("no task is called %q, so this reply answers nothing", r.Task),
+		})
+	}
+	return found
+}
+
+// Connect returns the agent for its settings; [specfile.File.Build] calls it. For the gate, the
+// agent has the endpoints of its settings, even if a script answers.
+func (c *Connector) Connect(ag specfile.Agent) (team.Agent, error) {
+	var models []llm.Model
+	var bases []string
+	for i, one := range connections(ag) {
+		m, base, err := c.model(one)
+		if err != nil {
+			return nil, inFallback(i, err)
+		}
+		models, bases = append(models, pricedModel{m, one.ModelAsWritten()}), append(bases, base)
+	}
+	return EndpointAgent{c.agent(ag, models), bases, modelNames(ag)}, nil
+}
+
+// pricedModel is a model with the name that the spec has for it, which prices refer to.
+type pricedModel struct {
+	llm.Model
+	name string
+}
+
+// Name returns the name in the spec.
+func (m pricedModel) Name() string { return m.name }
+
+// Endpoint returns the base URL of the model.
+func (m pricedModel) Endpoint() string { return endpoint.Of(m.Model) }
+
+// modelNames returns the names of the models of all connections of an agent, as the
+// spec has them.
+func modelNames(ag specfile.Agent) (names []string) {
+	for _, one := range connections(ag) {
+		names = append(names, one.ModelAsWritten())
+	}
+	return names
+}
+
+// connections returns an agent for each of its connections: itself, then each
+// entry of its fallback.
+func connections(ag specfile.Agent) []specfile.Agent {
+	all := []specfile.Agent{ag}
+	for _, next := range ag.Fallback {
+		all = append(all, specfile.Agent{Member: ag.Member, Connection: next})
+	}
+	return all
+}
+
+// inFallback adds the entry of a fallback to an error. Entry 0 is the agent's own
+// connection, which adds nothing.
+func inFallback(entry int, err error) error {
+	if entry == 0 {
+		return err
+	}
+	if f, ok := errors.AsType[*exit.Error](err); ok {
+		f.Err = fmt.Errorf("fallback %d: %w", entry, f.Err)
+		return f
+	}
+	return fmt.Errorf("fallback %d: %w", entry, err)
+}
+
+// model returns the model of one connection, and its base URL.
+func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
+	if c.Server != nil {
+		return c.standIn(ag)
+	}
+	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.Lookup)
+	if err = concealed(ag.Connection, err); c.AllowNoKey && errors.Is(err, llm.ErrNoKey) {
+		return c.keyless(ag, err)
+	}
+	if err != nil {
+		return nil, "", resolveError(ag, c.Lookup, err)
+	}
+	m, err := c.newModel(openai.Config{
+		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
+		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
+		StructuredOutput: openai.StructuredOutput(ag.StructuredOutput),
+	})
+	if err = concealed(ag.Connection, err); err != nil {
+		return nil, "", connectionError(err)
+	}
+	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
+		return c.recording.record(m), m.Endpoint(), nil
+	}
+	return c.recording.record(concealing(m, ag.Connection)), m.Endpoint(), nil
+}
+
+// concealing returns a model that does not repeat what variables of the
+// environment brought into its connection, whatever an endpoint says.
+func concealing(m llm.Model, c specfile.Connection) llm.Model {
+	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		res, err := m.Call(ctx, req, emit)
+		if written := c.URLAsWritten(); res.Endpoint != "" && written != c.BaseURL {
+			res.Endpoint = written
+		}
+		res.Model, res.RequestID, res.FinishReason = c.Conceal(res.Model), c.Conceal(res.RequestID), c.Conceal(res.FinishReason)
+		res.Warnings = slices.Clone(res.Warnings)
+		for i := range res.Warnings {
+			res.Warnings[i] = c.Conceal(res.Warnings[i])
+		}
+		return res, concealed(c, err)
+	}}
+}
+
+// located is a model function with an endpoint, whose limits its calls wait for.
+type located struct {
+	endpoint string
+	llm.ModelFunc
+}
+
+// Endpoint returns the base URL.
+func (l located) Endpoint() string { return l.endpoint }
+
+// concealed returns an error of a connection with variables in place of their values.
+func concealed(c specfile.Connection, err error) error {
+	failed, ok := err.(*llm.Error) //nolint:errorlint // one that is wrapped keeps what it is wrapped in
+	if !ok {
+		if err == nil || c.Conceal(err.Error()) == err.Error() {
+			return err
+		}
+		return &concealedError{c.Conceal(err.Error()), err}
+	}
+	clean := *failed
+	clean.Message = c.Conceal(failed.Message)
+	if written := c.URLAsWritten(); written != c.BaseURL {
+		clean.Endpoint = written
+	}
+	if failed.Model == c.Model {
+		clean.Model = c.ModelAsWritten()
+	}
+	clean.Models = make([]string, len(failed.Models))
+	for i, name := range failed.Models {
+		clean.Models[i] = c.Conceal(name)
+	}
+	return &clean
+}
+
+// keyless returns a model that has no key, and fails when it is called.
+func (c *Connector) keyless(ag specfile.Agent, why error) (llm.Model, string, error) {
+	base, err := BaseURLOf(ag, c.Lookup)
+	if err != nil {
+		return nil, "", resolveError(ag, c.Lookup, err)
+	}
+	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{}, connectionError(why)
+	}), base, nil
+}
+
+// standIn returns a model that the scripted endpoint answers for, and the base URL
+// of the settings.
+func (c *Connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
+	base, err := BaseURLOf(ag, c.Lookup)
+	if err != nil {
+		return nil, "", resolveError(ag, c.Lookup, err)
+	}
+	m, err := c.newModel(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.Server.URL(), Timeout: ag.CallTimeout})
+	if err != nil {
+		return nil, "", connectionError(err)
+	}
+	return c.recording.record(fromScript(m)), base, nil
+}
+
+// agent returns the agent that calls the models in order.
+func (c *Connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
+	return agent.New(models[0], agent.Options{
+		MaxTurns: ag.MaxTurns, Settings: llm.Settings{MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP, FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort},
+		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
+	})
+}
+
+// A concealedError is an error with another text.
+type concealedError struct {
+	text string
+	err  error
+}
+
+func (e *concealedError) Error() string { return e.text }
+
+func (e *concealedError) Unwrap() error { return e.err }
+
+// Close closes connections and the scripted endpoint. It may be called twice.
+func (c *Connector) Close() {
+	for _, o := range c.open {
+		_ = o.model.Close() // idle connections only
+	}
+	if c.Server != nil {
+		if err := c.Server.Close(); err != nil {
+			c.log.Warn("the scripted endpoint did not end well", "err", err)
+		}
+	}
+}
+
+// BaseURLOf returns the base URL that the settings of an agent lead to. No key is
+// needed to know it. One with a variable that is not replaced, since no model is
+// called, stays as it is.
+func BaseURLOf(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
+	if strings.Contains(ag.BaseURL, "${") {
+		return ag.BaseURL, nil
+	}
+	base, _, err := openai.Resolve(ag.BaseURL, openai.NewKey("none-is-sent"), lookup)
+	base, _, _ = strings.Cut(base, "?") // an endpoint is not named by the version of its API
+	return base, err
+}
+
+// offlineScript is the name of the script's endpoint in messages.
+const offlineScript = "the offline script"
+
+// fromScript replaces the script's endpoint, which has a random port, by its name in
+// responses and errors.
+func fromScript(m llm.Model) llm.Model {
+	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		res, err := m.Call(ctx, req, emit)
+		if res.Endpoint != "" {
+			res.Endpoint = offlineScript
+		}
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			named := *failed
+			named.Endpoint = offlineScript
+			err = &named
+		}
+		return res, err
+	}}
+}
+
+// EndpointAgent is an agent whose prompts count as sent to these endpoints, even if a script
+// answers them.
+type EndpointAgent struct {
+	team.Agent
+	endpoints []string
+	models    []string
+}
+
+// Models returns the names of its models, as the spec has them.
+func (e EndpointAgent) Models() []string { return e.models }
+
+// Endpoints returns the base URLs whose clearances count.
+func (e EndpointAgent) Endpoints() []string { return e.endpoints }
+
+// Unconnected connects the agents of a team that is only looked at.
+func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
+	return func(ag specfile.Agent) (team.Agent, error) {
+		bases, err := AgentBaseURLs(ag, lookup)
+		if err != nil {
+			return nil, err
+		}
+		return SilentAgent(bases, modelNames(ag)), nil
+	}
+}
+
+// SilentAgent returns an agent that is not called, with its endpoints and models.
+func SilentAgent(bases, models []string) team.Agent {
+	return EndpointAgent{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{}, errors.New("this agent is not called")
+	}), bases, models}
+}
+
+// resolveError says why an agent has no endpoint. If the environment decides
+// on it alone, the fault is the environment's and no agent's.
+func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err error) error {
+	err = connectionError(err)
+	f, ok := errors.AsType[*exit.Error](err)
+	if !ok || strings.TrimSpace(ag.BaseURL) != "" || !ag.APIKey.IsZero() {
+		return err
+	}
+	f.Ambient = true
+	if value, _ := lookup("OPENAI_BASE_URL"); f.Kind == exit.KindValidation && !strings.ContainsAny(value, "@?#") && !strings.Contains(f.Err.Error(), value) {
+		f.Err = fmt.Errorf("%w; it is %q", f.Err, value)
+	}
+	return f
+}
+
+// BuildTeam makes the team of a spec. What is wrong with the environment is said
+// once, and of no agent.
+func BuildTeam(file *specfile.File, connect func(specfile.Agent) (team.Agent, error)) (*team.Team, error) {
+	t, err := file.Build(connect)
+	if f, ok := errors.AsType[*exit.Error](err); ok && f.Ambient {
+		return nil, f
+	}
+	return t, err
+}
+
+// connectionError says why no connection is possible, and what to do.
+func connectionError(err error) error {
+	if errors.Is(err, llm.ErrNoKey) {
+		err = fmt.Errorf("%w; or add --offline, which needs no key and no network", err)
+	}
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return &exit.Error{Kind: exit.KindRuntime, Err: err}
+	}
+	return &exit.Error{Kind: exit.KindValidation, Err: err}
+}

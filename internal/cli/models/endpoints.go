@@ -1,0 +1,60 @@
+package models
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// AgentBaseURLs returns the base URLs of all connections of an agent.
+func AgentBaseURLs(ag specfile.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
+	for i, one := range connections(ag) {
+		base, err := BaseURLOf(one, lookup)
+		if err != nil {
+			return nil, inFallback(i, resolveError(one, lookup, err))
+		}
+		bases = append(bases, base)
+	}
+	return bases, nil
+}
+
+// BaseURLs returns the base URLs that the agents of a spec and its coordinator
+// call, and those of their fallback, as far as they are known.
+func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
+	own, fallback = map[string]string{}, map[string][]string{}
+	add := func(name string, c specfile.Connection) {
+		bases, err := AgentBaseURLs(specfile.Agent{Connection: c}, lookup)
+		if err != nil {
+			return
+		}
+		own[name] = storedURL(c, bases[0])
+		for i, base := range bases[1:] {
+			fallback[name] = append(fallback[name], storedURL(c.Fallback[i], base))
+		}
+	}
+	for _, ag := range file.Agents {
+		add(ag.Member.Name, ag.Connection)
+	}
+	if c := file.Coordinator; c != nil {
+		add(handoff.Coordinator, c.Connection)
+	}
+	return own, fallback
+}
+
+// storedURL returns a base URL as a journal keeps it: the origin, on which a
+// clearance depends, and the path as it is written.
+func storedURL(c specfile.Connection, base string) string {
+	written := c.URLAsWritten()
+	if !strings.Contains(written, "${") {
+		return base
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return written
+	}
+	_, behind, _ := strings.Cut(written, "://")
+	_, path, _ := strings.Cut(behind, "/")
+	return strings.TrimSuffix(u.Scheme+"://"+u.Host+"/"+path, "/")
+}

@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// checkDocument is what check says of a spec that has no error, in JSON. It is not OK
+// if an assertion does not hold.
+type checkDocument struct {
+	OK       bool               `json:"ok"`
+	Name     string             `json:"name,omitempty"`
+	File     string             `json:"file"`
+	Agents   int                `json:"agents"`
+	Inputs   int                `json:"inputs"`
+	Tasks    int                `json:"tasks"`
+	Goal     bool               `json:"goal,omitempty"` // the coordinator plans the tasks
+	Warnings []specfile.Problem `json:"warnings"`
+
+	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables go where
+
+	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
+}
+
+func CheckCommand(con *console.Console) *cobra.Command {
+	s := &source.SpecFlags{}
+	cmd := &cobra.Command{
+		Use:   "check [SPEC]",
+		Short: "Report every mistake in a spec; nothing is run",
+		Long: `check reports every mistake in a spec, each with its line, and which variables of
+your environment the spec sends where. It runs nothing. If context can flow where
+the spec asserts that it does not, check shows the way, and the exit status is 1.`,
+		Args: flags.AtMostOneSpec,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				s.Path = args[0]
+			}
+			return check(con, cmd.Context(), s)
+		},
+	}
+	s.AddTo(cmd)
+	s.AddMergeFlagsTo(cmd)
+	s.AddGoalFlagsTo(cmd)
+	return cmd
+}
+
+func check(con *console.Console, ctx context.Context, s *source.SpecFlags) error {
+	file, err := s.Load(ctx, con)
+	if err != nil {
+		return err
+	}
+	return checkFile(con, ctx, file)
+}
+
+func checkFile(con *console.Console, ctx context.Context, file *specfile.File) error {
+	plan, err := checkedPlan(con, ctx, file)
+	if err != nil {
+		return err
+	}
+	c := checkDocument{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
+	c.Warnings = append(source.Warnings(file, plan), agentsWithoutModel(file)...)
+	c.Environment = source.SentVariables(file, con.LookupEnv)
+	if plan != nil {
+		c.Assertions, c.OK = plan.Findings, len(brokenFindings(plan)) == 0
+	}
+	if con.Settings.Json() {
+		err = con.PrintJSON(c)
+	} else {
+		con.Warn(c.Warnings)
+		err = con.PrintText(c.String())
+	}
+	if err != nil {
+		return err
+	}
+	return reportBroken(con, plan, con.Settings.Json())
+}
+
+// String is the line for people, with one more for each variable that is sent.
+func (c checkDocument) String() string {
+	tasks := format.Plural(c.Tasks, "task")
+	if c.Goal {
+		tasks = "a goal"
+	}
+	verdict := "ok"
+	if !c.OK {
+		verdict = "broken"
+	}
+	text := fmt.Sprintf("%s: %s: %s, %s, %s", c.File, verdict, tasks, format.Plural(c.Agents, "agent"), format.Plural(c.Inputs, "input"))
+	if c.Tasks == 0 && !c.Goal {
+		text += `; without tasks it takes a goal to run: "runteam run --goal TEXT"`
+	}
+	if n := len(c.Assertions); n > 0 {
+		text += "; " + format.Plural(n, "assertion")
+	}
+	if n := len(c.Warnings); n > 0 {
+		text += "; " + format.Plural(n, "warning")
+	}
+	if len(c.Environment) > 0 {
+		var b strings.Builder
+		source.WriteVariables(&b, c.Environment, "  ")
+		text += "\n" + b.String()
+	}
+	return text
+}
+
+// agentsWithoutModel warns of the agents that no model is named for, and of a
+// coordinator that is asked for something: a run needs a model for each, unless
+// it is offline. A roster may get them where it is used.
+func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
+	asked := file.Goal != nil || file.Run.Answer != nil
+	if len(file.Tasks) == 0 && !asked {
+		return nil
+	}
+	var names []string
+	var first *specfile.Agent
+	for i := range file.Agents {
+		if ag := &file.Agents[i]; ag.Model == "" {
+			if names = append(names, fmt.Sprintf("%q", ag.Member.Name)); first == nil {
+				first = ag
+			}
+		}
+	}
+	switch {
+	case len(names) == 1:
+		found = append(found, noModel(first.Member.Origin, fmt.Sprintf("agent %s has no model", names[0])))
+	case len(names) > 1:
+		found = append(found, noModel(first.Member.Origin, "agents "+format.List(names, 5)+" have no model"))
+	}
+	if asked && file.Coordinator.Connection.Model == "" {
+		found = append(found, noModel(file.Coordinator.Origin, "the coordinator has no model"))
+	}
+	return found
+}
+
+func noModel(at task.Position, message string) specfile.Problem {
+	return specfile.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
+}
+
+// checkedPlan makes the team of a spec and plans its tasks, without a key, a network or a
+// model, and checks what the spec asserts about them. The plan of a spec without tasks
+// is nil. Of a goal, everything is checked but the coordinator's answer.
+func checkedPlan(con *console.Console, ctx context.Context, file *specfile.File) (*team.Plan, error) {
+	t, err := models.BuildTeam(file, models.Unconnected(con.LookupEnv))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := files.Await(ctx, func() (*team.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
+		switch {
+		case file.Goal != nil:
+			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if _, asked := errors.AsType[*team.TaskError](err); asked { // everything was right until the coordinator had to answer
+				return nil, nil
+			}
+			return nil, err
+		case len(file.Tasks) > 0:
+			return t.Plan(file.Tasks, &file.Run)
+		}
+		return nil, nil
+	})
+	return plan, file.Locate(err)
+}

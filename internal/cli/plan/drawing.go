@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// drawing is a plan as nodes and edges: tasks in the order of the spec, then
+// what they read beside the results of each other, then the answer of a
+// coordinator, then the endpoints that prompts leave to. The answer reads the
+// results of all tasks; edges stand for those that nothing else reads, so that
+// a drawing stays readable.
+type drawing struct {
+	name  string
+	nodes []node
+	edges []edge // what a task reads, task by task, in the order in which it stands in its prompt; then where tasks leave to
+}
+
+// node is a task, a source of context or an endpoint. Its lines are without what hides.
+type node struct {
+	id    string
+	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it, outside for an endpoint
+	lines []string
+}
+
+// outside is the kind of the nodes of endpoints, which is none of a source.
+const outside handoff.SourceKind = 0
+
+// edge is what one node reads of another, which are indices into the nodes.
+type edge struct {
+	from, to int
+	faint    bool   // optional, or withheld, which its text says
+	leaves   bool   // to an endpoint
+	text     string // what of it is delivered, and by which rules: lines without what hides
+}
+
+// lines are those of the text.
+func (e *edge) lines() []string {
+	if e.text == "" {
+		return nil
+	}
+	return strings.Split(e.text, "\n")
+}
+
+// shortID is how many characters the part of an id that tells nodes apart has,
+// unless that many do not.
+const shortID = 8
+
+// newDrawing turns a plan into a drawing.
+func newDrawing(p *team.Plan) *drawing {
+	d := &drawing{name: terminal.CleanLine(p.Name)}
+	at := make(map[string]int, len(p.Tasks)+len(p.Inputs))
+	var keys []string
+	add := func(key string, kind handoff.SourceKind, lines ...string) int {
+		if i, ok := at[key]; ok {
+			return i
+		}
+		at[key] = len(d.nodes)
+		keys = append(keys, key)
+		d.nodes = append(d.nodes, node{kind: kind, lines: lines})
+		return len(d.nodes) - 1
+	}
+	for _, t := range p.Tasks {
+		add(taskKey(t.ID), handoff.Dependency, terminal.CleanLine(t.Title), terminal.CleanLine(t.Assignee)+", "+t.Label.String())
+	}
+	for _, in := range p.Inputs {
+		add(inputKey(in.Name), handoff.Input, terminal.CleanLine(in.Name), in.Classification.String())
+	}
+	drawn := make(map[edge]bool)
+	for i, t := range p.Tasks {
+		for j := range t.Reads {
+			r := &t.Reads[j]
+			e := edge{from: add(origin(r)), to: i, faint: r.Optional || r.Withheld != "", text: edgeText(r)}
+			if !drawn[e] {
+				drawn[e] = true
+				d.edges = append(d.edges, e)
+			}
+		}
+	}
+	leave := func(from int, to string, fallback []string) {
+		for _, to := range append([]string{to}, fallback...) {
+			if to == "" {
+				continue
+			}
+			d.edges = append(d.edges, edge{from: from, to: add("endpoint "+to, outside, terminal.CleanLine(to)), leaves: true})
+		}
+	}
+	answer := -1
+	if p.Coordinator != nil {
+		answer = add("answer", handoff.Goal, "answer", handoff.Coordinator)
+		for _, id := range p.Output {
+			d.edges = append(d.edges, edge{from: at[taskKey(id)], to: answer})
+		}
+	}
+	for i := range p.Tasks {
+		leave(i, p.Tasks[i].LeavesTo, p.Tasks[i].Fallback)
+	}
+	if answer >= 0 {
+		leave(answer, p.Coordinator.LeavesTo, p.Coordinator.Fallback)
+	}
+	d.identify(keys)
+	return d
+}
+
+func taskKey(id task.ID) string { return "task " + string(id) }
+
+func inputKey(name string) string { return "input " + strings.ToLower(name) }
+
+// edgeText says what becomes of what is read, a line for each thing.
+func edgeText(r *team.Reading) string {
+	lines := deliveryNotes(r)
+	if rules := ruleNames(r); rules != "" {
+		lines = append(lines, rules)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// origin returns the node that a reading comes from.
+func origin(r *team.Reading) (key string, kind handoff.SourceKind, line string) {
+	switch r.Kind {
+	case handoff.Dependency:
+		return taskKey(r.Task), r.Kind, terminal.CleanLine(r.Name)
+	case handoff.Input:
+		return inputKey(r.Name), r.Kind, terminal.CleanLine(r.Name)
+	case handoff.Memory:
+		return "memory", r.Kind, "shared team memory"
+	}
+	return r.Kind.String() + " " + r.From, r.Kind, fmt.Sprintf("%s from %s", r.Kind, terminal.CleanLine(r.From))
+}
+
+// letters begin the ids of nodes.
+var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a", outside: "e"}
+
+// identify gives each node an id that depends on nothing but what it stands
+// for, so that a change of a spec changes few lines of its drawing. Ids are
+// longer where short ones would meet, by chance or because somebody chose the
+// titles so that they do.
+func (d *drawing) identify(keys []string) {
+	sums := make([]string, len(keys))
+	for i, key := range keys {
+		sum := sha256.Sum256([]byte(key))
+		sums[i] = hex.EncodeToString(sum[:])
+	}
+	n := shortID
+	for !distinct(sums, n) {
+		n *= 2
+	}
+	for i := range d.nodes {
+		letter, ok := letters[d.nodes[i].kind]
+		if !ok {
+			letter = "s"
+		}
+		d.nodes[i].id = letter + sums[i][:n]
+	}
+}
+
+// distinct reports whether the first n characters tell sums of keys apart; all of them do.
+func distinct(sums []string, n int) bool {
+	if n >= sha256.Size*2 {
+		return true
+	}
+	seen := make(map[string]bool, len(sums))
+	for _, s := range sums {
+		if seen[s[:n]] {
+			return false
+		}
+		seen[s[:n]] = true
+	}
+	return true
+}
+
+// Drawings are the forms in which a plan can be drawn.
+var Drawings = map[string]func(*drawing, io.Writer) error{"dot": (*drawing).dot, "mermaid": (*drawing).mermaid}
+
+// printDrawing writes a plan to stdout in one of the forms. What it writes is
+// for programs, and holds nothing that plays tricks on a terminal either.
+func printDrawing(con *console.Console, form string, p *team.Plan) error {
+	return con.Print(func(w io.Writer) error { return Drawings[form](newDrawing(p), w) })
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/team"
+)
+
+// planGoal asks the coordinator for a plan, and says so before it does.
+func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (*team.Plan, error) {
+	c, err := models.NewConnector(con, ctx, &j.AnswerFlags, file, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	file.Config.Logger = con.Log
+	t, err := models.BuildTeam(file, c.Connect)
+	if f, ok := errors.AsType[*exit.Error](err); ok && f.Kind == exit.KindRuntime {
+		f.Err = fmt.Errorf("a goal is planned by a model: %w", f.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	con.Say("runteam: asking the coordinator (%s) for a plan: one model call, and one more if the first plan cannot be run", where(c, file))
+	start := con.Now()
+	o := file.Run
+	j.Limits.Apply(&o)
+	plan, err := t.PlanTeam(ctx, *file.Goal, &o)
+	if failed, ok := errors.AsType[*team.TaskError](err); ok {
+		return nil, planError(ctx, failed)
+	}
+	if err != nil {
+		return nil, file.Locate(err)
+	}
+	if !plan.Goal { // one agent does it all, and nobody else answers
+		plan.Coordinator = nil
+	}
+	con.Say("runteam: planned %s in %s%s", format.Plural(len(plan.Tasks), "task"), format.Elapsed(con.Now().Sub(start)), format.Tokens(plan.Usage, "; "))
+	return plan, nil
+}
+
+// where says which model is asked, and where it is.
+func where(c *models.Connector, file *specfile.File) string {
+	if c.Server != nil {
+		return "offline"
+	}
+	asked := file.Coordinator.Connection
+	base, _ := models.BaseURLOf(specfile.Agent{Connection: asked}, c.Lookup) // it was connected to it
+	if asked.BaseURL != "" {
+		base = asked.URLAsWritten()
+	}
+	return fmt.Sprintf("%s at %s", terminal.CleanLine(asked.ModelAsWritten()), terminal.CleanLine(base))
+}
+
+// planError is why there is no plan, and what to do about it.
+func planError(ctx context.Context, e *team.TaskError) error {
+	f := &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w\n%s", e, report.CoordinatorAdvice(e)), Status: exit.StatusFailed}
+	stop, interrupted := errors.AsType[*exit.Interrupted](context.Cause(ctx))
+	switch {
+	case interrupted:
+		f.Err, f.Status = fmt.Errorf("%w: there is no plan", stop), stop.Status()
+	case errors.Is(e, team.ErrTimeout):
+		f.Err = fmt.Errorf("%w: there is no plan: raise --timeout, or timeoutMs of the spec", e)
+	case !answered(e):
+		f.Status = exit.StatusNoRun
+	}
+	return f
+}
+
+// answered reports whether an endpoint that knows the model answered, if only to refuse.
+func answered(err error) bool {
+	failed, ok := errors.AsType[*llm.Error](err)
+	return !ok || failed.Kind != llm.UnknownModel && failed.Answered()
+}
+
+// writable refuses before anything is asked what could not be saved then.
+func (j *planFlags) writable(file *specfile.File) error {
+	if err := j.save.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
+		return err
+	}
+	_, _, err := file.WithPlan(*file.Goal, nil, filepath.Dir(j.save.Path))
+	return err
+}
+
+// savePlan writes a planned goal as a spec, if that was asked for, and returns
+// what could not be kept in it.
+func (j *planFlags) savePlan(file *specfile.File, plan *team.Plan) ([]specfile.Problem, error) {
+	if j.save.Path == "" {
+		return nil, nil
+	}
+	text, left, err := file.WithPlan(*file.Goal, plan.Specs(), filepath.Dir(j.save.Path))
+	if err != nil {
+		return nil, err
+	}
+	return left, j.save.Write(text)
+}
+
+// printSaved says what to do with the spec that was written, or why there is none:
+// on stderr, since stdout has the plan.
+func printSaved(con *console.Console, j *planFlags, left []specfile.Problem, unsaved error) error {
+	switch {
+	case j.save.Path == "":
+		return nil
+	case unsaved != nil:
+		con.PrintError(unsaved, exit.Problems(unsaved))
+		return exit.Status(exit.StatusFailed)
+	}
+	con.Warn(left)
+	offline := ""
+	if j.Offline {
+		offline = " --offline"
+	}
+	if j.Script != "" {
+		offline += " --script " + format.ShellPath(j.Script)
+	}
+	con.Say("runteam: saved as %s. Next: runteam run %s%s", terminal.CleanLine(j.save.Path), format.ShellPath(j.save.Path), offline)
+	return nil
+}

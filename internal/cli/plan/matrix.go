@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/flow"
+)
+
+// mostColumns is how many agents a matrix has at most; of more there are lists.
+const mostColumns = 12
+
+// maxRowTitle is where a title in a matrix is cut, in cells.
+const maxRowTitle = 40
+
+// mostRetold is how many readers a list names of those whom a source reaches
+// only as retold.
+const mostRetold = 8
+
+// write writes the flow for people, in the form that answers the question.
+func (v *flowView) write(w io.Writer) {
+	switch {
+	case v.from:
+		v.writeFrom(w, v.sources[0])
+	case v.to:
+		v.writeTo(w, v.readers[0])
+	case v.agents() > mostColumns:
+		v.writeLists(w)
+	default:
+		v.writeMatrix(w)
+	}
+}
+
+func (v *flowView) agents() (n int) {
+	for _, r := range v.readers {
+		if v.Graph().Readers[r].Kind == flow.Agent {
+			n++
+		}
+	}
+	return n
+}
+
+// reachSigns are the cells of the matrix. What a reader wrote itself it knows.
+var reachSigns = [...]string{flow.Never: "·", flow.Retold: "r", flow.Part: "P", flow.Whole: "W"}
+
+const ownSign = "="
+
+// writeMatrix writes a row for each source and a column for each reader, whose
+// names stand above their columns, each on a line of its own.
+func (v *flowView) writeMatrix(w io.Writer) {
+	g := v.Graph()
+	heads, width := v.heads()
+	fmt.Fprint(w, "\nwho can see what\nW whole, P in part, r only as retold by others, = written there, · never\n\n")
+	for k, r := range v.readers {
+		fmt.Fprintf(w, "%*s%s%s\n", width, "", strings.Repeat("│ ", k), describeReader(&g.Readers[r]))
+	}
+	for k, s := range v.sources {
+		fmt.Fprint(w, heads[k], strings.Repeat(" ", width-terminal.Width(heads[k])))
+		all := v.reaches(s)
+		for i, r := range v.readers {
+			fmt.Fprint(w, format.Unless(i == 0, " "), v.sign(s, r, all(r)))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func (v *flowView) sign(source, reader int, level flow.Reach) string {
+	if level < flow.Part && v.Wrote(source, reader) {
+		return ownSign
+	}
+	return reachSigns[level]
+}
+
+// heads returns the beginning of each row, and the width of all. Long titles
+// are cut, since they stand whole above.
+func (v *flowView) heads() (heads []string, width int) {
+	var b strings.Builder
+	rows := format.NewTable(&b, "")
+	for _, s := range v.sources {
+		source := &v.Graph().Sources[s]
+		kind, name := describeSource(source)
+		rows.Row(kind, terminal.Clip(name, maxRowTitle), source.Label.String())
+	}
+	rows.Flush()
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		heads, width = append(heads, line), max(width, terminal.Width(line))
+	}
+	return heads, width + 2
+}
+
+// writeLists writes for each source whom it reaches.
+func (v *flowView) writeLists(w io.Writer) {
+	fmt.Fprint(w, "\nwho can see what: whole, in part, or only as retold by others; --from NAME and --to READER say all\n")
+	for _, s := range v.sources {
+		fmt.Fprintf(w, "\n%s\n", v.title(s))
+		v.writeReached(w, s)
+	}
+}
+
+// title names a source in a line, with its label.
+func (v *flowView) title(source int) string {
+	s := &v.Graph().Sources[source]
+	kind, name := describeSource(s)
+	return strings.TrimSuffix(kind+" "+name, " ") + ", " + s.Label.String()
+}
+
+// writeReached writes whom a source reaches, a line for each way of reaching.
+func (v *flowView) writeReached(w io.Writer, source int) {
+	names := v.byReach(source)
+	if len(names[flow.Retold])+len(names[flow.Part])+len(names[flow.Whole]) == 0 {
+		fmt.Fprint(w, "   reaches nobody\n")
+	}
+	for _, level := range reachLevels[:len(reachLevels)-1] {
+		most := len(v.readers)
+		if level == flow.Retold {
+			most = mostRetold
+		}
+		if all := names[level]; len(all) > 0 {
+			fmt.Fprintf(w, "   %-8s%s\n", level, format.List(all, most))
+		}
+	}
+}
+
+// byReach returns the names of readers by how far a source reaches them; who
+// wrote it is no news and is left out, unless more than a retelling comes back.
+func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
+	all := v.reaches(source)
+	for _, r := range v.readers {
+		if level := all(r); level >= flow.Part || !v.Wrote(source, r) {
+			names[level] = append(names[level], v.Graph().Readers[r].Name)
+		}
+	}
+	return names
+}
+
+// reachLevels are from the most to the least.
+var reachLevels = [...]flow.Reach{flow.Whole, flow.Part, flow.Retold, flow.Never}
+
+// writeFrom writes for one source how far it comes to each reader, and a way.
+func (v *flowView) writeFrom(w io.Writer, source int) {
+	fmt.Fprintf(w, "from %s\n\n", v.title(source))
+	rows, all := format.NewTable(w, ""), v.reaches(source)
+	for _, level := range reachLevels {
+		for _, r := range v.readers {
+			if all(r) == level {
+				rows.Row(v.word(source, r, level), describeReader(&v.Graph().Readers[r]), pathText(v.Via(source, r)))
+			}
+		}
+	}
+	rows.Flush()
+}
+
+// writeTo writes for one reader how far each source comes to it.
+func (v *flowView) writeTo(w io.Writer, reader int) {
+	fmt.Fprintf(w, "to %s\n\n", describeReader(&v.Graph().Readers[reader]))
+	rows := format.NewTable(w, "")
+	for _, level := range reachLevels {
+		for _, s := range v.sources {
+			if v.Reach(s, reader) == level {
+				source := &v.Graph().Sources[s]
+				kind, name := describeSource(source)
+				rows.Row(v.word(s, reader, level), kind, name, source.Label.String())
+			}
+		}
+	}
+	rows.Flush()
+}
+
+func (v *flowView) word(source, reader int, level flow.Reach) string {
+	if level < flow.Part && v.Wrote(source, reader) {
+		return level.String() + ", written there"
+	}
+	return level.String()
+}
+
+// pathText writes the tasks of a way for people, with the rules that let it pass.
+func pathText(p flow.Path) string {
+	if p == nil {
+		return ""
+	}
+	var stops []string
+	for _, s := range p[1 : len(p)-1] {
+		stops = append(stops, terminal.CleanLine(s.Name)+ruleText(s))
+	}
+	if last := p[len(p)-1]; len(stops) == 0 || last.Rule != "" {
+		stops = append(stops, "shown"+ruleText(last))
+	}
+	return "through " + strings.Join(stops, " → ")
+}
+
+// ruleText names the rule that lets something pass, and what it does.
+func ruleText(s flow.Step) string {
+	var all []string
+	if s.Rule != "" {
+		all = append(all, "rule "+terminal.CleanLine(string(s.Rule)))
+		if s.Line != "" {
+			all = append(all, terminal.CleanLine(s.Line))
+		}
+	}
+	if s.Note != "" {
+		all = append(all, terminal.CleanLine(s.Note))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, ", ") + ")"
+}

@@ -1,0 +1,347 @@
+// Package plan is the commands plan and check: they show what a run would do, and what is wrong
+// with a spec, without running a task.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// planFlags is one look at what a run would do, as flags ask for it.
+type planFlags struct {
+	source.SpecFlags
+	models.AnswerFlags
+	flags.Limits
+	flowFlags
+	assertFlags
+	save files.Output
+}
+
+func Command(con *console.Console) *cobra.Command {
+	j := &planFlags{save: files.Output{Flag: "save", KeepMode: true}}
+	cmd := &cobra.Command{
+		Use:   "plan [SPEC]",
+		Short: "Show who would read what, at which label, and which endpoints it goes to; no task is run",
+		Long: `plan shows what a run would do, and runs no task. For a list of tasks it needs
+no key and no network. With --goal, or with goal: in the spec, the coordinator
+makes a plan: one model call, and one more if the first plan cannot be run.
+
+It shows for every input and every result which agent, endpoint and person could
+see it: whole, in part, only as retold by others, or never; and which variables of
+your environment go where. --assert checks a promise about that, as assert: in the
+spec does; the exit status is 1 if it is broken.`,
+		Example: `  runteam plan                                 the team.yaml of this folder
+  runteam plan claims -o dot | dot -Tsvg -o claims.svg
+  runteam plan claims -o mermaid > claims.mmd
+  runteam plan claims --from claim             only where the input claim can get to
+  runteam plan claims --assert "input claim never derives into service-desk"
+  runteam plan --goal "Compare the two offers." --save offers.yaml`,
+		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
+		Args:        flags.AtMostOneSpec,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				j.Path = args[0]
+			}
+			return plan(con, cmd, j)
+		},
+	}
+	j.SpecFlags.AddTo(cmd)
+	j.AddMergeFlagsTo(cmd)
+	j.AddGoalFlagsTo(cmd)
+	j.AnswerFlags.AddTo(cmd)
+	j.Limits.AddTo(cmd, "the planning of a goal")
+	j.flowFlags.flags(cmd)
+	j.assertFlags.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&j.save.Path, "save", "", "write the planned tasks as a spec to `FILE`")
+	f.BoolVar(&j.save.Force, "force", false, "with --save: replace a file that exists")
+	return cmd
+}
+
+// check refuses flags that ask for nothing without a goal.
+func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case j.save.Force && !changed("save"):
+		return exit.Usagef("--force needs --save")
+	case file.Goal != nil && changed("save"):
+		return j.writable(file)
+	case file.Goal != nil:
+		return nil
+	case changed("save"):
+		return exit.Usagef("--save writes what the coordinator plans: add --goal TEXT")
+	}
+	for _, flag := range []string{"offline", "timeout", "max-token-budget"} {
+		if changed(flag) {
+			return exit.Usagef("--%s is for the coordinator: add --goal TEXT; a list of tasks is planned without any model", flag)
+		}
+	}
+	return nil
+}
+
+func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
+	asks := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
+	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, asks} {
+		if err := check(cmd); err != nil {
+			return err
+		}
+	}
+	j.NoCalls = j.Offline
+	file, err := j.Load(cmd.Context(), con)
+	if err != nil {
+		return err
+	}
+	if err := journals.CheckOutputs(con, &journals.Flags{}, &j.save); err != nil {
+		return err
+	}
+	if err := j.check(cmd, file); err != nil {
+		return err
+	}
+	plan, err := makePlan(con, cmd.Context(), j, file)
+	if err != nil {
+		return err
+	}
+	left, unsaved := j.savePlan(file, plan)
+	if err := printPlan(con, cmd.Context(), file, plan, j.flowFlags); err != nil {
+		return err
+	}
+	if err := printSaved(con, j, left, unsaved); err != nil {
+		return err
+	}
+	return reportBroken(con, plan, Drawings[con.Settings.Output] == nil)
+}
+
+// makePlan plans what a spec says, and holds the plan to what it and the flags assert.
+func makePlan(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (plan *team.Plan, err error) {
+	if err := j.assertFlags.add(file); err != nil {
+		return nil, err
+	}
+	switch {
+	case file.Goal != nil:
+		plan, err = planGoal(con, ctx, j, file)
+	case len(file.Tasks) == 0:
+		err = source.NothingToDo("plan", &j.SpecFlags, file)
+	default:
+		plan, err = checkedPlan(con, ctx, file)
+	}
+	return plan, j.assertFlags.locate(err)
+}
+
+// printPlan prints a plan in the form that was asked for, or of its flow what was asked.
+func printPlan(con *console.Console, ctx context.Context, file *specfile.File, plan *team.Plan, asked flowFlags) error {
+	found := source.Warnings(file, plan)
+	if _, ok := Drawings[con.Settings.Output]; ok {
+		con.Warn(found)
+		return printDrawing(con, con.Settings.Output, plan)
+	}
+	view, err := asked.view(plan)
+	if err != nil {
+		return err
+	}
+	goal := source.GatedGoal(ctx, file, plan.User.Accepts, con.Now())
+	if con.Settings.Json() {
+		return con.PrintJSON(planDocument{plan, goal, view.document(), source.SentVariables(file, con.LookupEnv), found})
+	}
+	con.Warn(found)
+	var b strings.Builder
+	if !view.from && !view.to {
+		writePlan(&b, plan, goal, file.Run.Strategy)
+		if uses := source.SentVariables(file, con.LookupEnv); len(uses) > 0 {
+			fmt.Fprintln(&b, "sends variables of the environment:")
+			source.WriteVariables(&b, uses, "  ")
+		}
+	}
+	view.write(&b)
+	writeFindings(&b, plan.Findings)
+	return con.PrintText(b.String())
+}
+
+// planDocument is a plan in JSON, with the goal as the caller may read it and its
+// warnings with their places.
+type planDocument struct {
+	*team.Plan
+	GoalText    string             `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
+	Flow        flowDocument       `json:"flow"`
+	Environment []specfile.EnvUse  `json:"environment,omitempty"` // which variables go where
+	Warnings    []specfile.Problem `json:"warnings"`
+}
+
+// writePlan writes a plan for people: its goal, tasks so that each stands after those
+// that it depends on, then agents, inputs and the caller.
+func writePlan(w io.Writer, p *team.Plan, goal string, s assign.Strategy) {
+	title := make(map[task.ID]string, len(p.Tasks))
+	for _, t := range p.Tasks {
+		title[t.ID] = terminal.CleanLine(t.Title)
+	}
+	what := "nothing was run"
+	if p.Goal {
+		what = "planned by the coordinator, no task was run"
+	}
+	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task"), format.Plural(len(p.Agents), "agent"), format.Plural(len(p.Inputs), "input"), what)
+	if goal != "" {
+		fmt.Fprintf(w, "goal: %s\n", source.GoalLine(goal))
+	}
+	writeTasks(w, p, s)
+	writeAgents(w, p)
+	writeInputs(w, p, title)
+	writeUser(w, p, title)
+	writeCoordinator(w, p)
+	writeLowered(w, p)
+}
+
+func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
+	order := slices.Clone(p.Tasks)
+	slices.SortStableFunc(order, func(a, b team.PlannedTask) int { return cmp.Compare(a.Depth, b.Depth) })
+	for i, t := range order {
+		by := ""
+		if t.Assigned {
+			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
+		}
+		fmt.Fprintf(w, "\n%d. %s\n", i+1, terminal.CleanLine(t.Title))
+		fmt.Fprintf(w, "   %s%s at %s%s\n", terminal.CleanLine(t.Assignee), by, t.Label, leavesText(t.LeavesTo, t.Fallback))
+		if len(t.Reads) == 0 {
+			fmt.Fprint(w, "   reads nothing but the task\n")
+		}
+		rows := format.NewTable(w, "   ")
+		for i := range t.Reads {
+			r := &t.Reads[i]
+			rows.Row("reads", kindOfReading(r), terminal.CleanLine(r.Name), "from "+producerName(r), r.Label.String(), readingNotes(r))
+		}
+		rows.Flush()
+	}
+}
+
+// leavesText says where a prompt goes.
+func leavesText(to string, fallback []string) string {
+	if to == "" {
+		return ", stays in this process"
+	}
+	return ", leaves to " + endpointList(to, fallback)
+}
+
+// endpointList lists the endpoints of an agent.
+func endpointList(to string, fallback []string) string {
+	all := []string{terminal.CleanLine(to)}
+	for _, next := range fallback {
+		all = append(all, terminal.CleanLine(next))
+	}
+	return strings.Join(all, ", else to ")
+}
+
+func writeAgents(w io.Writer, p *team.Plan) {
+	fmt.Fprintln(w)
+	rows := format.NewTable(w, "")
+	rows.Row("agent", "tasks", "accepts", "produces", "clearance", "model", "leaves to")
+	for _, a := range p.Agents {
+		rows.Row(terminal.CleanLine(a.Name), format.Number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(terminal.CleanLine(a.Model), "-"), cmp.Or(endpointList(a.LeavesTo, a.Fallback), "-"))
+	}
+	rows.Flush()
+}
+
+func writeInputs(w io.Writer, p *team.Plan, title map[task.ID]string) {
+	if len(p.Inputs) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	rows := format.NewTable(w, "")
+	rows.Row("input", "label", "bytes", "read by")
+	for _, in := range p.Inputs {
+		rows.Row(terminal.CleanLine(in.Name), in.Classification.String(), format.Number(in.Bytes), cmp.Or(titles(in.Readers, title), "nobody"))
+	}
+	rows.Flush()
+}
+
+func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
+	var unseen []task.ID
+	for _, t := range p.Tasks {
+		if !t.UserSees {
+			unseen = append(unseen, t.ID)
+		}
+	}
+	if p.Coordinator == nil {
+		fmt.Fprintf(w, "\nanswer: %s\n", titles(p.Output, title))
+	} else {
+		fmt.Fprint(w, "\nanswer: of the coordinator, from all results\n")
+	}
+	fmt.Fprintf(w, "user: accepts %s", p.User.Accepts)
+	if len(unseen) > 0 {
+		fmt.Fprintf(w, "; does not see %s", titles(unseen, title))
+	}
+	fmt.Fprintln(w)
+	kinds := make([]string, len(p.Redacted))
+	for i, k := range p.Redacted {
+		kinds[i] = string(k)
+	}
+	fmt.Fprintf(w, "redacted for every agent, but where it says reveals: secrets, %s\n", strings.Join(kinds, ", "))
+}
+
+// writeCoordinator writes who plans and answers the goal, as a reader.
+func writeCoordinator(w io.Writer, p *team.Plan) {
+	if c := p.Coordinator; c != nil {
+		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(terminal.CleanLine(c.Model), "-"), leavesText(c.LeavesTo, c.Fallback))
+	}
+}
+
+// writeLowered writes what declassifiers may let cross, and how much it can carry.
+func writeLowered(w io.Writer, p *team.Plan) {
+	if len(p.Lowered) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	rows := format.NewTable(w, "")
+	rows.Row("declassifier", "result", "to", "label", "carries at most", "paths")
+	for i := range p.Lowered {
+		l := &p.Lowered[i]
+		paths := make([]task.Path, len(l.Paths))
+		for k := range l.Paths {
+			paths[k] = l.Paths[k].Path
+		}
+		to := terminal.CleanLine(l.To)
+		if l.Task != "" {
+			to += " in " + terminal.CleanLine(l.Task)
+		}
+		rows.Row(terminal.CleanLine(l.By), terminal.CleanLine(l.Result), to, l.LowerTo.String()+" (was "+l.Label.String()+")", byteCount(l.Bytes), terminal.CleanLine(gate.PathsString(paths)))
+	}
+	rows.Flush()
+	for i := range p.Disclosed {
+		d := &p.Disclosed[i]
+		fmt.Fprintf(w, "%s can carry %s of %s below its label, in %s\n", terminal.CleanLine(d.Producer), byteCount(d.Bytes), terminal.CleanLine(d.Of), format.Plural(len(d.Results), "result"))
+	}
+}
+
+// byteCount writes a number of bytes that a declassifier may let cross.
+func byteCount(bytes int) string {
+	if bytes == flow.Unbounded {
+		return "any number of bytes"
+	}
+	return format.Plural(bytes, "byte")
+}
+
+func titles(ids []task.ID, title map[task.ID]string) string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = title[id]
+	}
+	return strings.Join(all, ", ")
+}

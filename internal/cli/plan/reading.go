@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// producerName names who made what is read.
+func producerName(r *team.Reading) string {
+	if r.From == handoff.Anyone {
+		return "everybody"
+	}
+	return terminal.CleanLine(r.From)
+}
+
+// kindOfReading names what is read.
+func kindOfReading(r *team.Reading) string {
+	switch {
+	case r.Kind != handoff.Dependency:
+		return r.Kind.String()
+	case r.As == task.Structured:
+		return "structured result"
+	case r.As == task.Both:
+		return "result and structured"
+	}
+	return "result"
+}
+
+// readingNotes says what becomes of what is read on its way, and by which rules.
+func readingNotes(r *team.Reading) string {
+	var all []string
+	if r.Optional {
+		all = append(all, "optional")
+	}
+	all = append(all, deliveryNotes(r)...)
+	if rules := ruleNames(r); rules != "" {
+		all = append(all, rules)
+	}
+	return strings.Join(all, "; ")
+}
+
+// deliveryNotes says what is delivered, lowered, withheld, revealed and retold.
+func deliveryNotes(r *team.Reading) (all []string) {
+	add := func(word, text string) {
+		if text != "" {
+			all = append(all, word+terminal.CleanLine(text))
+		}
+	}
+	if r.Withheld == "" {
+		add(cmp.Or(format.Unless(!r.ByTask, "parts by task: "), "parts: "), r.Delivers)
+	}
+	add("withheld: ", string(r.Withheld))
+	switch {
+	case r.Withheld != "" || r.Arrives >= r.Label:
+	case r.Lowered != "":
+		add("declassified by ", r.Lowered+" to "+r.Arrives.String())
+	case r.Arrives > label.Public:
+		add("at most ", r.Arrives.String())
+	}
+	add("reveals ", format.Kinds(r.Reveals))
+	add("retold: ", r.Retold)
+	if r.CutTo > 0 {
+		add("cut to ", label.SizeText(r.CutTo))
+	}
+	return all
+}
+
+// ruleNames names every rule that has a say, and where each is written.
+func ruleNames(r *team.Reading) string {
+	cited := r.Rules
+	if r.Rule != "" && !slices.ContainsFunc(cited, func(c gate.Citation) bool { return c.Rule == r.Rule }) {
+		cited = append([]gate.Citation{{Rule: r.Rule, Line: r.Line}}, cited...)
+	}
+	names := make([]string, len(cited))
+	for i, c := range cited {
+		names[i] = terminal.CleanLine(string(c.Rule))
+		if c.Line != "" {
+			names[i] += " (" + terminal.CleanLine(c.Line) + ")"
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "rule " + names[0]
+	}
+	return "rules " + strings.Join(names, ", ")
+}

@@ -1,0 +1,113 @@
+package progress
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// counts is how far a run is.
+type counts struct {
+	outcomes event.Outcomes
+	begun    map[task.ID]bool
+	total    int
+	planned  bool   // it is known which tasks there are
+	over     bool   // the run ended
+	goal     bool   // the coordinator is to answer one
+	answer   bool   // it did
+	spent    string // the budget that ended the run, such as "token budget"; empty if none did
+}
+
+func newCounts(plan *team.Plan) counts {
+	if plan == nil {
+		return counts{}
+	}
+	return counts{total: len(plan.Tasks), planned: true, goal: plan.Coordinator != nil}
+}
+
+// take notes an event.
+func (t *counts) take(e event.Event) {
+	if ofCoordinator(e) {
+		t.goal = true
+		t.answer = e.Type == event.AgentComplete && e.Title == string(team.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
+	}
+	switch e.Type {
+	case event.PlanReady:
+		t.total, t.planned = len(e.Plan), true
+	case event.TaskStart:
+		if t.begun == nil {
+			t.begun = map[task.ID]bool{}
+		}
+		t.begun[e.Task] = true
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		t.outcomes.Add(e.Status, e.Root, t.begun[e.Task])
+	case event.Budget:
+		if !e.OwnBudget {
+			t.spent = cmp.Or(t.spent, budgetName(e.Code))
+		}
+	case event.RunComplete:
+		t.over = true
+	}
+}
+
+// outcome returns how the task or step of an event ended, in the words of the counts.
+func (t *counts) outcome(e event.Event) string {
+	var o event.Outcomes
+	switch o.Add(e.Status, e.Root, t.begun[e.Task]); {
+	case o.Completed == 1:
+		return format.Done
+	case o.Failed == 1:
+		return format.Failed
+	case o.Cancelled == 1:
+		return format.Cancelled
+	}
+	return format.NotRun
+}
+
+// String is "3 of 7 tasks done", or where a goal stands that has no tasks yet.
+func (t *counts) String() string {
+	text := format.OutcomeCounts(t.outcomes, format.Plural(t.total, "task"))
+	switch {
+	case t.planned && t.over && t.goal && !t.answer:
+		text += ", no answer"
+	case t.planned:
+	case t.over:
+		text = "no plan"
+	default:
+		text = "planning"
+	}
+	if t.spent != "" {
+		text += ", " + t.spent + " spent"
+	}
+	return text
+}
+
+// ofCoordinator reports whether an event is about a step of the coordinator.
+func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
+
+// stepName names a step. Only of digests there may be several.
+func stepName(e event.Event) string {
+	if e.Title == string(team.StepDigest) {
+		return fmt.Sprintf("%s %d", e.Title, e.Attempt)
+	}
+	return e.Title
+}
+
+// begins reports whether an event begins a task or a step.
+func begins(e event.Event) bool {
+	return e.Type == event.TaskStart || ofCoordinator(e) && e.Type == event.AgentStart
+}
+
+// ends reports whether an event ends a task or a step.
+func ends(e event.Event) bool {
+	switch e.Type {
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		return true
+	}
+	return ofCoordinator(e) && e.Type == event.AgentComplete
+}

@@ -1,0 +1,211 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// lineLog is progress as lines, for logs and pipes.
+type lineLog struct {
+	w     io.Writer
+	start time.Time
+	known map[string]bool // warnings that were printed before the run, with their places
+
+	mu      sync.Mutex // guards what follows
+	last    time.Time  // when a line was printed
+	running []string   // titles, in the order in which they began
+	tally   counts
+	limited time.Time // the time of the last line about a limited endpoint
+}
+
+func newLineLog(plan *team.Plan, w io.Writer, start time.Time) *lineLog {
+	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan)}
+}
+
+// knownWarnings are those of a plan, which were printed before the run.
+func knownWarnings(plan *team.Plan) map[string]bool {
+	known := make(map[string]bool)
+	if plan != nil {
+		for _, warning := range plan.Warnings {
+			known[warning.Error()] = true
+		}
+	}
+	return known
+}
+
+// take prints the line of an event.
+func (p *lineLog) take(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally.take(e)
+	p.count(e)
+	switch {
+	case e.Type == event.Warning && p.known[e.Message]:
+		return
+	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short waits come in quick succession
+		return
+	case e.Type == event.Limited:
+		p.limited = e.Time
+	}
+	if text := sentence(e, p.tally.outcome(e)); text != "" {
+		p.print(e.Time, text)
+	}
+	if e.Type == event.PlanReady {
+		p.list(e.Plan)
+	}
+}
+
+// count keeps what runs.
+func (p *lineLog) count(e event.Event) {
+	name := e.Title
+	if ofCoordinator(e) {
+		name = stepName(e)
+	}
+	switch {
+	case begins(e):
+		p.running = append(p.running, name)
+	case ends(e):
+		if i := slices.Index(p.running, name); i >= 0 {
+			p.running = slices.Delete(p.running, i, i+1)
+		}
+	}
+}
+
+// maxPlanned is how many tasks of a plan are listed.
+const maxPlanned = 20
+
+// list prints the tasks of a goal, when they are planned.
+func (p *lineLog) list(plan []event.Planned) {
+	title := make(map[task.ID]string, len(plan))
+	for _, t := range plan {
+		title[t.Task] = t.Title
+	}
+	var b strings.Builder
+	for i, t := range plan {
+		if i == maxPlanned {
+			fmt.Fprintf(&b, "%19s… and %d more\n", "", len(plan)-i)
+			break
+		}
+		fmt.Fprintf(&b, "%19s%s (%s)", "", terminal.CleanLine(t.Title), terminal.CleanLine(t.Agent))
+		var after []string
+		for _, up := range t.DependsOn {
+			after = append(after, title[up])
+		}
+		if len(after) > 0 {
+			b.WriteString(" after " + format.List(after, 3))
+		}
+		b.WriteByte('\n')
+	}
+	_, _ = io.WriteString(p.w, b.String()) // as print
+}
+
+// beat prints a line if none was for a while.
+func (p *lineLog) beat(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.last) < heartbeat {
+		return
+	}
+	text := p.tally.String()
+	if n := len(p.running); n > 0 {
+		text += "; running: " + format.List(p.running, 3)
+	}
+	p.print(now, "working   "+text)
+}
+
+func (p *lineLog) print(at time.Time, text string) {
+	p.last = at
+	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // progress that nobody can see is not worth an error
+}
+
+// sentence says an event in one line. Events that add nothing to others have none.
+// The outcome is that of a task or step which the event ends.
+func sentence(e event.Event, outcome string) string {
+	who, message := who(e), reason(e)
+	switch e.Type {
+	case event.PlanReady:
+		return "planned   " + format.Plural(len(e.Plan), "task")
+	case event.Message:
+		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
+	case event.Budget:
+		return "budget    " + who + ": " + message
+	case event.TaskRetry:
+		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, format.Elapsed(e.Wait))
+	case event.Reveal:
+		return "reveal    " + message
+	case event.Limited:
+		return "limited   " + message + " for " + format.Elapsed(e.Wait)
+	case event.Warning:
+		if e.Title == "" {
+			return "warning   " + message
+		}
+		return fmt.Sprintf("again     %s: %s; again in %s", who, message, format.Elapsed(e.Wait))
+	}
+	switch {
+	case begins(e):
+		return "start     " + who
+	case !ends(e):
+		return ""
+	case outcome != format.Done:
+		return fmt.Sprintf("%-9s %s: %s", outcome, who, message)
+	case e.Reused != "":
+		return "done      " + who + ", " + reusedFrom(e)
+	}
+	return fmt.Sprintf("done      %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
+}
+
+// who names what an event is about, and who works on it.
+func who(e event.Event) string {
+	name := e.Title
+	if ofCoordinator(e) {
+		name = stepName(e)
+	}
+	if e.Agent != "" {
+		name += " (" + e.Agent + ")"
+	}
+	return terminal.CleanLine(name)
+}
+
+// reason says why a task ended without a result: because of another task, by
+// its title, or what went wrong with it.
+func reason(e event.Event) string {
+	switch {
+	case e.Type != event.Budget && budgetSpent(e.Code) != "": // whose words were all about the budget
+		return budgetSpent(e.Code)
+	case e.Because == "":
+		return terminal.CleanLine(e.Message)
+	case e.Status == task.Skipped:
+		return fmt.Sprintf("because %q did not complete", terminal.CleanLine(e.Because))
+	}
+	return fmt.Sprintf("because %q failed", terminal.CleanLine(e.Because))
+}
+
+// budgetName returns the name of the budget that an error code is about, or "".
+func budgetName(code string) string {
+	switch code {
+	case team.CodeBudget:
+		return "token budget"
+	case team.CodeCostBudget:
+		return "cost budget"
+	}
+	return ""
+}
+
+// budgetSpent returns a clause that says which budget is spent, by the code of an error, or
+// "" for any other code.
+func budgetSpent(code string) string {
+	if name := budgetName(code); name != "" {
+		return "the " + name + " is spent"
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package progress
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPlainIsALineForEachEvent(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	plan := planOf(3)
+	plan.Warnings = []task.Problem{{Message: "was said before the run, at its place"}}
+	p := newLineLog(plan, &out, clitest.Noon)
+	at := func(ms int) time.Time { return clitest.Noon.Add(time.Duration(ms) * time.Millisecond) }
+	for _, e := range []event.Event{
+		{Type: event.RunStart, Time: clitest.Noon, Tasks: 3},
+		{Type: event.Warning, Time: clitest.Noon, Message: "was said before the run, at its place"},
+		{Type: event.Warning, Time: clitest.Noon, Message: "a message was not delivered"},
+		{Type: event.Reveal, Time: clitest.Noon, Message: "the caller reads up to secret"},
+		{Type: event.TaskStart, Task: "0", Title: "Task 0", Agent: "a", Time: at(100), Attempt: 1},
+		{Type: event.AgentStart, Task: "0", Title: "Task 0", Agent: "a", Time: at(100), Attempt: 1},
+		{Type: event.TaskRetry, Task: "0", Title: "Task 0", Agent: "a", Time: at(1300), Attempt: 1, Message: "server error (500)\nand more", Wait: 1500 * time.Millisecond},
+		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2},
+		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
+		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Root: "1", Because: "Task 1", Message: "x"},
+		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Message: "server error (500)", Wait: 1200 * time.Millisecond},
+		{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: time.Hour, Input: 7},
+		{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "6", Title: "Task 6", Agent: "a", Time: at(62_000), Status: task.Completed},
+		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "interrupted"},
+	} {
+		p.take(e)
+	}
+	require.Equal(t, strings.TrimPrefix(`
+   0.0s  warning   a message was not delivered
+   0.0s  reveal    the caller reads up to secret
+   0.1s  start     Task 0 (a)
+   1.3s  retry     Task 0 (a): attempt 1: server error (500)\nand more; again in 1.5s
+  1m02s  done      Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
+  1m02s  failed    Task 1 (b): \u202eno
+  1m02s  not run   Task 3 (b): because "Task 1" failed
+  1m02s  again     Market (librarian): server error (500); again in 1.2s
+  1m02s  done      Task 5 (a), from before
+  1m02s  done      Task 6 (a), reused from 0195c3a1
+  1m02s  not run   Task 2 (b): interrupted
+`, "\n"), out.String())
+}
+
+// TestPlainSaysSeldomThatAnEndpointIsLimited checks that short pauses, which follow one
+// another, do not fill the screen.
+func TestPlainSaysSeldomThatAnEndpointIsLimited(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newLineLog(planOf(1), &out, clitest.Noon)
+	for _, e := range []struct{ at, wait int }{{1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 2}, {40, 2}, {45, 2}, {46, 60}, {75, 2}} {
+		p.take(event.Event{
+			Type: event.Limited, Task: "0", Title: "Task 0", Time: clitest.Noon.Add(time.Duration(e.at) * time.Second),
+			Wait: time.Duration(e.wait) * time.Second, Message: "http://a/v1: its rate limit is reached; calls wait",
+		})
+	}
+	require.Equal(t, strings.TrimPrefix(`
+   1.0s  limited   http://a/v1: its rate limit is reached; calls wait for 2.0s
+  15.0s  limited   http://a/v1: its rate limit is reached; calls wait for 16.0s
+  45.0s  limited   http://a/v1: its rate limit is reached; calls wait for 2.0s
+  46.0s  limited   http://a/v1: its rate limit is reached; calls wait for 1m00s
+`, "\n"), out.String())
+}
+
+func TestPlainShowsThatItLives(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newLineLog(planOf(2), &out, time.Now())
+		stop := every(time.Second, func() { p.beat(time.Now()) })
+		p.take(event.Event{Type: event.TaskStart, Title: "Slow", Agent: "a", Time: time.Now(), Attempt: 1})
+		time.Sleep(95 * time.Second)
+		stop()
+		require.Equal(t, strings.TrimPrefix(`
+   0.0s  start     Slow (a)
+  30.0s  working   0 of 2 tasks done; running: Slow
+  1m00s  working   0 of 2 tasks done; running: Slow
+  1m30s  working   0 of 2 tasks done; running: Slow
+`, "\n"), out.String())
+	})
+}
+
+// goalEvents are those of a goal whose synthesis is done by parts.
+func goalEvents() []event.Event {
+	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
+	step := func(kind event.Type, title string, n, s int) event.Event {
+		return event.Event{Type: kind, Task: task.ID("coordinator/" + title), Title: title, Agent: "coordinator", Attempt: n, Time: at(s), Status: task.Completed, Duration: time.Second, Input: 10, Output: 1}
+	}
+	failed := step(event.AgentComplete, "digest", 2, 9)
+	failed.Status, failed.Message = task.Failed, "cut\x1b[2J"
+	return []event.Event{
+		{Type: event.RunStart, Time: clitest.Noon},
+		step(event.AgentStart, "plan", 1, 0), step(event.AgentComplete, "plan", 1, 1),
+		step(event.AgentStart, "repair", 1, 1),
+		{Type: event.Warning, Task: "coordinator/repair", Title: "repair", Agent: "coordinator", Attempt: 1, Time: at(1), Message: "server error (500)", Wait: time.Second},
+		step(event.AgentComplete, "repair", 1, 2),
+		{Type: event.PlanReady, Time: at(2), Tasks: 2, Plan: []event.Planned{{Task: "0", Title: "Find\u202e", Agent: "finder"}, {Task: "1", Title: "Write", Agent: "writer", DependsOn: []task.ID{"0"}}}},
+		{Type: event.TaskReady, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder"},
+		{Type: event.TaskStart, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1},
+		{Type: event.Message, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1, From: "user"},
+		{Type: event.TaskComplete, Time: at(4), Task: "0", Title: "Find\u202e", Agent: "finder", Status: task.Completed, Duration: 2 * time.Second},
+		{Type: event.TaskStart, Time: at(4), Task: "1", Title: "Write", Agent: "writer", Attempt: 1},
+		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Code: team.CodeBudget, Message: "token budget exceeded"},
+		{Type: event.Error, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Status: task.Failed, Message: "token budget exceeded"},
+		{Type: event.AllComplete, Time: at(5)},
+		step(event.AgentStart, "digest", 1, 5), step(event.AgentStart, "digest", 2, 5), step(event.AgentComplete, "digest", 1, 6), failed,
+		{Type: event.RunComplete, Time: at(9)},
+	}
+}
+
+func TestPlainOfAGoal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newLineLog(nil, &out, clitest.Noon)
+	for i, e := range goalEvents() {
+		p.take(e)
+		if i == 1 {
+			p.beat(clitest.Noon.Add(time.Minute))
+		}
+	}
+	require.Equal(t, strings.TrimPrefix(`
+   0.0s  start     plan (coordinator)
+  1m00s  working   planning; running: plan
+   1.0s  done      plan (coordinator) in 1.0s, 10 tokens in, 1 out
+   1.0s  start     repair (coordinator)
+   1.0s  again     repair (coordinator): server error (500); again in 1.0s
+   2.0s  done      repair (coordinator) in 1.0s, 10 tokens in, 1 out
+   2.0s  planned   2 tasks
+                   Find\u202e (finder)
+                   Write (writer) after Find\u202e
+   2.0s  start     Find\u202e (finder)
+   2.0s  message   Find\u202e (finder): from user
+   4.0s  done      Find\u202e (finder) in 2.0s
+   4.0s  start     Write (writer)
+   5.0s  budget    Write (writer): token budget exceeded
+   5.0s  failed    Write (writer): token budget exceeded
+   5.0s  start     digest 1 (coordinator)
+   5.0s  start     digest 2 (coordinator)
+   6.0s  done      digest 1 (coordinator) in 1.0s, 10 tokens in, 1 out
+   9.0s  failed    digest 2 (coordinator): cut\x1b[2J
+`, "\n"), out.String())
+	require.Empty(t, p.running)
+}
+
+func TestPlainListsOfALongPlanItsBeginning(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newLineLog(nil, &out, clitest.Noon)
+	plan := make([]event.Planned, 100)
+	for i := range plan {
+		plan[i] = event.Planned{Task: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Agent: "a"}
+	}
+	p.take(event.Event{Type: event.PlanReady, Time: clitest.Noon, Plan: plan})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 1+maxPlanned+1)
+	require.Equal(t, "0.0s  planned   100 tasks", lines[0])
+	require.Equal(t, "… and 80 more", strings.TrimSpace(lines[maxPlanned+1]))
+}

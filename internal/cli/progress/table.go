@@ -1,0 +1,296 @@
+package progress
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/team"
+)
+
+// table is progress as one row for each task, in the order of the spec, and
+// one for each step of the coordinator, where it came; below them a line of
+// counts. It only computes: screen draws it.
+type table struct {
+	start time.Time
+
+	mu      sync.Mutex // guards what follows
+	rows    []row
+	byKey   map[string]int
+	tally   counts
+	ended   int // rows
+	usage   llm.Usage
+	rounded bool      // tokens of a row are
+	limited time.Time // no call begins at an endpoint before
+	titles  int       // width of the widest title
+	agents  int       // and of the widest name
+}
+
+// row is one task, or one step of the coordinator.
+type row struct {
+	title, agent string
+	state        state
+	since        time.Time     // Running, Waiting for a retry: from when, until when
+	took         time.Duration // of a task that ended
+	attempt      int
+	messages     int // delivered with this attempt
+	reason       string
+	note         string // of a model call that is made again
+	reused       string // of a result that nobody was asked for: where it is from
+	ended        int    // the how-manieth to end; 0 for one that has not
+}
+
+// Columns take this many cells at most.
+const (
+	maxTitle = 40
+	maxAgent = 16
+)
+
+// state is what a row shows.
+type state uint8
+
+const (
+	waiting state = iota
+	running
+	retrying
+	done
+	failed
+	notRun
+	cancelled
+)
+
+var states = [...]struct{ word, color string }{
+	waiting:   {"waiting", "2"},
+	running:   {"running", "36"},
+	retrying:  {"retry", "33"},
+	done:      {format.Done, "32"},
+	failed:    {format.Failed, "31"},
+	notRun:    {format.NotRun, "31"},
+	cancelled: {format.Cancelled, "2"},
+}
+
+// newTable returns the table of a plan. A goal has none yet, and its tasks come
+// in when they are planned.
+func newTable(plan *team.Plan, start time.Time) *table {
+	t := &table{start: start, byKey: make(map[string]int), tally: newCounts(plan)}
+	if plan != nil {
+		for _, p := range plan.Tasks {
+			t.add(string(p.ID), p.Title, p.Assignee)
+		}
+	}
+	return t
+}
+
+// add adds a row below the others.
+func (t *table) add(key, title, agent string) *row {
+	r := row{title: terminal.CleanLine(title), agent: terminal.CleanLine(agent)}
+	t.byKey[key] = len(t.rows)
+	t.rows = append(t.rows, r)
+	t.titles = max(t.titles, terminal.Width(r.title))
+	t.agents = max(t.agents, terminal.Width(r.agent))
+	return &t.rows[len(t.rows)-1]
+}
+
+// take notes an event.
+func (t *table) take(e event.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally.take(e)
+	if until := e.Time.Add(e.Wait); e.Type == event.Limited && until.After(t.limited) {
+		t.limited = until
+	}
+	if e.Type == event.PlanReady {
+		for _, p := range e.Plan {
+			t.add(string(p.Task), p.Title, p.Agent)
+		}
+	}
+	if r := t.row(e); r != nil {
+		t.note(r, e)
+	}
+}
+
+// row returns the row that an event is about; a step of the coordinator gets
+// its own when it begins.
+func (t *table) row(e event.Event) *row {
+	key := string(e.Task)
+	if ofCoordinator(e) {
+		key = stepName(e)
+	}
+	if i, ok := t.byKey[key]; ok {
+		return &t.rows[i]
+	}
+	if ofCoordinator(e) && e.Type == event.AgentStart {
+		return t.add(key, key, e.Agent)
+	}
+	return nil
+}
+
+// note changes a row as an event says.
+func (t *table) note(r *row, e event.Event) {
+	switch e.Type {
+	case event.TaskStart, event.AgentStart:
+		if r.state != running {
+			r.state, r.since = running, e.Time
+		}
+		r.note = ""
+		if !ofCoordinator(e) { // whose number says which step it is
+			r.attempt = e.Attempt
+		}
+	case event.Message:
+		r.messages++
+	case event.Warning:
+		r.note = fmt.Sprintf("again in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
+	case event.TaskRetry:
+		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
+		r.messages = 0 // the next attempt is told them again
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		t.end(r, e)
+	case event.AgentComplete:
+		if ofCoordinator(e) {
+			t.end(r, e)
+		}
+	}
+}
+
+func (t *table) end(r *row, e event.Event) {
+	t.ended++
+	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
+	r.ended, r.took, r.reason = t.ended, e.Duration, ""
+	r.state = map[string]state{format.Failed: failed, format.NotRun: notRun, format.Cancelled: cancelled, format.Done: done}[t.tally.outcome(e)]
+	if r.state == done {
+		r.reused = reusedFrom(e)
+	} else {
+		r.reason = reason(e)
+	}
+}
+
+// reusedFrom says where the result of a task is from that nobody was asked for.
+func reusedFrom(e event.Event) string {
+	switch e.Reused {
+	case "":
+		return ""
+	case e.Run:
+		return "from before"
+	}
+	return "reused from " + journals.ShortRun(e.Reused)
+}
+
+// lines renders the table for a terminal of a size. Height 0 shows every row.
+func (t *table) lines(width, height int, now time.Time, color bool) []terminal.Line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shown, hidden := t.window(height)
+	lines := make([]terminal.Line, 0, len(shown)+1)
+	for _, i := range shown {
+		lines = append(lines, t.line(&t.rows[i], width-1, now, color))
+	}
+	text := t.tally.String() + ", " + format.Seconds(now.Sub(t.start))
+	if left := t.limited.Sub(now); left > 0 {
+		text += ", rate limited for " + format.Seconds(left)
+	}
+	if hidden > 0 {
+		text += fmt.Sprintf(", %s not shown", format.Plural(hidden, "row"))
+	}
+	return append(lines, terminal.Line{Text: terminal.Clip(text+format.Tokens(t.usage, ", "+format.ApproximationMark(t.rounded)), width-1)})
+}
+
+// line renders a row in a number of cells.
+func (t *table) line(r *row, width int, now time.Time, color bool) terminal.Line {
+	state := states[r.state]
+	head := terminal.Pad(state.word, 9)
+	tail := r.detail(now)
+	room := width - terminal.Width(head) - 1
+	agents := min(t.agents, maxAgent)
+	titles := room - agents - 2 - 2 - 12 // what is left beside the agent and a short detail
+	text := head + " "
+	if titles < min(t.titles, 16) { // too narrow for columns: the title and what fits
+		text += terminal.Clip(r.title, room)
+		if left := width - terminal.Width(text) - 2; left >= 6 && tail != "" {
+			text += "  " + terminal.Clip(tail, left)
+		}
+	} else {
+		titles = min(titles, t.titles, maxTitle)
+		text += terminal.Pad(terminal.Clip(r.title, titles), titles) + "  " + terminal.Pad(terminal.Clip(r.agent, agents), agents)
+		text += "  " + terminal.Clip(tail, width-terminal.Width(text)-2)
+	}
+	l := terminal.Line{Text: terminal.Clip(trimRight(text), width)}
+	if color {
+		l.Color, l.Colored = state.color, min(len(state.word), len(l.Text))
+	}
+	return l
+}
+
+func trimRight(s string) string {
+	for len(s) > 0 && s[len(s)-1] == ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// detail says what is worth knowing of a row.
+func (r *row) detail(now time.Time) string {
+	switch r.state {
+	case running:
+		text := format.Seconds(now.Sub(r.since))
+		if r.attempt > 1 {
+			text += fmt.Sprintf("  attempt %d", r.attempt)
+		}
+		if r.note != "" {
+			text += "  " + r.note
+		}
+		return text + r.read()
+	case retrying:
+		return "in " + format.Seconds(r.since.Sub(now)) + ": " + r.reason
+	case done:
+		if r.reused != "" {
+			return r.reused
+		}
+		return format.Elapsed(r.took) + r.read()
+	}
+	return r.reason
+}
+
+// read says how many messages a task was told.
+func (r *row) read() string {
+	if r.messages == 0 {
+		return ""
+	}
+	return "  " + format.Plural(r.messages, "message")
+}
+
+// window chooses the rows that fit: what runs, what failed, what ended last,
+// what waits. Every terminal keeps a line for the counts and one for the cursor.
+func (t *table) window(height int) (shown []int, hidden int) {
+	n := len(t.rows)
+	room := n
+	if height > 0 {
+		room = min(n, max(0, height-2))
+	}
+	keep := make([]bool, n)
+	take := func(want func(*row) bool) {
+		for i := range t.rows {
+			if room > 0 && !keep[i] && want(&t.rows[i]) {
+				keep[i] = true
+				room--
+			}
+		}
+	}
+	if room < n {
+		take(func(r *row) bool { return r.state == running || r.state == retrying })
+		take(func(r *row) bool { return r.state == failed || r.state == notRun })
+		take(func(r *row) bool { return r.ended > t.ended-max(1, room/2) })
+	}
+	take(func(r *row) bool { return r.state == waiting })
+	take(func(*row) bool { return true })
+	for i, k := range keep {
+		if k {
+			shown = append(shown, i)
+		}
+	}
+	return shown, n - len(shown)
+}

@@ -1,0 +1,193 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// planOf is a plan with tasks A, B, … for an agent each.
+func planOf(n int) *team.Plan {
+	p := &team.Plan{}
+	for i := range n {
+		p.Tasks = append(p.Tasks, team.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Assignee: fmt.Sprintf("agent %d", i)})
+	}
+	return p
+}
+
+func texts(lines []terminal.Line) (all []string) {
+	for _, l := range lines {
+		all = append(all, l.Text)
+	}
+	return all
+}
+
+func TestTableShowsEachState(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(7), clitest.Noon)
+	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
+	for _, e := range []event.Event{
+		{Type: event.RunStart, Time: clitest.Noon, Tasks: 7},
+		{Type: event.TaskStart, Task: "0", Time: at(0), Attempt: 1},
+		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Duration: 2 * time.Second, Input: 1200, Output: 30},
+		{Type: event.TaskStart, Task: "1", Time: at(2), Attempt: 1},
+		{Type: event.Error, Task: "1", Time: at(3), Status: task.Failed, Message: "model \"m\":\x1b[2J gone"},
+		{Type: event.TaskStart, Task: "2", Time: at(2), Attempt: 1},
+		{Type: event.TaskRetry, Task: "2", Time: at(3), Wait: 4 * time.Second, Message: "server error (500)"},
+		{Type: event.TaskStart, Task: "3", Time: at(2), Attempt: 1},
+		{Type: event.TaskRetry, Task: "3", Time: at(3), Wait: time.Second},
+		{Type: event.AgentStart, Task: "3", Time: at(4), Attempt: 2},
+		{Type: event.Warning, Task: "3", Time: at(4), Wait: 1200 * time.Millisecond, Message: "server error (500)"},
+		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Message: "interrupted"},
+		{Type: event.Error, Task: "6", Time: at(4), Status: task.Failed, Root: "1", Because: "Task 1"},
+	} {
+		tb.take(e)
+	}
+	require.Equal(t, []string{
+		"done      Task 0  agent 0  2.0s",
+		`failed    Task 1  agent 1  model "m":\x1b[2J gone`,
+		"retry     Task 2  agent 2  in 2s: server error (500)",
+		"running   Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
+		"not run   Task 4  agent 4  interrupted",
+		"waiting   Task 5  agent 5",
+		`not run   Task 6  agent 6  because "Task 1" failed`,
+		"1 of 7 tasks done, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
+	}, texts(tb.lines(100, 0, at(5), false)))
+	require.Equal(t, "failed    Task 1  model …", texts(tb.lines(26, 0, at(5), false))[1])
+	require.Equal(t, terminal.Line{Text: "done      Task 0  2.0s", Color: "32", Colored: 4}, tb.lines(30, 0, at(5), true)[0])
+}
+
+// TestTableSaysHowLongAnEndpointIsLimited checks the last line while calls wait.
+func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), clitest.Noon)
+	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
+	for _, wait := range []time.Duration{8 * time.Second, 3 * time.Second} {
+		tb.take(event.Event{Type: event.Limited, Task: "0", Time: clitest.Noon, Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"})
+	}
+	require.Equal(t, []string{"running   Task 0  agent 0  2s", "0 of 1 task done, 2s, rate limited for 6s"}, texts(tb.lines(80, 0, clitest.Noon.Add(2*time.Second), false)))
+	require.Equal(t, "0 of 1 task done, 8s", texts(tb.lines(80, 0, clitest.Noon.Add(8*time.Second), false))[1])
+}
+
+func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(2), clitest.Noon)
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Duration: time.Hour})
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "1", Time: clitest.Noon, Status: task.Completed})
+	require.Equal(t, []string{"done      Task 0  agent 0  from before", "done      Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
+}
+
+// All attempts at a task are told the same messages, which count once.
+func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), clitest.Noon)
+	told := event.Event{Type: event.Message, Task: "0", Time: clitest.Noon, From: "user"}
+	for _, e := range []event.Event{
+		{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1}, told, told,
+		{Type: event.TaskRetry, Task: "0", Time: clitest.Noon}, {Type: event.AgentStart, Task: "0", Time: clitest.Noon, Attempt: 2}, told, told,
+	} {
+		tb.take(e)
+	}
+	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, clitest.Noon, false))[0])
+}
+
+func TestTableFitsEveryTerminal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "tasks")
+		tb := newTable(planOf(n), clitest.Noon)
+		running, failures := 0, 0
+		for i := range n {
+			id := task.ID(fmt.Sprint(i))
+			switch rapid.IntRange(0, 3).Draw(t, "state") {
+			case 1:
+				tb.take(event.Event{Type: event.TaskStart, Task: id, Time: clitest.Noon, Attempt: 1})
+				running++
+			case 2:
+				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: clitest.Noon, Status: task.Completed})
+			case 3:
+				tb.take(event.Event{Type: event.Error, Task: id, Time: clitest.Noon, Status: task.Failed, Message: strings.Repeat("世 long ", 20)})
+				failures++
+			}
+		}
+		width, height := rapid.IntRange(1, 200).Draw(t, "width"), rapid.IntRange(1, 50).Draw(t, "height")
+		lines := tb.lines(width, height, clitest.Noon.Add(time.Hour), true)
+		require.LessOrEqual(t, len(lines), max(1, height-1), "the cursor needs a line of its own")
+		shown := 0
+		for _, l := range lines {
+			require.Less(t, terminal.Width(l.Text), max(2, width), "a full line would break")
+			if strings.HasPrefix(l.Text, "running") {
+				shown++
+			}
+		}
+		if width > 20 {
+			require.Equal(t, min(running, max(0, height-2)), shown, "what runs is shown first")
+		}
+		require.Len(t, tb.lines(width, 0, clitest.Noon, false), n+1, "at the end every task is there")
+	})
+}
+
+func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
+	t.Parallel()
+	lines := texts(newTable(planOf(10), clitest.Noon).lines(80, 6, clitest.Noon, false))
+	require.Len(t, lines, 5)
+	require.Equal(t, "0 of 10 tasks done, 0s, 6 rows not shown", lines[4])
+}
+
+func TestTableOfAGoalGrowsDownwards(t *testing.T) {
+	t.Parallel()
+	tb := newTable(nil, clitest.Noon)
+	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
+	require.Equal(t, []string{"planning, 0s"}, texts(tb.lines(80, 0, clitest.Noon, false)))
+	var before []string
+	for i, e := range goalEvents() {
+		tb.take(e)
+		lines := texts(tb.lines(80, 0, e.Time, false))
+		require.GreaterOrEqual(t, len(lines), len(before))
+		for k, line := range before[:max(0, len(before)-1)] {
+			title := func(s string) string { return strings.Fields(s[9:])[0] }
+			require.Equal(t, title(line), title(lines[k]), "a row stays where it is")
+		}
+		before = lines
+		switch i {
+		case 1:
+			require.Equal(t, []string{"running   plan  coordinator  0s", "planning, 0s"}, lines)
+		case 4:
+			require.Equal(t, "running   repair  coordinator  0s  again in 1.0s: server error (500)", lines[1])
+		case 9:
+			require.Equal(t, `running   Find\u202e  finder       0s  1 message`, lines[2])
+		}
+	}
+	require.Equal(t, []string{
+		"done      plan        coordinator  1.0s",
+		"done      repair      coordinator  1.0s",
+		`done      Find\u202e  finder       2.0s  1 message`,
+		"failed    Write       writer       token budget exceeded",
+		"done      digest 1    coordinator  1.0s",
+		`failed    digest 2    coordinator  cut\x1b[2J`,
+		"1 of 2 tasks done, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
+	}, texts(tb.lines(90, 0, at(9), false)))
+
+	tb = newTable(nil, clitest.Noon)
+	for _, e := range goalEvents()[:3] {
+		tb.take(e)
+	}
+	tb.take(event.Event{Type: event.RunComplete, Time: at(2)})
+	require.Equal(t, "no plan, 2s, 10 tokens in, 1 out", texts(tb.lines(80, 0, at(2), false))[1])
+}
+
+func TestTableMarksRoundedNumbers(t *testing.T) {
+	t.Parallel()
+	tb := newTable(planOf(1), clitest.Noon)
+	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
+	require.Equal(t, "1 of 1 task done, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
+}

@@ -1,0 +1,97 @@
+package records
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A Conversation collects the prompts of a run, as its caller may see them, for
+// --include-messages. A nil *conversation collects nothing.
+type Conversation struct {
+	next Recorder // keeps the trace; nil without one
+
+	mu      sync.Mutex
+	prompts map[task.ID][]sentPrompt
+}
+
+// sentPrompt is one prompt to an agent, without its system prompt.
+type sentPrompt struct{ agent, text string }
+
+// Record takes in a prompt before it is sent.
+func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
+	if c.next != nil {
+		if err := c.next.Record(ctx, r); err != nil {
+			return err
+		}
+	}
+	if r.Prompt == nil {
+		return nil // something was withheld, so it is not sent
+	}
+	at := r.Prompt.Receipt
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prompts == nil {
+		c.prompts = map[task.ID][]sentPrompt{}
+	}
+	c.prompts[at.Task] = append(c.prompts[at.Task], sentPrompt{at.Agent, visibleText(r.Prompt)})
+	return nil
+}
+
+// visibleText returns the text of a prompt with a mark in place of each range that is
+// withheld from its viewer.
+func visibleText(p *prompt.Shown) string {
+	var b strings.Builder
+	for i := range p.Text {
+		piece := &p.Text[i]
+		if !piece.Withheld {
+			b.WriteString(piece.Words)
+			continue
+		}
+		s := &p.Receipt.Sources[piece.Source]
+		level := s.Classification
+		if s.Decision != nil {
+			level = level.Join(s.Decision.Before)
+		}
+		b.WriteString("[withheld: " + level.String() + "]")
+	}
+	return b.String()
+}
+
+// Recorder returns what the run tells of its prompts: the conversation and the
+// trace behind it, or the trace alone.
+func (c *Conversation) Recorder(next Recorder) Recorder {
+	if c == nil {
+		return next
+	}
+	c.next = next
+	return c
+}
+
+// Attach gives each task of a result its messages: the prompts to its agent, and
+// behind them the result if it completed.
+func (c *Conversation) Attach(res *team.Result) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		t.Messages = []llm.Message{}
+		for _, p := range c.prompts[t.ID] {
+			if p.agent == t.Assignee {
+				t.Messages = append(t.Messages, llm.Message{Role: llm.User, Text: p.text})
+			}
+		}
+		if t.Status == task.Completed {
+			t.Messages = append(t.Messages, llm.Message{Role: llm.Assistant, Text: t.Result})
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// How a prompt or a result of one run stands to that of another one.
+const (
+	Same     = "same"
+	Changed  = "changed"
+	none     = "none"     // one of both has none
+	withheld = "withheld" // it is not shown, so nothing is said of it
+)
+
+// A ComparedTask is one task of two runs, in JSON.
+type ComparedTask struct {
+	ID     task.ID       `json:"id"`
+	Title  string        `json:"title"`
+	Prompt string        `json:"prompt"` // same, changed or none
+	Result string        `json:"result"` // same, changed, withheld or none
+	Before *comparedSide `json:"before,omitempty"`
+	After  *comparedSide `json:"after,omitempty"`
+	Left   bool          `json:"leftOut,omitempty"` // on request
+	Step   bool          `json:"step,omitempty"`    // of the coordinator
+}
+
+// A comparedSide is the task in one of both runs.
+type comparedSide struct {
+	Status task.Status           `json:"status"`
+	Agent  string                `json:"assignee,omitempty"`
+	Label  *label.Classification `json:"label,omitempty"` // of a result
+	Usage  llm.Usage             `json:"tokenUsage"`
+	Reused string                `json:"reused,omitempty"`
+	Text   string                `json:"text,omitempty"`  // of a result that is not the same
+	Error  string                `json:"error,omitempty"` // why there is none
+
+	text   string
+	hidden bool
+}
+
+// settle compares the results of both sides, and keeps their texts where they differ.
+func (c *ComparedTask) settle() {
+	b, a := c.Before, c.After
+	switch {
+	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed:
+		c.Result = none
+	case b.hidden || a.hidden:
+		c.Result = withheld
+	case b.text == a.text:
+		c.Result = Same
+	default:
+		c.Result = Changed
+	}
+	if c.Result != Same {
+		for _, side := range []*comparedSide{b, a} {
+			if side != nil {
+				side.Text = side.text
+			}
+		}
+	}
+}
+
+// equal reports whether nothing of a task is known to differ.
+func (c *ComparedTask) equal() bool {
+	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.level() == c.After.level() &&
+		c.Before.Agent == c.After.Agent && c.Prompt != Changed && c.Result != Changed
+}
+
+// level names the label of the result; it is empty without one.
+func (s *comparedSide) level() string {
+	if s.Label == nil {
+		return ""
+	}
+	return s.Label.String()
+}
+
+// side is a task of a stored run.
+func side(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
+	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage()}
+	x := t.Accepted()
+	if t.Step {
+		s.Status = t.StepStatus(x)
+	}
+	if s.Error = k.WhyNoResult(t); t.Step && x == nil && len(t.Exchanges) > 0 {
+		s.Error = t.Exchanges[len(t.Exchanges)-1].Error
+	}
+	if x == nil || s.Status != task.Completed {
+		return s
+	}
+	r := k.Result(x)
+	s.Label, s.Reused, s.text, s.hidden = &r.Label, x.From, r.Text, r.Hidden
+	return s
+}
+
+// write writes what became of a task, and what of its result differs.
+func (c *ComparedTask) write(w io.Writer, verbose bool) {
+	if c.Result == Changed {
+		if verbose {
+			fmt.Fprintf(w, "\n# %s: before\n\n%s\n\n# %s: after\n\n%s\n", terminal.CleanLine(c.Title), terminal.Clean(c.Before.text), terminal.CleanLine(c.Title), terminal.Clean(c.After.text))
+			return
+		}
+		fmt.Fprintf(w, "\n%s\n", terminal.CleanLine(c.Title))
+		lines, more := format.LineDiff(c.Before.text, c.After.text)
+		for _, line := range lines {
+			fmt.Fprintf(w, "  %s\n", terminal.CleanLine(line))
+		}
+		if more > 0 {
+			fmt.Fprintf(w, "  … %s more; --verbose shows both texts\n", format.Plural(more, "line"))
+		}
+	}
+}
+
+// statusOfBoth is how a task ended in both runs.
+func (c *ComparedTask) statusOfBoth() string {
+	switch {
+	case c.Before == nil:
+		return "only after: " + format.Status(c.After.Status)
+	case c.After == nil:
+		return "only before: " + format.Status(c.Before.Status)
+	case c.Before.Status != c.After.Status:
+		return format.Status(c.Before.Status) + " → " + format.Status(c.After.Status)
+	}
+	return format.Status(c.After.Status)
+}
+
+// labels is the label of a result in both runs.
+func (c *ComparedTask) labels() string {
+	var all []string
+	for _, s := range []*comparedSide{c.Before, c.After} {
+		if s != nil && s.Label != nil && (len(all) == 0 || all[0] != s.level()) {
+			all = append(all, s.level())
+		}
+	}
+	return strings.Join(all, " → ")
+}
+
+// usages is what a task took in both runs.
+func (c *ComparedTask) usages() string {
+	of := func(s *comparedSide) string {
+		if s == nil {
+			return "-"
+		}
+		return format.Number(s.Usage.InputTokens) + "+" + format.Number(s.Usage.OutputTokens)
+	}
+	if before, after := of(c.Before), of(c.After); before != after {
+		return before + " → " + after
+	}
+	return of(c.After)
+}

@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// firstDifference builds the prompt of a task once more and says where it first
+// differs from the one that was sent.
+func (r *repetition) firstDifference(ctx context.Context, id task.ID) string {
+	const another = "its prompt is another one"
+	now := r.promptOf(ctx, id)
+	was := r.sent(id)
+	switch {
+	case now == nil:
+		return another
+	case was == nil:
+		return another + ", and the one that was sent is not in the journal"
+	}
+	if text := firstDifferingPart(r.run.Trace, was, now); text != "" {
+		return text
+	}
+	return another + ": its words are the same as far as they are shown, so it is something that is withheld, or who it was for: the agent, its model or its settings"
+}
+
+// sent returns the last prompt of a task that the journal has.
+func (r *repetition) sent(id task.ID) *trace.Prompt {
+	for i := range slices.Backward(r.run.Trace.Prompts) {
+		if p := &r.run.Trace.Prompts[i]; p.Receipt.Task == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// errSeen ends a run of which only one prompt was wanted.
+var errSeen = errors.New("the prompt was seen")
+
+// promptOf makes the run again as far as the prompt of a task, which is not sent.
+func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Shown) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex // guards found
+	o, past := r.o, r.run.History
+	o.Replay = &team.Replay{Past: &past, Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}
+	o.Recorder = team.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
+		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found = rec.Prompt
+		cancel(errSeen)
+		return errSeen
+	})
+	file := *r.file
+	file.Tasks = slices.Clone(file.Tasks)
+	for i := range file.Tasks {
+		file.Tasks[i].MaxRetries = 0
+	}
+	once := &repetition{file: &file, team: r.team, o: o}
+	_, _, _ = once.repeat(ctx) // what it comes to is known
+	mu.Lock()
+	defer mu.Unlock()
+	return found
+}
+
+// firstDifferingPart names the first part in which two prompts differ, and shows where; it
+// is empty if what of them is shown is equal. The words of runteam itself follow
+// from what stands between them, so they come last.
+func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *prompt.Shown) string {
+	x := &explain.Document{Trace: t}
+	texts := []struct {
+		name          string
+		before, after []prompt.Piece
+	}{{"system prompt", was.System, now.System}, {"user message", was.Text, now.Text}}
+	for _, own := range []bool{false, true} {
+		for _, text := range texts {
+			before, after := parts(x, was.Receipt, text.before, own), parts(x, now.Receipt, text.after, own)
+			if said := firstPart(before, after); said != "" {
+				return "its " + text.name + " differs " + said
+			}
+		}
+	}
+	return ""
+}
+
+// A part is a piece of a prompt and what it comes from.
+type part struct {
+	prompt.Piece
+	name string
+}
+
+// parts lists the pieces of a text that are runteam's own words, or all others.
+func parts(x *explain.Document, r *prompt.Receipt, pieces []prompt.Piece, own bool) (out []part) {
+	for i := range pieces {
+		if p := &pieces[i]; own == (p.Source < 0) {
+			out = append(out, part{*p, rangeSource(x, r, p)})
+		}
+	}
+	return out
+}
+
+// firstPart says which part of two texts differs first, and where; empty if none does.
+func firstPart(before, after []part) string {
+	for i := range max(len(before), len(after)) {
+		switch {
+		case i == len(before):
+			return fmt.Sprintf("from byte %d on: %s was not there", after[i].Start, after[i].name)
+		case i == len(after):
+			return fmt.Sprintf("from byte %d on: %s is missing", before[i].Start, before[i].name)
+		}
+		b, a := &before[i], &after[i]
+		switch {
+		case b.name != a.name:
+			return fmt.Sprintf("from byte %d on: it was %s, and is %s", b.Start, b.name, a.name)
+		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
+			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, label.SizeText(int(b.End-b.Start)), label.SizeText(int(a.End-a.Start)))
+		case b.Words != a.Words:
+			at, old, anew := firstByte(b.Words, a.Words)
+			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, anew)
+		}
+	}
+	return ""
+}
+
+// rangeSource names what a piece of a prompt comes from, in short.
+func rangeSource(x *explain.Document, r *prompt.Receipt, p *prompt.Piece) string {
+	if p.Source < 0 {
+		return "the words of runteam itself"
+	}
+	s := &r.Sources[p.Source]
+	if s.Decision != nil {
+		return x.SourceName(s.Decision)
+	}
+	return explain.PartName(p.Part)
+}
+
+// firstByte returns from where on two texts differ, and some of both from there.
+func firstByte(a, b string) (at int, was, is string) {
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	for at > 0 && at < len(a) && !utf8.RuneStart(a[at]) {
+		at--
+	}
+	return at, quoteStart(a[at:]), quoteStart(b[min(at, len(b)):])
+}
+
+// quoteStart quotes the beginning of a text.
+func quoteStart(text string) string {
+	const most = 40
+	if text == "" {
+		return "nothing"
+	}
+	cut := strings.ToValidUTF8(text[:min(len(text), most)], "")
+	if len(cut) < len(text) {
+		cut += "…"
+	}
+	return strconv.Quote(cut)
+}

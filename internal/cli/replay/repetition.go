@@ -1,0 +1,295 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// A repetition is a stored run that is made again from what the journal has.
+type repetition struct {
+	run  *journals.StoredRun
+	file *specfile.File
+	team *team.Team
+	o    team.RunOptions
+
+	mu   sync.Mutex          // guards what follows
+	seen map[record.Key]bool // masked keys of the prompts that were built
+}
+
+// replay repeats a run without asking anybody.
+func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
+	j, err := r.Open(cmd, con)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	k, err := journals.LoadRun(con, cmd.Context(), j, r.Run)
+	if err != nil {
+		return err
+	}
+	again, err := newRepetition(con, cmd.Context(), r, k)
+	if err != nil {
+		return err
+	}
+	res, output, err := again.repeat(cmd.Context())
+	if err != nil {
+		return again.file.Locate(err)
+	}
+	res.Command = k.Command
+	again.complete(res)
+	if con.Settings.Json() {
+		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
+	} else if text := report.Answer(output, res); text != "" {
+		err = con.Separated(func() error { return con.PrintText(text) })
+	}
+	if err != nil {
+		return err
+	}
+	return printVerdict(con, cmd.Context(), again, res)
+}
+
+// newRepetition prepares the team of a run, whose agents answer nothing.
+func newRepetition(con *console.Console, ctx context.Context, r *replayFlags, k *journals.StoredRun) (*repetition, error) {
+	m, file, err := r.specOf(ctx, con, k, false)
+	if err != nil {
+		return nil, err
+	}
+	m.RestoreVersions(file)
+	restoreModels(k, file)
+	for i := range file.Agents { // no call is made, and the prices may have changed since
+		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
+	}
+	if c := file.Coordinator; c != nil {
+		c.MaxTokenBudget, c.MaxCostBudget = 0, 0
+	}
+	t, err := models.BuildTeam(file, silentAgents(m, con.LookupEnv))
+	if err != nil {
+		return nil, err
+	}
+	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[record.Key]bool{}}
+	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // that it could begin is known
+	if r.reveal {
+		again.o.UserAccepts, again.o.Reveal = new(label.Secret), true
+	}
+	past := k.History
+	past.Mask = again.mask
+	again.o.Replay = &team.Replay{Past: &past, Without: m.Without, WithoutInputs: m.WithoutInputs}
+	return again, nil
+}
+
+// silentAgents connects agents that are not to be asked. They count as behind the
+// endpoints that they had.
+func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
+	return func(ag specfile.Agent) (team.Agent, error) {
+		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
+		if bases[0] == "" {
+			bases, _ = models.AgentBaseURLs(ag, lookup)
+		}
+		return models.SilentAgent(bases, nil), nil
+	}
+}
+
+// mask makes of the key of a prompt what the journal has in its place, and
+// remembers that it was asked for.
+func (r *repetition) mask(key record.Key) record.Key {
+	if r.run.History.Mask != nil {
+		key = r.run.History.Mask(key)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[key] = true
+	return key
+}
+
+// repeat makes the run again.
+func (r *repetition) repeat(ctx context.Context) (res *team.Result, output []task.ID, err error) {
+	if r.file.Goal != nil {
+		res, err = r.team.RunTeam(ctx, *r.file.Goal, &r.o)
+		return res, nil, err
+	}
+	if r.file.Run.Answer == nil {
+		plan, err := r.team.Plan(r.file.Tasks, &r.o)
+		if err != nil {
+			return nil, nil, err
+		}
+		output = plan.Output
+	}
+	res, err = r.team.RunTasks(ctx, r.file.Tasks, &r.o)
+	return res, output, err
+}
+
+// complete adds to a result what the journal knows and a run that asks nobody
+// cannot: how a run ended that was ended.
+func (r *repetition) complete(res *team.Result) {
+	end := r.run.History.End
+	if end == nil {
+		return
+	}
+	if len(r.differences(res)) == 0 {
+		res.Status = team.Status(end.Status)
+	}
+	for i := range res.Tasks {
+		if m := &res.Tasks[i].Metrics; m.Attempts > 0 && m.End.IsZero() { // it was under way when the run was ended
+			m.End = end.Time
+		}
+	}
+}
+
+// printVerdict says on stderr whether the run came again, and if not, where it is another one.
+func printVerdict(con *console.Console, ctx context.Context, r *repetition, res *team.Result) error {
+	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
+		return exit.Status(stop.Status())
+	}
+	want, got := r.counts()
+	odd := r.differences(res)
+	text := fmt.Sprintf("replayed %s of %s", format.Number(got), format.Plural(want, "prompt"))
+	if want == got && len(odd) == 0 {
+		con.Say("runteam: %s, equal to the byte", text)
+		switch status := r.run.Status; {
+		case r.run.History.End == nil:
+			con.Say("         the run did not come to its end: it is %s", terminal.CleanLine(status))
+		case status != string(team.StatusOK):
+			con.Say("         the run ended with %s, and so does its replay", terminal.CleanLine(status))
+		}
+		return nil
+	}
+	con.Say("runteam: %s; the replay is not the run", text)
+	for i, o := range odd {
+		if i == report.MaxFailures {
+			con.Say("… and %d more", len(odd)-i)
+			break
+		}
+		why := o.why
+		if o.another && i == 0 {
+			why = r.firstDifference(ctx, o.id)
+		}
+		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(why))
+	}
+	return exit.Status(exit.StatusFailed)
+}
+
+// counts returns how many prompts the result of the run is made of, and how many
+// of them came again.
+func (r *repetition) counts() (want, got int) {
+	known := map[record.Key]bool{}
+	for _, x := range lasting(r.run) {
+		if known[x.Key] {
+			continue
+		}
+		known[x.Key] = true
+		if want++; r.seen[x.Key] {
+			got++
+		}
+	}
+	return want, got
+}
+
+// An difference is a task of which the replay is not as the run was.
+type difference struct {
+	id      task.ID
+	title   string
+	why     string
+	another bool // its prompt is another one
+}
+
+// differences lists them: first whose prompts have no answer, then what came of it.
+func (r *repetition) differences(res *team.Result) (list []difference) {
+	add := func(id task.ID, title string) {
+		o := difference{id: id, title: title, why: "its prompt is another one", another: true}
+		if i, ok := r.run.ByID[id]; ok {
+			if x := r.unreadable(&r.run.Tasks[i]); x != nil {
+				o.why, o.another = "its prompt is the same, but the answer cannot be had: "+unreadableWhy(x), false
+			}
+		}
+		list = append(list, o)
+	}
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.Error != nil && t.Error.Root == "" && t.Error.Code == team.CodeReplay {
+			add(t.ID, t.Title)
+		}
+	}
+	for i := range res.Steps {
+		if s := &res.Steps[i]; s.Error != nil && (s.Error.Code == team.CodeReplay || s.Error.Reason == team.CodeReplay) {
+			add(r.stepID(res.Steps, i), string(s.Kind))
+		}
+	}
+	if len(list) > 0 || r.run.History.End == nil {
+		return list
+	}
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		if at, ok := r.run.ByID[t.ID]; ok && r.run.Tasks[at].Status != t.Status {
+			list = append(list, difference{id: t.ID, title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(r.run.Tasks[at].Status))})
+		}
+	}
+	return list
+}
+
+// stepID returns the id of the i-th step of the coordinator: of several of a kind,
+// that which came in its place among them.
+func (r *repetition) stepID(steps []team.Step, i int) task.ID {
+	skip := 0
+	for _, s := range steps[:i] {
+		if s.Kind == steps[i].Kind {
+			skip++
+		}
+	}
+	for n := range r.run.Tasks {
+		if t := &r.run.Tasks[n]; t.Step && t.Title == string(steps[i].Kind) {
+			if skip == 0 {
+				return t.Id
+			}
+			skip--
+		}
+	}
+	return ""
+}
+
+// unreadable returns the exchange of a task whose prompt came again and whose
+// answer cannot be had; nil if there is none.
+func (r *repetition) unreadable(t *journals.StoredTask) *record.AgentCall {
+	for _, x := range t.Exchanges {
+		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
+			return x
+		}
+	}
+	return nil
+}
+
+// unreadableWhy says why an answer cannot be had; empty if it can.
+func unreadableWhy(x *record.AgentCall) string {
+	switch {
+	case x.Missing != "":
+		return x.Missing
+	case x.Result == nil:
+		return "it is not in the journal"
+	}
+	var e *envelope.Envelope
+	var err error
+	if e, err = x.Result.Envelope(); err == nil {
+		err = e.Genuine()
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,228 @@
+// Package replay is the command replay: it repeats a stored run, leaves something out of it, or
+// compares two runs.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/spf13/cobra"
+)
+
+// replayFlags is what is to be done with a stored run, as flags ask for it.
+type replayFlags struct {
+	journals.ReadFlags
+	models.AnswerFlags
+	without       []string
+	withoutInputs []string
+	other         string // of --diff
+	models        []string
+	environment   source.EnvironmentFlags
+	verbose       bool
+	noJournal     bool // the run that is made is not kept
+	reveal        bool
+	progress      string
+	events        records.EventFlags
+	force         bool // replace a file of events that exists
+}
+
+func Command(con *console.Console) *cobra.Command {
+	r := &replayFlags{}
+	cmd := &cobra.Command{
+		Use:   "replay [RUN]",
+		Short: "Repeat a run from the journal without a model, leave something out of it, or compare two runs",
+		Long: `replay repeats a run of the journal: the newest, or the one whose id begins with
+RUN. Each prompt is built anew, from the copies of the spec and the inputs that the
+journal has, and must be the one that was sent, to the byte; then it gets the answer
+that it got. No model is asked, no network used, nothing written. The result is
+printed as "runteam run" does, and stderr says whether the prompts are equal.
+
+With --without or --without-input the run is made again without that context. Where
+a prompt is the same, the answer of the run is taken; where it is another one, the
+agent is asked as the run asked it. What is printed says task by task what changed.
+
+With --diff two stored runs are compared task by task, and nothing is run.
+
+Exit status: 0 if the prompts, or with --diff the two runs, are equal; 1 if not.
+With --without 0, or 1 if a task failed.`,
+		Example: `  runteam replay                               the newest run
+  runteam replay 0195c3a1 --without "Check the blacklist"
+  runteam replay 0195c3a1 --without-input policy
+  runteam replay 0195c3a1 --diff 0195d00f`,
+		Args: flags.AtMostOneRun,
+		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(con, cmd, r, args) },
+	}
+	r.flags(cmd, con)
+	return cmd
+}
+
+// flags adds the flags of replay and their completion.
+func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
+	f := cmd.Flags()
+	f.StringArrayVar(&r.without, "without", nil, "make the run again without `TASK`, a title, key or id, as if nothing depended on it (repeatable)")
+	f.StringArrayVar(&r.withoutInputs, "without-input", nil, "make the run again without the input `NAME` (repeatable)")
+	f.StringVar(&r.other, "diff", "", "compare the run with `RUN2`, and run nothing")
+	f.BoolVarP(&r.verbose, "verbose", "v", false, "with --without and --diff: show both texts of what changed")
+	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: as the run did)")
+	r.environment.AddTo(cmd)
+	f.BoolVar(&r.reveal, "reveal", false, "show what is secret too; on a terminal only")
+	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
+	flags.Complete(cmd, "progress", progress.Modes)
+	r.events.AddTo(cmd)
+	f.Lookup("events").Usage = "with --without: " + f.Lookup("events").Usage
+	f.BoolVar(&r.force, "force", false, "with --events: replace a file that exists")
+	r.AnswerFlags.AddTo(cmd)
+	r.Flags.AddTo(cmd)
+	f.BoolVar(&r.noJournal, "no-journal", false, "with --without: keep no journal of the new run")
+	flags.Complete(cmd, "without-input", nil)
+	offers := journals.NewCompleter(con, &r.Flags)
+	offers.Arguments(cmd, false, false)
+	offers.TaskFlag(cmd, "without", true)
+	flags.CompleteBy(cmd, "diff", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return offers.Runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// runReplay repeats a run, repeats it with something left out, or compares it with another.
+func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags, args []string) error {
+	if err := r.ParseRun(args); err != nil {
+		return err
+	}
+	if err := r.checkFlags(cmd, con); err != nil {
+		return err
+	}
+	switch {
+	case r.other != "":
+		return compareRuns(con, cmd, r)
+	case len(r.without)+len(r.withoutInputs) > 0:
+		return replayWithout(con, cmd, r)
+	}
+	return replay(con, cmd, r)
+}
+
+// asks are the flags that say how agents are asked, which only --without does.
+var asks = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal", "events", "force"}
+
+func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error {
+	changed := cmd.Flags().Changed
+	leaves := changed("without") || changed("without-input")
+	switch {
+	case changed("diff") && r.other == "":
+		return exit.Usagef("--diff is empty: write the id of a run")
+	case changed("diff") && leaves:
+		return exit.Usagef("--diff compares two runs as they are: leave --without out")
+	case r.verbose && !changed("diff") && !leaves:
+		return exit.Usagef("--verbose shows what changed with --without or --diff")
+	case r.reveal && changed("diff"):
+		return exit.Usagef("--diff shows runs as they were: leave --reveal out")
+	case r.reveal && !con.IsTerminal(con.Stdout):
+		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
+	case r.force && !changed("events"):
+		return exit.Usagef("--force needs --events")
+	case r.events.ToStdout() && con.Settings.Json():
+		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", r.events.File.Path)
+	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
+		return exit.Usagef("--without is empty: name a task, or with --without-input an input")
+	}
+	for _, flag := range asks {
+		if changed(flag) && !leaves {
+			return exit.Usagef("--%s is for --without: a run is replayed, and runs are compared, without asking anybody", flag)
+		}
+	}
+	if r.events.ToStdout() && r.progress == "auto" && con.IsTerminal(con.Stdout) {
+		r.progress = "plain" // a table would be drawn over the events
+	}
+	if err := r.AnswerFlags.Check(cmd); err != nil {
+		return err
+	}
+	return progress.CheckMode(con, r.progress)
+}
+
+// specOf reads the spec as the run had it, from the copies alone: what stands in
+// the files by now does not count. The environment is that of the command; asked
+// says whether it is needed, or a variable may be missing that is not set any more.
+func (r *replayFlags) specOf(ctx context.Context, con *console.Console, k *journals.StoredRun, asked bool) (*run.StoredInvocation, *specfile.File, error) {
+	m, err := run.ReadInvocation(&k.Info)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.Missing)) {
+		return nil, nil, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("run %s cannot be replayed: %s: %s", k.Run, path, m.Missing[path])}
+	}
+	src, err := m.Source()
+	if err != nil {
+		return nil, nil, err
+	}
+	src.StoredOnly, src.Results = true, r.Flags.Results(con)
+	src.Models = append(src.Models, r.models...)
+	src.Environment, src.NoCalls = r.environment, !asked || m.Offline || r.Offline
+	file, err := src.Load(ctx, con)
+	if err != nil {
+		return nil, nil, err
+	}
+	if file.Offline != "" && !filepath.IsAbs(file.Offline) {
+		file.Offline = filepath.Join(m.Folder, file.Offline)
+	}
+	file.Config.Logger = con.Log
+	return m, file, nil
+}
+
+// restoreModels gives the agents the names of the models that they had, which
+// the environment may have brought.
+func restoreModels(k *journals.StoredRun, file *specfile.File) {
+	models := map[string]string{}
+	for i := range k.History.Log {
+		if x := k.History.Log[i].Exchange; x != nil {
+			models[x.Agent] = x.Model
+		}
+	}
+	for i := range file.Agents {
+		if model, ok := models[file.Agents[i].Member.Name]; ok {
+			file.Agents[i].Model, file.Agents[i].Member.Model = model, model
+		}
+	}
+	if c := file.Coordinator; c != nil {
+		if model, ok := models[handoff.Coordinator]; ok {
+			c.Connection.Model, c.Coordinator.Model = model, model
+		}
+	}
+}
+
+// lasting are the exchanges of which the result of a run is made: of each task the
+// last attempt, with its parts.
+func lasting(k *journals.StoredRun) []*record.AgentCall {
+	var out []*record.AgentCall
+	for i := range k.Tasks {
+		if k.Tasks[i].Status == journals.Removed {
+			continue
+		}
+		list := k.Tasks[i].Exchanges
+		last := slices.IndexFunc(list, func(x *record.AgentCall) bool { return x.Part == "" })
+		for n, x := range list {
+			if x.Part == "" {
+				last = n
+			}
+		}
+		for n, x := range list {
+			if x.Key != (record.Key{}) && (n == last || last >= 0 && x.Part != "" && x.Attempt == list[last].Attempt) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}

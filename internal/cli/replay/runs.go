@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+	"github.com/spf13/cobra"
+)
+
+// ComparedRuns are two stored runs, in JSON.
+type ComparedRuns struct {
+	Equal  bool           `json:"equal"`
+	Before comparedRun    `json:"before"`
+	After  comparedRun    `json:"after"`
+	Tasks  []ComparedTask `json:"tasks"` // with the steps of the coordinator behind them
+
+	room int // for titles; 0 for any length
+}
+
+type comparedRun struct {
+	Run    string `json:"runId"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+// compareRuns compares two stored runs task by task.
+func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
+	j, err := r.Open(cmd, con)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	before, err := journals.LoadRun(con, cmd.Context(), j, r.Run)
+	if err != nil {
+		return err
+	}
+	after, err := journals.LoadRun(con, cmd.Context(), j, r.other)
+	if err != nil {
+		return err
+	}
+	d := compared(before, after)
+	d.room = con.TitleWidth()
+	if con.Settings.Json() {
+		err = con.PrintJSON(d)
+	} else {
+		var b strings.Builder
+		d.write(&b, r.verbose)
+		err = con.PrintText(b.String())
+	}
+	if err = exit.IgnoreClosedPipe(err); err == nil && !d.Equal {
+		err = exit.Status(exit.StatusFailed)
+	}
+	return err
+}
+
+func compared(before, after *journals.StoredRun) *ComparedRuns {
+	d := &ComparedRuns{
+		Equal: before.Status == after.Status, Tasks: []ComparedTask{},
+		Before: comparedRun{before.Run, before.Name, before.Status}, After: comparedRun{after.Run, after.Name, after.Status},
+	}
+	both := map[task.ID]bool{}
+	for i := range before.Tasks {
+		t := &before.Tasks[i]
+		c := ComparedTask{ID: t.Id, Title: t.Title, Step: t.Step, Prompt: none, Before: side(before, t)}
+		if at, ok := after.ByID[t.Id]; ok {
+			both[t.Id] = true
+			other := &after.Tasks[at]
+			c.After, c.Prompt = side(after, other), promptsOf(t, other)
+		}
+		d.take(c)
+	}
+	for i := range after.Tasks {
+		if t := &after.Tasks[i]; !both[t.Id] {
+			d.take(ComparedTask{ID: t.Id, Title: t.Title, Step: t.Step, Prompt: none, After: side(after, t)})
+		}
+	}
+	return d
+}
+
+func (d *ComparedRuns) take(c ComparedTask) {
+	c.settle()
+	d.Tasks, d.Equal = append(d.Tasks, c), d.Equal && c.equal()
+}
+
+// promptsOf compares the last prompts of a task by their keys: that is all that
+// its agent saw, and who it was.
+func promptsOf(a, b *journals.StoredTask) string {
+	x, y := a.LastPrompt(), b.LastPrompt()
+	switch {
+	case x == nil || y == nil || x.Key == (record.Key{}) || y.Key == (record.Key{}):
+		return none
+	case x.Key == y.Key:
+		return Same
+	}
+	return Changed
+}
+
+func (d *ComparedRuns) write(w io.Writer, verbose bool) {
+	for _, r := range []struct {
+		what string
+		of   comparedRun
+	}{{"before", d.Before}, {"after", d.After}} {
+		fmt.Fprintf(w, "%-7s %srun %s: %s\n", r.what, format.NamePrefix(r.of.Name), terminal.CleanLine(r.of.Run), terminal.CleanLine(r.of.Status))
+	}
+	fmt.Fprintln(w)
+	table := format.NewTable(w, "").WithTitleWidth(d.room)
+	table.Row("task", "status", "label", "prompt", "result", "tokens")
+	for i := range d.Tasks {
+		c := &d.Tasks[i]
+		table.Row(table.Title(c.Title), c.statusOfBoth(), c.labels(), c.Prompt, c.Result, c.usages())
+	}
+	table.Flush()
+	for i := range d.Tasks {
+		d.Tasks[i].write(w, verbose)
+	}
+	verdict := "equal"
+	if !d.Equal {
+		verdict = "different"
+	}
+	fmt.Fprintf(w, "\nthe runs are %s\n", verdict)
+}

@@ -1,0 +1,218 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// A variant is a run that is made again without some of its context.
+type variant struct {
+	asked *replayFlags
+	past  *journals.StoredRun
+	how   *run.StoredInvocation // how that was asked for
+	job   *run.Job
+	file  *specfile.File
+	team  *team.Team
+	told  *run.JournalWriter
+
+	events *records.EventWriter // nil if no flag asks for events
+}
+
+// replayWithout makes a run again without some of its context.
+func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
+	k, err := loadRun(con, cmd, r)
+	if err != nil {
+		return err
+	}
+	m, file, err := r.specOf(cmd.Context(), con, k, true)
+	if err != nil {
+		return err
+	}
+	if err := r.known(k, file); err != nil {
+		return err
+	}
+	t := &variant{asked: r, past: k, how: m, job: r.job(m), file: file}
+	if err := journals.CheckOutputs(con, &r.Flags, &r.events.File); err != nil {
+		return err
+	}
+	if t.events, err = r.events.Begin(cmd, con, r.force, append(t.job.Reads(file), t.job.ScriptPath(file), r.Flags.Path, r.Flags.KeyFile)...); err != nil {
+		return err
+	}
+	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
+	c, err := models.NewConnector(con, cmd.Context(), &t.job.AnswerFlags, file, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.AllowNoKey = true
+	if t.team, err = models.BuildTeam(file, c.Connect); err != nil {
+		return err
+	}
+	if t.told, err = run.NewJournalWriter(con, t.job, file); err != nil {
+		return err
+	}
+	defer t.told.Release()
+	if err := r.updateInfo(t.told, m, k); err != nil {
+		return err
+	}
+	res, err := runVariant(con, cmd.Context(), t)
+	unwritten := t.events.Close()
+	if err != nil {
+		return file.Locate(err)
+	}
+	t.told.Close(res)
+	if err := reportWithout(con, t, res); err != nil || unwritten == nil {
+		if unwritten != nil {
+			con.PrintError(unwritten, nil)
+		}
+		return err
+	}
+	return unwritten
+}
+
+// loadRun reads the run and closes the journal, in which a run is kept afterwards.
+func loadRun(con *console.Console, cmd *cobra.Command, r *replayFlags) (*journals.StoredRun, error) {
+	j, err := r.Open(cmd, con)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	return journals.LoadRun(con, cmd.Context(), j, r.Run)
+}
+
+// job is the run that is made, as the stored one was but for flags.
+func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
+	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: models.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: r.progress, Reveal: r.reveal}
+	j.Journal.None = r.noJournal
+	j.SpecFlags, _ = m.Source() // it was asked for once already
+	j.SpecFlags.Models = append(j.SpecFlags.Models, r.models...)
+	if j.Script != "" && !filepath.IsAbs(j.Script) {
+		j.Script = filepath.Join(m.Folder, j.Script)
+	}
+	if r.Offline {
+		j.AnswerFlags = r.AnswerFlags
+	}
+	j.Concurrency, j.Budget, j.Cost = m.MaxConcurrency, m.MaxTokenBudget, m.MaxCostBudget
+	return j
+}
+
+// updateInfo has the journal keep what is left out, so that the new run can be replayed.
+func (r *replayFlags) updateInfo(told *run.JournalWriter, m *run.StoredInvocation, k *journals.StoredRun) error {
+	if told == nil {
+		return nil
+	}
+	left := omittedTasks(k, r.without)
+	told.Info.Tasks = slices.DeleteFunc(told.Info.Tasks, func(t trace.Task) bool { return left[t.ID] || alreadyOmitted(k, t.ID, m) })
+	v := &journals.Invocation{}
+	err := json.Unmarshal(told.Info.Invocation, v)
+	v.Folder, v.Found = m.Folder, m.Found
+	v.Of = k.Run
+	v.Without, v.WithoutInputs = r.omitted(m)
+	if err == nil {
+		told.Info.Invocation, err = json.Marshal(v)
+	}
+	return err
+}
+
+// omitted is what is left out of the new run: also what the stored one was without.
+func (r *replayFlags) omitted(m *run.StoredInvocation) (tasks, inputs []string) {
+	return slices.Concat(m.Without, r.without), slices.Concat(m.WithoutInputs, r.withoutInputs)
+}
+
+// known refuses to leave out what the run had not.
+func (r *replayFlags) known(k *journals.StoredRun, file *specfile.File) error {
+	var titles, inputs []string
+	for i := range k.Tasks {
+		if t := &k.Tasks[i]; t.IsTask() {
+			titles = append(titles, t.Title)
+		}
+	}
+	for i := range file.Run.Inputs {
+		inputs = append(inputs, file.Run.Inputs[i].Name)
+	}
+	for i, name := range r.without {
+		id, err := k.FindTask(name)
+		at, known := k.ByID[id]
+		if err != nil || !known || !k.Tasks[at].IsTask() {
+			return exit.Usagef("--without %q: no task of the run is called that; %s", name, naming.Suggest(name, titles))
+		}
+		if file.Goal != nil { // whose tasks are known by what the plan calls them
+			r.without[i] = k.Tasks[at].Title
+		}
+	}
+	for _, name := range r.withoutInputs {
+		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
+			return exit.Usagef("--without-input %q: no input of the run is called that; %s", name, naming.Suggest(name, inputs))
+		}
+	}
+	if len(titles) > 0 && len(omittedTasks(k, r.without)) == len(titles) {
+		return exit.Usagef("--without: no task would be left")
+	}
+	return nil
+}
+
+// alreadyOmitted reports whether a task of the spec was left out of the run already.
+func alreadyOmitted(k *journals.StoredRun, id task.ID, m *run.StoredInvocation) bool {
+	_, there := k.ByID[id]
+	return m.OmitsContext() && !there
+}
+
+// omittedTasks returns the ids of the tasks with these names.
+func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
+	out := map[task.ID]bool{}
+	for _, name := range names {
+		if id, err := k.FindTask(name); err == nil {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// runVariant makes the run.
+func runVariant(con *console.Console, ctx context.Context, t *variant) (*team.Result, error) {
+	o := t.job.Options(t.file)
+	o.Reuse = false // what is the same is taken from the run itself
+	past := t.past.History
+	o.Replay = &team.Replay{Past: &past, Ask: true}
+	o.Replay.Without, o.Replay.WithoutInputs = t.asked.omitted(t.how)
+	var plan *team.Plan
+	if t.file.Goal == nil {
+		var err error
+		if plan, err = t.team.Plan(t.file.Tasks, &o); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.told.Apply(ctx, &o); err != nil {
+		return nil, err
+	}
+	res, err := progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+		o.Subscribers = t.told.Subscribers(append(watch, t.events.Subscribers()...))
+		if t.file.Goal != nil {
+			return t.team.RunTeam(ctx, *t.file.Goal, &o)
+		}
+		return t.team.RunTasks(ctx, t.file.Tasks, &o)
+	})
+	if err == nil {
+		err = t.told.BeginError()
+	}
+	return res, err
+}

@@ -1,0 +1,245 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// VariantDocument is a run that was made again without some of its context, in JSON.
+type VariantDocument struct {
+	Run           string         `json:"runId"`
+	Replayed      string         `json:"replayed"` // the id of the run that was made again
+	Status        team.Status    `json:"status"`
+	Without       []string       `json:"without,omitempty"`
+	WithoutInputs []string       `json:"withoutInputs,omitempty"`
+	Verdict       string         `json:"verdict"` // whether it mattered
+	Tasks         []ComparedTask `json:"tasks"`
+	Usage         llm.Usage      `json:"totalTokenUsage"`
+}
+
+// reportWithout prints what changed.
+func reportWithout(con *console.Console, t *variant, res *team.Result) error {
+	r, k := t.asked, t.past
+	d := &VariantDocument{Run: res.RunID, Replayed: k.Run, Status: res.Status, Without: r.without, WithoutInputs: r.withoutInputs, Tasks: []ComparedTask{}, Usage: res.Usage}
+	accepts := label.Confidential
+	if r.reveal {
+		accepts = label.Secret
+	}
+	d.compare(k, res, omittedTasks(k, r.without), accepts)
+	d.Verdict = d.sentence()
+	var err error
+	if con.Settings.Json() {
+		err = con.Separated(func() error { return con.PrintJSON(d) })
+	} else {
+		var b strings.Builder
+		d.write(&b, r.verbose)
+		if r.events.ToStdout() {
+			con.Say("\n%s\n", strings.TrimRight(terminal.Clean(b.String()), "\n"))
+		} else {
+			err = con.Separated(func() error { return con.PrintText(b.String()) })
+		}
+	}
+	report.Summarize(con, res, progress.Mode(con, t.job.Progress))
+	if res.Unkept != nil {
+		con.Say("runteam: the run is not kept whole: %s", terminal.Clean(res.Unkept.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	if status := report.ExitStatus(res); status != exit.StatusOK {
+		return exit.Status(status)
+	}
+	return nil
+}
+
+// compare compares the tasks of the new run with those of the stored one.
+func (d *VariantDocument) compare(k *journals.StoredRun, res *team.Result, left map[task.ID]bool, accepts label.Classification) {
+	done := map[task.ID]bool{}
+	for i := range k.Tasks {
+		s := &k.Tasks[i]
+		if !s.IsTask() {
+			continue
+		}
+		c := ComparedTask{ID: s.Id, Title: s.Title, Prompt: none, Before: side(k, s), Left: left[s.Id]}
+		if t, ok := res.Task(string(s.Id)); ok {
+			done[t.ID] = true
+			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
+		}
+		c.settle()
+		d.Tasks = append(d.Tasks, c)
+	}
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; !done[t.ID] {
+			c := ComparedTask{ID: t.ID, Title: t.Title, Prompt: none, After: sideOf(res, t, accepts)}
+			c.settle()
+			d.Tasks = append(d.Tasks, c)
+		}
+	}
+	d.answer(k, res)
+}
+
+// answer compares what the coordinator answered.
+func (d *VariantDocument) answer(k *journals.StoredRun, res *team.Result) {
+	end := k.History.End
+	if n := len(res.Steps); n == 0 || end == nil || end.Answer == "" || res.Steps[n-1].Kind != team.StepSynthesis {
+		return
+	}
+	step := &res.Steps[len(res.Steps)-1]
+	before := synthesis(k)
+	c := ComparedTask{
+		Title: string(step.Kind), Step: true, Prompt: Changed, Before: &comparedSide{Status: task.Completed, text: end.Answer, hidden: journals.IsWithheld(end.Answer)},
+		After: &comparedSide{Status: task.Completed, text: res.Output, hidden: journals.IsWithheld(res.Output), Usage: step.Metrics.Usage, Reused: step.Reused},
+	}
+	if before != nil {
+		c.Before.hidden = k.Result(before).Hidden
+	}
+	if repeats(k, step.Repeated, step.Reused, before) {
+		c.Prompt = Same
+	}
+	if step.Error != nil {
+		c.After.Status, c.After.Error = task.Failed, step.Error.Message
+	}
+	c.settle()
+	d.Tasks = append(d.Tasks, c)
+}
+
+// synthesis is the exchange that made the answer of the coordinator; nil if there is none.
+func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
+	for i := range k.Tasks {
+		if t := &k.Tasks[i]; t.Step && t.Title == string(team.StepSynthesis) {
+			last = t.Accepted()
+		}
+	}
+	return last
+}
+
+// repeats reports whether somebody was given the prompt that the stored run has:
+// the new run says so, or took the answer from it or from where that took it.
+func repeats(k *journals.StoredRun, repeated bool, reused string, before *record.AgentCall) bool {
+	return repeated || reused == k.Run || reused != "" && before != nil && reused == before.From
+}
+
+// sideOf is a task of the new run.
+func sideOf(res *team.Result, t *team.TaskResult, accepts label.Classification) *comparedSide {
+	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
+	if t.Status == task.Completed {
+		s.Label, s.text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
+	} else if s.Error = t.Result; t.Error != nil {
+		s.Error = t.Error.Message
+	}
+	if t.Error != nil && t.Error.Root != "" {
+		if root, ok := res.Task(string(t.Error.Root)); ok {
+			s.Error = fmt.Sprintf("because %q failed", root.Title)
+		}
+	}
+	return s
+}
+
+// promptOfTask says whether a task was given the prompt that it was given before.
+func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *team.TaskResult) string {
+	switch {
+	case t.Metrics.Attempts == 0 || len(s.Exchanges) == 0:
+		return none
+	case repeats(k, t.Repeated, t.Reused, s.Accepted()):
+		return Same
+	}
+	return Changed
+}
+
+// sentence answers whether what was left out mattered.
+func (d *VariantDocument) sentence() string {
+	var prompts, unclear int
+	var results []string
+	tasks := 0
+	for i := range d.Tasks {
+		c := &d.Tasks[i]
+		if c.Left || c.unfinished() {
+			continue
+		}
+		tasks++
+		switch {
+		case c.Prompt == Same:
+			continue
+		case c.Prompt == Changed:
+			prompts++
+		}
+		switch {
+		case c.Result == Changed || c.Before != nil && c.After != nil && c.Before.Status != c.After.Status:
+			results = append(results, c.Title)
+		case c.Result == withheld:
+			unclear++
+		}
+	}
+	text := "without " + d.what()
+	switch {
+	case prompts == 0 && len(results) == 0:
+		return text + " no prompt is another one: it did not matter"
+	case len(results) == 0 && unclear == 0:
+		return fmt.Sprintf("%s %d of %s changed, and no result: it did not matter", text, prompts, format.Plural(tasks, "prompt"))
+	case len(results) == 0:
+		return fmt.Sprintf("%s %d of %s changed; of %s the result is withheld, so it may have mattered", text, prompts, format.Plural(tasks, "prompt"), format.Plural(unclear, "task"))
+	}
+	return fmt.Sprintf("%s %d of %s changed, and what came of %d: it mattered for %s", text, prompts, format.Plural(tasks, "prompt"), len(results), format.List(results, 5))
+}
+
+// unfinished reports whether the run had not come to an end of the task, so that
+// nothing can be said of what mattered for it.
+func (c *ComparedTask) unfinished() bool {
+	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed
+}
+
+func (d *VariantDocument) what() string { return journals.OmittedText(d.Without, d.WithoutInputs) }
+
+func (d *VariantDocument) write(w io.Writer, verbose bool) {
+	fmt.Fprintf(w, "run %s without %s, as run %s\n\n", terminal.CleanLine(d.Replayed), d.what(), terminal.CleanLine(d.Run))
+	table := format.NewTable(w, "")
+	for i := range d.Tasks {
+		c := &d.Tasks[i]
+		table.Row(terminal.CleanLine(c.Title), c.outcome())
+	}
+	table.Flush()
+	for i := range d.Tasks {
+		d.Tasks[i].write(w, verbose)
+	}
+	fmt.Fprintf(w, "\n%s\n", d.Verdict)
+}
+
+// outcome says what became of a task without what was left out.
+func (c *ComparedTask) outcome() string {
+	switch {
+	case c.Left:
+		return "left out"
+	case c.Before == nil:
+		return "new: " + format.Status(c.After.Status)
+	case c.After == nil:
+		return "not planned"
+	case c.After.Status != task.Completed:
+		text := format.Status(c.After.Status)
+		if first, _, _ := strings.Cut(strings.TrimSpace(c.After.Error), "\n"); first != "" {
+			text += ": " + terminal.Clip(terminal.CleanLine(first), format.MaxLine)
+		}
+		return text
+	case c.Prompt == Same && c.After.Reused == "":
+		return "same prompt, asked again: the answer could not be taken any more"
+	case c.Prompt == Same:
+		return "same prompt, answer taken from the run"
+	case c.Before.Status != task.Completed:
+		return "completed, and was " + format.Status(c.Before.Status)
+	}
+	return "other prompt, " + cmp.Or(map[string]string{Same: "same result", Changed: "other result", withheld: "result withheld"}[c.Result], "no result to compare")
+}

@@ -1,0 +1,230 @@
+// Package report writes the end of a run: its answer, counts, failures and what to do about them.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A savings is what was not asked for again.
+type savings struct {
+	tasks, steps int
+	tokens       int
+}
+
+// Savings counts what a run took from others.
+func Savings(res *team.Result) (s savings) {
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.Reused != "" && t.Reused != res.RunID {
+			s.tasks++
+			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+		}
+	}
+	for i := range res.Steps {
+		if t := &res.Steps[i]; t.Reused != "" && t.Reused != res.RunID {
+			s.steps++
+			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+		}
+	}
+	return s
+}
+
+// String is "3 tasks reused, 12,300 tokens saved"; empty if nothing was.
+func (s savings) String() string {
+	if s.tasks+s.steps == 0 {
+		return ""
+	}
+	text := format.Plural(s.tasks, "task") + " reused"
+	if s.steps > 0 {
+		text = format.Plural(s.tasks, "task") + " and " + format.Plural(s.steps, "step") + " of the coordinator reused"
+	}
+	if s.tokens > 0 {
+		text += fmt.Sprintf(", %s saved", format.Plural(s.tokens, "token"))
+	}
+	return text
+}
+
+// ExitStatus returns the exit status of a run.
+func ExitStatus(res *team.Result) int {
+	if stop, ok := errors.AsType[*exit.Interrupted](res.Cause); ok {
+		return stop.Status()
+	}
+	switch {
+	case res.Unkept != nil, keyless(res):
+		return exit.StatusNoRun
+	case res.Success():
+		return exit.StatusOK
+	case res.Status == team.StatusBudget, res.Status == team.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
+		return exit.StatusFailed
+	case !res.Answered:
+		return exit.StatusNoRun
+	}
+	return exit.StatusFailed
+}
+
+// keyless reports whether a model was not called because its key is missing. An
+// endpoint that answers that it requires one has been called.
+func keyless(res *team.Result) bool {
+	return slices.ContainsFunc(res.Errors, func(e team.TaskError) bool {
+		failed, ok := errors.AsType[*llm.Error](&e)
+		return ok && failed.Status == 0 && errors.Is(failed, llm.ErrNoKey)
+	})
+}
+
+// MaxFailures bounds how many different failures are explained one by one.
+const MaxFailures = 10
+
+// Summarize says on stderr what became of a run: counts, what the prompts
+// held, and for each failure its cause and what to do next. It leaves out what
+// the table of live progress ends in; after none, it says nothing but failures.
+// It goes out in one piece, so that nothing lands between its lines.
+func Summarize(con *console.Console, res *team.Result, mode string) {
+	if mode == "none" && res.Success() {
+		return
+	}
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	defer func() {
+		if b.Len() > 0 {
+			con.Say("%s", b.String())
+		}
+	}()
+	if mode != "live" {
+		say("runteam: %s", totals(res))
+	}
+	if text := receipt(res); text != "" && mode != "none" {
+		say("context: %s", text)
+	}
+	causes := causesOf(res)
+	for i, c := range causes {
+		if i == MaxFailures {
+			say("… and %d more kinds of failure; --output json has all", len(causes)-i)
+			break
+		}
+		say("failed:  %s: %s", format.List(c.who, 3), format.Indent(c.message))
+		if c.next != "" {
+			say("         %s", c.next)
+		}
+		if len(c.hit) > 0 {
+			say("         not run because of it: %s", format.List(c.hit, 3))
+		}
+	}
+	switch res.Status {
+	case team.StatusTimeout:
+		say("runteam: %v: raise --timeout, or timeoutMs of the spec", res.Cause)
+	case team.StatusError:
+		if !res.Answered {
+			say("runteam: could not run: every model call failed before a model answered")
+		}
+	}
+}
+
+// totals counts tasks, time and tokens, and says whether a goal has no answer.
+func totals(res *team.Result) string {
+	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
+	switch {
+	case len(res.Tasks) == 0:
+		text = "no task was run"
+	case res.Goal != "" && res.Output == "":
+		text += ", no answer"
+	}
+	return text + " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt)) + format.Tokens(res.Usage, approximately(res, "; "))
+}
+
+// approximately returns the words before token or byte counts of a run, with a mark if some
+// are rounded because the caller may not see what was counted.
+func approximately(res *team.Result, before string) string {
+	for i := range res.Tasks {
+		if res.Tasks[i].Metrics.Rounded {
+			return before + "~"
+		}
+	}
+	for i := range res.Steps {
+		if res.Steps[i].Metrics.Rounded {
+			return before + "~"
+		}
+	}
+	return before
+}
+
+// receipt says what of all context was sent.
+func receipt(res *team.Result) string {
+	c := &res.Context
+	if c.Prompts == 0 {
+		return ""
+	}
+	done := "sent"
+	if !res.Answered {
+		done = "offered to endpoints that did not answer"
+	}
+	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", approximately(res, "")+label.SizeText(c.Sent), done, approximately(res, "")+label.SizeText(c.Shared), format.Plural(c.Redacted, "value"), format.Plural(c.Withheld, "path"))
+	if c.Revealed > 0 {
+		text += fmt.Sprintf(" · %s revealed", format.Plural(c.Revealed, "value"))
+	}
+	if c.Truncated > 0 {
+		text += fmt.Sprintf(" · %s cut to fit", format.Plural(c.Truncated, "text"))
+	}
+	return text
+}
+
+// A cause is one reason for which tasks failed by themselves, or the
+// coordinator's work.
+type cause struct {
+	message string
+	next    string   // what to do about it; may be empty
+	who     []string // "task (agent)"
+	hit     []string // titles of the tasks that did not run because of them
+}
+
+// causesOf groups the failures of a run by what they say: of tasks in the
+// order of the spec, then of the coordinator.
+func causesOf(res *team.Result) []*cause {
+	var all []*cause
+	byText := make(map[string]*cause)
+	byRoot := make(map[task.ID]*cause)
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		if t.Error == nil || t.Error.Root != "" {
+			continue
+		}
+		key := t.Error.Code + "\x00" + t.Error.Message
+		c := byText[key]
+		if c == nil {
+			c = &cause{message: t.Error.Message, next: advice[t.Error.Code]}
+			byText[key] = c
+			all = append(all, c)
+		}
+		c.who = append(c.who, t.Title+" ("+t.Assignee+")")
+		byRoot[t.ID] = c
+	}
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		if t.Error != nil && byRoot[t.Error.Root] != nil {
+			c := byRoot[t.Error.Root]
+			c.hit = append(c.hit, t.Title)
+		}
+	}
+	for i := range res.Errors {
+		if e := &res.Errors[i]; e.Task == "" && !endedBecause(res, e) {
+			all = append(all, &cause{message: e.Message, next: CoordinatorAdvice(e), who: []string{e.Title + " (" + handoff.Coordinator + ")"}})
+		}
+	}
+	return all
+}
+
+// endedBecause reports whether a step of the coordinator failed because the run
+// ended, of which the rest of the summary tells.
+func endedBecause(res *team.Result, e *team.TaskError) bool {
+	return res.Cause != nil && (errors.Is(e, team.ErrCanceled) || errors.Is(e, team.ErrTimeout))
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/plan"
+	"github.com/runteam/runteam/internal/cli/replay"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/verify"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runCommandLine runs the command that the arguments name, and returns the exit status.
+func runCommandLine(con *console.Console) (status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			status = con.Report(&exit.Error{Kind: exit.KindInternal, Err: fmt.Errorf("this is a bug, please report it: %v\n%s", p, debug.Stack())})
+		}
+	}()
+	ctx, stop := con.Interruptible(context.Background())
+	defer stop()
+	con.Stopping = ctx.Done()
+	root := root(con)
+	root.SetArgs(con.Args)
+	root.SetIn(con.Stdin)
+	root.SetOut(con.Stdout)
+	root.SetErr(con.Screen)
+	return con.Report(root.ExecuteContext(ctx))
+}
+
+// root is the command tree.
+func root(con *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "runteam",
+		Short: "Run a team of agents over a graph of tasks",
+		Long: `runteam runs a team of LLM agents over a graph of tasks. Each agent sees its
+task, the results that the task depends on, and nothing else. The tasks are
+written in the spec, or planned by a coordinator for a goal.
+
+A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
+or team.json, or - for standard input. Without one it is the working directory.
+
+Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
+3 could not run (no key, no endpoint, no model, or a journal that cannot be used
+or whose run another process works on); 130 or 143 interrupted.`,
+		Args: func(cmd *cobra.Command, args []string) error { return onlyCommands(con, cmd, args) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return printVersion(con)
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return prepare(con, cmd) },
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(con, cmd, err) })
+	con.Settings.Flags(root)
+	root.Flags().Bool("version", false, "print the version")
+	root.AddCommand(run.Command(con), run.TaskCommand(con), run.ResumeCommand(con), plan.CheckCommand(con), plan.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
+	completionCommand(con, root)
+	helpCommand(root)
+	return root
+}
+
+// helpCommand adds the command that prints help, and has it refuse words that
+// are no command.
+func helpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	cmd, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was added the line before
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil || len(rest) == 0 || !about.HasSubCommands() {
+			return err
+		}
+		return about.Args(about, rest)
+	}
+}
+
+// completionCommand adds the command that prints completions, and has it refuse
+// a shell that it does not know.
+func completionCommand(con *console.Console, root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // it was added the line before
+	}
+	var shells []string
+	for _, sub := range cmd.Commands() {
+		shells = append(shells, sub.Name())
+		generate := sub.RunE
+		sub.RunE = func(cmd *cobra.Command, args []string) error { return exit.WriteError(generate(cmd, args)) }
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exit.UnknownWord("shell", args[0], shells)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
+// prepare settles what holds for every command, before it runs.
+func prepare(con *console.Console, cmd *cobra.Command) error {
+	if err := con.Settings.Resolve(cmd, con.LookupEnv); err != nil {
+		return err
+	}
+	con.Log = con.NewLogger()
+	return nil
+}
+
+// onlyCommands refuses words that are no command.
+func onlyCommands(con *console.Console, cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := `; "runteam help" lists the commands`
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return exit.Usagef("unknown command %q%s", args[0], hint)
+}
+
+// flagError words an error of a flag, with the nearest flag that there is.
+func flagError(con *console.Console, cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() { // a flag of a command that does not exist is the lesser fault
+		if word, ok := console.FirstWord(con.Args); ok {
+			return onlyCommands(con, cmd, []string{word})
+		}
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return invalidValue(bad.GetFlag(), bad.GetValue(), err)
+	}
+	missing, ok := err.(*pflag.NotExistError) //nolint:errorlint // as pflag returns it
+	if !ok || missing.GetSpecifiedShortnames() != "" {
+		return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near, ok := naming.Nearest(missing.GetSpecifiedName(), known); ok {
+		return exit.Usagef("%v; did you mean --%s?", err, near)
+	}
+	return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+}
+
+// invalidValue says what to write as the value of a flag.
+func invalidValue(f *pflag.Flag, value string, err error) error {
+	switch f.Value.Type() {
+	case "bool":
+		return exit.Usagef("--%s %q: write true or false", f.Name, value)
+	case "int":
+		return exit.Usagef("--%s %q: write a whole number, such as %s", f.Name, value, examples[f.Name])
+	case "duration":
+		if n, err := strconv.Atoi(value); err == nil {
+			return exit.Usagef("--%s %d: a time has a unit: write %ds or %dm", f.Name, n, n, n)
+		}
+		return exit.Usagef("--%s %q: write a time such as 90s or 5m", f.Name, value)
+	}
+	return exit.Usagef("%v", err)
+}
+
+// examples are values of the flags that take a number.
+var examples = map[string]string{"max-concurrency": "5", "max-token-budget": "20000"}

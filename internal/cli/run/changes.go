@@ -1,0 +1,101 @@
+package run
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// printMissingCopies says of which files the journal has a copy that cannot be read,
+// when a run cannot be resumed for want of a file.
+func printMissingCopies(con *console.Console, again *resumed) {
+	if again == nil {
+		return
+	}
+	for _, path := range slices.Sorted(maps.Keys(again.memory.Missing)) {
+		if !strings.HasPrefix(path, "--") {
+			con.Say("resume:  the copy of %s in the journal cannot be read: %s", placeName(path), terminal.CleanLine(again.memory.Missing[path]))
+		}
+	}
+}
+
+// placeName names where a text was.
+func placeName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return terminal.CleanLine(path)
+}
+
+// printChanges says of what a run is resumed that is not as it was.
+func printChanges(con *console.Console, j *Job, file *specfile.File, told *JournalWriter) {
+	again := j.resumed
+	if again == nil {
+		return
+	}
+	for _, path := range file.Restored() {
+		con.Say("resume:  %s is not there any more: its copy in the journal is used", placeName(path))
+	}
+	if was := again.stored.Info.Fingerprint; was != "" && again.journal.Masked(file.Fingerprint()) != was {
+		text := "the spec has changed since"
+		if again.anew {
+			text = "flags or the spec ask for something else than before"
+		}
+		con.Say("resume:  %s: what that affects runs again", text)
+	}
+	if why := j.ScriptChange(&again.memory.Invocation, file); why != "" {
+		text := "what it answers is asked again"
+		if unused := titlesOf(LastCompleted(&again.stored.History)); len(unused) > 0 {
+			text = fmt.Sprintf("earlier answers are not used; asked again: %s", format.List(unused, 3))
+			told.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
+		}
+		con.Say("resume:  %s: %s", why, text)
+	}
+	for _, name := range changedInputs(&again.stored.History, file) {
+		con.Say("resume:  input %s has changed since: what it affects runs again", terminal.CleanLine(name))
+	}
+	for _, x := range LastCompleted(&again.stored.History) {
+		if x.Missing != "" {
+			con.Say("resume:  the result of %s cannot be read, so it runs again: %s", terminal.CleanLine(x.Title), terminal.CleanLine(x.Missing))
+		}
+	}
+}
+
+// titlesOf returns the titles of the tasks of exchanges, and the names of the
+// coordinator's steps.
+func titlesOf(list []*record.AgentCall) (titles []string) {
+	for _, x := range list {
+		titles = append(titles, x.Title)
+	}
+	return titles
+}
+
+// changedInputs names the inputs whose text is not what it was.
+func changedInputs(h *record.History, file *specfile.File) (names []string) {
+	if len(h.Begins) == 0 {
+		return nil
+	}
+	was := map[string]record.Key{}
+	for _, in := range h.Begins[len(h.Begins)-1].Inputs {
+		was[in.Name] = in.Key
+	}
+	for i := range file.Run.Inputs {
+		in := &file.Run.Inputs[i]
+		key := record.Key(sha256.Sum256([]byte(in.Text)))
+		if h.Mask != nil {
+			key = h.Mask(key)
+		}
+		if old, known := was[in.Name]; known && old != key {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,144 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+)
+
+// confine limits which files a resumed run reads, since a journal from elsewhere
+// may name any file, and a spec that sends it anywhere:
+//
+//   - The spec is read where it was. Then the files in its folder are read too,
+//     and others if this command names them; of an input outside the folder the
+//     copy in the journal is taken. The result of an earlier run is no file: it
+//     comes from the same journal.
+//   - If the spec is gone, all is taken from the copies but the inputs that this
+//     command names. A copy of a spec is never used with other files.
+func confine(con *console.Console, ctx context.Context, m *StoredInvocation, was, own *source.SpecFlags) error {
+	root, there := was.Root()
+	if was.StoredOnly || !there {
+		was.StoredOnly = true
+		return readNamed(con, ctx, was, own)
+	}
+	for _, f := range []struct{ flag, path, named string }{
+		{"team", was.Team, own.Team}, {"orchestrator", was.Orchestrator, own.Orchestrator}, {"coordinator", was.Coordinator, own.Coordinator},
+	} {
+		if f.path == "" || f.named != "" || f.path == was.MainPath() {
+			continue
+		}
+		if f.path == "-" || !within(root, f.path) {
+			return exit.Usagef("--%s %s: the file is gone or outside %s, the folder of the spec, and such a file is read only if this command names it: add --%s FILE", f.flag, f.path, root, f.flag)
+		}
+	}
+	named, err := flags.Pairs("input", "NAME=FILE", own.Inputs)
+	if err != nil {
+		return err
+	}
+	given, err := flags.Pairs("input", "NAME=FILE", was.Inputs)
+	if err != nil {
+		return err
+	}
+	for name, path := range given {
+		if _, again := named[name]; again || path == "-" || source.IsResult(path) || within(root, path) {
+			continue
+		}
+		if err := useCopy(con, m, was, name, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within reports whether a file is there and in a folder, wherever links lead.
+func within(folder, path string) bool {
+	folder, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return false
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false
+	}
+	short, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(short)
+}
+
+// useCopy has the copy of an input taken in place of its file.
+func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, name, path string) error {
+	for i := range was.Stored {
+		if was.Stored[i].Path != path {
+			continue
+		}
+		was.Stored[i].Instead = true
+		if _, err := os.Lstat(path); err == nil {
+			con.Say("resume:  input %s is the copy in the journal: its file is outside the folder of the spec; to read it again: --input %s", terminal.CleanLine(name), format.ShellPath(name+"="+path))
+		}
+		return nil
+	}
+	why := "the journal has no copy of it"
+	if missing := m.Missing[path]; missing != "" {
+		why = "the copy in the journal cannot be read: " + missing
+	}
+	return exit.Usagef("input %s: %s is outside the folder of the spec, and %s; add --input %s", name, path, why, format.ShellPath(name+"="+path))
+}
+
+// maxNamed is how many bytes are read of an input that the command names; the
+// spec says how many of them it may have.
+const maxNamed = 64 << 20
+
+// readNamed reads the inputs that this command names, for a run that reads
+// nothing else but copies.
+func readNamed(con *console.Console, ctx context.Context, was, own *source.SpecFlags) error {
+	named, err := flags.Pairs("input", "NAME=FILE", own.Inputs)
+	if err != nil {
+		return err
+	}
+	for name, path := range named {
+		if path == "-" && was.MainPath() == "-" {
+			continue // refused elsewhere: the spec came from there
+		}
+		if source.IsResult(path) {
+			continue
+		}
+		in := con.Stdin
+		if path != "-" {
+			file, err := files.OpenInput(ctx, path)
+			if err != nil {
+				return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--input %s: %s: %w", name, path, exit.WithoutPath(err))}
+			}
+			defer file.Close()
+			in = file
+		}
+		text, err := io.ReadAll(io.LimitReader(files.NewContextReader(ctx, in), maxNamed))
+		if err != nil {
+			return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--input %s: %s: %w", name, path, exit.WithoutPath(err))}
+		}
+		kept := was.Stored[:0:0]
+		for _, s := range was.Stored {
+			if s.Path != path {
+				kept = append(kept, s)
+			}
+		}
+		was.Stored = append(kept, specfile.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// The names under which a journal keeps what was said by flags. No file is called so.
+const (
+	goalFile  = "--goal"
+	ParamFile = "--param " // before the name of a parameter
+)
+
+// infoOf is what a journal keeps of a run beside what the run tells.
+func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {
+	of := records.TraceOptions(file, nil, con.Now())
+	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.Command, Time: of.Time, Tasks: of.Tasks, Inputs: of.Inputs}
+	v, err := j.invocation(file)
+	if err != nil {
+		return info, err
+	}
+	for _, s := range file.Stored() {
+		info.Files = append(info.Files, journal.File{Path: s.Path, Text: s.Text, Label: s.Label})
+		info.Label = info.Label.Join(s.Label)
+		if c := (journals.FileCopy{Path: s.Path, Without: s.Without}); s.Found != s.Path || len(s.Without) > 0 {
+			if s.Found != s.Path {
+				c.Found = s.Found
+			}
+			v.Copies = append(v.Copies, c)
+		}
+	}
+	for _, said := range j.flagFiles(file) {
+		info.Files = append(info.Files, said)
+		info.Label = info.Label.Join(said.Label)
+	}
+	info.Fingerprint = file.Fingerprint()
+	if prices := file.Config.Prices; len(prices) > 0 {
+		if info.Prices, err = json.Marshal(prices); err != nil {
+			return info, err
+		}
+	}
+	v.Endpoints, v.Fallback = models.BaseURLs(file, con.LookupEnv)
+	info.Invocation, err = json.Marshal(v)
+	return info, err
+}
+
+// invocation says how the run was asked for.
+func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if j.resumed != nil {
+		folder = j.resumed.memory.Folder // also if it is gone
+	}
+	v := &journals.Invocation{
+		Folder: folder, Spec: j.Path, Found: file.Path, Team: j.Team, Orchestrator: j.Orchestrator, Coordinator: j.Coordinator,
+		Goal: j.Goal.Given, Inputs: j.Inputs, Models: j.Models, Offline: j.Offline, Script: j.Script, Answers: j.Digest,
+		MaxConcurrency: j.Concurrency, MaxTokenBudget: j.Budget, MaxCostBudget: j.Cost, Reuse: j.reuse.override(), Fresh: j.reuse.fresh,
+		Versions: map[string]string{},
+	}
+	if v.Found != "-" && !filepath.IsAbs(v.Found) {
+		v.Found = filepath.Join(folder, v.Found)
+	}
+	for _, given := range j.Params {
+		name, _, _ := strings.Cut(given, "=")
+		v.Params = append(v.Params, name)
+	}
+	for i := range file.Agents {
+		v.Versions[file.Agents[i].Member.Name] = file.Agents[i].Member.Version
+	}
+	if file.Coordinator != nil {
+		v.Versions[handoff.Coordinator] = file.Coordinator.Version
+	}
+	return v, nil
+}
+
+// flagFiles are the texts that flags gave: the goal at its label, and each
+// parameter at the highest label of the texts that quote it.
+func (j *Job) flagFiles(file *specfile.File) (said []journal.File) {
+	if j.Goal.Given {
+		said = append(said, journal.File{Path: goalFile, Text: j.Goal.Text, Label: label.Internal.Join(file.Goal.Classification)})
+	}
+	labels := paramLabels(file)
+	for _, given := range j.Params {
+		name, value, _ := strings.Cut(given, "=")
+		said = append(said, journal.File{Path: ParamFile + name, Text: value, Label: label.Internal.Join(labels[name])})
+	}
+	return said
+}
+
+// paramLabels returns the highest label of the texts that quote each parameter.
+// A system prompt is internal.
+func paramLabels(file *specfile.File) map[string]label.Classification {
+	labels := map[string]label.Classification{}
+	add := func(params []task.Param, level label.Classification) {
+		for _, p := range params {
+			labels[p.Name] = labels[p.Name].Join(level)
+		}
+	}
+	for i := range file.Tasks {
+		add(file.Tasks[i].Params, file.Tasks[i].Classification)
+	}
+	for _, goal := range []*team.Goal{file.Goal, file.Run.Answer} {
+		if goal != nil {
+			add(goal.Params, goal.Classification)
+		}
+	}
+	return labels
+}
+
+// A StoredInvocation run is what a journal has of how a run was asked for.
+type StoredInvocation struct {
+	journals.Invocation
+	stored  []specfile.StoredFile
+	goal    string
+	params  []string          // K=V
+	Missing map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
+}
+
+// ReadInvocation reads back what infoOf kept.
+func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
+	m := &StoredInvocation{Missing: map[string]string{}}
+	if len(info.Invocation) == 0 {
+		return nil, &exit.Error{Kind: exit.KindUsage, Err: fmt.Errorf("run %s was not made by this command, which cannot know how it was asked for", info.Run)}
+	}
+	if err := json.Unmarshal(info.Invocation, &m.Invocation); err != nil {
+		return nil, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("run %s: how it was asked for cannot be read: %w", info.Run, err)}
+	}
+	about := map[string]journals.FileCopy{}
+	for _, c := range m.Copies {
+		about[c.Path] = c
+	}
+	for _, f := range info.Files {
+		if f.Missing != "" {
+			m.Missing[cmp.Or(about[f.Path].Found, f.Path)] = f.Missing
+			continue
+		}
+		name, param := strings.CutPrefix(f.Path, ParamFile)
+		switch {
+		case f.Path == goalFile:
+			m.goal = f.Text
+		case param:
+			m.params = append(m.params, name+"="+f.Text)
+		default:
+			c := about[f.Path]
+			m.stored = append(m.stored, specfile.StoredFile{Path: f.Path, Found: cmp.Or(c.Found, f.Path), Text: f.Text, Label: f.Label, Without: c.Without})
+		}
+	}
+	return m, nil
+}
+
+// Source is the spec as the run had it, with what flags set in it.
+func (m *StoredInvocation) Source() (source.SpecFlags, error) {
+	s := source.SpecFlags{
+		Path: m.Spec, Team: m.Team, Orchestrator: m.Orchestrator, Coordinator: m.Coordinator,
+		Inputs: m.Inputs, Params: m.params, Models: m.Models, Stored: m.stored,
+	}
+	if m.Goal {
+		if why := m.Missing[goalFile]; why != "" {
+			return s, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("the goal of the run cannot be read: %s", why)}
+		}
+		s.Goal = source.GoalFlag{Text: m.goal, Given: true, Literal: true}
+	}
+	if names := m.missingParams(); len(names) > 0 {
+		return s, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("what --param said of %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])}
+	}
+	return s, nil
+}
+
+// missingParams returns the names of the parameters whose values are missing.
+func (m *StoredInvocation) missingParams() (names []string) {
+	for _, name := range m.Params {
+		if m.Missing[ParamFile+name] != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// RestoreVersions gives the agents of a spec the versions that they had in the run.
+func (m *StoredInvocation) RestoreVersions(file *specfile.File) {
+	for i := range file.Agents {
+		member := &file.Agents[i].Member
+		if v, ok := m.Versions[member.Name]; ok {
+			member.Version = v
+		}
+	}
+	if v, ok := m.Versions[handoff.Coordinator]; ok && file.Coordinator != nil {
+		file.Coordinator.Version = v
+	}
+}

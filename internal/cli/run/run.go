@@ -1,0 +1,366 @@
+// Package run is the commands run, task and resume: they carry out a spec and keep it in a journal.
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// recording returns what keeps the answers of a run, if flags ask for it, and
+// refuses a file that could not be written when the run has ended.
+func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*models.Recording, error) {
+	if !cmd.Flags().Changed("record") {
+		return nil, nil
+	}
+	if err := j.record.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
+		return nil, err
+	}
+	return &models.Recording{File: &j.record, Models: &scripted.Recorder{}}, nil
+}
+
+// Job is one run, as flags ask for it.
+type Job struct {
+	source.SpecFlags
+	models.AnswerFlags
+	flags.Limits
+	Command     string // as the result names it
+	Reveal      bool
+	Concurrency int
+	Progress    string
+	record      files.Output
+	trace       records.TraceFlags
+	events      records.EventFlags
+	Journal     journals.Flags
+	reuse       reuseFlags
+	resumed     *resumed // nil for a new run
+
+	includeMessages bool
+	conversation    *records.Conversation // nil unless the result includes messages
+}
+
+func Command(con *console.Console) *cobra.Command {
+	j := &Job{Command: "run"}
+	cmd := &cobra.Command{
+		Use:   "run [SPEC]",
+		Short: "Run the tasks of a spec, or plan and run a goal, and print the answer",
+		Example: `  runteam run                                  the team.yaml of this folder
+  runteam run claims.yaml --offline            without a key and without a network
+  runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
+  runteam run claims.yaml --input claim=new.md -o json
+  runteam run team.yaml --goal "Compare the two offers."
+  runteam run claims.yaml --reuse              asks only for what changed since an earlier run
+  runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
+  runteam run --team team.json --goal "Compare the two offers." --pretty`,
+		Args: flags.AtMostOneSpec,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				j.Path = args[0]
+			}
+			return runJob(con, cmd, j)
+		},
+	}
+	j.flags(cmd, con)
+	j.AddGoalFlagsTo(cmd)
+	j.AddMergeFlagsTo(cmd)
+	cmd.Flags().Lookup("team").Annotations = map[string][]string{console.OriginalAnnotation: {"true"}}
+	j.messagesFlag(cmd)
+	return cmd
+}
+
+func TaskCommand(con *console.Console) *cobra.Command {
+	j := &Job{Command: "task"}
+	cmd := &cobra.Command{
+		Use:         "task --file F [--team F]",
+		Short:       "Run a tasks file of the TypeScript original, and print JSON",
+		Example:     "  runteam task --file tasks.json --team team.json --pretty",
+		Annotations: map[string]string{console.OriginalAnnotation: "true"},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit.Usagef("%s takes no argument: write --file %s", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if j.Path == "" {
+				return exit.Usagef("--file is required")
+			}
+			return runJob(con, cmd, j)
+		},
+	}
+	j.flags(cmd, con)
+	cmd.Flags().StringVar(&j.Path, "file", "", "the tasks `FILE` (required)")
+	j.AddMergeFlagsTo(cmd)
+	j.messagesFlag(cmd)
+	return cmd
+}
+
+func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
+	f := cmd.Flags()
+	j.SpecFlags.AddTo(cmd)
+	j.AnswerFlags.AddTo(cmd)
+	j.Limits.AddTo(cmd, "the run")
+	j.viewFlags(cmd)
+	j.record.Flag = "record"
+	f.StringVar(&j.record.Path, "record", "", "write what the models answered to `FILE`, a script for --offline")
+	f.BoolVar(&j.record.Force, "force", false, "with --record, --trace, --audit-anchor and --events: replace a file that exists")
+	j.trace.AddTo(cmd)
+	j.events.AddTo(cmd)
+	j.reuse.flags(cmd)
+	j.Journal.AddTo(cmd)
+	j.Journal.AddNoJournalTo(cmd)
+	offers := journals.NewCompleter(con, &j.Journal)
+	offers.TaskFlag(cmd, "fresh", false)
+	offers.InputFlag(cmd)
+}
+
+// messagesFlag adds a flag of the original.
+func (j *Job) messagesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and the answers of each agent to agentResults, as far as you may see them")
+}
+
+// viewFlags adds the flags of what is shown, and of how much runs at once.
+func (j *Job) viewFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&j.Reveal, "reveal", false, "show what is secret too; on a terminal only, and records of the run keep it withheld")
+	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
+	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
+	flags.Complete(cmd, "progress", progress.Modes)
+}
+
+// check refuses flags that contradict each other or the place where they are used.
+func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case j.Reveal && !con.IsTerminal(con.Stdout):
+		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
+	case changed("max-concurrency") && j.Concurrency < 1:
+		return exit.Usagef("--max-concurrency %d: write 1 or more", j.Concurrency)
+	case j.includeMessages && !con.Settings.Json():
+		return exit.Usagef("--include-messages adds to the JSON of the result: add -o json")
+	case changed("audit-key") && j.Journal.None && !changed("trace"):
+		return exit.Usagef("--audit-key needs --trace or a journal")
+	case changed("audit-key") && j.trace.KeyFile == "":
+		return exit.Usagef("--audit-key is empty: name a file")
+	case j.events.ToStdout() && con.Settings.Json():
+		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", j.events.File.Path)
+	case j.record.Force && !changed("record") && !changed("trace") && !changed("events"):
+		needs := "--record, --trace or --events"
+		if cmd.Flags().Lookup("record") == nil {
+			needs = "--trace or --events"
+		}
+		return exit.Usagef("--force needs %s", needs)
+	}
+	if j.events.ToStdout() && j.Progress == "auto" && con.IsTerminal(con.Stdout) {
+		j.Progress = "plain" // a table would be drawn over the events
+	}
+	j.reuse.given, j.Journal.AuditKey = changed("reuse"), j.trace.KeyFile
+	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, j.Journal.Check} {
+		if err := check(cmd); err != nil {
+			return err
+		}
+	}
+	return progress.CheckMode(con, j.Progress)
+}
+
+// runJob runs a spec and prints what it came to.
+func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
+	if j.resumed == nil {
+		if err := j.check(cmd, con); err != nil {
+			return err
+		}
+	}
+	j.NoCalls = j.Offline
+	if j.Results == nil {
+		j.Results = j.Journal.Results(con)
+	}
+	file, err := j.Load(cmd.Context(), con)
+	if err != nil {
+		printMissingCopies(con, j.resumed)
+		return err
+	}
+	if file.Goal == nil && len(file.Tasks) == 0 {
+		return source.NothingToDo("run", &j.SpecFlags, file)
+	}
+	if err := j.reuse.settle(file, !j.Journal.None, j.resumed); err != nil {
+		return err
+	}
+	if file.Run.RunID = uuid.NewString(); j.resumed != nil {
+		file.Run.RunID = j.resumed.stored.Info.Run
+	}
+	if err := journals.CheckOutputs(con, &j.Journal, &j.record, &j.trace.File, &j.trace.Anchor, &j.events.File); err != nil {
+		return err
+	}
+	rec, err := j.recording(cmd, file)
+	if err != nil {
+		return err
+	}
+	used := append(j.Reads(file), j.ScriptPath(file), j.record.Path, j.Journal.Path, j.Journal.KeyFile)
+	kept, err := j.trace.Begin(cmd, con, file, j.record.Force, used...)
+	if err != nil {
+		return err
+	}
+	events, err := j.events.Begin(cmd, con, j.record.Force, append(used, j.trace.File.Path, j.trace.Anchor.Path, j.trace.KeyFile)...)
+	if err != nil {
+		return err
+	}
+	c, err := models.NewConnector(con, cmd.Context(), &j.AnswerFlags, file, rec)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.AllowNoKey = j.resumed != nil || file.Run.Reuse
+	file.Config.Logger = con.Log
+	t, err := models.BuildTeam(file, c.Connect)
+	if err != nil {
+		return err
+	}
+	r, err := runSpec(con, cmd.Context(), j, t, file, c, slices.Concat(kept.Subscribers(), events.Subscribers()), kept.Recorder())
+	unwritten := events.Close()
+	defer r.journal.Release()
+	if errors.Is(err, team.ErrAssertion) {
+		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
+	}
+	if err != nil {
+		return file.Locate(err)
+	}
+	r.recordErr = errors.Join(rec.Save(), kept.Close(r.Recorded()), unwritten)
+	j.conversation.Attach(r.Result) // the trace has the prompts already
+	r.Audit = kept.Head()
+	r.journal.Close(r.Result)
+	return printOutcome(con, j, r, rec, kept)
+}
+
+// outcome is a run that ended.
+type outcome struct {
+	*team.Result
+	output     []task.ID // whose results make the answer; none if the coordinator makes it
+	recordErr  error     // why nothing was recorded that should have been
+	journal    *JournalWriter
+	began      time.Time // by this command
+	digestOnly bool      // of a result only a digest is kept, and nobody was warned of it
+}
+
+// runSpec carries a spec to its end: its goal, or its tasks.
+func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, file *specfile.File, c *models.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
+	o := j.Options(file)
+	if j.includeMessages {
+		j.conversation = &records.Conversation{}
+	}
+	if rec := j.conversation.Recorder(rec); rec != nil {
+		o.Recorder = rec
+	}
+	var plan *team.Plan
+	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+		o.Subscribers = out.journal.Subscribers(append(watch, observers...))
+		if file.Goal != nil {
+			return t.RunTeam(ctx, *file.Goal, &o)
+		}
+		return t.RunTasks(ctx, file.Tasks, &o)
+	}
+	if file.Goal == nil {
+		if plan, err = t.Plan(file.Tasks, &o); err != nil {
+			return out, err
+		}
+		if file.Run.Answer == nil {
+			out.output = plan.Output
+		}
+	}
+	con.Warn(append(source.Warnings(file, plan), c.UnusedReplies...))
+	if out.journal, err = NewJournalWriter(con, j, file); err != nil {
+		return out, err
+	}
+	if err := out.journal.Apply(ctx, &o); err != nil {
+		return out, err
+	}
+	warned := out.journal.mayStoreDigestOnly(plan, file)
+	if warned {
+		warnNoKey(con)
+	}
+	printChanges(con, j, file, out.journal)
+	if err := printReuse(con, ctx, j, file, out.journal); err != nil {
+		return out, err
+	}
+	out.began = con.Now()
+	if out.Result, err = progress.Follow(con, ctx, j.Progress, plan, start); err == nil {
+		err = out.journal.BeginError()
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Command, out.digestOnly = j.Command, !warned && out.journal.digestOnly(out.Result)
+	return out, nil
+}
+
+// Options are the spec's, with the flags over them.
+func (j *Job) Options(file *specfile.File) team.RunOptions {
+	o := file.Run
+	if j.Concurrency > 0 {
+		o.MaxConcurrency = j.Concurrency
+	}
+	j.Limits.Apply(&o)
+	if j.Reveal {
+		o.UserAccepts, o.Reveal = new(label.Secret), true
+	}
+	return o
+}
+
+// printOutcome prints the result on stdout, and on stderr what became of the run.
+func printOutcome(con *console.Console, j *Job, res outcome, rec *models.Recording, kept *records.TraceWriter) error {
+	var err error
+	if con.Settings.Json() {
+		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
+	} else if text := report.Answer(res.output, res.Result); text != "" {
+		if j.events.ToStdout() {
+			con.Say("\n%s\n", strings.TrimRight(terminal.Clean(text), "\n"))
+		} else {
+			err = con.Separated(func() error { return con.PrintText(text) })
+		}
+	}
+	shown := *res.Result
+	if j.resumed != nil {
+		shown.StartedAt = res.began // how long this command took
+	}
+	report.Summarize(con, &shown, progress.Mode(con, j.Progress))
+	printJournalNotes(con, j, res)
+	status := report.ExitStatus(res.Result)
+	for _, err := range []error{err, res.recordErr} {
+		if err != nil {
+			con.PrintError(err, nil)
+			status = max(status, exit.StatusFailed)
+		}
+	}
+	if rec != nil && res.recordErr == nil && (j.Progress != "none" || rec.Empty()) {
+		con.Say("%s", rec.Summary(res.Result))
+	}
+	if kept.Head() != "" && (j.Progress != "none" || kept.Anchor == nil) {
+		con.Say("%s", kept.Summary(j.Progress != "none"))
+	}
+	if status == exit.StatusOK {
+		return nil
+	}
+	return exit.Status(status)
+}

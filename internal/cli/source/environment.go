@@ -1,0 +1,210 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/joho/godotenv"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/spf13/cobra"
+)
+
+// EnvAllow names the variable that allows what --allow-env does, in one text:
+// NAME=ORIGIN, separated by spaces or commas.
+const EnvAllow = "RUNTEAM_ALLOW_ENV"
+
+// EnvironmentFlags says which variables of the environment a spec may send where.
+type EnvironmentFlags struct {
+	allow []string
+	File  string // of --env-file
+}
+
+func (e *EnvironmentFlags) AddTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&e.allow, "allow-env", nil, "let the spec send a variable of the environment to an endpoint, as `NAME=ORIGIN` (repeatable; also $"+EnvAllow+")")
+	flags.Complete(cmd, "allow-env", nil)
+	e.AddFileFlagTo(cmd)
+}
+
+func (e *EnvironmentFlags) AddFileFlagTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&e.File, "env-file", "", "take variables of the environment from `FILE`, in .env form")
+}
+
+// allowed returns what flags and the environment allow.
+func (e *EnvironmentFlags) allowed(lookup func(string) (string, bool)) ([]specfile.EnvUse, error) {
+	var all []specfile.EnvUse
+	add := func(from, text string) error {
+		use, err := specfile.ParseEnvUse(text)
+		if err != nil {
+			return exit.Usagef("%s: %w", from, err)
+		}
+		all = append(all, use)
+		return nil
+	}
+	for _, text := range e.allow {
+		if err := add("--allow-env", text); err != nil {
+			return nil, err
+		}
+	}
+	ambient, _ := lookup(EnvAllow)
+	for _, text := range strings.FieldsFunc(ambient, func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }) {
+		if err := add(EnvAllow, text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// MaxEnvFile bounds a file of --env-file, in bytes.
+const MaxEnvFile = 64 << 10
+
+// lookup returns the environment: the variables of --env-file, then those of the
+// process.
+func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(string) (string, bool), error) {
+	if e.File == "" {
+		return process, nil
+	}
+	vars, err := readEnvFile(e.File)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) (string, bool) {
+		if value, ok := vars[name]; ok {
+			return value, true
+		}
+		return process(name)
+	}, nil
+}
+
+// readEnvFile reads a file of variables. No error repeats what is in it.
+func readEnvFile(path string) (map[string]string, error) {
+	bad := func(err error) error {
+		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--env-file %s: %w", path, err)}
+	}
+	if err := files.CheckReadable(path); err != nil {
+		return nil, bad(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bad(exit.WithoutPath(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxEnvFile+1))
+	switch {
+	case err != nil:
+		return nil, bad(exit.WithoutPath(err))
+	case len(text) > MaxEnvFile:
+		return nil, bad(fmt.Errorf("it is larger than %d KiB", MaxEnvFile>>10))
+	}
+	vars, err := godotenv.UnmarshalBytes(text)
+	if err != nil {
+		return nil, &exit.Error{Kind: exit.KindValidation, Err: fmt.Errorf("--env-file %s: it is not in .env form: write one NAME=VALUE on each line", path)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if strings.HasPrefix(strings.ToUpper(name), "RUNTEAM_") {
+			return nil, &exit.Error{Kind: exit.KindValidation, Err: fmt.Errorf("--env-file %s: %s configures runteam itself: set it in the environment of the process", path, name)}
+		}
+	}
+	return vars, nil
+}
+
+// addConsentHints adds to the error of each variable without consent how to allow it.
+func (s *SpecFlags) addConsentHints(err error) error {
+	found, ok := errors.AsType[*specfile.Error](err)
+	if !ok {
+		return err
+	}
+	for i := range found.Problems {
+		if refused, ok := errors.AsType[*specfile.EnvError](found.Problems[i].Err); ok {
+			found.Problems[i].Hint = s.consentHint(refused.Use)
+		}
+	}
+	return err
+}
+
+// consentHint says how to allow a variable to go where a spec sends it.
+func (s *SpecFlags) consentHint(use specfile.EnvUse) string {
+	var trust strings.Builder
+	trust.WriteString("runteam trust")
+	for _, arg := range []struct{ flag, path string }{{"", s.Path}, {" --team", s.Team}, {" --orchestrator", s.Orchestrator}, {" --coordinator", s.Coordinator}, {" --env-file", s.Environment.File}} {
+		if arg.path != "" {
+			trust.WriteString(arg.flag + " " + format.ShellPath(arg.path))
+		}
+	}
+	var hint string
+	switch grant := use.Name + "=" + use.To; {
+	case !strings.Contains(use.To, "${"):
+		hint = "add --allow-env " + format.ShellPath(grant)
+	case expandable.MatchString(use.To):
+		hint = `add --allow-env "` + grant + `"`
+	}
+	switch {
+	case s.Path == "-" || len(s.Stored) > 0:
+		return hint
+	case hint == "":
+		return "run: " + trust.String()
+	}
+	return hint + ", or run: " + trust.String()
+}
+
+// expandable matches a text in which a shell expands variables inside of double
+// quotes and does nothing else.
+var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$`)
+
+// SentVariables lists which variables go where if the spec is run: those that it names,
+// and OPENAI_API_KEY where an agent, or an entry of its fallback, has no key of its own.
+func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []specfile.EnvUse {
+	all := slices.Clone(file.Env)
+	addOne := func(c *specfile.Connection) {
+		base, key, err := openai.Resolve(c.BaseURL, openai.NewKey(c.APIKey.Reveal()), lookup)
+		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
+			return
+		}
+		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
+		use, err := specfile.ParseEnvUse("OPENAI_API_KEY=" + base)
+		if err != nil {
+			return
+		}
+		if use.Known = true; !slices.ContainsFunc(all, func(u specfile.EnvUse) bool { return u.Name == use.Name && u.To == use.To }) {
+			all = append(all, use)
+		}
+	}
+	add := func(c *specfile.Connection) {
+		addOne(c)
+		for i := range c.Fallback {
+			addOne(&c.Fallback[i])
+		}
+	}
+	for i := range file.Agents {
+		add(&file.Agents[i].Connection)
+	}
+	if file.Coordinator != nil && (file.Goal != nil || file.Run.Answer != nil) {
+		add(&file.Coordinator.Connection)
+	}
+	return all
+}
+
+// WriteVariables writes which variables go where.
+func WriteVariables(w io.Writer, uses []specfile.EnvUse, indent string) {
+	rows := format.NewTable(w, indent)
+	for _, u := range uses {
+		to := terminal.CleanLine(u.To)
+		if u.To == "file" {
+			to = "(path of a file)"
+		}
+		rows.Row(u.Name, "to "+to)
+	}
+	rows.Flush()
+}

@@ -1,0 +1,66 @@
+package source
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// GoalFlag is what --goal asks for. It tells an empty text from none.
+type GoalFlag struct {
+	Text    string
+	Given   bool
+	Literal bool // the text is the goal itself, whatever it looks like
+}
+
+func (g *GoalFlag) String() string { return g.Text }
+
+// Set takes what stands behind the flag.
+func (g *GoalFlag) Set(text string) error {
+	g.Text, g.Given = text, true
+	return nil
+}
+
+// Type names the value in help texts.
+func (g *GoalFlag) Type() string { return "TEXT" }
+
+// maxGoalInput bounds a goal from standard input: what is too long for a
+// coordinator, but not for memory, is refused with its size.
+const maxGoalInput = 16 << 20
+
+// read returns the goal, from standard input if it is a hyphen; empty if none is given.
+// It may be called again.
+func (g *GoalFlag) read(stdin io.Reader) (string, error) {
+	if !g.Given {
+		return "", nil
+	}
+	text, name := g.Text, "--goal"
+	if text == "-" && !g.Literal {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxGoalInput+1))
+		if err != nil {
+			return "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--goal -: %w", err)}
+		}
+		if len(data) > maxGoalInput {
+			return "", exit.Usagef("--goal -: more than %d MiB: give long texts as inputs", maxGoalInput>>20)
+		}
+		text, name = string(data), "--goal -"
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return "", exit.Usagef("%s is empty: say what the team is to find out or to make", name)
+	}
+	g.Text, g.Literal = text, true
+	return text, nil
+}
+
+// NothingToDo says what a spec lacks that has neither tasks nor a goal.
+func NothingToDo(do string, s *SpecFlags, file *specfile.File) error {
+	if do == "run" && s.Team != "" && s.Path == "" {
+		return exit.Usagef(`--goal is missing: --team F brings a team, and --goal TEXT what it is to do; to run a list of tasks write "runteam task --file F --team F"`)
+	}
+	return &specfile.Error{Problems: []specfile.Problem{{
+		File: file.Path, Message: "it has neither tasks nor a goal, so there is nothing to " + do, Hint: "add --goal TEXT, or write tasks: or goal:",
+	}}}
+}

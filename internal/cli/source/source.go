@@ -1,0 +1,207 @@
+// Package source reads the spec that a command works on, with what flags set in it and which
+// variables of the environment it may send.
+package source
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+	"github.com/spf13/cobra"
+)
+
+// MainPath is the path of the file that a spec begins with.
+func (s *SpecFlags) MainPath() string {
+	if s.Path == "" && s.Team != "" {
+		return s.Team
+	}
+	return s.Path
+}
+
+// IsResult reports whether an --input names the result of an earlier run, and no file.
+func IsResult(given string) bool { return strings.HasPrefix(given, specfile.ResultPrefix) }
+
+// Root returns the folder that the spec is in, and whether the spec is there.
+func (s *SpecFlags) Root() (folder string, there bool) {
+	path := s.MainPath()
+	if path == "-" {
+		return "", false
+	}
+	if path == "" {
+		path = "."
+	}
+	at, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	if !at.IsDir() {
+		return filepath.Dir(path), true
+	}
+	_, there = specfile.InFolder(path)
+	return path, there
+}
+
+// SpecFlags is the spec that a command works on: where it stands, and what flags
+// set in it.
+type SpecFlags struct {
+	Path         string
+	Team         string
+	Orchestrator string
+	Goal         GoalFlag
+	Coordinator  string
+	Inputs       []string
+	Params       []string
+	Models       []string
+	Environment  EnvironmentFlags
+	NoCalls      bool // no model is called, so nothing is sent
+
+	Stored     []specfile.StoredFile // stand in for files that are gone
+	StoredOnly bool                  // and for all others
+
+	// results gives results of earlier runs; nil looks in the journal that a
+	// command without --journal finds.
+	Results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
+}
+
+// AddTo adds the flags that set something in a spec.
+func (s *SpecFlags) AddTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&s.Inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input, run:RUN/TASK a result of an earlier run (repeatable)")
+	f.StringArrayVar(&s.Params, "param", nil, "set a parameter, as `K=V` (repeatable)")
+	s.Environment.AddTo(cmd)
+	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
+}
+
+// AddMergeFlagsTo adds the flags for the files of the original beside a spec.
+func (s *SpecFlags) AddMergeFlagsTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.Team, "team", "", "take the team from `FILE` instead")
+	f.StringVar(&s.Orchestrator, "orchestrator", "", "take the settings of the run from `FILE` instead")
+}
+
+// AddGoalFlagsTo adds the flags for a goal that the coordinator plans the tasks for.
+func (s *SpecFlags) AddGoalFlagsTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Var(&s.Goal, "goal", "have the coordinator plan the tasks for `TEXT`, and answer it; - is standard input")
+	f.StringVar(&s.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	flags.Complete(cmd, "goal", nil)
+}
+
+// Load reads the spec. Nothing is run, and no network is used. From then on the
+// environment of a is that which the spec was read with.
+func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.File, error) {
+	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con.LookupEnv) })
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := s.Environment.allowed(con.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	con.LookupEnv = lookup
+	file, err := files.Await(ctx, func() (*specfile.File, error) { return s.read(ctx, con, allowed) })
+	return file, s.addConsentHints(err)
+}
+
+// read reads the spec with what may be sent of the environment.
+func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []specfile.EnvUse) (*specfile.File, error) {
+	inputs, err := flags.Pairs("input", "NAME=FILE", s.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	params, err := flags.Pairs("param", "K=V", s.Params)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(s.Models, "") {
+		return nil, exit.Usagef("--model is empty: write MODEL or AGENT=MODEL")
+	}
+	if err := s.readsOnce(inputs); err != nil {
+		return nil, err
+	}
+	goal, err := s.Goal.read(con.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	results := s.Results
+	if results == nil {
+		results = (&journals.Flags{}).Results(con)
+	}
+	return specfile.Load(specfile.Options{
+		Result: func(run, task string) (*envelope.Envelope, error) {
+			e, err := results(ctx, run, task)
+			if errors.Is(err, journal.ErrUnknownRun) {
+				err = &journals.MissingRunError{Run: run, Task: task, Err: err}
+			}
+			return e, err
+		},
+		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
+		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
+		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
+	})
+}
+
+// Reads lists the files that were read, as far as flags name them.
+func (s *SpecFlags) Reads(file *specfile.File) []string {
+	paths := append(file.Reads(), file.Path, s.Team, s.Orchestrator, s.Coordinator)
+	inputs, _ := flags.Pairs("input", "", s.Inputs) // load has refused what is wrong with them
+	for _, path := range inputs {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// readsOnce refuses to take two things from standard input.
+func (s *SpecFlags) readsOnce(inputs map[string]string) error {
+	var from []string
+	for _, given := range []struct{ name, path string }{{"SPEC", s.Path}, {"--team", s.Team}, {"--orchestrator", s.Orchestrator}, {"--coordinator", s.Coordinator}} {
+		if given.path == "-" {
+			from = append(from, given.name)
+		}
+	}
+	if s.Goal.Text == "-" && !s.Goal.Literal {
+		from = append(from, "--goal")
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if inputs[name] == "-" {
+			from = append(from, "--input "+name)
+		}
+	}
+	if len(from) > 1 {
+		return exit.Usagef("standard input can be read once: it is asked for by %s", strings.Join(from, " and "))
+	}
+	return nil
+}
+
+// Warnings returns what is worth a look in a spec and its plan, which may be
+// nil, each place once.
+func Warnings(file *specfile.File, plan *team.Plan) []specfile.Problem {
+	all := append([]specfile.Problem{}, file.Warnings...)
+	if plan == nil || len(plan.Warnings) == 0 {
+		return all
+	}
+	found, ok := errors.AsType[*specfile.Error](file.Locate(task.Problems(plan.Warnings)))
+	if !ok {
+		return all
+	}
+	for _, p := range found.Problems {
+		if !slices.ContainsFunc(all, func(known specfile.Problem) bool { return p.Line > 0 && known.At() == p.At() }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}

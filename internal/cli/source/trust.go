@@ -1,0 +1,179 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// TrustStore keeps which specs may send which variables where: a folder in the
+// user's configuration, with one file for each spec and list.
+type TrustStore struct{ Folder string }
+
+// A Consent is what the user allowed for one spec.
+type Consent struct {
+	Spec        string            `json:"spec"` // absolute, links resolved
+	Digest      string            `json:"digest"`
+	Environment []specfile.EnvUse `json:"environment"`
+	Time        time.Time         `json:"time"`
+}
+
+// NewTrustStore returns the store of the user.
+func NewTrustStore(con *console.Console) (*TrustStore, error) {
+	config := con.ConfigDir
+	if config == "" {
+		var err error
+		if config, err = os.UserConfigDir(); err != nil {
+			return nil, fmt.Errorf("there is no folder for the configuration of the user: %w", err)
+		}
+	}
+	return &TrustStore{filepath.Join(config, "runteam", "trust")}, nil
+}
+
+// IsTrusted reports whether the user allowed a spec to send these variables.
+func IsTrusted(con *console.Console, path string, uses []specfile.EnvUse) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // the path of a pipe names another one the next time
+	}
+	s, err := NewTrustStore(con)
+	if err != nil {
+		return false
+	}
+	at, err := RealPath(path)
+	if err != nil {
+		return false
+	}
+	want := Consent{Spec: at, Digest: specfile.EnvDigest(uses)}
+	c, err := s.read(want.file())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		con.Log.Warn("a stored consent is not used", "file", filepath.Join(s.Folder, want.file()), "err", err)
+	}
+	return err == nil && c.Spec == want.Spec && c.Digest == want.Digest
+}
+
+// RealPath returns the absolute path of a file, without links as long as it exists.
+func RealPath(path string) (string, error) {
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if to, err := filepath.EvalSymlinks(at); err == nil {
+		return to, nil
+	}
+	return at, nil
+}
+
+// file is the name of the file that keeps a consent.
+func (c *Consent) file() string {
+	return fmt.Sprintf("%x.json", sha256.Sum256([]byte(c.Spec+"\x00"+c.Digest)))
+}
+
+// maxConsent bounds a stored consent, in bytes.
+const maxConsent = 1 << 20
+
+// read reads a consent. It is an error if another user may have written it.
+func (s *TrustStore) read(name string) (c Consent, err error) {
+	path := filepath.Join(s.Folder, name)
+	for _, at := range []string{s.Folder, path} {
+		info, err := os.Lstat(at)
+		if err != nil {
+			return c, err
+		}
+		if at == path && !info.Mode().IsRegular() {
+			return c, fmt.Errorf("%s is not a regular file: remove it", at)
+		}
+		if info.Mode().Perm()&0o022 != 0 {
+			return c, fmt.Errorf("%s can be written by other users: run chmod go-w on it", at)
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConsent))
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(text, &c)
+}
+
+// Write stores a consent atomically.
+func (s *TrustStore) Write(c *Consent) error {
+	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	if len(text) >= maxConsent {
+		return errors.New("the list of variables is too long")
+	}
+	temp, err := os.CreateTemp(s.Folder, ".new-*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	if err = files.WriteSynced(temp, append(text, '\n')); err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(s.Folder, c.file()))
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
+}
+
+// List returns all consents, by spec.
+func (s *TrustStore) List() ([]Consent, error) {
+	entries, err := os.ReadDir(s.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Consent
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		if c, err := s.read(e.Name()); err == nil && c.file() == e.Name() {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b Consent) int {
+		if n := strings.Compare(a.Spec, b.Spec); n != 0 {
+			return n
+		}
+		return a.Time.Compare(b.Time)
+	})
+	return all, err
+}
+
+// Revoke removes all consents of a spec and returns how many there were.
+func (s *TrustStore) Revoke(path string) (int, error) {
+	all, err := s.List()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range all {
+		if all[i].Spec != path {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.Folder, all[i].file())); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

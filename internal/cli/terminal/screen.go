@@ -1,0 +1,224 @@
+// Package terminal writes to terminals: it masks characters that would deceive the reader, measures
+// text in cells, and redraws a table in place.
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Screen is standard error: lines that stay, and on a terminal at most one
+// table below them that is redrawn in place. It is safe for concurrent use.
+//
+// A frame goes out in one write, so it does not flicker: the cursor goes up to
+// the table's first line, each line is written over the old one and cleared to
+// its end, and what is left below is cleared. Lines are clipped to the width,
+// and automatic wrapping is off while they are written, so that a line is one
+// row whatever the terminal thinks of the width of a character.
+type Screen struct {
+	W    io.Writer
+	Size func() (width, height int)
+
+	mu    sync.Mutex                     // guards what follows
+	table func(width, height int) []Line // nil when there is none
+	drawn []int                          // widths of the lines of the table as it stands
+	lost  []int                          // and of those above them that the terminal scrolled out when it became lower
+	last  frame                          // as it stands, to leave out what changes nothing
+	out   bytes.Buffer
+}
+
+// frame is a table as it was drawn. The zero frame is none.
+type frame struct {
+	width, height int
+	text          string
+}
+
+// Line is one row of the table: its text, and codes around a first part of it.
+type Line struct {
+	Text    string
+	Color   string // SGR code for the first bytes; empty means plain
+	Colored int    // how many bytes
+}
+
+// Write prints lines that stay, above the table if there is one.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table == nil {
+		return s.W.Write(p)
+	}
+	s.out.Reset()
+	s.home()
+	s.lost = nil // what is written now will stand between them and the table
+	s.out.WriteString("\x1b[J")
+	s.out.Write(p)
+	if !bytes.HasSuffix(p, []byte("\n")) {
+		s.out.WriteByte('\n')
+	}
+	w, h := s.measure()
+	s.paint(w, h, s.table(w, h))
+	return len(p), s.flush()
+}
+
+// Show puts a table below the lines.
+func (s *Screen) Show(table func(width, height int) []Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.table = table
+	s.redraw()
+}
+
+// Refresh draws the table again, if it has changed.
+func (s *Screen) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table != nil {
+		s.redraw()
+	}
+}
+
+// Finish draws the table a last time, as high as it is, and lets it stand.
+func (s *Screen) Finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table == nil {
+		return
+	}
+	w, h := s.measure()
+	s.out.Reset()
+	s.home()
+	s.paint(w, h, s.table(w, 0))
+	_ = s.flush()
+	s.table, s.drawn, s.lost, s.last = nil, nil, nil, frame{}
+}
+
+func (s *Screen) redraw() {
+	w, h := s.measure()
+	lines := s.table(w, h)
+	if newFrame(w, h, lines) == s.last {
+		return
+	}
+	s.out.Reset()
+	s.home()
+	s.paint(w, h, lines)
+	_ = s.flush() // a table that nobody can see is not worth an error
+}
+
+func newFrame(width, height int, lines []Line) frame {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text + "\n")
+	}
+	return frame{width, height, b.String()}
+}
+
+// measure returns the size of the terminal, or what is usual if it does not say.
+func (s *Screen) measure() (w, h int) {
+	w, h = s.Size()
+	if w <= 0 {
+		w = 80
+	}
+	if h <= 0 {
+		h = 24
+	}
+	return w, h
+}
+
+// home moves the cursor to the first line of the table. A terminal that has
+// become narrower has broken each line into rows. One that has become lower has
+// scrolled the first of them out of reach, and brings them back when it grows.
+func (s *Screen) home() {
+	w, h := s.measure()
+	lines := append(s.lost, s.drawn...)
+	rows := 0
+	for _, n := range lines {
+		rows += rowsOf(n, w)
+	}
+	s.lost = nil
+	out := rows - (h - 1) // the cursor stands below them
+	for _, n := range lines {
+		if out <= 0 {
+			break
+		}
+		s.lost = append(s.lost, min(n, out*w))
+		out -= rowsOf(n, w)
+	}
+	s.out.WriteByte('\r')
+	if rows > 0 {
+		fmt.Fprintf(&s.out, "\x1b[%dA", rows)
+	}
+}
+
+// rowsOf returns how many rows a line of n cells takes.
+func rowsOf(n, width int) int { return max(1, (n+width-1)/width) }
+
+// paint writes the lines from where the cursor is.
+func (s *Screen) paint(width, height int, lines []Line) {
+	s.drawn, s.last = s.drawn[:0], newFrame(width, height, lines)
+	s.out.WriteString("\x1b[?7l")
+	for _, l := range lines {
+		text := l.Text
+		if l.Color != "" && l.Colored <= len(text) {
+			text = "\x1b[" + l.Color + "m" + text[:l.Colored] + "\x1b[0m" + text[l.Colored:]
+		}
+		s.out.WriteString(text + "\x1b[K\n")
+		s.drawn = append(s.drawn, Width(l.Text))
+	}
+	s.out.WriteString("\x1b[J\x1b[?7h")
+}
+
+func (s *Screen) flush() error {
+	_, err := s.W.Write(s.out.Bytes())
+	return err
+}
+
+// Width returns how many cells of a terminal a text takes, as far as Unicode says.
+func Width(text string) (n int) {
+	for _, r := range text {
+		n += RuneWidth(r)
+	}
+	return n
+}
+
+func RuneWidth(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	if r == 0x200c || r == 0x200d || r != 0xfe0f && unicode.In(r, unicode.Mn, unicode.Me) { // U+FE0F may widen what it follows
+		return 0
+	}
+	return 1
+}
+
+// Clip cuts a text to at most n cells and marks what is cut.
+func Clip(text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if len(text) <= n || Width(text) <= n {
+		return text
+	}
+	used := 0
+	for i, r := range text {
+		if used+RuneWidth(r) > n-1 {
+			return text[:i] + "…"
+		}
+		used += RuneWidth(r)
+	}
+	return text
+}
+
+// Pad fills a text up to n cells.
+func Pad(text string, n int) string {
+	return text + strings.Repeat(" ", max(0, n-Width(text)))
+}

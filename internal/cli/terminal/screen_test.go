@@ -1,0 +1,144 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/internal/cli/terminaltest"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// counted counts writes.
+type counted struct {
+	io.Writer
+	writes int
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.writes++
+	return c.Writer.Write(p)
+}
+
+func TestScreenIsLinesAndTheTableBelow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		width, height := rapid.IntRange(4, 60).Draw(t, "width"), rapid.IntRange(3, 12).Draw(t, "height")
+		term := terminaltest.NewTerminal(width, height, RuneWidth)
+		out := &counted{Writer: term}
+		s := &Screen{W: out, Size: func() (int, int) { return width, height }}
+		words := rapid.StringOfN(rapid.SampledFrom([]rune("ab 世é👩")), 0, 2*width, -1)
+		var table []Line
+		draw := func() {
+			n := rapid.IntRange(0, height-1).Draw(t, "rows")
+			table = nil
+			for i := range n {
+				table = append(table, Line{Text: Clip(fmt.Sprintf("%d%s", i, words.Draw(t, "row")), width-1), Color: "31", Colored: 1})
+			}
+		}
+		draw()
+		s.Show(func(int, int) []Line { return table })
+		var above []string
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			before := out.writes
+			if rapid.Bool().Draw(t, "log") {
+				text := Clip("log "+words.Draw(t, "line"), width)
+				above = append(above, strings.TrimRight(text, " "))
+				_, err := io.WriteString(s, text+"\n")
+				require.NoError(t, err)
+			} else {
+				draw()
+				s.Refresh()
+			}
+			require.LessOrEqual(t, out.writes-before, 1, "a frame is one write, so it cannot flicker")
+			require.Equal(t, joined(above, table), term.Text())
+		}
+		s.Finish()
+		require.Equal(t, joined(above, table), term.Text(), "the table stays where it is")
+		_, _ = io.WriteString(s, "end\n")
+		require.Equal(t, append(joined(above, table), "end"), term.Text())
+		require.Empty(t, term.Unknown)
+		require.False(t, term.Nowrap, "wrapping is on again")
+	})
+}
+
+func joined(above []string, table []Line) []string {
+	all := append([]string{}, above...)
+	for _, l := range table {
+		all = append(all, strings.TrimRight(l.Text, " "))
+	}
+	for len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+func TestScreenLeavesOutFramesThatChangeNothing(t *testing.T) {
+	t.Parallel()
+	out := &counted{Writer: io.Discard}
+	s := &Screen{W: out, Size: func() (int, int) { return 0, 0 }}
+	s.Show(func(width, height int) []Line {
+		require.Equal(t, []int{80, 24}, []int{width, height}, "a terminal that does not say its size")
+		return []Line{{Text: "same"}}
+	})
+	for range 10 {
+		s.Refresh()
+	}
+	require.Equal(t, 1, out.writes)
+}
+
+func TestScreenCountsTheRowsOfATerminalThatBecameNarrow(t *testing.T) {
+	t.Parallel()
+	width := 20
+	var out strings.Builder
+	s := &Screen{W: &out, Size: func() (int, int) { return width, 10 }}
+	s.Show(func(w, _ int) []Line { return []Line{{Text: Clip(strings.Repeat("x", 19), w-1)}, {Text: "y"}} })
+	width = 8 // the first line now stands in three rows
+	out.Reset()
+	s.Refresh()
+	require.Contains(t, out.String(), "\x1b[4A")
+}
+
+// A terminal that becomes lower scrolls rows out, and brings them back when it
+// grows: they are written over then.
+func TestScreenTakesBackWhatATerminalScrolledOut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const width, most = 20, 24
+		n := rapid.IntRange(1, most-2).Draw(t, "lines")
+		term := terminaltest.NewTerminal(width, most, RuneWidth)
+		s := &Screen{W: term, Size: func() (int, int) { return term.Width, term.Height }}
+		before := []string{"log 1", "log 2"}
+		_, _ = io.WriteString(s, strings.Join(before, "\n")+"\n")
+		frame := 0
+		table := func(_, height int) (lines []Line) {
+			for i := range min(n, height-1) {
+				lines = append(lines, Line{Text: fmt.Sprintf("row %d of frame %d", i, frame)})
+			}
+			return lines
+		}
+		s.Show(table)
+		for frame = range rapid.IntRange(1, 6).Draw(t, "sizes") {
+			term.Height = rapid.IntRange(2, most).Draw(t, "height")
+			s.Refresh()
+			s.Refresh()
+		}
+		term.Height = most
+		s.Refresh()
+		require.Equal(t, joined(before, table(width, most)), term.Text())
+		_, _ = io.WriteString(s, "log 3\n")
+		require.Equal(t, joined(append(before, "log 3"), table(width, most)), term.Text())
+	})
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "abc", Clip("abc", 3))
+	require.Equal(t, "ab…", Clip("abcd", 3))
+	require.Equal(t, "世…", Clip("世界界", 4))
+	require.Empty(t, Clip("abc", 0))
+	require.Equal(t, 4, Width("世界"))
+	require.Equal(t, 1, Width("e\u0301"))
+}
