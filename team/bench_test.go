@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,7 +41,7 @@ var shapes = []struct {
 	}},
 }
 
-var sizes = []int{1_000, 10_000, 100_000}
+var sizes = []int{100, 1_000, 10_000, 100_000}
 
 func specsOf(n int, deps func(int) []int) []task.Spec {
 	titles := make([]string, n)
@@ -81,7 +83,11 @@ func benchmarkRun(b *testing.B, text string) {
 	}
 }
 
-func BenchmarkRun(b *testing.B) { benchmarkRun(b, "") }
+// BenchmarkRun carries a short answer over every edge.
+func BenchmarkRun(b *testing.B) { benchmarkRun(b, "The answer is short.") }
+
+// BenchmarkRunEmpty carries nothing: what is left is the cost of scheduling.
+func BenchmarkRunEmpty(b *testing.B) { benchmarkRun(b, "") }
 
 // BenchmarkRunGated carries a text of 1 KiB over every edge: envelope, gate,
 // redaction, fence and receipt.
@@ -150,18 +156,28 @@ func floor(specs []task.Spec) map[string]string {
 	return results
 }
 
-// perTask reports time, allocations and bytes for each task, and time for each edge.
+// cpuTime returns the CPU time that the process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// perTask reports time, CPU time, allocations and bytes for each task, and time for each edge.
 func perTask(b *testing.B, n, edges int, run func()) {
 	b.ReportAllocs()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	cpu := cpuTime()
 	for b.Loop() {
 		run()
 	}
+	cpu = cpuTime() - cpu
 	runtime.ReadMemStats(&after)
 	tasks := float64(n) * float64(b.N)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/tasks, "ns/task")
+	b.ReportMetric(float64(cpu.Nanoseconds())/tasks, "cpu-ns/task")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/tasks, "allocs/task")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/tasks, "B/task")
 	if edges > 0 {
