@@ -136,20 +136,13 @@ func (a *attempt) brief(sealed []gate.Sealed) prompt.Brief {
 	return b
 }
 
-// over notes the result in the shared memory, and hands the attempt back to
-// the run's owner.
+// over notes the result in the shared memory.
 func (a *attempt) over(ctx context.Context) {
-	noted := false
-	defer func() { // also if the store ends the goroutine
-		if !noted {
-			a.gone, a.unnoted = true, errStoreGone
-		}
-		a.run.done <- a
-	}()
-	if a.err == nil {
-		a.unnoted = a.note(ctx)
+	if a.err != nil {
+		return
 	}
-	noted = true
+	a.unnoted = errStoreGone // if the store ends the goroutine
+	a.unnoted = a.note(ctx)
 }
 
 // acquire returns an attempt with empty buffers.

@@ -121,33 +121,21 @@ func (s *step) rehearse(ctx context.Context, now time.Time) error {
 }
 
 // consult makes steps, as many at once as the run may, and returns when all
-// have ended. While they work, the run can be looked at.
+// have ended.
 func (r *run) consult(ctx context.Context, steps ...*step) {
-	ended := make(chan struct{})
 	var g errgroup.Group
 	g.SetLimit(max(r.options.MaxConcurrency, 1))
-	go func() {
-		defer close(ended)
-		for _, s := range steps {
-			g.Go(func() error {
-				s.start = time.Now()
-				s.began = s.start
-				perform(ctx, &s.exchange, s)
-				return nil
-			})
-		}
-		_ = g.Wait() // a step keeps its own error
-	}()
-	for {
-		select {
-		case <-ended:
-			for _, s := range steps {
-				r.record(s)
-			}
-			return
-		case ask := <-r.watch.asks():
-			r.answerWith(ask)
-		}
+	for _, s := range steps {
+		g.Go(func() error {
+			s.start = time.Now()
+			s.began = s.start
+			perform(ctx, &s.exchange, s)
+			return nil
+		})
+	}
+	_ = g.Wait() // a step keeps its own error
+	for _, s := range steps {
+		r.record(s)
 	}
 }
 
@@ -171,7 +159,9 @@ func (r *run) record(s *step) {
 		out.Error = r.stepError(s, s.code)
 		r.overdrawn = cmp.Or(r.overdrawn, s.broke)
 	}
+	r.mu.Lock()
 	r.steps = append(r.steps, out)
+	r.mu.Unlock()
 	r.warnTruncated("coordinator, "+string(s.kind), &s.exchange)
 	if !s.own {
 		s.showCost()

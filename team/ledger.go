@@ -234,6 +234,9 @@ func (l *ledger) wait(ctx context.Context, b *batch) error {
 // latest returns the batch with which all is durable that was added by now; nil
 // if there is none.
 func (l *ledger) latest() *batch {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.waiting); n > 0 {

@@ -92,9 +92,12 @@ func (r *run) openMail() {
 	if r.mail == nil {
 		b, err := messagebus.New(r.team.Names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
 		r.must(err)
-		r.mail = r.newMail(b)
-		r.mail.post, err = b.Attach(r.id, nil)
+		m := r.newMail(b)
+		m.post, err = b.Attach(r.id, nil)
 		r.must(err)
+		r.mu.Lock()
+		r.mail = m
+		r.mu.Unlock()
 	}
 	m := r.mail
 	given := map[int]*record.SentMessage{}

@@ -60,8 +60,8 @@ type Monitor struct {
 // Format writes what it is, so that no verb prints a payload.
 func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
 
-// Snapshot returns the run as it stands. While the run is busy with itself it
-// waits, until ctx ends. Before a run has begun it is [ErrNoRun].
+// Snapshot returns the run as it stands, once that is durable. It waits for the
+// journal until ctx ends. Before a run has begun it is [ErrNoRun].
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	if m == nil {
 		return Snapshot{}, ErrNoRun
@@ -72,54 +72,57 @@ func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	if w == nil {
 		return Snapshot{}, ErrNoRun
 	}
-	answer := make(chan Snapshot, 1)
-	select {
-	case w.questions <- answer:
-		select {
-		case s := <-answer:
-			return s, nil
-		case <-ctx.Done():
-			return Snapshot{}, ctx.Err()
-		}
-	case <-w.over:
-		return w.last, nil
-	case <-ctx.Done():
-		return Snapshot{}, context.Cause(ctx)
-	}
+	return w.look(ctx)
 }
 
 // begin lets the monitor look at a run. A nil monitor looks at nothing.
-func (m *Monitor) begin() *watch {
+func (m *Monitor) begin(r *run) *watch {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.watch = &watch{questions: make(chan chan Snapshot), over: make(chan struct{})}
+	m.watch = &watch{run: r}
 	return m.watch
 }
 
 // A watch is one run as a monitor sees it. Nobody watches through a nil one.
 type watch struct {
-	questions chan chan Snapshot
-	over      chan struct{} // closed when the run has ended and last is set
-	last      Snapshot
+	mu   sync.Mutex // guards the rest
+	run  *run       // nil when the run has ended
+	last Snapshot   // how it ended
 }
 
-// asks returns where questions come from.
-func (w *watch) asks() chan chan Snapshot {
-	if w == nil {
-		return nil
+// look returns the run as it stands, once that is durable.
+func (w *watch) look(ctx context.Context) (Snapshot, error) {
+	w.mu.Lock()
+	r, last := w.run, w.last
+	w.mu.Unlock()
+	if r == nil {
+		return last, nil
 	}
-	return w.questions
+	r.mu.Lock()
+	s, b := r.snapshot(), r.ledger.latest()
+	r.mu.Unlock()
+	if b == nil {
+		return s, nil
+	}
+	select {
+	case <-b.done:
+		return s, nil
+	case <-ctx.Done():
+		return Snapshot{}, context.Cause(ctx)
+	}
 }
 
-// end keeps the last state of the run for whoever still asks.
+// end keeps the last state of the run, and lets go of the run.
 func (w *watch) end(r *run) {
-	if w != nil {
-		w.last = r.snapshot()
-		close(w.over)
+	if w == nil {
+		return
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run, w.last = nil, r.snapshot()
 }
 
 // snapshot returns the run as data.

@@ -87,10 +87,12 @@ func usesOf(inputs []Input) []task.Use {
 	return uses
 }
 
-// A run is one execution of a plan, or of a goal that becomes one. The
-// goroutine that called run owns every field; attempts and steps get what they
-// need and send back what they made.
+// A run is one execution of a plan, or of a goal that becomes one.
 type run struct {
+	// mu guards what workers and monitors share: phase, queue, tasks, steps, mail
+	// and all that [run.settle] changes. No code of the caller runs under it.
+	mu sync.Mutex
+
 	team     *plan.Roster
 	options  settings
 	id       string
@@ -101,8 +103,6 @@ type run struct {
 	batch    *batch           // what becomes durable with what just ended
 	asides   sync.WaitGroup   // those who wait for the journal to tell somebody
 	unkept   error            // why the journal failed
-	schedule *schedule        // in which order tasks are repeated; nil for the usual one
-	ahead    map[int]*attempt // those that are prepared, by task
 	bus      *bus
 	budgets  *budgets
 	limitLog limitLog
@@ -117,9 +117,7 @@ type run struct {
 	queue  *queue.Queue
 	tasks  []TaskResult
 	faults []*envelope.Envelope // of each task, why it failed by itself
-	timers timers
-	done   chan *attempt
-	free   []*attempt // whose buffers may be used again
+	free   []*attempt           // whose buffers may be used again
 
 	// Of a goal; nil without one.
 	goal       *Goal
@@ -183,11 +181,12 @@ func (r *run) follow(p *Plan) (err error) {
 	if r.planned, err = r.plannedTexts(p); err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.plan = p
 	r.queue = queue.New(p.Graph)
 	r.tasks = make([]TaskResult, p.Graph.Len())
 	r.faults = make([]*envelope.Envelope, p.Graph.Len())
-	r.done = make(chan *attempt, 2*slots(r.options, p)) // with those that are prepared
 	for i := range r.team.Config.Agents {
 		if n := r.team.Config.Agents[i].MaxParallel; n > 0 {
 			r.queue.Limit(r.team.Config.Agents[i].Name, n)
@@ -195,13 +194,9 @@ func (r *run) follow(p *Plan) (err error) {
 	}
 	r.remembering()
 	r.refresh()
-	r.repeat()
 	r.redeliver()
 	return nil
 }
-
-// slots returns how many attempts can be under way at once, whatever number was asked for.
-func slots(o settings, p *plan.Plan) int { return min(o.MaxConcurrency, p.Graph.Len()) }
 
 // run takes a goal or a plan to its end, and returns the result.
 func (r *run) run(ctx context.Context) *Result {
@@ -211,25 +206,32 @@ func (r *run) run(ctx context.Context) *Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.watch = r.options.Monitor.begin()
+	r.watch = r.options.Monitor.begin(r)
 	r.opened()
 	if !r.plansOnly {
 		r.openMail()
 	}
 	if r.goal != nil && r.plan == nil && !r.shortcut() {
-		r.phase = PhasePlanning
+		r.enter(PhasePlanning)
 		r.unplanned = r.decompose(ctx)
 	}
 	if r.plan != nil && !r.plansOnly {
-		r.phase = PhaseRunning
+		r.enter(PhaseRunning)
 		r.work(ctx)
 	}
 	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && r.overdrawn == notExhausted && r.unkept == nil {
-		r.phase = PhaseSynthesis
+		r.enter(PhaseSynthesis)
 		r.synthesize(ctx)
 	}
-	r.phase = PhaseEnded
+	r.enter(PhaseEnded)
 	return r.close(ctx)
+}
+
+// enter notes how far the run is.
+func (r *run) enter(phase Phase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase = phase
 }
 
 // open opens what a run needs while it goes on.
@@ -260,8 +262,8 @@ func (r *run) close(ctx context.Context) *Result {
 		res.Unkept, res.Status = err, StatusError
 	}
 	r.asides.Wait()
+	r.bus.close() // subscribers may look at the run until here
 	r.watch.end(r)
-	r.bus.close()
 	return res
 }
 
@@ -288,7 +290,9 @@ func (r *run) advise() {
 
 // work runs the plan.
 func (r *run) work(ctx context.Context) {
-	r.dispatch(ctx)
+	newScheduler(r).work(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		r.queue.SkipRemaining(skippedByAbort, time.Now())
@@ -327,18 +331,22 @@ func (r *run) prepare() {
 	}
 	ids := make([]task.ID, 0, links)
 	receipts := make([]*prompt.Receipt, len(r.tasks)) // room for one each: most tasks need no second attempt
-	for i := range r.tasks {
+	tasks := make([]TaskResult, len(r.tasks))
+	for i := range tasks {
 		t := g.Task(i)
 		from := len(ids)
 		for _, d := range t.DependsOn {
 			ids = append(ids, task.ID(d.Task))
 		}
-		r.tasks[i] = TaskResult{
+		tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
 			Metrics: r.past.counted(t.ID).metrics(),
 		}
 	}
+	r.mu.Lock()
+	r.tasks = tasks
+	r.mu.Unlock()
 	if r.bus.live() {
 		for i := range r.tasks {
 			if r.queue.Status(i) == task.Pending {

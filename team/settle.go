@@ -11,8 +11,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// settle takes an attempt's outcome into the queue.
-func (r *run) settle(ctx context.Context, a *attempt) {
+// settle takes an attempt's outcome into the queue. It returns when the task is
+// to be tried again; zero if it is not.
+func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
 	if r.mail != nil && (a.asked || a.recalled != nil) {
@@ -22,9 +23,9 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
 	}
 	if a.err != nil {
-		r.failed(ctx, a)
+		retry = r.failed(ctx, a)
 		r.release(a)
-		return
+		return retry
 	}
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
@@ -43,6 +44,7 @@ func (r *run) settle(ctx context.Context, a *attempt) {
 	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
 	r.post(a)
 	r.release(a)
+	return time.Time{}
 }
 
 // tookFrom is from when on a task took its time: the process before this one
@@ -88,28 +90,29 @@ func (a *attempt) reusedFrom() string {
 	return from
 }
 
-// failed decides what a failed attempt means: abort, another attempt, or the end of its task.
-func (r *run) failed(ctx context.Context, a *attempt) {
+// failed decides what a failed attempt means: abort, another attempt at the time
+// that it returns, or the end of its task.
+func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	t := r.plan.Graph.Task(a.index)
 	if errors.Is(a.err, ErrJournal) && r.unkept == nil {
 		r.unkept = a.err
 	}
 	if a.aborted {
-		return // still in progress: it is skipped with the rest once everything is drained
+		return time.Time{} // still in progress: it is skipped with the rest once everything is drained
 	}
 	if r.tries(a.index) > t.MaxRetries || a.terminal {
 		r.fail(a)
-		return
+		return time.Time{}
 	}
 	if ctx.Err() != nil || r.stopped() {
-		return // there will be no other attempt: skipped as well
+		return time.Time{} // there will be no other attempt: skipped as well
 	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
 	r.must(r.queue.RetryIndex(a.index, a.end))
-	r.timers.add(a.index, a.end.Add(wait))
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
 	}
+	return a.end.Add(wait)
 }
 
 // tries is how many attempts this process made at a task.

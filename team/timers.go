@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timers are the tasks that wait for their next attempt. They share one timer
+// timers hold the tasks that wait for their next attempt. They share one timer
 // of the clock, set to the earliest.
 type timers struct {
 	waits waits
@@ -17,6 +17,12 @@ type wait struct {
 	index int
 }
 
+func newTimers() timers {
+	t := timers{timer: time.NewTimer(0)}
+	t.timer.Stop()
+	return t
+}
+
 func (t *timers) empty() bool { return len(t.waits) == 0 }
 
 // add lets a task wait until the given time.
@@ -25,40 +31,32 @@ func (t *timers) add(index int, at time.Time) {
 	t.reset()
 }
 
-// next delivers once the earliest wait is over; it never does when nothing waits.
-func (t *timers) next() <-chan time.Time {
-	if t.empty() {
-		return nil
-	}
-	return t.timer.C
-}
+// fired delivers once the earliest wait is over; it never does when nothing waits.
+func (t *timers) fired() <-chan time.Time { return t.timer.C }
 
 // due takes out the tasks whose wait is over, earliest first.
 func (t *timers) due(now time.Time) []int {
+	if t.empty() {
+		return nil
+	}
 	var due []int
 	for len(t.waits) > 0 && !t.waits[0].at.After(now) {
 		due = append(due, heap.Pop(&t.waits).(wait).index)
 	}
-	if !t.empty() {
-		t.reset()
-	}
+	t.reset()
 	return due
 }
 
+// reset sets the timer to the earliest wait.
 func (t *timers) reset() {
-	left := time.Until(t.waits[0].at)
-	if t.timer == nil {
-		t.timer = time.NewTimer(left)
+	if t.empty() {
+		t.timer.Stop()
 		return
 	}
-	t.timer.Reset(left)
+	t.timer.Reset(time.Until(t.waits[0].at))
 }
 
-func (t *timers) stop() {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-}
+func (t *timers) stop() { t.timer.Stop() }
 
 // waits is a heap by time, then by index.
 type waits []wait

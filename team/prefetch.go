@@ -9,34 +9,35 @@ import (
 )
 
 // Where a journal is kept, a prompt must be durable before it is sent. The
-// tasks that come next are therefore prepared while others hold the slots: their
-// prompts are built and brought to the journal, and when a slot is free the
-// call waits for nothing.
+// tasks that come next are therefore prefetched while others hold the slots:
+// their prompts are built and brought to the journal, and when a slot is free
+// the call waits for nothing.
 
-// mostAhead bounds how many attempts are prepared before their turn comes, and
-// so how many prompts wait in memory.
-const mostAhead = 64
+// maxPrefetched bounds how many attempts are prepared before their turn comes,
+// and so how many prompts wait in memory.
+const maxPrefetched = 64
 
 // errUnbegun ends an attempt whose turn never came.
 var errUnbegun = errors.New("its turn did not come")
 
-// prepareAhead prepares the tasks that come next.
-func (r *run) prepareAhead(launch func(*attempt)) {
-	most := min(r.options.MaxConcurrency, mostAhead)
-	if r.ledger == nil || r.schedule != nil || r.mail != nil || len(r.ahead) >= most {
+// prefetch prepares the tasks that come next.
+func (s *scheduler) prefetch() {
+	r, most := s.run, min(s.limit, maxPrefetched)
+	if r.ledger == nil || s.order != nil || r.mail != nil || len(s.prefetched) >= most {
 		return
 	}
 	for _, i := range r.queue.Upcoming(most) {
-		if r.ahead[i] != nil || len(r.ahead) >= most || !r.mayWait(i) {
+		if s.prefetched[i] != nil || len(s.prefetched) >= most || !r.mayWait(i) {
 			continue
 		}
 		a := r.attempt(i)
 		a.permit = make(chan struct{})
-		if r.ahead == nil {
-			r.ahead = map[int]*attempt{}
+		if s.prefetched == nil {
+			s.prefetched = map[int]*attempt{}
 		}
-		r.ahead[i] = a
-		launch(a)
+		s.prefetched[i] = a
+		s.busy++
+		s.begun = append(s.begun, a)
 	}
 }
 
@@ -61,17 +62,17 @@ func (r *run) mayWait(i int) bool {
 	return e == nil || e.Header().ExpiresAt.IsZero()
 }
 
-// permit lets an attempt that was prepared begin.
-func (r *run) permit(a *attempt) {
-	delete(r.ahead, a.index)
-	r.takeOut(a)
-	r.ledger.add(nil, record.Entry{Begun: &record.PrefetchStart{Session: a.session(), Time: a.began}})
+// permit lets a prefetched attempt begin.
+func (s *scheduler) permit(a *attempt) {
+	delete(s.prefetched, a.index)
+	s.run.takeOut(a)
+	s.run.ledger.add(nil, record.Entry{Begun: &record.PrefetchStart{Session: a.session(), Time: a.began}})
 	close(a.permit)
 }
 
-// forbid ends the attempts whose turn does not come any more.
-func (r *run) forbid() {
-	for _, a := range r.ahead {
+// forbid ends the prefetched attempts, whose turn does not come any more.
+func (s *scheduler) forbid() {
+	for _, a := range s.prefetched {
 		if !a.forbidden {
 			a.forbidden = true
 			close(a.permit)
@@ -79,7 +80,7 @@ func (r *run) forbid() {
 	}
 }
 
-// permitted waits until an exchange that was prepared may begin.
+// permitted waits until an exchange that was prefetched may begin.
 func (x *exchange) permitted(ctx context.Context) error {
 	if x.permit == nil {
 		return nil
