@@ -64,11 +64,12 @@ var arrows = []struct {
 	{"sharedmem/storetest", "label task envelope sharedmem"},
 	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline internal/naming label task internal/pick envelope prompt llm llm/limit"},
 	{"synth", "internal/naming label task envelope handoff prompt internal/gate"},
+	{"internal/codes", ""},
 	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph"},
-	{"team", "internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit internal/plan internal/gate internal/graph"},
-	{"internal/specfile", "internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
+	{"team", "internal/codes internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm llm/limit internal/plan internal/gate internal/graph"},
+	{"internal/specfile", "internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
-	{"flowtest", "internal/naming internal/specfile label redact task internal/pick envelope handoff prompt event internal/record agent internal/audit internal/trace internal/flow team spec llm internal/scripted"},
+	{"flowtest", "internal/codes internal/plan internal/naming internal/specfile label redact task internal/pick envelope handoff prompt event internal/record agent internal/audit internal/trace internal/flow team spec llm internal/scripted"},
 }
 
 // pure packages compute and do nothing else.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/team"
 )
 
 // A sighting is a canary in a place.
@@ -51,7 +51,7 @@ func (r *run) failed() (out []string) {
 		return nil
 	}
 	for _, e := range r.result.Errors {
-		if e.Code != team.CodeDependency {
+		if e.Code != codes.Dependency {
 			out = append(out, fmt.Sprintf("what follows was not tested: %v (%s)", e.Error(), e.Code))
 		}
 	}

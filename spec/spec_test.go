@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
@@ -101,7 +102,7 @@ func TestErrorsListProblemsWithPlaces(t *testing.T) {
 	_, err = tm.Plan(file.Tasks, &file.Run)
 	require.ErrorAs(t, file.Locate(err), &problems)
 	require.Equal(t, task.Position{File: "-", Line: 3, Column: 29}, problems[0].At)
-	require.ErrorIs(t, file.Locate(err), team.ErrUnknownAgent)
+	require.ErrorIs(t, file.Locate(err), plan.ErrUnknownAgent)
 }
 
 func TestBuildWithoutConnectNamesAMissingKey(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/supervise"
@@ -24,8 +25,6 @@ var (
 	ErrBudget = errors.New("token budget exceeded")
 	// ErrCostBudget reports that a cost budget had not enough left. A [*CostBudgetError] wraps it.
 	ErrCostBudget = errors.New("cost budget exceeded")
-	// ErrNoPrice reports a model whose calls a cost budget cannot count.
-	ErrNoPrice = plan.ErrNoPrice
 )
 
 // A BudgetError reports a call that a token budget did not admit. It has a coarse class
@@ -75,7 +74,7 @@ func (e *CostBudgetError) Unwrap() error { return ErrCostBudget }
 
 // refusedByBudget reports whether a budget did not admit the call, so that it was not made.
 func refusedByBudget(err error) bool {
-	return errors.Is(err, ErrBudget) || errors.Is(err, ErrCostBudget) || errors.Is(err, ErrNoPrice)
+	return errors.Is(err, ErrBudget) || errors.Is(err, ErrCostBudget) || errors.Is(err, plan.ErrNoPrice)
 }
 
 // exhausted is the kind of budget of the run that refused a model call.
@@ -340,9 +339,9 @@ func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) 
 // noPrice is the error of a call without a price under a cost budget.
 func noPrice(agent, model string) error {
 	if model == "" {
-		return fmt.Errorf("%w: agent %q called a model without a name; set Model of the agent to one of prices", ErrNoPrice, agent)
+		return fmt.Errorf("%w: agent %q called a model without a name; set Model of the agent to one of prices", plan.ErrNoPrice, agent)
 	}
-	return fmt.Errorf("%w: agent %q called %q, which a cost budget cannot count; add it to prices", ErrNoPrice, agent, model)
+	return fmt.Errorf("%w: agent %q called %q, which a cost budget cannot count; add it to prices", plan.ErrNoPrice, agent, model)
 }
 
 // Reserve admits a model call.
@@ -423,9 +422,9 @@ func (m *meter) refuse(err error) {
 	}
 	which := notExhausted
 	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // only an error of this meter counts
-		which, ev.Code, ev.OwnBudget = tokensExhausted, CodeBudget, short.Own
+		which, ev.Code, ev.OwnBudget = tokensExhausted, codes.Budget, short.Own
 	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // as above
-		which, ev.Code, ev.OwnBudget = costExhausted, CodeCostBudget, short.Own
+		which, ev.Code, ev.OwnBudget = costExhausted, codes.CostBudget, short.Own
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

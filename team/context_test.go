@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -81,6 +82,6 @@ func TestContextCountsRetellings(t *testing.T) {
 	// What was never asked is no prompt.
 	tm = governed(t, summarizing(50), member("maker", says("x")), member("reader", never(t)))
 	res = run(t, tm, &team.RunOptions{Recorder: refusing("/retell/")}, spec("maker"), spec("reader", "maker"))
-	require.Equal(t, team.CodeRecord, of(t, res, "reader").Error.Code)
+	require.Equal(t, codes.Record, of(t, res, "reader").Error.Code)
 	require.Equal(t, 1, res.Context.Prompts)
 }

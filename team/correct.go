@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
@@ -44,7 +45,7 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 	if a.run.ledger != nil && !a.run.past.again() {
 		e := a.call()
 		e.Part, e.End, e.Context = a.apart+rejectedPart, time.Now(), event.Context{}
-		e.Code, e.Error, e.Result = CodeSchema, rejected.Problem, gate.Keep(draft)
+		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.Keep(draft)
 		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
 	return a.corrected(ctx, draft, rejected.Problem, a.number)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -273,7 +274,7 @@ func TestCorrectionFails(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: unfit}
 		res := run(t, countingTeam(t, m), nil, counting()...)
-		require.Equal(t, team.CodeSchema, of(t, res, "count").Error.Code)
+		require.Equal(t, codes.Schema, of(t, res, "count").Error.Code)
 		require.Contains(t, of(t, res, "count").Error.Message, "also after a second try")
 		require.NotContains(t, of(t, res, "count").Error.Message, "forty-two")
 		require.Equal(t, 2, m.count(), "and there is no third")
@@ -284,7 +285,7 @@ func TestCorrectionFails(t *testing.T) {
 		m := &corrected{first: unfit, then: right}
 		tm := countingTeam(t, m, func(c *team.Member) { c.Agent = agent.New(m, agent.Options{MaxTurns: 1}) })
 		res := run(t, tm, nil, counting()...)
-		require.Equal(t, team.CodeMaxTurns, of(t, res, "count").Error.Code)
+		require.Equal(t, codes.MaxTurns, of(t, res, "count").Error.Code)
 		require.Equal(t, 1, m.count())
 	})
 	t.Run("the record cannot be kept", func(t *testing.T) {
@@ -297,7 +298,7 @@ func TestCorrectionFails(t *testing.T) {
 			return nil
 		})}
 		res := run(t, countingTeam(t, m), o, counting()...)
-		require.Equal(t, team.CodeRecord, of(t, res, "count").Error.Code)
+		require.Equal(t, codes.Record, of(t, res, "count").Error.Code)
 		require.Equal(t, 1, m.count(), "what is not recorded is not sent")
 	})
 	t.Run("the budget is spent", func(t *testing.T) {
@@ -305,7 +306,7 @@ func TestCorrectionFails(t *testing.T) {
 		m := &corrected{first: unfit, then: right}
 		tm := countingTeam(t, m, func(c *team.Member) { c.Agent = agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}) })
 		res := run(t, tm, &team.RunOptions{MaxTokenBudget: 110}, counting()...)
-		require.Equal(t, team.CodeBudget, of(t, res, "count").Error.Code)
+		require.Equal(t, codes.Budget, of(t, res, "count").Error.Code)
 		require.Equal(t, team.StatusBudget, res.Status)
 		require.Equal(t, 1, m.count())
 	})

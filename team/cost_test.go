@@ -14,6 +14,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -138,16 +140,16 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 	}{
 		{"no budget", team.Config{Agents: []team.Member{named("a", "other")}}, false, 0, nil},
 		{"a budget of the run", team.Config{Agents: []team.Member{named("a", "m"), named("b", "other"), named("c", "other")}}, false, 1,
-			[]fault{{"/agents/1/model", `agent "b": the model "other" has no price`, team.ErrNoPrice}}},
+			[]fault{{"/agents/1/model", `agent "b": the model "other" has no price`, plan.ErrNoPrice}}},
 		{"a budget of the agent", team.Config{Agents: []team.Member{own, named("b", "another")}}, false, 0,
-			[]fault{{"/agents/0/model", `the model "other" has no price`, team.ErrNoPrice}}},
+			[]fault{{"/agents/0/model", `the model "other" has no price`, plan.ErrNoPrice}}},
 		{"a model without a name", team.Config{Agents: []team.Member{asks("a", takes(1, 1))}}, false, 1,
-			[]fault{{"/agents/0/model", "its model has no name", team.ErrNoPrice}}},
+			[]fault{{"/agents/0/model", "its model has no name", plan.ErrNoPrice}}},
 		{"a model that names itself", team.Config{Agents: []team.Member{{Name: "a", Agent: agent.New(&placed{base: "https://h.example"}, agent.Options{})}}}, false, 1, nil},
 		{"an agent that calls no model", team.Config{Agents: []team.Member{member("a", says("x"))}}, false, 1, nil},
 		{"a coordinator that is not asked", team.Config{Agents: []team.Member{named("a", "m")}, Coordinator: lead}, false, 1, nil},
 		{"a coordinator", team.Config{Agents: []team.Member{named("a", "m")}, Coordinator: lead}, true, 1,
-			[]fault{{"/coordinator/model", `the model "planner" has no price`, team.ErrNoPrice}}},
+			[]fault{{"/coordinator/model", `the model "planner" has no price`, plan.ErrNoPrice}}},
 		{"a price that is none", team.Config{Agents: []team.Member{named("a", "m")}, Prices: map[string]llm.Price{"m": {Input: -1}}}, false, 0,
 			[]fault{{"/prices/m", "a price is not between 0 and 1000000", task.ErrInvalid}}},
 		{"a budget below zero", team.Config{Agents: []team.Member{named("a", "m")}}, false, -1,
@@ -284,8 +286,8 @@ func TestUsageWithoutAPriceEndsTheTask(t *testing.T) {
 				require.NoError(t, res.Err())
 				return
 			}
-			require.Equal(t, team.CodeNoPrice, of(t, res, "a").Error.Code)
-			require.ErrorIs(t, res.Err(), team.ErrNoPrice)
+			require.Equal(t, codes.NoPrice, of(t, res, "a").Error.Code)
+			require.ErrorIs(t, res.Err(), plan.ErrNoPrice)
 			require.Contains(t, of(t, res, "a").Error.Message, tt.want)
 			require.NoError(t, run(t, tm, nil, spec("a")).Err(), "no budget, no price")
 		})
@@ -310,8 +312,8 @@ func TestBudgetOfAnAgentEndsItsOwnTasks(t *testing.T) {
 		code string
 		text string
 	}{
-		{"tokens", func(m *team.Member) { m.MaxTokenBudget = 290 }, team.CodeBudget, `does not fit into what is left of its 290 tokens`},
-		{"cost", func(m *team.Member) { m.MaxCostBudget = llm.Dollars(0.29) }, team.CodeCostBudget, `^cost budget exceeded: \$0\.20 of \$0\.29 of agent "a" spent, .*; raise maxCostBudget of the agent,`},
+		{"tokens", func(m *team.Member) { m.MaxTokenBudget = 290 }, codes.Budget, `does not fit into what is left of its 290 tokens`},
+		{"cost", func(m *team.Member) { m.MaxCostBudget = llm.Dollars(0.29) }, codes.CostBudget, `^cost budget exceeded: \$0\.20 of \$0\.29 of agent "a" spent, .*; raise maxCostBudget of the agent,`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -326,7 +328,7 @@ func TestBudgetOfAnAgentEndsItsOwnTasks(t *testing.T) {
 			require.Equal(t, team.StatusError, res.Status, "the run had no budget")
 			require.Equal(t, tt.code, of(t, res, "three").Error.Code)
 			require.Regexp(t, tt.text, of(t, res, "three").Error.Message)
-			require.Equal(t, team.CodeDependency, of(t, res, "six").Error.Code)
+			require.Equal(t, codes.Dependency, of(t, res, "six").Error.Code)
 			told := heard.only(event.Budget)
 			require.Len(t, told, 1)
 			require.True(t, told[0].OwnBudget)
@@ -340,7 +342,7 @@ func TestARefusedCallIsNoMissingEndpoint(t *testing.T) {
 	one := asks("a", takes(1, 1))
 	one.MaxTokenBudget = 10
 	res := run(t, pricedTeam(t, one), nil, spec("a"))
-	require.Equal(t, team.CodeBudget, of(t, res, "a").Error.Code)
+	require.Equal(t, codes.Budget, of(t, res, "a").Error.Code)
 	require.True(t, res.Answered)
 }
 
@@ -386,8 +388,8 @@ func TestBudgetOfTheCoordinatorItself(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, team.StatusError, res.Status)
 	require.Equal(t, task.Completed, of(t, res, "A").Status)
-	require.Equal(t, team.CodeSynthesis, res.Errors[0].Code)
-	require.Equal(t, team.CodeCostBudget, res.Errors[0].Reason)
+	require.Equal(t, codes.Synthesis, res.Errors[0].Code)
+	require.Equal(t, codes.CostBudget, res.Errors[0].Reason)
 	require.Contains(t, res.Errors[0].Message, `$1.00 of $1.20 of agent "coordinator" spent`)
 }
 
@@ -401,7 +403,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 			c.Agent, c.MaxTokenBudget = agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}), 110
 		})
 		res := run(t, tm, nil, counting()...)
-		require.Equal(t, team.CodeBudget, of(t, res, "count").Error.Code)
+		require.Equal(t, codes.Budget, of(t, res, "count").Error.Code)
 		require.Equal(t, 1, m.count())
 	})
 	t.Run("a translation", func(t *testing.T) {
@@ -411,7 +413,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 		tm, err := team.New(team.Config{Agents: []team.Member{member("maker", says("a long story")), reader}, Policy: summarizing(50), Prices: mills})
 		require.NoError(t, err)
 		res := run(t, tm, &team.RunOptions{MaxCostBudget: llm.Dollars(0.23)}, spec("maker"), spec("reader", "maker"))
-		require.Equal(t, team.CodeCostBudget, of(t, res, "reader").Error.Code)
+		require.Equal(t, codes.CostBudget, of(t, res, "reader").Error.Code)
 		require.Contains(t, of(t, res, "reader").Error.Message, "$0.10 of $0.23 spent", "the translation is told though its task has not ended")
 	})
 	t.Run("a call that fails is charged, and retried within the budget", func(t *testing.T) {
@@ -497,7 +499,7 @@ func TestCostBudgetGoesOn(t *testing.T) {
 		x.Model, x.Cost = "old", 0
 		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
 		_, err := worker("m").RunTasks(t.Context(), []task.Spec{first, second, third}, &team.RunOptions{RunID: "r", Past: &before, MaxCostBudget: llm.Dollar})
-		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, team.ErrNoPrice})
+		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, plan.ErrNoPrice})
 	})
 	t.Run("a replay costs nothing", func(t *testing.T) {
 		t.Parallel()
@@ -536,7 +538,7 @@ func TestSpentCostIsRoundedForWhoMayNotSeeThePrompts(t *testing.T) {
 		specs[len(specs)-1].Priority = task.Low
 		res := run(t, tm, o, specs...)
 		require.Equal(t, team.StatusBudget, res.Status)
-		require.Equal(t, team.CodeCostBudget, res.Errors[0].Code)
+		require.Equal(t, codes.CostBudget, res.Errors[0].Code)
 		told := heard.only(event.Budget)
 		require.Len(t, told, 1)
 		words, _, ok := strings.Cut(told[0].Message, " of $4.00 spent")

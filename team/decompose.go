@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
@@ -43,17 +44,17 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	s := r.planning()
 	r.consult(ctx, s)
 	if s.err != nil {
-		return r.stepError(s, CodeDecomposition)
+		return r.stepError(s, codes.Decomposition)
 	}
 	p, found, told := r.read(s)
 	said := "the plan"
 	if len(told) > 0 {
-		first, _ := r.explain(&s.exchange, CodePlanInvalid, synth.Faults(told))
+		first, _ := r.explain(&s.exchange, codes.PlanInvalid, synth.Faults(told))
 		r.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
 		s = r.repair(s, told)
 		r.consult(ctx, s)
 		if s.err != nil {
-			return r.stepError(s, CodeDecomposition)
+			return r.stepError(s, codes.Decomposition)
 		}
 		said = "also the second plan"
 		p, found, _ = r.read(s)
@@ -63,7 +64,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	}
 	if err := r.adopt(p); err != nil {
 		s.judge(ctx, err)
-		return r.stepError(s, CodeDecomposition)
+		return r.stepError(s, codes.Decomposition)
 	}
 	return nil
 }
@@ -115,8 +116,8 @@ func (r *run) repair(s *step, found task.Problems) *step {
 // they take the same road to the caller.
 func (r *run) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = r.explain(&s.exchange, CodePlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, synth.Faults(found)))
-	return r.stepError(s, CodePlanInvalid)
+	s.message, _ = r.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, synth.Faults(found)))
+	return r.stepError(s, codes.PlanInvalid)
 }
 
 // adopt makes a plan of the coordinator's the run's.

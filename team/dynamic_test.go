@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
@@ -156,7 +157,7 @@ func TestWhatComesWhileARunGoesOnStaysBelowThePlan(t *testing.T) {
 				require.LessOrEqual(t, read, got.Label, "seed %d, %s: a result is as sensitive as what was read for it", seed, got.Title)
 			}
 			if got.Error != nil {
-				require.Contains(t, []string{"AGENT_ERROR", team.CodeDependency}, got.Error.Code, "seed %d, %s: %v", seed, got.Title, got.Error)
+				require.Contains(t, []string{"AGENT_ERROR", codes.Dependency}, got.Error.Code, "seed %d, %s: %v", seed, got.Title, got.Error)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -87,7 +88,7 @@ func TestEventsSayWhatHappened(t *testing.T) {
 				require.Equal(t, []string{"AGENT_ERROR", errBroken.Error(), ""}, []string{e.Code, e.Message, string(e.Root)})
 			case e.Type == event.Error:
 				require.Equal(t, task.Failed, e.Status)
-				require.Equal(t, team.CodeDependency, e.Code)
+				require.Equal(t, codes.Dependency, e.Code)
 				require.Equal(t, broken, e.Root, "not the direct dependency, but where it began")
 				require.Equal(t, of(t, res, e.Title).Error.Message, e.Message)
 			}

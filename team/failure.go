@@ -7,7 +7,9 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -25,37 +27,37 @@ var (
 	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
 )
 
-// codes are the codes of errors. The first that an error wraps counts.
-var codes = [...]struct {
+// errorCodes are the codes of errors. The first that an error wraps counts.
+var errorCodes = [...]struct {
 	of   error
 	code string
 }{
-	{ErrBudget, CodeBudget},
-	{ErrCostBudget, CodeCostBudget},
-	{ErrNoPrice, CodeNoPrice},
-	{ErrMemory, CodeMemory},
-	{ErrRecord, CodeRecord},
-	{ErrJournal, CodeJournal},
-	{ErrReplay, CodeReplay},
-	{agent.ErrGuard, CodeGuard},
-	{agent.ErrSchema, CodeSchema},
-	{agent.ErrTruncated, CodeTruncated},
-	{agent.ErrFiltered, CodeFiltered},
-	{agent.ErrRefused, CodeRefused},
-	{agent.ErrUnknownFinish, CodeUnknownFinish},
-	{agent.ErrMaxTurns, CodeMaxTurns},
-	{agent.ErrToolCall, CodeToolCall},
-	{ErrAttemptTimeout, CodeTimeout},
-	{ErrTimeout, CodeTimeout},
-	{agent.ErrTimeout, CodeTimeout},
-	{context.DeadlineExceeded, CodeTimeout},
-	{errInternal, CodeInternal},
-	{ErrPanic, CodePanic},
-	{errUnreadable, CodeReply},
-	{errUsage, CodeReply},
-	{prompt.ErrTooLarge, CodePromptTooLarge},
-	{ErrCanceled, CodeCanceled},
-	{context.Canceled, CodeCanceled},
+	{ErrBudget, codes.Budget},
+	{ErrCostBudget, codes.CostBudget},
+	{plan.ErrNoPrice, codes.NoPrice},
+	{ErrMemory, codes.Memory},
+	{ErrRecord, codes.Record},
+	{ErrJournal, codes.Journal},
+	{ErrReplay, codes.Replay},
+	{agent.ErrGuard, codes.Guard},
+	{agent.ErrSchema, codes.Schema},
+	{agent.ErrTruncated, codes.Truncated},
+	{agent.ErrFiltered, codes.Filtered},
+	{agent.ErrRefused, codes.Refused},
+	{agent.ErrUnknownFinish, codes.UnknownFinish},
+	{agent.ErrMaxTurns, codes.MaxTurns},
+	{agent.ErrToolCall, codes.ToolCall},
+	{ErrAttemptTimeout, codes.Timeout},
+	{ErrTimeout, codes.Timeout},
+	{agent.ErrTimeout, codes.Timeout},
+	{context.DeadlineExceeded, codes.Timeout},
+	{errInternal, codes.Internal},
+	{ErrPanic, codes.Panic},
+	{errUnreadable, codes.Reply},
+	{errUsage, codes.Reply},
+	{prompt.ErrTooLarge, codes.PromptTooLarge},
+	{ErrCanceled, codes.Canceled},
+	{context.Canceled, codes.Canceled},
 }
 
 // code names an error for results and events.
@@ -69,18 +71,18 @@ func code(err error) string {
 	if again, ok := errors.AsType[*repeatedError](err); ok {
 		return again.code
 	}
-	for _, c := range codes {
+	for _, c := range errorCodes {
 		if errors.Is(err, c.of) {
 			return c.code
 		}
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		if !failed.Kind.Known() { // a word that somebody else chose
-			return CodeModel
+			return codes.Model
 		}
 		return "MODEL_" + upperSnake(string(failed.Kind))
 	}
-	return CodeAgent
+	return codes.Agent
 }
 
 // heldCode returns the code of an error of the gate, which err wraps.
@@ -88,13 +90,13 @@ func heldCode(held *gate.HeldError, err error) string {
 	switch held.Decision.Rule {
 	case gate.RuleSchema:
 		if errors.Is(err, agent.ErrGuard) {
-			return CodeGuard
+			return codes.Guard
 		}
-		return CodeSchema
+		return codes.Schema
 	case gate.RuleClaim, gate.RuleTags, gate.RuleReplySize:
-		return CodeReply
+		return codes.Reply
 	case gate.RuleContract: // the reply came too late
-		return CodeTimeout
+		return codes.Timeout
 	}
 	return held.Code()
 }
@@ -113,7 +115,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed.Terminal()
 	}
-	for _, condition := range [...]error{ErrBudget, ErrCostBudget, ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -44,11 +45,11 @@ func TestUnsoundValuesAreHeld(t *testing.T) {
 		why    string
 	}{
 		{"sound", `{"score":7,"story":"` + canary + `"}`, true, []task.Path{"/score"}, "", "", ""},
-		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", team.CodeReply, "larger than 4 MiB"},
-		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeReply, "larger than 4 MiB"},
-		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", team.CodeSchema, "deep"},
+		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", codes.Reply, "larger than 4 MiB"},
+		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Reply, "larger than 4 MiB"},
+		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", codes.Schema, "deep"},
 		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
-		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", team.CodeSchema, "duplicate key"},
+		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Schema, "duplicate key"},
 		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
 		{"invalid UTF-8", "\xff" + canary, false, []task.Path{task.Whole}, "maker", "", "UTF-8"},
 		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
@@ -200,7 +201,7 @@ func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
 	res := run(t, governed(t, &handoff.Policy{Redact: slow}, maker, member("reader", never(t))), a.options(), spec("maker"), reader)
 	failed := of(t, res, "reader")
 	require.NotNil(t, failed.Error)
-	require.Equal(t, team.CodeTimeout, failed.Error.Code)
+	require.Equal(t, codes.Timeout, failed.Error.Code)
 	require.ErrorIs(t, failed.Error, team.ErrAttemptTimeout)
 	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
 	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -125,7 +126,7 @@ func TestLabelsStayBelowThePlan(t *testing.T) {
 			out := &res.Tasks[i]
 			require.LessOrEqual(rt, out.Label, p.Tasks[i].Label, out.Title)
 			if out.Error != nil {
-				require.Contains(rt, []string{"AGENT_ERROR", team.CodeDependency}, out.Error.Code, out.Error.Message)
+				require.Contains(rt, []string{"AGENT_ERROR", codes.Dependency}, out.Error.Code, out.Error.Message)
 			}
 			for _, receipt := range out.Receipts {
 				require.LessOrEqual(rt, receipt.Classification, p.Tasks[i].Label)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -252,7 +253,7 @@ func TestGoalsThatCannotBeAskedFor(t *testing.T) {
 		})
 	}
 	_, err := newTeam(t, member("ada", never(t))).RunTeam(t.Context(), team.Goal{Text: "x"}, nil)
-	requireFaults(t, err, fault{"/coordinator", "this team has none", team.ErrNoCoordinator})
+	requireFaults(t, err, fault{"/coordinator", "this team has none", plan.ErrNoCoordinator})
 }
 
 func TestACoordinatorThatFails(t *testing.T) {

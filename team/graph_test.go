@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -200,7 +201,7 @@ func TestRandomGraphs(t *testing.T) {
 				require.Equal(rt, s.MaxRetries+1, r.attempts[i])
 			case with[s.Title]:
 				require.Equal(rt, task.Failed, out.Status)
-				require.Equal(rt, team.CodeDependency, out.Error.Code)
+				require.Equal(rt, codes.Dependency, out.Error.Code)
 				require.Zero(rt, r.attempts[i], "it never ran")
 				root, ok := res.Task(string(out.Error.Root))
 				require.True(rt, ok)

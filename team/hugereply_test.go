@@ -11,10 +11,10 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 const maxErrorText = 64 << 10 // bytes of an error text that are kept
@@ -50,7 +50,7 @@ func TestRepliesAreBounded(t *testing.T) {
 					require.Equal(t, len(tt.reply.Text), len(res.Tasks[0].Result))
 					continue
 				}
-				require.Equal(t, team.CodeReply, res.Tasks[0].Error.Code)
+				require.Equal(t, codes.Reply, res.Tasks[0].Error.Code)
 				require.Contains(t, res.Tasks[0].Error.Message, "larger than 4 MiB")
 			}
 		})

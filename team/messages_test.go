@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
@@ -113,10 +114,10 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 		give team.Message
 		want fault
 	}{
-		{"to nobody", team.Message{From: "ada", To: "bib", Text: "x"}, fault{"/messages/0/to", `did you mean "bob"?`, team.ErrUnknownAgent}},
-		{"from nobody", team.Message{From: "adda", To: "bob", Text: "x"}, fault{"/messages/0/from", `did you mean "ada"?`, team.ErrUnknownAgent}},
+		{"to nobody", team.Message{From: "ada", To: "bib", Text: "x"}, fault{"/messages/0/to", `did you mean "bob"?`, plan.ErrUnknownAgent}},
+		{"from nobody", team.Message{From: "adda", To: "bob", Text: "x"}, fault{"/messages/0/from", `did you mean "ada"?`, plan.ErrUnknownAgent}},
 		{"to itself", team.Message{From: "ada", To: "ada", Text: "x"}, fault{"/messages/0/to", "itself", task.ErrInvalid}},
-		{"to the caller", team.Message{From: "ada", To: "user", Text: "x"}, fault{"/messages/0/to", "no agent", team.ErrUnknownAgent}},
+		{"to the caller", team.Message{From: "ada", To: "user", Text: "x"}, fault{"/messages/0/to", "no agent", plan.ErrUnknownAgent}},
 		{"nothing", team.Message{From: "ada", To: "bob"}, fault{"/messages/0/text", "empty", task.ErrInvalid}},
 		{"not UTF-8", team.Message{From: "ada", To: "bob", Text: "\xff"}, fault{"/messages/0/text", "UTF-8", task.ErrInvalid}},
 		{"too much", team.Message{From: "ada", To: "bob", Text: strings.Repeat("x", 1<<20+1)}, fault{"/messages/0/text", "1048577 bytes", task.ErrInvalid}},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -37,10 +38,10 @@ func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 			t.Parallel()
 			_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: tt.agent}}})
 			require.EqualError(t, err, `agent "a": `+tt.want)
-			require.ErrorIs(t, err, team.ErrNoAgent)
+			require.ErrorIs(t, err, agent.ErrNone)
 			_, err = team.New(team.Config{Agents: []team.Member{member("a", says("x"))}, Coordinator: &team.Coordinator{Agent: tt.agent}})
 			require.EqualError(t, err, "coordinator: "+tt.want)
-			require.ErrorIs(t, err, team.ErrNoAgent)
+			require.ErrorIs(t, err, agent.ErrNone)
 			require.Equal(t, tt.want == noModel, errors.Is(err, llm.ErrNoModel))
 		})
 	}
@@ -118,7 +119,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 			t.Parallel()
 			s := retrying("a", 3)
 			res := run(t, newTeam(t, member("a", func(context.Context, prompt.Prompt) (agent.Reply, error) { return give, nil })), nil, s)
-			require.Equal(t, team.CodeReply, res.Tasks[0].Error.Code)
+			require.Equal(t, codes.Reply, res.Tasks[0].Error.Code)
 			require.True(t, strings.Contains(res.Tasks[0].Error.Message, "negative usage"))
 			require.Equal(t, 1, res.Tasks[0].Metrics.Attempts)
 			require.Equal(t, 5, res.Usage.InputTokens+res.Usage.OutputTokens, "what can be is counted")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -50,7 +51,7 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.unkept != nil {
 		res.Status = StatusError
 	}
-	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == CodeReplay }) {
+	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
 		res.Status = Status(end.Status) // a replay ends as the run did, were it by somebody's hand
 	}
 	if res.Status != StatusOK && ctx.Err() != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -490,7 +491,7 @@ func TestTagsOfStructuredResults(t *testing.T) {
 		s.RequiredTags = []string{"checked"}
 		res := run(t, governed(t, &handoff.Policy{}, m), nil, s)
 		if !ok {
-			require.Equal(t, team.CodeReply, of(t, res, "a").Error.Code, reply)
+			require.Equal(t, codes.Reply, of(t, res, "a").Error.Code, reply)
 			continue
 		}
 		require.NoError(t, res.Err())

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -242,9 +243,9 @@ func TestWithoutARecordNothingIsSent(t *testing.T) {
 			s, after := spec("a"), spec("b", "a")
 			s.MaxRetries, s.RetryDelay = 3, task.NoDelay
 			res := run(t, newTeam(t, member("a", never(t)), member("b", never(t))), &team.RunOptions{Recorder: rec}, s, after)
-			require.Equal(t, team.CodeRecord, of(t, res, "a").Error.Code)
+			require.Equal(t, codes.Record, of(t, res, "a").Error.Code)
 			require.Equal(t, 1, of(t, res, "a").Metrics.Attempts, "it would fail again")
-			require.Equal(t, team.CodeDependency, of(t, res, "b").Error.Code)
+			require.Equal(t, codes.Dependency, of(t, res, "b").Error.Code)
 			require.Zero(t, res.Context.Prompts)
 			require.ErrorIs(t, res.Err(), team.ErrRecord)
 			require.Regexp(t, "disk full|ended its goroutine", of(t, res, "a").Error.Message, "it says why")

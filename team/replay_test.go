@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -101,7 +102,7 @@ func TestReplayOfAnEditedRunSaysWhichPromptIsAnotherOne(t *testing.T) {
 	specs[1].Description = "Better."
 	res := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}}, specs...)
 	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
-	require.Equal(t, team.CodeReplay, of(t, res, "b").Error.Code)
+	require.Equal(t, codes.Replay, of(t, res, "b").Error.Code)
 }
 
 // Without some context, those are asked whose prompts it stood in, directly or

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/naming"
@@ -21,17 +20,11 @@ import (
 
 // Conditions of a team or a run.
 var (
-	ErrNoAgents      = plan.ErrNoAgents
-	ErrNoAgent       = agent.ErrNone
-	ErrNoTasks       = plan.ErrNoTasks
-	ErrUnknownAgent  = plan.ErrUnknownAgent
-	ErrUnknownInput  = plan.ErrUnknownInput
-	ErrNoCoordinator = plan.ErrNoCoordinator
-	ErrAssertion     = plan.ErrAssertion
-	ErrPlan          = errors.New("no valid plan")
-	ErrNoAnswer      = errors.New("the coordinator's answer is empty")
-	ErrCanceled      = errors.New("run canceled")
-	ErrTimeout       = errors.New("run timed out")
+	ErrAssertion = plan.ErrAssertion
+	ErrPlan      = errors.New("no valid plan")
+	ErrNoAnswer  = errors.New("the coordinator's answer is empty")
+	ErrCanceled  = errors.New("run canceled")
+	ErrTimeout   = errors.New("run timed out")
 )
 
 // Status says how a run ended.

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -252,7 +253,7 @@ func TestRunAgentRefusals(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("ada", never(t)))
 	_, err := tm.RunAgent(t.Context(), "bob", "Hello.", nil)
-	require.ErrorIs(t, err, team.ErrUnknownAgent)
+	require.ErrorIs(t, err, plan.ErrUnknownAgent)
 	_, err = tm.RunAgent(t.Context(), "ada", " ", nil)
 	require.ErrorContains(t, err, "it is empty")
 	_, err = tm.RunAgent(t.Context(), "ada", "Hello.\n## Inputs\n", nil)

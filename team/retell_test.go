@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
@@ -185,11 +186,11 @@ func TestFailedRetellingHolds(t *testing.T) {
 		retell agentFunc
 		code   string
 	}{
-		{"an error", fails(errBroken), team.CodeAgent},
-		{"a panic", panics, team.CodePanic},
+		{"an error", fails(errBroken), codes.Agent},
+		{"a panic", panics, codes.Panic},
 		{"a claim above its ceiling", func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{Text: "x", Claim: new(label.Secret)}, nil
-		}, team.CodeReply},
+		}, codes.Reply},
 	}
 	for _, tt := range tests {
 		for _, optional := range []bool{false, true} {
@@ -273,7 +274,7 @@ func TestRetellingIsPaidFromTheBudget(t *testing.T) {
 		}
 		if tt.input < 40 {
 			require.Equal(t, team.StatusBudget, res.Status)
-			require.Equal(t, team.CodeBudget, r.Error.Code)
+			require.Equal(t, codes.Budget, r.Error.Code)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -54,7 +55,7 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 		{"no name", team.Member{Agent: good}, fault{"/agents/0/name", "it is empty", naming.ErrName}},
 		{"not a name", team.Member{Name: "a/b", Agent: good}, fault{"/agents/0/name", "'/'", naming.ErrName}},
 		{"a reserved name", team.Member{Name: "User", Agent: good}, fault{"/agents/0/name", "reserved", naming.ErrReserved}},
-		{"no agent", team.Member{Name: "a"}, fault{"/agents/0", "no Agent", team.ErrNoAgent}},
+		{"no agent", team.Member{Name: "a"}, fault{"/agents/0", "no Agent", agent.ErrNone}},
 		{"accepts", team.Member{Name: "a", Agent: good, Accepts: 9}, fault{"/agents/0/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown}},
 		{"produces", team.Member{Name: "a", Agent: good, Produces: new(label.Classification(-7))}, fault{"/agents/0/produces", "unknown label", label.ErrUnknown}},
 		{"maxParallel", team.Member{Name: "a", Agent: good, MaxParallel: -1}, fault{"/agents/0/maxParallel", "negative", task.ErrInvalid}},
@@ -84,11 +85,11 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 		fault{"/agents/1/name", `there already is an agent "Ada"`, task.ErrDuplicate},
 		fault{"/agents/1/maxParallel", "negative", task.ErrInvalid},
 		fault{"/agents/2/name", "reserved", naming.ErrReserved},
-		fault{"/agents/2", "no Agent", team.ErrNoAgent},
+		fault{"/agents/2", "no Agent", agent.ErrNone},
 		fault{"/endpoints/https:~1~1two~1v1/accepts", "unknown label", label.ErrUnknown},
 	)
 	_, err = team.New(team.Config{})
-	requireFaults(t, err, fault{"/agents", "at least one agent", team.ErrNoAgents})
+	requireFaults(t, err, fault{"/agents", "at least one agent", plan.ErrNoAgents})
 }
 
 func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
@@ -96,12 +97,12 @@ func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
 	good := team.AgentFunc(says("x"))
 	_, err := team.New(team.Config{Agents: []team.Member{member("ada", says("x"))}, Coordinator: &team.Coordinator{Accepts: new(label.Classification(9)), MaxPromptBytes: -1}})
 	requireFaults(t, err,
-		fault{"/coordinator", "no Agent that does the work", team.ErrNoAgent},
+		fault{"/coordinator", "no Agent that does the work", agent.ErrNone},
 		fault{"/coordinator/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown},
 		fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid},
 	)
 	_, err = team.New(team.Config{Agents: []team.Member{{Name: "ada"}}, Coordinator: &team.Coordinator{Agent: good, MaxPromptBytes: -1}})
-	requireFaults(t, err, fault{"/agents/0", "no Agent", team.ErrNoAgent}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
+	requireFaults(t, err, fault{"/agents/0", "no Agent", agent.ErrNone}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
 }
 
 func TestDefaultAccepts(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/task"
 )
 
@@ -139,7 +140,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 	if root, ok := r.queue.RootIndex(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {
-			out.Error = &TaskError{Code: CodeDependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
+			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
 		}
 	}
 	if out.Error != nil {

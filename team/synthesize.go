@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
@@ -36,11 +37,11 @@ func (r *run) synthesize(ctx context.Context) {
 			continue
 		}
 		if s.err != nil {
-			r.unanswered = r.stepError(s, CodeSynthesis)
+			r.unanswered = r.stepError(s, codes.Synthesis)
 			return
 		}
 		if s.text == "" {
-			r.unanswered = &TaskError{Code: CodeSynthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
+			r.unanswered = &TaskError{Code: codes.Synthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
 		}
 		r.output, r.synthesis = s.text, s.envelope
 		return
@@ -157,7 +158,7 @@ func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, le
 	out := make([]gate.Offer, 0, len(steps)+len(held))
 	for i, s := range steps {
 		if s.err != nil {
-			return nil, r.stepError(s, CodeSynthesis)
+			return nil, r.stepError(s, codes.Synthesis)
 		}
 		out = append(out, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),

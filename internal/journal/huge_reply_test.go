@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -32,10 +33,10 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 		err   error
 		code  string
 	}{
-		"text":               {agent.Reply{Text: strings.Repeat("words and ", 1_700_000)}, nil, team.CodeReply},
-		"control characters": {agent.Reply{Text: strings.Repeat("\x01", 3<<20)}, nil, team.CodeReply},
-		"structured":         {agent.Reply{JSON: list}, nil, team.CodeReply},
-		"error":              {agent.Reply{}, errors.New(strings.Repeat("out of order ", 1_400_000)), team.CodeAgent},
+		"text":               {agent.Reply{Text: strings.Repeat("words and ", 1_700_000)}, nil, codes.Reply},
+		"control characters": {agent.Reply{Text: strings.Repeat("\x01", 3<<20)}, nil, codes.Reply},
+		"structured":         {agent.Reply{JSON: list}, nil, codes.Reply},
+		"error":              {agent.Reply{}, errors.New(strings.Repeat("out of order ", 1_400_000)), codes.Agent},
 	}
 	for name, give := range huge {
 		for _, level := range []label.Classification{label.Internal, label.Secret} { // in clear, and encrypted

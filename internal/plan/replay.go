@@ -18,7 +18,7 @@ type Replay struct {
 
 	// Ask has agents asked where the run has no answer to the very same prompt.
 	// Otherwise nobody is asked, and a task whose prompt is another one fails with
-	// [CodeReplay].
+	// [codes.Replay].
 	Ask bool
 
 	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -158,7 +159,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	_, err = t.Plan(tasks, &run)
 	problems, _ := errors.AsType[task.Problems](err)
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
-		return nameless && errors.Is(p, team.ErrUnknownAgent)
+		return nameless && errors.Is(p, plan.ErrUnknownAgent)
 	})
 }
 
@@ -213,7 +214,7 @@ func (f *File) follow(found []finding) []finding {
 	var out []finding
 	for _, problem := range sound(append(plain.names(), plain.graph(tasks)...), tasks, run.Inputs) {
 		switch {
-		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, team.ErrUnknownInput):
+		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, plan.ErrUnknownInput):
 			continue
 		case !p.written(tokens(problem.Pointer)):
 			continue

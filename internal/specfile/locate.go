@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // places remembers where everything in a File is written.
@@ -91,7 +91,7 @@ func (p *places) find(t task.Problem) finding {
 	if t.Subject != "" {
 		message = t.Subject + ": " + message
 	}
-	if errors.Is(t.Err, team.ErrNoAgents) && p.lacksTeam() {
+	if errors.Is(t.Err, plan.ErrNoAgents) && p.lacksTeam() {
 		t.Hint = "write agents, with one that has a name, or bring a team with --team FILE"
 	}
 	parts := tokens(t.Pointer)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -137,5 +138,5 @@ func TestBuildConnectsEachAgent(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Build(idle)
 	require.Equal(t, []string{"1:1: a team needs at least one agent"}, messages(t, err))
-	require.ErrorIs(t, err, team.ErrNoAgents)
+	require.ErrorIs(t, err, plan.ErrNoAgents)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -193,9 +194,9 @@ func reason(e event.Event) string {
 // budgetName returns the name of the budget that an error code is about, or "".
 func budgetName(code string) string {
 	switch code {
-	case team.CodeBudget:
+	case codes.Budget:
 		return "token budget"
-	case team.CodeCostBudget:
+	case codes.CostBudget:
 		return "cost budget"
 	}
 	return ""

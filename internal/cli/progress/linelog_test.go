@@ -10,8 +10,8 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
@@ -113,7 +113,7 @@ func goalEvents() []event.Event {
 		{Type: event.Message, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1, From: "user"},
 		{Type: event.TaskComplete, Time: at(4), Task: "0", Title: "Find\u202e", Agent: "finder", Status: task.Completed, Duration: 2 * time.Second},
 		{Type: event.TaskStart, Time: at(4), Task: "1", Title: "Write", Agent: "writer", Attempt: 1},
-		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Code: team.CodeBudget, Message: "token budget exceeded"},
+		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Code: codes.Budget, Message: "token budget exceeded"},
 		{Type: event.Error, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Status: task.Failed, Message: "token budget exceeded"},
 		{Type: event.AllComplete, Time: at(5)},
 		step(event.AgentStart, "digest", 1, 5), step(event.AgentStart, "digest", 2, 5), step(event.AgentComplete, "digest", 1, 6), failed,

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -223,12 +224,12 @@ func (r *repetition) differences(res *team.Result) (list []difference) {
 		list = append(list, o)
 	}
 	for i := range res.Tasks {
-		if t := &res.Tasks[i]; t.Error != nil && t.Error.Root == "" && t.Error.Code == team.CodeReplay {
+		if t := &res.Tasks[i]; t.Error != nil && t.Error.Root == "" && t.Error.Code == codes.Replay {
 			add(t.ID, t.Title)
 		}
 	}
 	for i := range res.Steps {
-		if s := &res.Steps[i]; s.Error != nil && (s.Error.Code == team.CodeReplay || s.Error.Reason == team.CodeReplay) {
+		if s := &res.Steps[i]; s.Error != nil && (s.Error.Code == codes.Replay || s.Error.Reason == codes.Replay) {
 			add(r.stepID(res.Steps, i), string(s.Kind))
 		}
 	}

@@ -3,44 +3,45 @@ package report
 import (
 	"cmp"
 
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/team"
 )
 
 // advice say what to do about a failure whose message does not say it itself.
 var advice = map[string]string{
-	gate.CodeHeld:           `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
-	team.CodeJournal:        "make room for the journal, or keep the run elsewhere with --journal FILE",
-	team.CodeRecord:         "make room for the file of --trace, or name another one",
-	gate.CodeTooLarge:       "let the task before answer in fewer words, or depend on it as output instead of structured",
-	team.CodePromptTooLarge: "use fewer or shorter inputs and dependencies in this task",
-	team.CodeSchema:         `loosen outputSchema, describe the form in the task, or use a stronger model; "runteam show RUN TASK" prints the answer`,
-	team.CodeGuard:          `"runteam show RUN TASK" prints the answer`,
-	team.CodeTimeout:        "raise timeoutMs of the task or the agent, or use a faster model",
-	team.CodeMaxTurns:       "raise maxTurns of the agent",
-	team.CodeToolCall:       "tell the model in its system prompt to answer in text: agents have no tools yet",
-	"MODEL_RATE_LIMITED":    "wait and run again, or lower --max-concurrency",
-	"MODEL_SERVER_ERROR":    "run again later, or set maxRetries of the task",
-	"MODEL_CUT":             "run again, or set maxRetries of the task",
-	"MODEL_EMPTY":           "run again, or set maxRetries of the task",
-	"MODEL_NO_CREDIT":       "add credit to the account, or use another endpoint",
-	"MODEL_TOO_LARGE":       "set maxTokens of the agent",
-	team.CodeBudget:         "raise --max-token-budget, or maxTokenBudget of the spec or the agent",
-	team.CodeCostBudget:     "raise --max-cost-budget, or maxCostBudget of the spec or the agent",
-	team.CodeNoPrice:        "add the model to prices in the spec",
+	gate.CodeHeld:        `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
+	codes.Journal:        "make room for the journal, or keep the run elsewhere with --journal FILE",
+	codes.Record:         "make room for the file of --trace, or name another one",
+	gate.CodeTooLarge:    "let the task before answer in fewer words, or depend on it as output instead of structured",
+	codes.PromptTooLarge: "use fewer or shorter inputs and dependencies in this task",
+	codes.Schema:         `loosen outputSchema, describe the form in the task, or use a stronger model; "runteam show RUN TASK" prints the answer`,
+	codes.Guard:          `"runteam show RUN TASK" prints the answer`,
+	codes.Timeout:        "raise timeoutMs of the task or the agent, or use a faster model",
+	codes.MaxTurns:       "raise maxTurns of the agent",
+	codes.ToolCall:       "tell the model in its system prompt to answer in text: agents have no tools yet",
+	"MODEL_RATE_LIMITED": "wait and run again, or lower --max-concurrency",
+	"MODEL_SERVER_ERROR": "run again later, or set maxRetries of the task",
+	"MODEL_CUT":          "run again, or set maxRetries of the task",
+	"MODEL_EMPTY":        "run again, or set maxRetries of the task",
+	"MODEL_NO_CREDIT":    "add credit to the account, or use another endpoint",
+	"MODEL_TOO_LARGE":    "set maxTokens of the agent",
+	codes.Budget:         "raise --max-token-budget, or maxTokenBudget of the spec or the agent",
+	codes.CostBudget:     "raise --max-cost-budget, or maxCostBudget of the spec or the agent",
+	codes.NoPrice:        "add the model to prices in the spec",
 }
 
 // coordinatorAdvice are those for what went wrong within a step of the coordinator.
 var coordinatorAdvice = map[string]string{
-	gate.CodeHeld:           "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
-	team.CodePromptTooLarge: "shorten the goal, or what is said of the agents",
-	team.CodeTimeout:        "raise timeoutMs of the coordinator, or give it a faster model",
-	team.CodeMaxTurns:       "raise maxTurns of the coordinator",
-	team.CodeToolCall:       "tell the coordinator in its instructions to answer in text: it has no tools",
-	"MODEL_SERVER_ERROR":    "run again later",
-	"MODEL_CUT":             "run again, or give the coordinator another model",
-	"MODEL_EMPTY":           "run again, or give the coordinator another model",
-	"MODEL_TOO_LARGE":       "ask for a shorter answer in the goal",
+	gate.CodeHeld:        "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
+	codes.PromptTooLarge: "shorten the goal, or what is said of the agents",
+	codes.Timeout:        "raise timeoutMs of the coordinator, or give it a faster model",
+	codes.MaxTurns:       "raise maxTurns of the coordinator",
+	codes.ToolCall:       "tell the coordinator in its instructions to answer in text: it has no tools",
+	"MODEL_SERVER_ERROR": "run again later",
+	"MODEL_CUT":          "run again, or give the coordinator another model",
+	"MODEL_EMPTY":        "run again, or give the coordinator another model",
+	"MODEL_TOO_LARGE":    "ask for a shorter answer in the goal",
 }
 
 // CoordinatorAdvice says what a failure of the coordinator means for the run,
@@ -48,11 +49,11 @@ var coordinatorAdvice = map[string]string{
 func CoordinatorAdvice(e *team.TaskError) string {
 	step := cmp.Or(coordinatorAdvice[e.Reason], advice[e.Reason])
 	switch e.Code {
-	case team.CodePlanInvalid:
+	case codes.PlanInvalid:
 		return "nothing was run: say more in the goal or in coordinator.instructions, give the coordinator a stronger model, or write the tasks yourself"
-	case team.CodeDecomposition:
+	case codes.Decomposition:
 		return sentences("no plan came, so nothing was run", step)
-	case team.CodeSynthesis:
+	case codes.Synthesis:
 		return sentences("the tasks ran, and what they came to is printed", step)
 	}
 	return step

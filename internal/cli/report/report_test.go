@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
@@ -71,7 +72,7 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	for _, id := range []string{"1", "2", "3", "4"} {
 		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
 	}
-	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: team.CodeDependency, Task: "5", Root: "2"}})
+	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
 	Summarize(con, res, "plain")
 	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
