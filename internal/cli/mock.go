@@ -7,7 +7,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/spf13/cobra"
@@ -33,7 +33,7 @@ func mockCommand(con *console.Console) *cobra.Command {
 
 // mock serves a script. A signal is how it ends, so that is a success.
 func mock(con *console.Console, ctx context.Context, path, addr string) error {
-	script, _, err := models.ReadScript(ctx, path, path)
+	script, _, err := connect.ReadScript(ctx, path, path)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
@@ -161,7 +161,7 @@ func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"f.yaml": "a good one"})
 	f := &files.Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
 	require.NoError(t, f.Check())
-	r := &models.Recording{File: f, Models: &scripted.Recorder{}}
+	r := &connect.Recording{File: f, Models: &scripted.Recorder{}}
 	require.NoError(t, r.Save())
 	require.Equal(t, "a good one", clitest.Contents(t, f.Path))
 	require.Equal(t, "nothing was answered, so nothing was recorded", r.Summary(&team.Result{}))

@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
@@ -153,7 +153,7 @@ func noModel(at task.Position, message string) specfile.Problem {
 // model, and checks what the spec asserts about them. The plan of a spec without tasks
 // is nil. Of a goal, everything is checked but the coordinator's answer.
 func checkedPlan(con *console.Console, ctx context.Context, file *specfile.File) (*team.Plan, error) {
-	t, err := models.BuildTeam(file, models.Unconnected(con.LookupEnv))
+	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
 	if err != nil {
 		return nil, err
 	}

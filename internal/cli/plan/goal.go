@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
@@ -19,13 +19,13 @@ import (
 
 // planGoal asks the coordinator for a plan, and says so before it does.
 func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (*team.Plan, error) {
-	c, err := models.NewConnector(con, ctx, &j.AnswerFlags, file, nil)
+	c, err := connect.NewConnector(con, ctx, &j.AnswerFlags, file, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	file.Config.Logger = con.Log
-	t, err := models.BuildTeam(file, c.Connect)
+	t, err := connect.BuildTeam(file, c.Connect)
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Kind == exit.KindRuntime {
 		f.Err = fmt.Errorf("a goal is planned by a model: %w", f.Err)
 	}
@@ -51,12 +51,12 @@ func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *spe
 }
 
 // where says which model is asked, and where it is.
-func where(c *models.Connector, file *specfile.File) string {
+func where(c *connect.Connector, file *specfile.File) string {
 	if c.Server != nil {
 		return "offline"
 	}
 	asked := file.Coordinator.Connection
-	base, _ := models.BaseURLOf(specfile.Agent{Connection: asked}, c.Lookup) // it was connected to it
+	base, _ := connect.BaseURLOf(specfile.Agent{Connection: asked}, c.Lookup) // it was connected to it
 	if asked.BaseURL != "" {
 		base = asked.URLAsWritten()
 	}

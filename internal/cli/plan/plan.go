@@ -17,7 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/flow"
@@ -31,7 +31,7 @@ import (
 // planFlags is one look at what a run would do, as flags ask for it.
 type planFlags struct {
 	source.SpecFlags
-	models.AnswerFlags
+	connect.AnswerFlags
 	flags.Limits
 	flowFlags
 	assertFlags

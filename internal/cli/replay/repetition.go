@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -82,7 +82,7 @@ func newRepetition(con *console.Console, ctx context.Context, r *replayFlags, k 
 	if c := file.Coordinator; c != nil {
 		c.MaxTokenBudget, c.MaxCostBudget = 0, 0
 	}
-	t, err := models.BuildTeam(file, silentAgents(m, con.LookupEnv))
+	t, err := connect.BuildTeam(file, silentAgents(m, con.LookupEnv))
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) f
 	return func(ag specfile.Agent) (team.Agent, error) {
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
-			bases, _ = models.AgentBaseURLs(ag, lookup)
+			bases, _ = connect.AgentBaseURLs(ag, lookup)
 		}
-		return models.SilentAgent(bases, nil), nil
+		return connect.SilentAgent(bases, nil), nil
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/run"
@@ -27,7 +27,7 @@ import (
 // replayFlags is what is to be done with a stored run, as flags ask for it.
 type replayFlags struct {
 	journals.ReadFlags
-	models.AnswerFlags
+	connect.AnswerFlags
 	without       []string
 	withoutInputs []string
 	other         string // of --diff

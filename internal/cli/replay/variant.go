@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/run"
@@ -58,13 +58,13 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 		return err
 	}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
-	c, err := models.NewConnector(con, cmd.Context(), &t.job.AnswerFlags, file, nil)
+	c, err := connect.NewConnector(con, cmd.Context(), &t.job.AnswerFlags, file, nil)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	c.AllowNoKey = true
-	if t.team, err = models.BuildTeam(file, c.Connect); err != nil {
+	if t.team, err = connect.BuildTeam(file, c.Connect); err != nil {
 		return err
 	}
 	if t.told, err = run.NewJournalWriter(con, t.job, file); err != nil {
@@ -101,7 +101,7 @@ func loadRun(con *console.Console, cmd *cobra.Command, r *replayFlags) (*journal
 
 // job is the run that is made, as the stored one was but for flags.
 func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
-	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: models.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: r.progress, Reveal: r.reveal}
+	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: connect.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: r.progress, Reveal: r.reveal}
 	j.Journal.None = r.noJournal
 	j.SpecFlags, _ = m.Source() // it was asked for once already
 	j.SpecFlags.Models = append(j.SpecFlags.Models, r.models...)

@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/journal"
@@ -56,7 +56,7 @@ func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, e
 			return info, err
 		}
 	}
-	v.Endpoints, v.Fallback = models.BaseURLs(file, con.LookupEnv)
+	v.Endpoints, v.Fallback = connect.BaseURLs(file, con.LookupEnv)
 	info.Invocation, err = json.Marshal(v)
 	return info, err
 }

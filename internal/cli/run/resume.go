@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -32,7 +32,7 @@ type resumed struct {
 }
 
 func ResumeCommand(con *console.Console) *cobra.Command {
-	j := &Job{AnswerFlags: models.AnswerFlags{ScriptImpliesOffline: true}}
+	j := &Job{AnswerFlags: connect.AnswerFlags{ScriptImpliesOffline: true}}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",

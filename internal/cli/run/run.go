@@ -16,7 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/models"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/report"
@@ -32,20 +32,20 @@ import (
 
 // recording returns what keeps the answers of a run, if flags ask for it, and
 // refuses a file that could not be written when the run has ended.
-func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*models.Recording, error) {
+func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*connect.Recording, error) {
 	if !cmd.Flags().Changed("record") {
 		return nil, nil
 	}
 	if err := j.record.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
 		return nil, err
 	}
-	return &models.Recording{File: &j.record, Models: &scripted.Recorder{}}, nil
+	return &connect.Recording{File: &j.record, Models: &scripted.Recorder{}}, nil
 }
 
 // Job is one run, as flags ask for it.
 type Job struct {
 	source.SpecFlags
-	models.AnswerFlags
+	connect.AnswerFlags
 	flags.Limits
 	Command     string // as the result names it
 	Reveal      bool
@@ -227,14 +227,14 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return err
 	}
-	c, err := models.NewConnector(con, cmd.Context(), &j.AnswerFlags, file, rec)
+	c, err := connect.NewConnector(con, cmd.Context(), &j.AnswerFlags, file, rec)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	c.AllowNoKey = j.resumed != nil || file.Run.Reuse
 	file.Config.Logger = con.Log
-	t, err := models.BuildTeam(file, c.Connect)
+	t, err := connect.BuildTeam(file, c.Connect)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ type outcome struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, file *specfile.File, c *models.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
+func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
 	o := j.Options(file)
 	if j.includeMessages {
 		j.conversation = &records.Conversation{}
@@ -329,7 +329,7 @@ func (j *Job) Options(file *specfile.File) team.RunOptions {
 }
 
 // printOutcome prints the result on stdout, and on stderr what became of the run.
-func printOutcome(con *console.Console, j *Job, res outcome, rec *models.Recording, kept *records.TraceWriter) error {
+func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, kept *records.TraceWriter) error {
 	var err error
 	if con.Settings.Json() {
 		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })

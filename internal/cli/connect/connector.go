@@ -1,5 +1,5 @@
-// Package models connects agents to the models that answer them: an endpoint, or a script.
-package models
+// Package connect connects agents to the models that answer them: an endpoint, or a script.
+package connect
 
 import (
 	"cmp"
