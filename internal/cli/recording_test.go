@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
-	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
-	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
