@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -32,13 +33,14 @@ const defaultMaxTurns = 10
 
 // Conditions that end an agent's work. Asking again would not help.
 var (
-	ErrSchema   = errors.New("the answer does not match the output schema")
-	ErrGuard    = errors.New("the answer fails a guard of the output schema")
-	ErrMaxTurns = errors.New("no turn is left")
-	ErrToolCall = errors.New("the model called a tool that it was not given")
-	ErrTimeout  = errors.New("the agent took too long")
-	ErrFiltered = errors.New("the provider filtered the answer")
-	ErrRefused  = errors.New("the model refused to answer")
+	ErrSchema    = errors.New("the answer does not match the output schema")
+	ErrGuard     = schema.ErrGuard
+	ErrBadSchema = schema.ErrInvalid
+	ErrMaxTurns  = errors.New("no turn is left")
+	ErrToolCall  = errors.New("the model called a tool that it was not given")
+	ErrTimeout   = errors.New("the agent took too long")
+	ErrFiltered  = errors.New("the provider filtered the answer")
+	ErrRefused   = errors.New("the model refused to answer")
 )
 
 // Conditions of an answer that did not end with a normal stop. Another attempt may
@@ -198,7 +200,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, a.options.Timeout, fmt.Errorf("%w: more than %v", ErrTimeout, a.options.Timeout))
 		defer cancel()
 	}
-	schema, err := schemaOf(p)
+	output, err := schemaOf(p)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -206,18 +208,18 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, schema)}
-	if err := c.turn(ctx); err != nil || schema == nil {
-		if schema != nil && c.reply.Truncated {
+	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, output)}
+	if err := c.turn(ctx); err != nil || output == nil {
+		if output != nil && c.reply.Truncated {
 			// The answer may be whole; without JSON it is not accepted. A guard that it
 			// fails decides, or another attempt would ask until the answer pleases.
-			if problem := c.read(ctx, schema); errors.Is(problem, ErrGuard) {
+			if problem := c.read(ctx, output); errors.Is(problem, ErrGuard) {
 				return c.reply, reject(problem)
 			}
 		}
 		return c.reply, err
 	}
-	problem := c.read(ctx, schema)
+	problem := c.read(ctx, output)
 	switch {
 	case problem == nil:
 		return c.reply, nil
@@ -231,11 +233,11 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		return c.reply, reject(problem)
 	}
 	c.say(llm.Assistant, c.reply.Text)
-	c.say(llm.User, "That answer cannot be used: "+Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
+	c.say(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
-	switch problem = c.read(ctx, schema); {
+	switch problem = c.read(ctx, output); {
 	case problem == nil:
 	case ctx.Err() != nil:
 		return c.reply, context.Cause(ctx)
@@ -303,8 +305,8 @@ func (a *LLM) chain(ctx context.Context) llm.Model {
 
 // read takes the structured answer out of the text and validates it. Of a text with
 // other words around the answer, only the answer is left: nothing validated the words.
-func (c *conversation) read(ctx context.Context, s *Schema) error {
-	v, found, err := envelope.FindJSON(c.reply.Text, func(value any) bool { return s.root.types.has(kindOf(value)) })
+func (c *conversation) read(ctx context.Context, s *schema.Schema) error {
+	v, found, err := envelope.FindJSON(c.reply.Text, s.AllowsType)
 	if err != nil {
 		return err
 	}

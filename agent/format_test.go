@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -19,7 +20,7 @@ func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
 	model := says(`{"score": "high"}`, `{"score": 7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", " "+scoreSchema))
 	require.NoError(t, err)
-	s, err := agent.ParseSchema(scoreSchema)
+	s, err := schema.Parse(scoreSchema)
 	require.NoError(t, err)
 	require.Len(t, model.asked, 2)
 	for _, req := range model.asked {

@@ -3,6 +3,8 @@ package agent
 import (
 	"errors"
 	"fmt"
+
+	"github.com/runteam/runteam/internal/schema"
 )
 
 // A RejectedError reports an answer that does not match the output schema. It wraps
@@ -15,7 +17,7 @@ type RejectedError struct {
 
 // reject returns the error of an answer with this problem.
 func reject(problem error) *RejectedError {
-	return &RejectedError{Problem: Problem(problem), Err: problem}
+	return &RejectedError{Problem: schema.Problem(problem), Err: problem}
 }
 
 // Error says what is wrong without quoting the answer.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -87,8 +88,8 @@ func (c *cast) structured(ctx context.Context, p prompt.Prompt, mine []*planted,
 }
 
 // instance returns a value of the schema, with what was heard in its free texts.
-func (c *cast) instance(ctx context.Context, p prompt.Prompt, schema map[string]any, echo []string) (envelope.JSON, error) {
-	raw, err := json.Marshal(schema)
+func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]any, echo []string) (envelope.JSON, error) {
+	raw, err := json.Marshal(shape)
 	if err != nil {
 		return envelope.JSON{}, err
 	}
@@ -106,7 +107,7 @@ func (c *cast) instance(ctx context.Context, p prompt.Prompt, schema map[string]
 		}
 		return envelope.EncodeJSON(value)
 	}
-	checked, err := agent.ParseSchema(p.Schema())
+	checked, err := schema.Parse(p.Schema())
 	if err != nil {
 		return envelope.JSON{}, err
 	}

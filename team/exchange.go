@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -38,7 +39,7 @@ type exchange struct {
 	number int        // the attempt, from 1
 	does   Agent
 	caps   *gate.Capabilities
-	schema *agent.Schema
+	schema *schema.Schema
 	bound  label.Classification // of the prompt and the result, as the static check has it
 	limits plan.Limits          // on the sizes of its context
 	turn   int                  // which model call of the attempt it is; zero means the first

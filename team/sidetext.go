@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
 )
 
 // sideText returns a text that the agent wrote in addition to its result, as the caller
@@ -156,5 +157,5 @@ func (x *exchange) explainRefusal(ctx context.Context, err error) error {
 	if problem == nil || ctx.Err() != nil {
 		return err
 	}
-	return &mismatchError{held, &agent.RejectedError{Problem: agent.Problem(problem), Err: problem}}
+	return &mismatchError{held, &agent.RejectedError{Problem: schema.Problem(problem), Err: problem}}
 }

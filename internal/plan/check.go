@@ -9,12 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -317,7 +317,7 @@ func (c *checker) find(name string) (int, bool) {
 }
 
 // schema returns what the result of a task must match: its own schema or its agent's.
-func (c *checker) schema(t *task.Task, member int) *agent.Schema {
+func (c *checker) schema(t *task.Task, member int) *schema.Schema {
 	if t.OutputSchema == nil {
 		return c.team.Schemas[member]
 	}
@@ -326,10 +326,10 @@ func (c *checker) schema(t *task.Task, member int) *agent.Schema {
 }
 
 // parse reads a schema, once for all tasks that have the same.
-func (c *checker) parse(raw json.RawMessage) (*agent.Schema, error) {
+func (c *checker) parse(raw json.RawMessage) (*schema.Schema, error) {
 	p, known := c.parsed[string(raw)]
 	if !known {
-		p.schema, p.err = agent.ParseSchema(string(raw))
+		p.schema, p.err = schema.Parse(string(raw))
 		if c.parsed == nil {
 			c.parsed = map[string]parsed{}
 		}
@@ -340,7 +340,7 @@ func (c *checker) parse(raw json.RawMessage) (*agent.Schema, error) {
 
 // parsed is what a schema came to.
 type parsed struct {
-	schema *agent.Schema
+	schema *schema.Schema
 	err    error
 }
 

@@ -3,9 +3,9 @@ package plan
 import (
 	"slices"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -17,7 +17,7 @@ func (c *checker) checkFlow() {
 	g, p := c.plan.Graph, c.plan
 	n := g.Len()
 	p.Members = make([]int32, n)
-	p.Schemas = make([]*agent.Schema, n)
+	p.Schemas = make([]*schema.Schema, n)
 	p.Labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
 	p.InputIndex = c.inputs

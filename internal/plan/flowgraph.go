@@ -3,12 +3,12 @@ package plan
 import (
 	"strings"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -41,7 +41,7 @@ type flowBuilder struct {
 	results     int            // the result of the first task among the sources
 
 	capacities map[schemaPath]int // in bytes
-	names      map[*agent.Schema][]string
+	names      map[*schema.Schema][]string
 }
 
 func (b *flowBuilder) build() *flow.Graph {
@@ -144,11 +144,11 @@ func (b *flowBuilder) members(s *flow.Source, text string) {
 }
 
 // memberNames returns the names that a schema writes out, for hints.
-func (b *flowBuilder) memberNames(s *agent.Schema) []string {
+func (b *flowBuilder) memberNames(s *schema.Schema) []string {
 	names, known := b.names[s]
 	if !known {
 		if b.names == nil {
-			b.names = map[*agent.Schema][]string{}
+			b.names = map[*schema.Schema][]string{}
 		}
 		names = s.MemberNames()
 		b.names[s] = names
@@ -157,11 +157,11 @@ func (b *flowBuilder) memberNames(s *agent.Schema) []string {
 }
 
 // answer is what a schema says, in the words of package flow.
-func answer(a agent.Answer) flow.Answer {
+func answer(a schema.Answer) flow.Answer {
 	switch a {
-	case agent.No:
+	case schema.No:
 		return flow.No
-	case agent.Yes:
+	case schema.Yes:
 		return flow.Yes
 	}
 	return flow.Maybe
@@ -219,7 +219,7 @@ func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a ar
 // lowering returns what a declassifier lets cross of a source, as far as rules
 // and needs deliver it.
 func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
-	var schema *agent.Schema
+	var schema *schema.Schema
 	if i := source - b.results; i >= 0 && i < len(b.plan.Schemas) {
 		schema = b.plan.Schemas[i]
 	}
@@ -233,7 +233,7 @@ func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pic
 }
 
 // capacity returns how many bytes a path can carry by a schema.
-func (b *flowBuilder) capacity(schema *agent.Schema, p task.Path) int {
+func (b *flowBuilder) capacity(schema *schema.Schema, p task.Path) int {
 	key := schemaPath{schema, p}
 	bytes, known := b.capacities[key]
 	if !known {
@@ -251,7 +251,7 @@ func (b *flowBuilder) capacity(schema *agent.Schema, p task.Path) int {
 
 // A schemaPath is a path in the results that match a schema.
 type schemaPath struct {
-	schema *agent.Schema
+	schema *schema.Schema
 	path   task.Path
 }
 

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
 
@@ -107,7 +107,7 @@ func (c *checker) checkOpaque(i, j, up int, grant *gate.Grant) {
 func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
 	ok := true
 	for k, p := range need {
-		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != agent.No {
+		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
 			continue
 		}
 		at, message := c.problem(i, "dependsOn", j, "need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
@@ -117,7 +117,7 @@ func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
 			for _, up := range c.plan.Graph.Upstream(i) {
 				about = append(about, governed{schema: c.plan.Schemas[up]})
 			}
-			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return g.grants(p) != agent.No }) {
+			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return g.grants(p) != schema.No }) {
 				continue // another one has it, or the first one has reported it
 			}
 			at, message = c.problem(i, "needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
@@ -141,12 +141,12 @@ var ErrInputValue = errors.New("it depends on the text of an input")
 // stands says what can stand in a value, as far as that is known before a run.
 type stands struct {
 	what   string
-	schema *agent.Schema // of a result; nil for free text
-	value  *knownValue   // of an input; nil for a text
-	text   bool          // it is an input that is a text
-	why    string        // why it counts as one, if it looks like something else
-	hidden bool          // it is an input that the caller may not see: no problem may tell what is in it
-	shared bool          // what is needed of it is needed of other results too
+	schema *schema.Schema // of a result; nil for free text
+	value  *knownValue    // of an input; nil for a text
+	text   bool           // it is an input that is a text
+	why    string         // why it counts as one, if it looks like something else
+	hidden bool           // it is an input that the caller may not see: no problem may tell what is in it
+	shared bool           // what is needed of it is needed of other results too
 }
 
 // standsIn is what is known of an input.
@@ -191,8 +191,8 @@ func (s *stands) excludes(p task.Path) string {
 	inside := func() bool { return false }
 	switch {
 	case s.schema != nil:
-		has = func(path []string) bool { return s.schema.Has(path) != agent.No }
-		inside = func() bool { return s.schema.Has(append(tokens, "*")) == agent.Yes }
+		has = func(path []string) bool { return s.schema.Has(path) != schema.No }
+		inside = func() bool { return s.schema.Has(append(tokens, "*")) == schema.Yes }
 	case s.value != nil:
 		has = func(path []string) bool { return s.value.has(path) != flow.No }
 		inside = func() bool { return has(append(tokens, "*")) }

@@ -3,10 +3,10 @@ package plan
 import (
 	"fmt"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
 
@@ -54,7 +54,7 @@ func (c *checker) checkLoweredOutside() {
 
 // bounded reports the paths of a declassifier that a schema does not bound,
 // and warns where that is allowed.
-func (c *checker) bounded(d *handoff.Declassifier, schema *agent.Schema, what string) {
+func (c *checker) bounded(d *handoff.Declassifier, schema *schema.Schema, what string) {
 	at := -1
 	for i := range c.team.Config.Policy.Declassify {
 		if c.team.Config.Policy.Declassify[i].Name == d.Name {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/redact"
@@ -53,7 +53,7 @@ type Plan struct {
 	Graph      *graph.Graph           `json:"-"`
 	Members    []int32                `json:"-"` // of each task, an index into the roster
 	assigned   []bool                 // of each task: by the scheduler; nil when the caller assigned all
-	Schemas    []*agent.Schema        `json:"-"` // of each task; nil for free text
+	Schemas    []*schema.Schema       `json:"-"` // of each task; nil for free text
 	Labels     []label.Classification `json:"-"` // of each task's prompt and result, at most
 	least      []label.Classification // the same if everything optional is missing
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none

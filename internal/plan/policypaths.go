@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -22,12 +22,12 @@ import (
 // A governed value is one that a rule of the policy is about. If it has neither
 // a schema nor a value, it may contain anything.
 type governed struct {
-	schema *agent.Schema
+	schema *schema.Schema
 	value  *knownValue
 }
 
 // grants says whether an allow path can grant something of the value.
-func (g *governed) grants(p task.Path) agent.Answer {
+func (g *governed) grants(p task.Path) schema.Answer {
 	if g.value != nil {
 		return certain(g.value.has(pick.Tokens(p)) == flow.Yes)
 	}
@@ -35,7 +35,7 @@ func (g *governed) grants(p task.Path) agent.Answer {
 }
 
 // blocks says whether a block can name something in the value.
-func (g *governed) blocks(p task.Path) agent.Answer {
+func (g *governed) blocks(p task.Path) schema.Answer {
 	if g.value != nil {
 		s, err := pick.Everything().Except(p)
 		return certain(err == nil && len(s.Apply(g.value.value).Dropped) > 0)
@@ -43,11 +43,11 @@ func (g *governed) blocks(p task.Path) agent.Answer {
 	return g.schema.Blocks(p)
 }
 
-func certain(yes bool) agent.Answer {
+func certain(yes bool) schema.Answer {
 	if yes {
-		return agent.Yes
+		return schema.Yes
 	}
-	return agent.No
+	return schema.No
 }
 
 // members returns the known names of members of the value at a path.
@@ -104,7 +104,7 @@ type pathChecker struct {
 type pathPlace struct{ subject, from, to string }
 
 // all checks a list of paths at a pointer below the policy.
-func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) agent.Answer, tokens ...any) {
+func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) schema.Answer, tokens ...any) {
 	for k, p := range paths {
 		if p == task.Whole {
 			continue
@@ -113,12 +113,12 @@ func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed
 	}
 }
 
-func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task.Path) agent.Answer, pointer string) {
+func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task.Path) schema.Answer, pointer string) {
 	list := w.governs(at.from, at.to)
 	if len(list) == 0 {
 		return
 	}
-	best, values := agent.No, false
+	best, values := schema.No, false
 	for i := range list {
 		g := &list[i]
 		if g.schema == nil && g.value == nil {
@@ -128,7 +128,7 @@ func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task
 	}
 	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, answer)}
 	switch {
-	case best == agent.No && !values:
+	case best == schema.No && !values:
 		problem.Message, problem.Err = fmt.Sprintf("no result of %s can have anything at %q", produced(at.from), string(p)), task.ErrUnknown
 		if problem.Hint == "" {
 			problem.Hint = "write a path that the outputSchema of the producer allows"
@@ -138,10 +138,10 @@ func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task
 		}
 		w.impossible[pointer], w.impossible[string(p)] = true, true
 		w.add(problem)
-	case best == agent.No: // an input is one value of many: another one may have it
+	case best == schema.No: // an input is one value of many: another one may have it
 		problem.Message = fmt.Sprintf("nothing that it is about has anything at %q", string(p))
 		w.advice = append(w.advice, problem)
-	case best == agent.Maybe:
+	case best == schema.Maybe:
 		problem.Message = fmt.Sprintf("no outputSchema of what %s makes names %q", produced(at.from), string(p))
 		if problem.Hint == "" {
 			problem.Hint = `name it under "properties", or close the schema with "additionalProperties": false`
@@ -166,8 +166,8 @@ func (w *pathChecker) governs(from, to string) []governed {
 	if made {
 		return list
 	}
-	seen := map[*agent.Schema]bool{}
-	add := func(s *agent.Schema) {
+	seen := map[*schema.Schema]bool{}
+	add := func(s *schema.Schema) {
 		if !seen[s] {
 			seen[s] = true
 			list = append(list, governed{schema: s})
@@ -237,7 +237,7 @@ func (w *pathChecker) reads(input, to string) bool {
 
 // nearestPath is a hint that writes a path with the name that was most likely
 // meant, or "".
-func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path) agent.Answer) string {
+func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path) schema.Answer) string {
 	body, deep := strings.CutSuffix(string(p), "/**")
 	prefix, anywhere := strings.CutPrefix(body, "/**/")
 	if anywhere || !strings.HasPrefix(body, "/") {
@@ -249,7 +249,7 @@ func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path)
 	tokens := pick.Tokens(p)
 	for k := range tokens {
 		upTo := task.Path(naming.Pointer(anyOf(tokens[:k+1])...))
-		if slices.ContainsFunc(list, func(g governed) bool { return answer(&g, upTo) == agent.Yes }) {
+		if slices.ContainsFunc(list, func(g governed) bool { return answer(&g, upTo) == schema.Yes }) {
 			continue
 		}
 		name, ok := naming.Nearest(tokens[k], namesOf(list, func(g *governed) []string { return g.members(tokens[:k]) }))

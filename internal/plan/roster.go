@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
 
@@ -25,7 +26,7 @@ type Roster struct {
 	Config       Config
 	Log          *slog.Logger
 	Capabilities []gate.Capabilities // of each member
-	Schemas      []*agent.Schema     // of each member; nil without one
+	Schemas      []*schema.Schema    // of each member; nil without one
 	Rules        *gate.Rulebook      // the compiled policy; nil without one
 	Warnings     []task.Problem      // nothing that keeps a run from starting
 
@@ -42,7 +43,7 @@ func New(cfg Config) (*Roster, error) {
 		Config:       cfg,
 		Log:          cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
 		Capabilities: make([]gate.Capabilities, len(cfg.Agents)),
-		Schemas:      make([]*agent.Schema, len(cfg.Agents)),
+		Schemas:      make([]*schema.Schema, len(cfg.Agents)),
 		byName:       make(map[string]int, len(cfg.Agents)),
 	}
 	var found task.Problems
@@ -149,7 +150,7 @@ func (t *Roster) enroll(i int) (found task.Problems) {
 		}
 	}
 	if m.OutputSchema != nil {
-		s, err := agent.ParseSchema(string(m.OutputSchema))
+		s, err := schema.Parse(string(m.OutputSchema))
 		if err != nil {
 			add("/outputSchema", err.Error(), "write a JSON Schema", err)
 		}

@@ -1,23 +1,23 @@
-package agent_test
+package schema_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
 
 func TestHas(t *testing.T) {
 	t.Parallel()
-	const no, maybe, yes = agent.No, agent.Maybe, agent.Yes
+	const no, maybe, yes = schema.No, schema.Maybe, schema.Yes
 	tests := []struct {
 		schema string
 		path   task.Path
-		want   agent.Answer
+		want   schema.Answer
 	}{
 		{`{}`, "", yes}, {`false`, "", no}, {`{}`, "/a", maybe}, {`{"type":"string"}`, "/a", no}, {`{"type":"array"}`, "/a", no}, {`{"type":"array"}`, "/0", maybe},
 		{`{"properties":{"a":{}}}`, "/a", yes}, {`{"properties":{"a":{}}}`, "/b", maybe}, {`{"properties":{"a":{"type":"null"}}}`, "/a/b", no},
@@ -49,9 +49,9 @@ func TestNamesAreComparedLoosely(t *testing.T) {
 	t.Parallel()
 	closed := parsed(t, `{"type":"object","properties":{"person":{"type":"array","items":{"type":"object","properties":{"SSN":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`)
 	for _, name := range []string{"ssn", "SSN", "Ssn", "s\u200bsn", "\uff53sn", "ſsn", "ss\u00adn", "s\ufe0fsn"} {
-		require.Equal(t, agent.Yes, closed.Names(name), "%q", name)
+		require.Equal(t, schema.Yes, closed.Names(name), "%q", name)
 	}
-	require.Equal(t, agent.No, closed.Names("ssn2"))
+	require.Equal(t, schema.No, closed.Names("ssn2"))
 }
 
 // TestNamesAreComparedAsBlocksCompareThem holds that a schema has a name
@@ -65,37 +65,37 @@ func TestNamesAreComparedAsBlocksCompareThem(t *testing.T) {
 		require.NoError(t, err)
 		blocked := len(s.Apply(map[string]any{pair[1]: "x"}).Value.(map[string]any)) == 0
 		closed := parsed(t, fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"additionalProperties":false}`, pair[1]))
-		require.Equal(t, blocked, closed.Names(pair[0]) == agent.Yes, "%+q", pair)
+		require.Equal(t, blocked, closed.Names(pair[0]) == schema.Yes, "%+q", pair)
 	}
 }
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for schema, want := range map[string]agent.Answer{
-		`{}`:                   agent.Maybe,
-		`false`:                agent.No,
-		`{"type":"string"}`:    agent.No,
-		`{"type":"array"}`:     agent.Maybe,
-		`{"required":["ssn"]}`: agent.Yes,
-		`{"type":"array","items":{"type":"string"}}`:                                                                    agent.No,
-		`{"type":"array","prefixItems":[{"properties":{"ssn":true}}],"items":false}`:                                    agent.Yes,
-		`{"type":"array","prefixItems":[{"type":"null"}],"maxItems":1}`:                                                 agent.No,
-		`{"type":"array","maxItems":0}`:                                                                                 agent.No,
-		`{"type":"object","patternProperties":{"^x":{"type":"null"}}}`:                                                  agent.Maybe,
-		`{"type":"object","patternProperties":{"^x":false},"additionalProperties":false}`:                               agent.No,
-		`{"type":"object","patternProperties":{"^x":true},"additionalProperties":false}`:                                agent.Maybe,
-		`{"type":"object","additionalProperties":{"type":"null"}}`:                                                      agent.Maybe,
-		`{"type":"object","properties":{"ssn":false},"additionalProperties":false}`:                                     agent.No,
-		`{"enum":[1,{"a":[{"Ssn":1}]}]}`:                                                                                agent.Yes,
-		`{"enum":[1,{"a":"ssn"}]}`:                                                                                      agent.No,
-		`{"allOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     agent.No,
-		`{"anyOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     agent.Yes,
-		`{"anyOf":[{"type":"string"},{"type":"number"}]}`:                                                               agent.No,
-		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"}}}`:                       agent.No,
-		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"},"ssn":{"type":"null"}}}`: agent.Yes,
-		`{"if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                                     agent.Yes,
-		`{"type":"string","if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                     agent.No,
-		`{"type":"null","$defs":{"a":{"properties":{"ssn":true}}}}`:                                                     agent.No,
+	for schema, want := range map[string]schema.Answer{
+		`{}`:                   schema.Maybe,
+		`false`:                schema.No,
+		`{"type":"string"}`:    schema.No,
+		`{"type":"array"}`:     schema.Maybe,
+		`{"required":["ssn"]}`: schema.Yes,
+		`{"type":"array","items":{"type":"string"}}`:                                                                    schema.No,
+		`{"type":"array","prefixItems":[{"properties":{"ssn":true}}],"items":false}`:                                    schema.Yes,
+		`{"type":"array","prefixItems":[{"type":"null"}],"maxItems":1}`:                                                 schema.No,
+		`{"type":"array","maxItems":0}`:                                                                                 schema.No,
+		`{"type":"object","patternProperties":{"^x":{"type":"null"}}}`:                                                  schema.Maybe,
+		`{"type":"object","patternProperties":{"^x":false},"additionalProperties":false}`:                               schema.No,
+		`{"type":"object","patternProperties":{"^x":true},"additionalProperties":false}`:                                schema.Maybe,
+		`{"type":"object","additionalProperties":{"type":"null"}}`:                                                      schema.Maybe,
+		`{"type":"object","properties":{"ssn":false},"additionalProperties":false}`:                                     schema.No,
+		`{"enum":[1,{"a":[{"Ssn":1}]}]}`:                                                                                schema.Yes,
+		`{"enum":[1,{"a":"ssn"}]}`:                                                                                      schema.No,
+		`{"allOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     schema.No,
+		`{"anyOf":[{"type":"string"},{"properties":{"ssn":true}}]}`:                                                     schema.Yes,
+		`{"anyOf":[{"type":"string"},{"type":"number"}]}`:                                                               schema.No,
+		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"}}}`:                       schema.No,
+		`{"type":["object","null"],"additionalProperties":false,"properties":{"n":{"$ref":"#"},"ssn":{"type":"null"}}}`: schema.Yes,
+		`{"if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                                     schema.Yes,
+		`{"type":"string","if":{"type":"null"},"then":{"properties":{"ssn":true}}}`:                                     schema.No,
+		`{"type":"null","$defs":{"a":{"properties":{"ssn":true}}}}`:                                                     schema.No,
 	} {
 		require.Equal(t, want, parsed(t, schema).Names("ssn"), schema)
 	}
@@ -116,12 +116,12 @@ func TestOnlyNamesOfTheSchemaAreShown(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	const no, maybe, yes = agent.No, agent.Maybe, agent.Yes
+	const no, maybe, yes = schema.No, schema.Maybe, schema.Yes
 	const closed = `"additionalProperties":false`
 	tests := []struct {
 		schema string
 		block  task.Path
-		want   agent.Answer
+		want   schema.Answer
 	}{
 		{`{"type":"object","properties":{"remarks":{"type":"string"}},` + closed + `}`, "remarkz", no}, {`{"properties":{"remarks":{}},` + closed + `}`, "remarkz", maybe}, {`{"properties":{"remarks":{}},` + closed + `}`, "/remarkz", no}, {`{"properties":{"remarks":{}}}`, "/remarkz", maybe},
 		{`{"properties":{"remarks":{}},` + closed + `}`, "/Remarks", yes}, {`{"properties":{"remarks":{}},` + closed + `}`, "/\uff32emarks/**", yes}, {`{"properties":{"remarks":{}},` + closed + `}`, "/**/REMARKS", yes},
@@ -140,7 +140,7 @@ func TestBlocks(t *testing.T) {
 	for _, tt := range tests {
 		require.Equal(t, tt.want, parsed(t, tt.schema).Blocks(tt.block), "%s in %s", tt.block, tt.schema)
 	}
-	var none *agent.Schema
+	var none *schema.Schema
 	require.Equal(t, maybe, none.Blocks("a"))
 }
 
@@ -151,7 +151,7 @@ func TestMembers(t *testing.T) {
 	require.Equal(t, []string{"x"}, s.Members([]string{"b"}))
 	require.Empty(t, s.Members([]string{"a"}))
 	require.Equal(t, []string{"a", "b", "c", "d", "x"}, s.MemberNames())
-	var none *agent.Schema
+	var none *schema.Schema
 	require.Empty(t, none.Members(nil))
 	require.Empty(t, none.MemberNames())
 }

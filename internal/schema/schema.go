@@ -1,4 +1,10 @@
-package agent
+// Package schema decides which values a JSON Schema allows, and how much text a
+// value that it allows can carry.
+//
+// [Parse] reads a schema strictly. [Schema.Validate] checks a value; [Schema.Has],
+// [Schema.Blocks] and [Schema.Bounded] answer before a run which parts any value
+// can have and whether they are too small for free text.
+package schema
 
 import (
 	"context"
@@ -10,11 +16,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/prompt"
 )
 
-// ErrBadSchema reports an output schema that cannot be used.
-var ErrBadSchema = errors.New("bad output schema")
+// What can be wrong with a schema or with a value. Errors of this package wrap these.
+var (
+	ErrInvalid = errors.New("bad output schema")
+	ErrGuard   = errors.New("the answer fails a guard of the output schema")
+)
 
 // A Schema is a JSON Schema that was read and resolved. It is immutable and
 // safe for concurrent use.
@@ -28,13 +36,13 @@ type Schema struct {
 	relaxed func() *Schema // the schema without its guards; nil if it has none
 }
 
-// ParseSchema reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
+// Parse reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
 // references to other documents are refused: a keyword without effect would
-// let everything through, and nothing is fetched. Errors wrap [ErrBadSchema].
-func ParseSchema(raw string) (*Schema, error) {
+// let everything through, and nothing is fetched. Errors wrap [ErrInvalid].
+func Parse(raw string) (*Schema, error) {
 	v, err := envelope.ParseJSON(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err := checkKeywords(v.Value(), ""); err != nil {
 		return nil, err
@@ -44,23 +52,23 @@ func ParseSchema(raw string) (*Schema, error) {
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(v.Canonical()), &s); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	root, nodes, err := compile(v.Canonical())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadSchema, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	made := &Schema{resolved: resolved, canonical: v.Canonical(), source: v.Value(), root: root, nodes: nodes}
 	made.relaxed = sync.OnceValue(func() *Schema {
-		text := made.unguarded()
+		text := made.Unguarded()
 		if text == made.canonical {
 			return nil
 		}
-		r, err := ParseSchema(text)
+		r, err := Parse(text)
 		if err != nil {
 			return nil
 		}
@@ -95,6 +103,9 @@ func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
 	return nil
 }
 
+// AllowsType reports whether the schema allows the type of a decoded value at its root.
+func (s *Schema) AllowsType(value any) bool { return s.root.types.has(kindOf(value)) }
+
 // native returns a decoded value with int64 and float64 in place of
 // json.Number, which the validator would take for a string. An integer beyond
 // int64 becomes a float64: it still is an integer, and near enough to any bound.
@@ -120,24 +131,4 @@ func native(v any) any {
 		return f
 	}
 	return v
-}
-
-// schemaOf returns the schema that the prompt carries, or nil.
-func schemaOf(p prompt.Prompt) (*Schema, error) {
-	if p.Schema() == "" {
-		return nil, nil
-	}
-	return ParseSchema(p.Schema())
-}
-
-// replySchema returns the schema that is sent to the endpoint, or nil for text: the output
-// schema without its guards, or the prompt's own format schema, which only the endpoint checks.
-func replySchema(p prompt.Prompt, s *Schema) json.RawMessage {
-	switch schema := p.FormatSchema(); {
-	case s != nil:
-		return json.RawMessage(s.unguarded())
-	case schema != "":
-		return json.RawMessage(schema)
-	}
-	return nil
 }

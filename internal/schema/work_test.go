@@ -1,11 +1,12 @@
-package agent_test
+package schema_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
 
@@ -13,7 +14,7 @@ func nested(depth int) string {
 	return strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth)
 }
 
-func validate(t testing.TB, s *agent.Schema, raw string) error {
+func validate(t testing.TB, s *schema.Schema, raw string) error {
 	t.Helper()
 	v, err := envelope.ParseJSON(raw)
 	require.NoError(t, err)
@@ -62,19 +63,59 @@ func TestLargeFlatValuesAreValidated(t *testing.T) {
 func TestNumbersOfAnyLengthAreRefused(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, `{"items":{"type":"number"}}`)
-	require.NoError(t, validate(t, s, "["+strings.Repeat("1", agent.MaxNumber)+"]"))
-	for _, number := range []string{strings.Repeat("1", agent.MaxNumber+1), "1." + strings.Repeat("0", agent.MaxNumber), "9007199254740993." + strings.Repeat("3", 1000)} {
+	require.NoError(t, validate(t, s, "["+strings.Repeat("1", schema.MaxNumber)+"]"))
+	for _, number := range []string{strings.Repeat("1", schema.MaxNumber+1), "1." + strings.Repeat("0", schema.MaxNumber), "9007199254740993." + strings.Repeat("3", 1000)} {
 		require.EqualError(t, validate(t, s, "["+number+"]"), "it does not match the schema at root: number")
 	}
-	require.Error(t, validate(t, parsed(t, `true`), `{"a":{"b":`+strings.Repeat("1", agent.MaxNumber+1)+`}}`), "wherever it stands")
+	require.Error(t, validate(t, parsed(t, `true`), `{"a":{"b":`+strings.Repeat("1", schema.MaxNumber+1)+`}}`), "wherever it stands")
 }
 
 func BenchmarkSchemaValidate(b *testing.B) {
-	s, err := agent.ParseSchema(`{"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}`)
+	s, err := schema.Parse(`{"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}`)
 	require.NoError(b, err)
 	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 200_000) + "1]")
 	require.NoError(b, err)
 	for b.Loop() {
 		_ = s.Validate(v)
 	}
+}
+
+// A schema that looks at all of a value on each of its levels takes time in size
+// times depth, which counts.
+func TestValidatingCountsSizes(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"allOf":[`+strings.Repeat(`{"uniqueItems":true},`, 20)+`{}],"items":{"$ref":"#"}}`)
+	deep := strings.Repeat("[", 120) + `"` + strings.Repeat("x", 3<<20) + `"` + strings.Repeat("]", 120)
+	require.EqualError(t, validate(t, s, deep), "it does not match the schema at root: depth")
+	require.NoError(t, validate(t, s, `["`+strings.Repeat("x", 3<<20)+`"]`))
+}
+
+func TestValidatingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 10_000) + "1]")
+	require.NoError(t, err)
+	require.ErrorIs(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v), context.Canceled)
+}
+
+// A watchedContext counts how often it is asked whether it has ended.
+type watchedContext struct {
+	context.Context
+	asked int
+}
+
+func (c *watchedContext) Err() error {
+	c.asked++
+	return nil
+}
+
+// The work on a large value asks for the end of the context again and again.
+func TestValidatingLooksAtTheContextMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx := &watchedContext{Context: t.Context()}
+	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 20_000) + "1]")
+	require.NoError(t, err)
+	require.NoError(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v))
+	require.Greater(t, ctx.asked, 10)
 }

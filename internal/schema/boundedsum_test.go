@@ -1,4 +1,4 @@
-package agent_test
+package schema_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -81,7 +81,7 @@ func TestBoundedIsAsManyTextsAsAPatternMatches(t *testing.T) {
 		if math.Abs(bits-42) < 0.001 || length > 64 {
 			t.Skip("too near to the bound to tell, or too long")
 		}
-		s, err := agent.ParseSchema(`{"properties":{"a":{"type":"string","pattern":"^` + pattern.String() + `$"}}}`)
+		s, err := schema.Parse(`{"properties":{"a":{"type":"string","pattern":"^` + pattern.String() + `$"}}}`)
 		require.NoError(t, err)
 		err = s.Bounded("/a")
 		require.Equal(t, bits < 42, err == nil, "%s has %v bits: %v", &pattern, bits, err)
@@ -180,7 +180,7 @@ func TestCapacity(t *testing.T) {
 		}
 		require.Equal(t, tt.want, got, "%s in %s", tt.path, tt.schema)
 	}
-	var none *agent.Schema
+	var none *schema.Schema
 	_, ok := none.Capacity("/a")
 	require.False(t, ok)
 }

@@ -1,12 +1,12 @@
-package agent_test
+package schema_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,8 +42,8 @@ func TestSchemasThatWouldLetEverythingThroughAreRefused(t *testing.T) {
 		`[]`:                                                                     `the schema must be a mapping`,
 		`"object"`:                                                               `the schema must be a mapping`,
 	} {
-		_, err := agent.ParseSchema(give)
-		require.ErrorIs(t, err, agent.ErrBadSchema, give)
+		_, err := schema.Parse(give)
+		require.ErrorIs(t, err, schema.ErrInvalid, give)
 		require.ErrorContains(t, err, want, give)
 	}
 }
@@ -69,7 +69,7 @@ func TestSchemasOfCommonFormsAreRead(t *testing.T) {
 		`{"oneOf":[{"const":1},{"enum":["a",null]}],"default":{},"examples":[1],"format":"date","deprecated":false}`,
 		`{"if":{"required":["a"]},"then":false,"dependentRequired":{"a":["b"]},"additionalProperties":false}`,
 	} {
-		_, err := agent.ParseSchema(give)
+		_, err := schema.Parse(give)
 		require.NoError(t, err, give)
 	}
 }
@@ -91,7 +91,7 @@ func TestNumbersMatchTheirTypes(t *testing.T) {
 		{`{"properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[1,2]}`, true},
 		{`{"properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[1,"2"]}`, false},
 	} {
-		s, err := agent.ParseSchema(tt.schema)
+		s, err := schema.Parse(tt.schema)
 		require.NoError(t, err)
 		v, err := envelope.ParseJSON(tt.value)
 		require.NoError(t, err)

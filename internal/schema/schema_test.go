@@ -1,10 +1,10 @@
-package agent_test
+package schema_test
 
 import (
 	"testing"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +23,7 @@ func TestSchemaValidates(t *testing.T) {
 		{`{"$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n"}`, `"x"`, false}, {`{"$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n"}`, `1`, true},
 	}
 	for _, tt := range tests {
-		s, err := agent.ParseSchema(tt.schema)
+		s, err := schema.Parse(tt.schema)
 		require.NoError(t, err, tt.schema)
 		v, err := envelope.ParseJSON(tt.value)
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestSchemaErrorsQuoteNoValue(t *testing.T) {
 		{`{"$id":"https://x.example/with blank: y","type":"integer"}`, `"CANARY"`, ""},
 	}
 	for _, tt := range tests {
-		s, err := agent.ParseSchema(tt.schema)
+		s, err := schema.Parse(tt.schema)
 		if err != nil {
 			require.Contains(t, tt.schema, "$id", "%v", err)
 			continue
@@ -72,11 +72,11 @@ func TestSchemaRefuses(t *testing.T) {
 		``, `nothing`, `[]`, `{"type":"object"`, `{"type":"object","type":"array"}`, `{"type":5}`,
 		`{"$ref":"https://example.com/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"#/$defs/missing"}`, `{"pattern":"("}`, `{} {}`,
 	} {
-		s, err := agent.ParseSchema(raw)
-		require.ErrorIs(t, err, agent.ErrBadSchema, raw)
+		s, err := schema.Parse(raw)
+		require.ErrorIs(t, err, schema.ErrInvalid, raw)
 		require.Nil(t, s)
 	}
-	s, err := agent.ParseSchema(" { \"type\" : \"object\" } ")
+	s, err := schema.Parse(" { \"type\" : \"object\" } ")
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"object"}`, s.String(), "canonical: equal schemas give equal prompts")
 }

@@ -1,4 +1,4 @@
-package agent
+package schema
 
 import (
 	"encoding/json"
@@ -139,10 +139,10 @@ func number(v any) (float64, bool) {
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// unguarded returns the schema as JSON, with a type in place of each guard. An endpoint
+// Unguarded returns the schema as JSON, with a type in place of each guard. An endpoint
 // that enforces a schema gets this form: with the const, the model could give no other
 // verdict.
-func (s *Schema) unguarded() string {
+func (s *Schema) Unguarded() string {
 	seen, source := map[*node]bool{}, s.source
 	var walk func(n *node)
 	walk = func(n *node) {

@@ -1,24 +1,24 @@
-package agent_test
+package schema_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
 
-func parsed(t *testing.T, raw string) *agent.Schema {
+func parsed(t *testing.T, raw string) *schema.Schema {
 	t.Helper()
-	s, err := agent.ParseSchema(raw)
+	s, err := schema.Parse(raw)
 	require.NoError(t, err, raw)
 	return s
 }
 
 func ExampleSchema_Bounded() {
-	s, _ := agent.ParseSchema(`{"properties": {"score": {"type": "number"}, "note": {"type": "string"}}}`)
+	s, _ := schema.Parse(`{"properties": {"score": {"type": "number"}, "note": {"type": "string"}}}`)
 	fmt.Println(s.Bounded("/score"))
 	fmt.Println(s.Bounded("/note"))
 	// Output:
@@ -94,14 +94,14 @@ func TestBoundedPaths(t *testing.T) {
 	}
 }
 
-func requireBounded(t *testing.T, s *agent.Schema, path task.Path, want string) {
+func requireBounded(t *testing.T, s *schema.Schema, path task.Path, want string) {
 	t.Helper()
 	err := s.Bounded(path)
 	if want == "" {
 		require.NoError(t, err, "%s in %s", path, s)
 		return
 	}
-	require.ErrorIs(t, err, agent.ErrUnbounded, "%s in %s", path, s)
+	require.ErrorIs(t, err, schema.ErrUnbounded, "%s in %s", path, s)
 	require.ErrorContains(t, err, want, "%s in %s", path, s)
 }
 
@@ -140,9 +140,9 @@ func TestNamesThatAreTheSameInNFCAreBoundedTogether(t *testing.T) {
 
 func TestWithoutSchemaNothingIsSaid(t *testing.T) {
 	t.Parallel()
-	var s *agent.Schema
-	require.ErrorIs(t, s.Bounded("/a"), agent.ErrUnbounded)
-	require.Equal(t, agent.Maybe, s.Has([]string{"a"}))
-	require.Equal(t, agent.Maybe, s.Names("a"))
+	var s *schema.Schema
+	require.ErrorIs(t, s.Bounded("/a"), schema.ErrUnbounded)
+	require.Equal(t, schema.Maybe, s.Has([]string{"a"}))
+	require.Equal(t, schema.Maybe, s.Names("a"))
 	require.Equal(t, task.Path("/*/*"), s.Shown("/a/b"))
 }

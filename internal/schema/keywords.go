@@ -1,4 +1,4 @@
-package agent
+package schema
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func checkKeywords(v any, at string) error {
 	}
 	members, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%w: %s must be a mapping of keywords, such as {type: object}", ErrBadSchema, place(at))
+		return fmt.Errorf("%w: %s must be a mapping of keywords, such as {type: object}", ErrInvalid, place(at))
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		s, known := keywords[key]
@@ -76,19 +76,19 @@ func checkKeywords(v any, at string) error {
 			if near, ok := naming.Nearest(key, slices.Sorted(maps.Keys(keywords))); ok {
 				hint = fmt.Sprintf(": did you mean %q?", near)
 			}
-			return fmt.Errorf("%w: unknown keyword %q in %s%s", ErrBadSchema, key, place(at), hint)
+			return fmt.Errorf("%w: unknown keyword %q in %s%s", ErrInvalid, key, place(at), hint)
 		}
 		if !s.allows(members[key]) {
-			return fmt.Errorf("%w: %q in %s must be %s", ErrBadSchema, key, place(at), shapes[s])
+			return fmt.Errorf("%w: %q in %s must be %s", ErrInvalid, key, place(at), shapes[s])
 		}
 		if ref, _ := members[key].(string); key == "$ref" && ref != "#" && !strings.HasPrefix(ref, "#/") {
-			return fmt.Errorf("%w: \"$ref\" in %s must be # or begin with #/: nothing is fetched; write what it means under $defs", ErrBadSchema, place(at))
+			return fmt.Errorf("%w: \"$ref\" in %s must be # or begin with #/: nothing is fetched; write what it means under $defs", ErrInvalid, place(at))
 		}
 		if ref, _ := members[key].(string); key == "$ref" && strings.Contains(ref, "%") {
-			return fmt.Errorf("%w: \"$ref\" in %s has a %%, which some read as an escape: name the definition without it", ErrBadSchema, place(at))
+			return fmt.Errorf("%w: \"$ref\" in %s has a %%, which some read as an escape: name the definition without it", ErrInvalid, place(at))
 		}
 		if key == "$id" && at != "" {
-			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrBadSchema, place(at))
+			return fmt.Errorf("%w: \"$id\" in %s: only the schema as a whole can have one", ErrInvalid, place(at))
 		}
 		if err := s.eachSchema(members[key], at+naming.Pointer(key), checkKeywords); err != nil {
 			return err

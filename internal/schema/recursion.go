@@ -1,4 +1,4 @@
-package agent
+package schema
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func (w *walker) count(v any, at string) (int, error) {
 	}
 	if n, seen := w.paths[at]; seen {
 		if n < 0 {
-			return 0, fmt.Errorf("%w: %s refers to itself without going into the value, so it has no end", ErrBadSchema, place(at))
+			return 0, fmt.Errorf("%w: %s refers to itself without going into the value, so it has no end", ErrInvalid, place(at))
 		}
 		return n, nil
 	}
@@ -61,7 +61,7 @@ func (w *walker) count(v any, at string) (int, error) {
 	add := func(v any, at string) error {
 		n, err := w.count(v, at)
 		if total += n; err == nil && total > maxPaths {
-			err = fmt.Errorf("%w: %s applies to one value in more than %d ways", ErrBadSchema, place(at), maxPaths)
+			err = fmt.Errorf("%w: %s applies to one value in more than %d ways", ErrInvalid, place(at), maxPaths)
 		}
 		return err
 	}
@@ -69,7 +69,7 @@ func (w *walker) count(v any, at string) (int, error) {
 		to := strings.TrimPrefix(ref, "#")
 		target, ok := find(w.root, to)
 		if !ok {
-			return 0, fmt.Errorf("%w: \"$ref\" in %s leads nowhere: there is no %q", ErrBadSchema, place(at), ref)
+			return 0, fmt.Errorf("%w: \"$ref\" in %s leads nowhere: there is no %q", ErrInvalid, place(at), ref)
 		}
 		if err := add(target, to); err != nil {
 			return 0, err

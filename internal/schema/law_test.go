@@ -1,4 +1,4 @@
-package agent_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -121,7 +121,7 @@ func aValue(t *rapid.T, schema any, defs object, depth int) any {
 }
 
 // aCase draws a schema and a value that matches it.
-func aCase(t *rapid.T) (*agent.Schema, any) {
+func aCase(t *rapid.T) (*schema.Schema, any) {
 	defs := object{"a": aSchema(1).Draw(t, "def a"), "b": aSchema(0).Draw(t, "def b")}
 	root := aSchema(rapid.IntRange(0, 3).Draw(t, "depth")).Draw(t, "schema")
 	whole := object{"$defs": defs}
@@ -132,7 +132,7 @@ func aCase(t *rapid.T) (*agent.Schema, any) {
 	}
 	raw, err := json.Marshal(whole)
 	require.NoError(t, err)
-	s, err := agent.ParseSchema(string(raw))
+	s, err := schema.Parse(string(raw))
 	if err != nil {
 		t.Skip("it refers to itself") // and what else is wrong is for other tests
 	}
@@ -167,16 +167,16 @@ func TestNothingThatAValidResultHasIsExcluded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, value := aCase(t)
 		walk(value, nil, func(v any, at []string) {
-			require.NotEqual(t, agent.No, s.Has(at), "%q in %v of %s", at, value, s)
+			require.NotEqual(t, schema.No, s.Has(at), "%q in %v of %s", at, value, s)
 			stars := slices.Clone(at)
 			for i := range stars {
 				if rapid.Bool().Draw(t, "star") {
 					stars[i] = "*"
 				}
 			}
-			require.NotEqual(t, agent.No, s.Has(stars), "%q in %v of %s", stars, value, s)
+			require.NotEqual(t, schema.No, s.Has(stars), "%q in %v of %s", stars, value, s)
 			for name := range members(v) {
-				require.NotEqual(t, agent.No, s.Names(strings.ToUpper(name)), "%q in %v of %s", name, value, s)
+				require.NotEqual(t, schema.No, s.Names(strings.ToUpper(name)), "%q in %v of %s", name, value, s)
 			}
 		})
 	})
@@ -202,7 +202,7 @@ func TestBlocksThatCanNameNothingTakeNothingAway(t *testing.T) {
 		if err != nil {
 			t.Skip("no block")
 		}
-		if s.Blocks(block) == agent.No {
+		if s.Blocks(block) == schema.No {
 			require.Empty(t, without.Apply(value).Dropped, "%q in %v of %s", block, value, s)
 		}
 	})

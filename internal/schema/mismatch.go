@@ -1,4 +1,4 @@
-package agent
+package schema
 
 import (
 	"bytes"
@@ -78,12 +78,9 @@ func (m *mismatch) failed() (at, keyword string) {
 	return found[1], found[2]
 }
 
-// Problem describes the error of an answer for the model that wrote it: the path in the
-// answer, the value found there and the value expected. It may quote the answer.
+// Problem describes the error of a value for the model that wrote it: the path in the
+// value, what was found there and what is expected. It may quote the value.
 func Problem(err error) string {
-	if r, ok := errors.AsType[*RejectedError](err); ok {
-		return r.Problem
-	}
 	if m, ok := errors.AsType[*mismatch](err); ok {
 		return m.explain()
 	}
