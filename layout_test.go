@@ -67,7 +67,8 @@ var arrows = []struct {
 	{"synth", "internal/naming label task envelope prompt internal/gate"},
 	{"internal/codes", ""},
 	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema"},
-	{"team", "internal/codes internal/supervise internal/callwait internal/callinfo internal/oneline internal/naming label redact task envelope queue handoff prompt event internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/plan internal/gate internal/graph internal/schema"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan"},
+	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent synth internal/plan internal/engine"},
 	{"internal/specfile", "internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
 	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick envelope handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema"},
@@ -171,13 +172,13 @@ func TestOnlyTheGateOpensAnEnvelope(t *testing.T) {
 	}
 }
 
-// TestOnlyTheSynthesisAndScopeAllReadTheMemory holds that package team makes a
+// TestOnlyTheSynthesisAndScopeAllReadTheMemory holds that the engine makes a
 // handle that reads in one place, beside the rule of who is given it; all else
 // there can only write.
 func TestOnlyTheSynthesisAndScopeAllReadTheMemory(t *testing.T) {
 	t.Parallel()
 	readers := map[string]bool{}
-	for name, file := range sources(t)["team"] {
+	for name, file := range sources(t)["internal/engine"] {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr) // a reader of package flow is somebody, and is not called
 			if !ok {
@@ -189,7 +190,7 @@ func TestOnlyTheSynthesisAndScopeAllReadTheMemory(t *testing.T) {
 			return true
 		})
 	}
-	require.Equal(t, map[string]bool{"team/memory.go": true}, readers)
+	require.Equal(t, map[string]bool{"internal/engine/memory.go": true}, readers)
 }
 
 func TestFilesStayReadable(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -13,7 +14,6 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
-	"github.com/runteam/runteam/task"
 )
 
 // RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
@@ -107,22 +107,12 @@ type RunOptions struct {
 	Random func() float64
 }
 
-// settings are what a run is checked and executed under.
-type settings struct {
-	plan.Options
-	Monitor     *Monitor
-	Subscribers []func(event.Event)
-	Recorder    Recorder
-	Journal     Journal
-	Random      func() float64
-}
-
 // settings returns the options with every default filled in.
-func (o *RunOptions) settings() settings {
+func (o *RunOptions) settings() engine.Options {
 	if o == nil {
 		o = new(RunOptions)
 	}
-	s := settings{
+	return engine.Options{
 		Options: plan.Options{
 			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
 			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Mode: o.Mode, Assert: o.Assert,
@@ -130,23 +120,7 @@ func (o *RunOptions) settings() settings {
 			Past: o.Past, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
 		}.WithDefaults(),
 		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random,
-	}
-	if past := pastOf(&s.Options); past != nil {
-		s.PriorCalls = past.spending()
-	}
-	return s
-}
-
-// checkKeeping reports what a run is to take from a journal that it has not. A plan
-// needs none.
-func (s *settings) checkKeeping() task.Problems {
-	if s.Replay != nil && s.Replay.Past == nil {
-		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "set Replay.Past to the history of one", Err: task.ErrInvalid}}
-	}
-	if !s.Reuse || s.Journal != nil || s.Replay != nil {
-		return nil
-	}
-	return task.Problems{{Pointer: "/reuse", Message: "answers of earlier runs are taken from a journal, and there is none", Hint: "set Journal, or take reuse back", Err: task.ErrInvalid}}
+	}.WithPriorCalls()
 }
 
 // DefaultConcurrency is how many attempts run at the same time unless told otherwise.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -94,7 +95,7 @@ func (t *Team) NewBus() *messagebus.Bus {
 	if err := t.made(context.Background()); err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	return newMessageBus(t.roster)
+	return engine.NewMessageBus(t.roster)
 }
 
 // Plan checks tasks against the team and says what a run of them would do. The
@@ -115,14 +116,9 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	}
 	p.Describe()
 	if options.Answer != nil {
-		r, err := newRun(t.roster, options, time.Now())
-		if err != nil {
+		if p.Coordinator, err = engine.CheckAnswer(context.Background(), t.roster, options); err != nil {
 			return nil, err
 		}
-		if err := r.answer(context.Background(), *options.Answer); err != nil {
-			return nil, err
-		}
-		p.Coordinator = plan.PlannedCoordinator(r.council.of, &r.council.caps)
 	}
 	return p, nil
 }

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An attempt is one try at one task of the graph. The run's owner fills it in
+// and takes it back; its buffers serve one attempt after another.
+type attempt struct {
+	exchange
+	index    int
+	member   int
+	known    doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted  int           // how many offers there are before those of the memory
+	messages int           // among the offers, behind all that the task itself is granted
+	told     []gate.Sealed // of them, what the gate made of each
+	unnoted  error         // why the result is not in the shared memory
+}
+
+// attempt gathers what a ready task is granted.
+func (r *run) attempt(i int) *attempt {
+	a := r.acquire()
+	p := r.plan
+	t := p.Graph.Task(i)
+	a.start = time.Now()
+	a.began = a.start
+	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
+	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
+	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
+	if r.plannedText(i) != nil {
+		a.offers = append(a.offers, r.instruction(i))
+		a.grants = append(a.grants, r.instructionGrant(i))
+	}
+	for j, u := range t.Uses {
+		a.grants = append(a.grants, p.InputGrant(i, j))
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
+		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
+			o.Envelope = r.inputs[k]
+		}
+		a.offers = append(a.offers, o)
+	}
+	for j, up := range p.Graph.Upstream(i) {
+		d, from := &t.DependsOn[j], p.Graph.Task(int(up))
+		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
+		result, _ := r.queue.ResultIndex(int(up))
+		a.offers = append(a.offers, gate.Offer{
+			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
+			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
+		})
+	}
+	if t.MemoryScope == task.ScopeAll {
+		a.known = r.completed(i)
+	} else { // whoever asks the store takes as long as that takes, and nobody waits
+		a.batch = r.ledger.join(r.batch)
+	}
+	if r.mail != nil {
+		a.deliver()
+	}
+	return a
+}
+
+// takeOut takes the task of an attempt out of the queue.
+func (r *run) takeOut(a *attempt) {
+	t, out := a.task, &r.tasks[a.index]
+	a.began, a.existed = time.Now(), r.made
+	r.must(r.queue.StartIndex(a.index, a.began))
+	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
+		return
+	}
+	if out.Metrics.Start.IsZero() {
+		out.Metrics.Start = a.began
+	}
+	out.Status = task.InProgress
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number})
+	}
+}
+
+// instruction offers the description of a planned task: what the coordinator
+// wrote reaches an agent as any other context does.
+func (r *run) instruction(i int) gate.Offer {
+	t := r.plan.Graph.Task(i)
+	return gate.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
+}
+
+// instructionGrant grants a planned task its own description.
+func (r *run) instructionGrant(i int) gate.Grant {
+	t := r.plan.Graph.Task(i)
+	g := gate.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
+	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
+	return g
+}
+
+// open takes the context through the gate and builds the prompt.
+func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
+	a.granted = len(a.offers) // without the memory, which only now is looked up
+	if a.known != nil {
+		memory, err := a.remember(ctx)
+		if err != nil {
+			return prompt.Prompt{}, err
+		}
+		a.offers = append(a.offers, memory...)
+		a.start = time.Now() // the store may have taken a while, and what has expired by now is not delivered
+	}
+	if err := a.seal(ctx); err != nil {
+		return prompt.Prompt{}, err
+	}
+	b := a.brief(a.sealed)
+	a.told = b.Messages
+	return a.build(&b)
+}
+
+// brief says where the context of the attempt stands in its prompt. sealed is
+// parallel to the offers.
+func (a *attempt) brief(sealed []gate.Sealed) prompt.Brief {
+	m, t := &a.run.team.Config.Agents[a.member], a.task
+	b := prompt.Brief{
+		Untitled: a.run.options.Untitled,
+		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
+	}
+	rest := sealed
+	if a.run.plannedText(a.index) != nil {
+		b.Instruction, rest = &rest[0], rest[1:]
+	}
+	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
+	b.Dependencies = rest[:len(t.DependsOn)]
+	b.Messages, b.Memory = sealed[a.granted-a.messages:a.granted], digest(sealed[a.granted:])
+	return b
+}
+
+// over notes the result in the shared memory.
+func (a *attempt) over(ctx context.Context) {
+	if a.err != nil {
+		return
+	}
+	a.unnoted = errStoreGone // if the store ends the goroutine
+	a.unnoted = a.note(ctx)
+}
+
+// acquire returns an attempt with empty buffers.
+func (r *run) acquire() *attempt {
+	if n := len(r.free); n > 0 {
+		a := r.free[n-1]
+		r.free = r.free[:n-1]
+		return a
+	}
+	return &attempt{exchange: exchange{run: r}}
+}
+
+// release keeps the buffers of an attempt for the next one, and its receipt for the result.
+func (r *run) release(a *attempt) {
+	out := &r.tasks[a.index]
+	keep := func(receipt *prompt.Receipt) {
+		if receipt != nil {
+			out.Receipts = append(out.Receipts, receipt)
+		}
+	}
+	before := len(a.spent) - a.later
+	for _, s := range a.spent[:before] {
+		keep(s.receipt)
+	}
+	keep(a.receipt)
+	for _, s := range a.spent[before:] {
+		keep(s.receipt)
+	}
+	clear(a.offers)
+	clear(a.sealed)
+	clear(a.grants)
+	clear(a.rulings)
+	*a = attempt{exchange: exchange{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0], rulings: a.rulings[:0]}}
+	r.free = append(r.free, a)
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/event"
+)
+
+// drainTime is how long subscribers may take to catch up when a run has ended.
+const drainTime = 5 * time.Second
+
+// messageTime limits the search for secrets and personal data in one message.
+// Above it, the event has the code of the error instead of the message.
+const messageTime = time.Second
+
+// A bus hands events to subscribers. Each has a goroutine and a queue without
+// bound, so none can hold up the run or another one.
+type bus struct {
+	run    string
+	words  *ownEndpoints // of messages
+	subs   []*subscriber
+	ledger *ledger // what is told waits until it is durable; nil if nothing is kept
+
+	mu  sync.Mutex // guards seq, and the order in which events go to the queues or to the ledger
+	seq int
+}
+
+func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
+	b := &bus{run: run, words: words, subs: make([]*subscriber, 0, len(fns))}
+	for _, fn := range fns {
+		s := &subscriber{fn: fn, log: log, done: make(chan struct{})}
+		s.more = sync.NewCond(&s.mu)
+		go s.deliver()
+		b.subs = append(b.subs, s)
+	}
+	return b
+}
+
+// live reports whether anybody listens, be it only the journal; without, nobody need make an event.
+func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
+
+// emit numbers and stamps an event and queues it for everybody.
+//
+// What agents and endpoints said of an error is for the caller, with personal
+// data in it. Events go to logs and screens, which get none but the base URLs of
+// the team's own endpoints.
+func (b *bus) emit(e event.Event) {
+	if !b.live() {
+		return
+	}
+	if e.Message != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), messageTime)
+		clean, err := b.words.text(ctx, e.Message)
+		cancel()
+		if err != nil {
+			clean = cmp.Or(e.Code, "[withheld]")
+		}
+		e.Message = clean
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
+	if b.ledger != nil {
+		b.ledger.tell(e)
+		return
+	}
+	b.publish(e)
+}
+
+// publish queues an event for everybody.
+func (b *bus) publish(e event.Event) {
+	for _, s := range b.subs {
+		s.push(e)
+	}
+}
+
+// close lets the subscribers finish what is queued, for as long as drainTime.
+func (b *bus) close() {
+	for _, s := range b.subs {
+		s.end()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	for _, s := range b.subs {
+		s.wait(ctx)
+	}
+}
+
+// A subscriber is one function with its queue and goroutine.
+type subscriber struct {
+	fn   func(event.Event)
+	log  *slog.Logger
+	done chan struct{} // closed when its goroutine has ended
+
+	mu     sync.Mutex // guards queue and ended
+	more   *sync.Cond
+	queue  []event.Event
+	ended  bool
+	failed bool // it panicked before; used by its goroutine alone
+}
+
+func (s *subscriber) push(e event.Event) {
+	s.mu.Lock()
+	s.queue = append(s.queue, e)
+	s.mu.Unlock()
+	s.more.Signal()
+}
+
+func (s *subscriber) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.more.Signal()
+}
+
+// wait returns when the subscriber has taken everything, or when ctx ends. Also
+// then it looks, so that the caller may read what a quick subscriber wrote
+// beside one that is stuck.
+func (s *subscriber) wait(ctx context.Context) {
+	select {
+	case <-s.done:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-s.done:
+	default:
+		s.log.Warn("a subscriber did not take its events in time", "limit", drainTime)
+	}
+}
+
+func (s *subscriber) deliver() {
+	defer close(s.done)
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.ended {
+			s.more.Wait()
+		}
+		batch := s.queue
+		s.queue = nil
+		s.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, e := range batch {
+			s.call(e)
+		}
+	}
+}
+
+// call gives the function one event. A panic is logged once and ends nothing.
+func (s *subscriber) call(e event.Event) {
+	defer func() {
+		if p := recover(); p != nil && !s.failed {
+			s.failed = true
+			s.log.Error("a subscriber of events panicked", "event", e.Type, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	s.fn(e)
+}

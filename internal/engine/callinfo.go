@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/redact"
+)
+
+// callInfo returns a call info as the caller may see it.
+func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
+	if of == (llm.CallInfo{}) {
+		return of
+	}
+	if of = callinfo.Clean(of); x.hidden || x.hidesReply() {
+		of = callinfo.Outline(of)
+	}
+	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
+		*word = masked(*word)
+	}
+	return of
+}
+
+// masked returns a text of an endpoint with secrets masked, or "" if it cannot be
+// checked.
+func masked(word string) string {
+	clean, _, err := redact.Secrets().Text(word)
+	if err != nil {
+		return ""
+	}
+	return clean
+}
+
+// answeredBy returns the model call that gave the answer of the exchange, as the caller may
+// see it. If the answer was corrected, it is the corrective call. It is nil if the model
+// does not report its calls.
+func (x *exchange) answeredBy() *llm.CallInfo {
+	of := x.callInfo(x.correctedBy)
+	if of == (llm.CallInfo{}) {
+		of = x.callInfo(x.reply.Call)
+	}
+	if of == (llm.CallInfo{}) {
+		return nil
+	}
+	found := of // a variable of its own, so that a task without a call allocates nothing
+	return &found
+}
+
+// orZero returns what p points to, or the zero value.
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// maxWarnings bounds the different warnings of model calls that a run lists.
+const maxWarnings = 20
+
+// modelWarnings returns the warnings of the exchange's own model calls, as the
+// caller may see them. Warnings quote neither prompt nor reply, but a model that read both
+// could choose which ones to give.
+func (x *exchange) modelWarnings() []string {
+	if len(x.reply.Warnings) == 0 {
+		return nil
+	}
+	if x.hidden || x.hidesReply() {
+		return []string{"a model call has a warning that is above the clearance of the caller"}
+	}
+	var out []string
+	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
+		if w = masked(oneline.Of(w)); w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// addModelWarnings adds the warnings of the model calls of an exchange to those of the
+// run, each once per agent.
+func (r *run) addModelWarnings(x *exchange) {
+	all := x.modelWarnings()
+	for i := range x.spent {
+		all = append(all, x.spent[i].warnings...)
+	}
+	for _, w := range all {
+		text := fmt.Sprintf("agent %q: %s", x.caps.Agent, strings.TrimSpace(w))
+		if r.warned[text] || len(r.warned) > maxWarnings {
+			continue
+		}
+		if r.warned == nil {
+			r.warned = map[string]bool{}
+		}
+		if r.warned[text] = true; len(r.warned) > maxWarnings {
+			text = "more warnings of model calls are not listed here; the log has them at level debug"
+		}
+		r.warn(text)
+	}
+}

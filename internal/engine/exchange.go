@@ -1,0 +1,444 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/supervise"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An exchange is one prompt to one agent and its reply, the only road between
+// the two: a handshake fixes a contract, the gate seals what the contract
+// grants, a prompt is built from what was sealed, the agent answers, and the
+// gate makes an envelope of the answer. An attempt at a task is one, and so is
+// a step of the coordinator. Its owner fills it in and takes it back; in
+// between one goroutine works on it.
+type exchange struct {
+	run    *run
+	task   *task.Task // what is asked for
+	number int        // the attempt, from 1
+	does   agent.Agent
+	caps   *gate.Capabilities
+	schema *schema.Schema
+	bound  label.Classification // of the prompt and the result, as the static check has it
+	limits plan.Limits          // on the sizes of its context
+	turn   int                  // which model call of the attempt it is; zero means the first
+	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
+
+	declassified bool      // whatever leaves the task is lowered by the policy
+	began        time.Time // when it was dispatched
+	start        time.Time // what was sent or stored by then is part of it
+	offers       []gate.Offer
+
+	grants    []gate.Grant // parallel to offers, as far as they say more than that the whole may cross
+	parts     []gate.Part
+	sealed    []gate.Sealed   // parallel to offers, once all were sealed
+	rulings   []gate.Decision // about them, also if something was held
+	contract  gate.Contract
+	cost      llm.Money     // of its model calls, by counted tokens and known prices
+	paid      llm.Money     // what its model calls were charged, including estimates
+	costShown llm.Money     // the part of the cost that showCost added already
+	spent     []retelling   // prompts that retold context before this one, and those that corrected its answer
+	later     int           // how many of spent came after it
+	worked    time.Duration // how long its agent worked so far, also on these
+	unretold  *translator   // the retelling that the exchange fails with; nil if it does not
+	sent      int           // bytes of the prompt that the agent was given, as the caller may see it
+	existed   int           // bytes of all inputs and results that there were when it was dispatched, likewise
+	reply     agent.Reply
+
+	rejected      *record.SideText // an answer that was not accepted; nil if there is none
+	rejectedAgain *record.SideText // the corrected answer, if that was not accepted either
+	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
+
+	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
+
+	outbox *Outbox // nil if the agent may send no messages, or was not called
+
+	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
+	forbidden bool          // it must not; set before permit is closed
+
+	batch    *batch            // what becomes durable together with the rulings; nil once it was let go
+	key      record.Key        // of the prompt; zero if nobody needs it
+	core     record.Key        // of the same without messages and memory
+	recalled *record.AgentCall // the answer, if it was given before
+	repeated bool              // of a replay: the prompt is one that the run had
+	own      bool              // by this run, so that what it took counts
+
+	end        time.Time
+	envelope   *envelope.Envelope
+	text       string // the result as the caller may see it
+	structured string
+	partly     bool            // the caller may not see all of the result
+	receipt    *prompt.Receipt // as the caller may see it
+	shownSize  int             // bytes of the prompt as the caller may see it
+	hidden     bool            // the caller may not see all of the prompt
+	asked      bool            // the agent was given the prompt
+	inAgent    bool            // the agent has the goroutine
+	gone       bool            // the agent ended the goroutine that worked on it
+
+	// How it failed; err is nil if it did not. The rest is what is told of err.
+	err      error
+	code     string
+	message  string // in the form that the caller is cleared for
+	fault    *envelope.Envelope
+	terminal bool      // another attempt would end the same way
+	aborted  bool      // the run's context ended it
+	reached  reach     // what it says about the endpoint
+	broke    exhausted // which budget of the run had not enough left for a call
+}
+
+// A purpose is what an exchange is made for.
+type purpose interface {
+	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
+	begun() *Outbox                              // called when the agent is given the prompt; what it may send messages with
+	over(context.Context)                        // called when the exchange has ended, in any case
+}
+
+// perform makes an exchange, whatever happens: also when the agent panics, or
+// ends the goroutine as a failed assertion of a test does.
+func perform(ctx context.Context, x *exchange, o purpose) {
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			whose := errInternal
+			if x.inAgent {
+				whose = ErrPanic
+			}
+			x.run.team.Log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
+			x.judge(ctx, fmt.Errorf("%w: %v", whose, p))
+		} else if !returned {
+			x.gone = true
+			x.judge(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
+		}
+		x.end = time.Now()
+		x.letGo()
+		x.report()
+		o.over(ctx)
+	}()
+	err := x.try(ctx, o)
+	x.keepSideTexts(err)
+	x.judge(ctx, err)
+	returned = true
+}
+
+// try does everything that can fail.
+func (x *exchange) try(ctx context.Context, o purpose) error {
+	text, err := o.open(ctx)
+	if err == nil {
+		if done, err := x.useCached(ctx, o, text); done || err != nil {
+			return err
+		}
+	}
+	if err := x.keep(ctx, text, err); err != nil {
+		return err
+	}
+	if err := x.permitted(ctx); err != nil {
+		return err
+	}
+	return x.callAgent(ctx, o, text)
+}
+
+// useCached takes an answer that the journal has, or corrects one that it has as
+// rejected. It reports whether the exchange needs no other call.
+func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
+	if a, ok := o.(*attempt); ok {
+		if e := x.rejectedBefore(); e != nil {
+			if done, err := a.correctAgain(ctx, e); done || err != nil {
+				return done, err
+			}
+		}
+	}
+	return x.recall(ctx, text)
+}
+
+// callAgent gives the agent the prompt, within the budget and the time limit of the
+// attempt, and takes its reply. An answer that does not match the schema is
+// corrected once.
+func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
+	outer := ctx // without the time limit and the budget of this call
+	meter, ctx := x.run.budgets.meter(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	defer func() {
+		x.paid, x.cost = meter.addUsage(&x.reply) // also of an agent that panics
+		x.broke = cmp.Or(x.broke, meter.end())
+	}()
+	if err := meter.checkLeft(); err != nil {
+		return err
+	}
+	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
+		return x.late()
+	}
+	x.asked, x.sent = true, x.shownSize
+	if bus := x.run.bus; bus.live() {
+		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: messageBytes(x.receipt), Receipt: x.receipt})
+	}
+	x.outbox = o.begun()
+	defer x.outbox.end()                           // also if the agent panics
+	if x.outbox != nil || OutboxFrom(ctx) != nil { // that of a run around this one is not this agent's
+		ctx = context.WithValue(ctx, outboxKey{}, x.outbox)
+	}
+	x.inAgent = true
+	called := time.Now()
+	x.contract.Start(called.Add(-x.worked))
+	worked := x.worked
+	spend := func() { x.worked = worked + time.Since(called) }
+	defer func() {
+		if x.inAgent {
+			spend()
+		}
+	}()
+	if !x.contract.ExpiresAt.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
+		defer cancel()
+	}
+	x.reply, err = x.ask(supervise.WithTurn(ctx, max(x.turn, 1)), text)
+	err = x.settleUsage(meter, err)
+	if spend(); x.reply.Truncated {
+		err = x.acceptTruncated(err)
+	}
+	if err != nil {
+		a, ok := o.(*attempt)
+		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, agent.ErrGuard) {
+			x.inAgent = false
+			return a.correct(outer, rejected)
+		}
+		return because(ctx, err)
+	}
+	x.inAgent = false
+	return x.close(ctx, time.Now())
+}
+
+// settleUsage pays for the usage that a reply reports and completes it by the calls that
+// were metered. It returns err or, if that is nil, what is wrong with the usage.
+func (x *exchange) settleUsage(m *meter, err error) error {
+	if counted := (llm.Usage{}).Add(x.reply.Usage); counted != x.reply.Usage || x.reply.Turns < 0 { // below zero
+		x.reply.Usage, x.reply.Turns = counted, max(x.reply.Turns, 0)
+		if err == nil {
+			err = errUsage
+		}
+	}
+	if unpriced := m.settleReported(x.reply.Usage); err == nil {
+		err = unpriced
+	}
+	x.paid, x.cost = m.addUsage(&x.reply)
+	return err
+}
+
+// acceptTruncated returns the error of a truncated answer: nil if the task accepts
+// it. An answer that does not match the schema is not accepted.
+func (x *exchange) acceptTruncated(err error) error {
+	if err != nil && !errors.Is(err, agent.ErrTruncated) {
+		return err
+	}
+	structured := x.reply.JSON.Canonical() != ""
+	usable := structured || strings.TrimSpace(x.reply.Text) != "" && (x.schema == nil || err == nil)
+	if x.task.AcceptTruncated && usable {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: the agent reports it; raise its limit, or set acceptTruncated on the task", agent.ErrTruncated)
+	}
+	return err
+}
+
+// late is the error of an attempt that took longer than it may.
+func (x *exchange) late() error {
+	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
+}
+
+// build writes the prompt of a brief, whose contract and task are the exchange's.
+func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
+	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.Prompt
+	if x.schema != nil {
+		b.Schema = x.schema.String()
+	}
+	text, receipt, err := prompt.Build(*b)
+	if err == nil {
+		x.receipt, x.shownSize = x.run.receiptOf(text)
+		x.hidden = x.receipt != receipt
+		err = x.identify(b, text)
+	}
+	return text, err
+}
+
+// letGo lets go of what becomes durable together with the rulings.
+func (x *exchange) letGo() {
+	x.run.ledger.release(x.batch)
+	x.batch = nil
+}
+
+// ask runs the agent. Its model calls are paid from the run's budget. Subscribers get an
+// event for each call that is retried or waits for the limits of an endpoint. Goroutines
+// that the agent leaves running emit no events: its exchange has ended, and x may serve
+// another task.
+func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+	bus := x.run.bus
+	if !bus.live() {
+		return x.does.Run(ctx, p)
+	}
+	var mu sync.Mutex // guards over, and keeps its end from passing a notice
+	over := false
+	defer func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+	}()
+	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps, sealed: x.sealed}
+	return x.does.Run(callwait.Observe(ctx, func(w callwait.Wait) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case over:
+			return
+		case w.Err == nil:
+			about.run.reportLimit(&about, w)
+			return
+		}
+		c := code(w.Err)
+		said, _ := about.run.explain(&about, c, w.Err.Error())
+		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.caps.Agent, Attempt: about.number,
+			Code: c, Message: said, Wait: w.For})
+	}), p)
+}
+
+// because adds to an agent's error why its context ended, if it did.
+func because(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		err = fmt.Errorf("%w: %w", ErrCanceled, err)
+	}
+	return err
+}
+
+// judge takes in how the exchange ended and what is told of it. An error of an
+// agent is code of the agent's: all that is asked of it is asked here, where a
+// panic is caught.
+func (x *exchange) judge(ctx context.Context, err error) {
+	if x.err = err; err == nil {
+		return
+	}
+	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
+	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
+	held, isHeld := errors.AsType[*gate.HeldError](err)
+	if isHeld { // the caller unwraps it
+		held.Decision = x.run.decided(&held.Decision)
+	}
+	switch s := x.unretold; {
+	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
+		x.message, x.fault = s.message, s.fault
+	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
+		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
+		x.message = x.run.errorText(err.Error())
+	case errors.Is(err, ErrReplay):
+		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
+	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
+		x.fault = x.run.whyHeld(x, &held.Decision, time.Now())
+		x.message = x.run.errorText(err.Error())
+	default:
+		x.message, x.fault = x.run.explain(x, x.code, err.Error())
+		x.message += x.largestParts(err)
+	}
+}
+
+// close takes the reply through the gate: into the envelope of the result, and
+// from there into what the caller may see of it.
+func (x *exchange) close(ctx context.Context, now time.Time) error {
+	said := &x.reply
+	e, err := x.admit(gate.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
+	if err != nil {
+		return x.explainRefusal(ctx, err)
+	}
+	return x.accept(ctx, e, now)
+}
+
+// admit takes a reply through the gate.
+func (x *exchange) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, error) {
+	compartment := gate.Compartment{Contract: x.contract}
+	var schema gate.Validator
+	if x.schema != nil {
+		schema = x.schema
+	}
+	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
+	e, _, err := compartment.GateInbound(reply, x.sealed, schema, now)
+	return e, err
+}
+
+// accept makes an envelope the exchange's result, and takes it to the caller.
+func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) error {
+	if x.envelope = e; x.apart != "" {
+		return nil // the caller reads what is made from it
+	}
+	ctx, done := x.finishing(ctx)
+	defer done()
+	seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	if !gate.Showable(seen.text, seen.structured) {
+		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
+	}
+	x.text, x.structured, x.partly = seen.text, seen.structured, seen.partly
+	return nil
+}
+
+// session tells an exchange from all others of any run.
+func (x *exchange) session() string {
+	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
+}
+
+// identity tells an exchange, which has a contract, from all others of its run.
+func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
+
+// messageBytes returns the length of the user message of a prompt by its receipt.
+func messageBytes(r *prompt.Receipt) int {
+	if n := len(r.Text); n > 0 {
+		return int(r.Text[n-1].End)
+	}
+	return 0
+}
+
+// report tells subscribers how the agent's work ended, if it began.
+func (x *exchange) report() {
+	bus := x.run.bus
+	if !bus.live() || !x.asked {
+		return
+	}
+	bytes, took := len(x.reply.Text), x.usageOf(x.reply.Usage, x.reply.Turns)
+	if x.hidesReply() {
+		bytes = label.SizeClass(bytes)
+	}
+	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
+		Status: task.Completed, Duration: x.end.Sub(x.began), Rounded: x.rounds(), Bytes: bytes}
+	ev.SetUsage(took)
+	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
+	if call := x.callInfo(x.reply.Call); call != (llm.CallInfo{}) {
+		ev.Call = &call
+	}
+	if x.err != nil {
+		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
+	}
+	bus.emit(ev)
+}

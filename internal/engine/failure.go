@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// Conditions of an attempt.
+var (
+	ErrPanic          = errors.New("the agent panicked")
+	ErrAttemptTimeout = errors.New("the attempt took too long")
+	ErrDependency     = errors.New("a dependency failed")
+	ErrMemory         = errors.New("the shared memory could not be read")
+	ErrRecord         = errors.New("the record of the run could not be kept")
+
+	errUnreadable = errors.New("the reply could not be checked")
+	errUsage      = errors.New("the reply reports negative usage; count tokens and turns from zero")
+	errInternal   = errors.New("a bug in runteam") // nothing that an agent did
+)
+
+// errorCodes are the codes of errors. The first that an error wraps counts.
+var errorCodes = [...]struct {
+	of   error
+	code string
+}{
+	{ErrBudget, codes.Budget},
+	{ErrCostBudget, codes.CostBudget},
+	{plan.ErrNoPrice, codes.NoPrice},
+	{ErrMemory, codes.Memory},
+	{ErrRecord, codes.Record},
+	{ErrJournal, codes.Journal},
+	{ErrReplay, codes.Replay},
+	{agent.ErrGuard, codes.Guard},
+	{agent.ErrSchema, codes.Schema},
+	{agent.ErrTruncated, codes.Truncated},
+	{agent.ErrFiltered, codes.Filtered},
+	{agent.ErrRefused, codes.Refused},
+	{agent.ErrUnknownFinish, codes.UnknownFinish},
+	{agent.ErrMaxTurns, codes.MaxTurns},
+	{agent.ErrToolCall, codes.ToolCall},
+	{ErrAttemptTimeout, codes.Timeout},
+	{ErrTimeout, codes.Timeout},
+	{agent.ErrTimeout, codes.Timeout},
+	{context.DeadlineExceeded, codes.Timeout},
+	{errInternal, codes.Internal},
+	{ErrPanic, codes.Panic},
+	{errUnreadable, codes.Reply},
+	{errUsage, codes.Reply},
+	{prompt.ErrTooLarge, codes.PromptTooLarge},
+	{ErrCanceled, codes.Canceled},
+	{context.Canceled, codes.Canceled},
+}
+
+// code names an error for results and events.
+func code(err error) string {
+	if held, ok := errors.AsType[*gate.HeldError](err); ok {
+		return heldCode(held, err)
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return gate.CodeHeld
+	}
+	if again, ok := errors.AsType[*repeatedError](err); ok {
+		return again.code
+	}
+	for _, c := range errorCodes {
+		if errors.Is(err, c.of) {
+			return c.code
+		}
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		if !failed.Kind.Known() { // a word that somebody else chose
+			return codes.Model
+		}
+		return "MODEL_" + upperSnake(string(failed.Kind))
+	}
+	return codes.Agent
+}
+
+// heldCode returns the code of an error of the gate, which err wraps.
+func heldCode(held *gate.HeldError, err error) string {
+	switch held.Decision.Rule {
+	case gate.RuleSchema:
+		if errors.Is(err, agent.ErrGuard) {
+			return codes.Guard
+		}
+		return codes.Schema
+	case gate.RuleClaim, gate.RuleTags, gate.RuleReplySize:
+		return codes.Reply
+	case gate.RuleContract: // the reply came too late
+		return codes.Timeout
+	}
+	return held.Code()
+}
+
+// terminal reports whether another attempt at the same task would end the same way.
+func terminal(err error) bool {
+	if held, ok := errors.AsType[*gate.HeldError](err); ok {
+		return held.Decision.Rule != gate.RuleContract // a late reply is a timeout, whether the agent minds its context or not
+	}
+	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*repeatedError](err); ok {
+		return true
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return failed.Terminal()
+	}
+	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+		if errors.Is(err, condition) {
+			return true
+		}
+	}
+	return false
+}
+
+// What a failed attempt says about its endpoint.
+type reach uint8
+
+const (
+	noModel       reach = iota // no model was called
+	modelAnswered              // it answered, if only to refuse
+	modelMissing               // nobody answered, or nobody knows the model
+)
+
+// reached says whether the endpoint behind an error answered as one that knows the model.
+func reached(err error) reach {
+	failed, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case !ok:
+		return noModel
+	case failed.Kind == llm.UnknownModel || !failed.Answered():
+		return modelMissing
+	}
+	return modelAnswered
+}
+
+func upperSnake(words string) string {
+	return strings.ToUpper(strings.ReplaceAll(words, " ", "_"))
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// RunGoal has the coordinator plan tasks for a goal, runs them, and has the
+// coordinator answer the goal. An error means that the run could not start.
+func RunGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*Result, error) {
+	r, err := newGoalRun(ctx, t, goal, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	defer r.releaseClaims()
+	return r.run(ctx), nil
+}
+
+// PlanGoal has the coordinator plan tasks for a goal, checks the plan and runs nothing.
+func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*plan.Plan, error) {
+	r, err := newGoalRun(ctx, t, goal, o)
+	if err != nil {
+		return nil, err
+	}
+	r.plansOnly = true
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	defer r.releaseClaims()
+	res := r.run(ctx)
+	if r.unplanned != nil {
+		return nil, r.unplanned
+	}
+	p := r.plan
+	p.Describe()
+	for i := range p.Written {
+		p.Written[i].Description = r.described(i) // the caller reads it, as a result
+		if from := p.Written[i].Provenance; from != nil {
+			p.Written[i].Provenance = &task.Provenance{ // as a file says it
+				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
+			}
+		}
+	}
+	p.Goal, p.Usage, p.Coordinator = len(r.steps) > 0, res.Usage, plan.PlannedCoordinator(r.council.of, &r.council.caps)
+	return p, nil
+}
+
+// CheckAnswer returns the coordinator as the gate sees it when it answers o.Answer, or
+// what is wrong with that goal.
+func CheckAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedAgent, error) {
+	r, err := newRun(t, o, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.answer(ctx, *o.Answer); err != nil {
+		return nil, err
+	}
+	return plan.PlannedCoordinator(r.council.of, &r.council.caps), nil
+}
+
+// newGoalRun prepares a run for a goal, or says why it cannot start.
+func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options Options) (*run, error) {
+	start := time.Now()
+	carryBus(t, &options.Options)
+	options.Answer = &goal
+	if found := append(t.CheckGoalRun(options.Options), options.checkKeeping()...); len(found) > 0 {
+		return nil, found
+	}
+	r, err := newRun(t, options, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.answer(ctx, goal); err != nil {
+		return nil, err
+	}
+	if err := r.readable(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// answer makes a goal the run's, or says what is wrong with it. It builds the
+// prompts that begin with the goal as they will be built, so that what would be
+// refused then is known before anything is spent. If ctx ends first, nothing is
+// known and nothing is refused: the run makes no call.
+func (r *run) answer(ctx context.Context, goal plan.Goal) error {
+	k, found := convene(r.team, &goal, &r.options.Options, r.id, r.start)
+	if len(found) > 0 {
+		return found
+	}
+	r.goal, r.council, r.answers, r.asked = &goal, k, true, map[StepKind]int{}
+	rehearsed := r.planning()
+	err := rehearsed.rehearse(ctx, r.start)
+	clear(r.asked)
+	switch {
+	case err == nil:
+		r.council.label = rehearsed.contract.MaxInput
+	case ctx.Err() != nil:
+		r.council.label = goal.Classification
+	default:
+		return task.Problems{r.refusedGoal(err)}
+	}
+	return nil
+}
+
+// refusedGoal words why the coordinator cannot be given the goal.
+func (r *run) refusedGoal(err error) task.Problem {
+	p := task.Problem{Pointer: "/goal", Message: "the coordinator cannot be given the goal: " + err.Error(), Err: err}
+	if refusal, ok := errors.AsType[*handoff.Refusal](err); ok {
+		p.Message, p.Hint = "the coordinator cannot be given the goal: "+refusal.Reason, refusal.Hint
+	}
+	return p
+}
+
+// readable refuses a goal whose planned tasks no agent could be given.
+func (r *run) readable() error {
+	level, highest := r.council.label, label.Public
+	for i := range r.team.Capabilities {
+		highest = max(highest, min(r.team.Capabilities[i].Clearance(), r.team.Capabilities[i].Produces))
+	}
+	if highest >= level {
+		return nil
+	}
+	return task.Problems{{
+		Pointer: "/goal", Message: fmt.Sprintf("tasks planned for this goal are %v, and no agent may read and write more than what is %v", level, highest),
+		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &handoff.Refusal{Rule: gate.RuleClearance, Reason: "no agent is cleared for the goal"},
+	}}
+}
+
+// goalFor returns the goal as the caller may see it.
+func (r *run) goalFor() string {
+	if r.council == nil {
+		return ""
+	}
+	text, err := r.shortForUser(r.council.goal, handoff.Source{Kind: handoff.Dependency, Name: "goal"}, r.start)
+	if err != nil {
+		return withheld(r.goal.Classification)
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/prompt"
+)
+
+// keyVersion opens what is hashed, so that another layout has other keys.
+const keyVersion = "runteam/key/1"
+
+// keyOf returns the digest of all that decides on an agent's answer: who it
+// is, in which version, and both texts of the prompt, of which the schema is a
+// part. Neither run, time nor address is in it.
+func keyOf(agent, version string, p prompt.Prompt) record.Key {
+	h := sha256.New()
+	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return record.Key(h.Sum(nil))
+}
+
+// reuseKeyOf returns the key by which another run finds the answer to a prompt: the
+// key of the prompt, and where it was sent. The operator of an endpoint decides
+// what it answers, so answers are not reused across origins. A resumed run and
+// a replay use the key alone, since they continue one run.
+func reuseKeyOf(key record.Key, origins []string) record.Key {
+	h := sha256.New()
+	fmt.Fprintf(h, "runteam/reuse/1 %x", key)
+	for _, origin := range origins {
+		fmt.Fprintf(h, " %q", origin)
+	}
+	return record.Key(h.Sum(nil))
+}
+
+// reuseKey returns the key by which another run finds the answer of the exchange.
+func (x *exchange) reuseKey() record.Key {
+	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
+}
+
+// keyed reports whether prompts need keys: somebody keeps answers, or has some.
+func (r *run) keyed() bool { return r.ledger != nil || r.past != nil }
+
+// identify gives a prompt its keys.
+func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
+	if !x.run.keyed() {
+		return nil
+	}
+	version := x.run.team.Find(x.caps.Agent).AnswerVersion()
+	x.key = keyOf(x.caps.Agent, version, p)
+	if x.core = x.key; len(b.Memory)+len(b.Messages) == 0 {
+		return nil
+	}
+	lean := *b
+	lean.Memory, lean.Messages = nil, nil
+	q, _, err := prompt.Build(lean)
+	if err == nil {
+		x.core = keyOf(x.caps.Agent, version, q)
+	}
+	return err
+}

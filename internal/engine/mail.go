@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/task"
+)
+
+// mail holds the messages of a run: the bus where they wait, which task got which,
+// and the name of each in the journal. Only the goroutine that owns the run uses
+// it, except for what mu guards, since a program may send at any time.
+type mail struct {
+	run   *run
+	bus   *messagebus.Bus
+	post  *messagebus.Post
+	given map[int][]messagebus.Message     // by task, in all of its attempts
+	again map[int][]messagebus.Message     // by task: delivered by an earlier process; the task may get more
+	read  map[int]bool                     // by task: an agent was given them
+	held  map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
+
+	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
+	open  bool       // what the program sends is recorded from now on
+	count int        // the highest number in an id
+	names map[messagebus.ID]string
+}
+
+// carryBus gives a message bus to a run that resumes or replays one with a bus, so
+// that the checks before the run know of the messages in its journal.
+func carryBus(t *plan.Roster, o *plan.Options) {
+	past := o.Past
+	if o.Replay != nil {
+		past = o.Replay.Past
+	}
+	if o.Bus != nil || past == nil {
+		return
+	}
+	if slices.ContainsFunc(past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+		o.Bus = NewMessageBus(t)
+	}
+}
+
+// claim reserves for the run what only one run may use at a time: its journal
+// and the caller's message bus. The caller must release them.
+func (r *run) claim() error {
+	if err := journals.claim(r.options.Journal); err != nil {
+		return err
+	}
+	if r.options.Bus == nil || r.plansOnly {
+		return nil
+	}
+	m := r.newMail(r.options.Bus)
+	post, err := m.bus.Attach(r.id, m.sent)
+	if err != nil {
+		journals.release(r.options.Journal)
+		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "runs at the same time need a bus each", Err: err}}
+	}
+	m.post, r.mail = post, m
+	return nil
+}
+
+// releaseClaims releases what claim reserved.
+func (r *run) releaseClaims() {
+	if r.mail != nil {
+		r.mail.post.Detach()
+	}
+	journals.release(r.options.Journal)
+}
+
+func (r *run) newMail(b *messagebus.Bus) *mail {
+	return &mail{
+		run: r, bus: b, given: map[int][]messagebus.Message{}, again: map[int][]messagebus.Message{}, read: map[int]bool{},
+		held: map[string][]*record.SentMessage{}, names: map[messagebus.ID]string{},
+	}
+}
+
+// openMail sends the messages of the options and restores those in the journal of
+// the run. A message for which an inbox has no room becomes a warning.
+func (r *run) openMail() {
+	o, before := &r.options, r.past.sentBefore()
+	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
+		return
+	}
+	if r.mail == nil {
+		b, err := messagebus.New(r.team.Names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
+		r.must(err)
+		m := r.newMail(b)
+		m.post, err = b.Attach(r.id, nil)
+		r.must(err)
+		r.mu.Lock()
+		r.mail = m
+		r.mu.Unlock()
+	}
+	m := r.mail
+	given := map[int]*record.SentMessage{}
+	for _, s := range before {
+		m.count = max(m.count, number(s.ID))
+		if s.Given > 0 {
+			given[s.Given] = s // the newest, if the option was changed meanwhile
+		}
+	}
+	m.begin()
+	for i := range o.Messages {
+		if err := m.sendGiven(i+1, &o.Messages[i], given[i+1]); err != nil {
+			r.warn(fmt.Sprintf("message %d was not sent: %v", i+1, err))
+		}
+	}
+	m.restore(before)
+	r.redeliver()
+}
+
+// begin records the messages that already wait in the bus, and from then on all
+// that the program sends.
+func (m *mail) begin() {
+	m.mu.Lock()
+	m.open = true
+	m.mu.Unlock()
+	for _, name := range m.bus.Agents() {
+		waiting, err := m.bus.Unread(name)
+		m.run.must(err)
+		for _, w := range waiting {
+			m.record(w, record.SentMessage{})
+		}
+	}
+}
+
+// sent records a message of the program.
+func (m *mail) sent(msg messagebus.Message) { m.record(msg, record.SentMessage{}) }
+
+// record gives a message a name and brings it to the journal, unless it has one.
+// s has what is known of it beside the message: its ID, if it has one already,
+// and where it comes from.
+func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.names[msg.ID]; known || !m.open {
+		return
+	}
+	if s.ID == "" {
+		m.count++
+		s.ID = "message/" + strconv.Itoa(m.count)
+	}
+	m.names[msg.ID] = s.ID
+	if m.run.ledger == nil {
+		return
+	}
+	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.Keep(msg.Envelope)
+	m.run.ledger.note(record.Entry{Sent: &s})
+}
+
+// name returns what the run calls a message.
+func (m *mail) name(msg messagebus.Message) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.names[msg.ID]
+}
+
+// setName sets the name that the journal has for a message.
+func (m *mail) setName(msg messagebus.Message, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names[msg.ID] = name
+}
+
+// sendGiven sends the message of the options with this number. If the run sent it
+// before, it keeps its name and, unless it was changed, its times.
+func (m *mail) sendGiven(number int, of *plan.Message, before *record.SentMessage) error {
+	h := envelope.Header{Classification: of.Classification, Hops: 1}
+	d := messagebus.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
+	if isUnchanged(of, before) {
+		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
+		msg, err := m.post.Restore(d, h)
+		if err == nil {
+			m.setName(msg, before.ID)
+		}
+		return err
+	}
+	msg, notify, err := m.post.Send(d, h)
+	if err != nil {
+		return err
+	}
+	s := record.SentMessage{Given: number}
+	if before != nil {
+		s.ID = before.ID
+	}
+	m.record(msg, s)
+	m.notifyOnceDurable(notify)
+	return nil
+}
+
+// isUnchanged reports whether a message of the options is the one that was sent before.
+func isUnchanged(m *plan.Message, s *record.SentMessage) bool {
+	return s != nil && s.Message != nil && s.From == m.From && s.To == m.To && s.Message.Text == m.Text && s.Message.Classification == m.Classification
+}
+
+// restore puts messages of earlier processes back into the inboxes. A message of
+// an attempt that no prompt holds yet waits until the attempt's answer is reused:
+// if the agent is called again instead, it sends its messages again.
+func (m *mail) restore(before []*record.SentMessage) {
+	for _, s := range before {
+		switch {
+		case s.Given > 0: // the options have it
+		case s.Session == "", m.run.past.delivered[s.ID]:
+			m.putBack(s)
+		default:
+			m.held[s.Session] = append(m.held[s.Session], s)
+		}
+	}
+}
+
+// putBack puts one message of the journal into the inboxes of its readers.
+func (m *mail) putBack(s *record.SentMessage) {
+	err := error(nil)
+	if s.Message == nil {
+		err = fmt.Errorf("it cannot be read: %s", s.Missing)
+	} else if e, invalid := s.Message.Envelope(); invalid != nil {
+		err = invalid
+	} else if err = e.Genuine(); err == nil {
+		var msg messagebus.Message
+		if msg, err = m.post.Restore(messagebus.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
+			m.setName(msg, s.ID)
+			return
+		}
+	}
+	m.run.warn(fmt.Sprintf("a message from %q to %q, which was sent before, is lost: %v", s.From, s.To, err))
+}
+
+// post sends what an attempt sent that has succeeded: anew, or as the journal
+// has it if its answer was taken from there.
+func (r *run) post(a *attempt) {
+	m := r.mail
+	if m == nil {
+		return
+	}
+	if a.recalled != nil {
+		for _, s := range m.held[a.recalled.Session] {
+			m.putBack(s)
+		}
+		delete(m.held, a.recalled.Session)
+	}
+	for _, d := range a.outbox.end() {
+		msg, notify, err := m.post.Send(d, a.outbox.header)
+		if err != nil {
+			r.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
+			continue
+		}
+		m.record(msg, record.SentMessage{Session: a.contract.Session})
+		m.notifyOnceDurable(notify)
+	}
+}
+
+// notifyOnceDurable calls the subscribers of the bus once a message is durable.
+// It does not wait for them: they are the caller's code and may be slow.
+func (m *mail) notifyOnceDurable(notify func()) {
+	var b *batch
+	if m.run.ledger != nil {
+		b = m.run.ledger.tail()
+	}
+	m.run.asides.Go(func() {
+		if b != nil {
+			<-b.done
+		}
+		notify()
+	})
+}
+
+// redeliver reserves messages that a task got in an earlier process for the same
+// task. A task whose answer may be reused gets exactly these.
+func (r *run) redeliver() {
+	if r.past == nil || r.mail == nil || r.plan == nil {
+		return
+	}
+	for i := range r.tasks {
+		b := r.past.before(r.plan.Graph.Task(i).ID)
+		if b == nil {
+			continue
+		}
+		var given []messagebus.Message
+		if len(b.messages) > 0 {
+			var err error
+			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
+			r.must(err) // the bus is one of this roster
+		}
+		if b.completed || r.past.whole {
+			r.mail.given[i] = given
+		} else if len(given) > 0 {
+			r.mail.again[i] = given
+		}
+	}
+}
+
+// number returns the number in the id of a message; zero if there is none.
+func number(id string) int {
+	digits, _ := strings.CutPrefix(id, "message/")
+	n, _ := strconv.Atoi(digits)
+	return n
+}

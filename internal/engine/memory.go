@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
+)
+
+// digestEntries is how many entries a digest of the shared memory holds at
+// most, the newest: with an excerpt of each it stays about as large as any
+// other piece of context may be.
+const digestEntries = 250
+
+// recall is the right to read the shared memory. It lies apart from the handle
+// that results are written with: the synthesis and the tasks of scope all are
+// given it, and nobody else.
+type recall struct {
+	run    string
+	reader sharedmem.Reader
+	seats  map[string]int // place of an agent in the roster
+}
+
+// remembering opens the shared memory, if anybody may ever read what this run
+// writes there: a task of scope all, or whoever brought the store.
+func (r *run) remembering() {
+	if r.options.Memory == nil && !r.plan.ReadsMemory() {
+		return
+	}
+	m := sharedmem.New(r.options.Memory)
+	r.memory = m.Writer()
+	r.recall = &recall{run: r.id, reader: m.Reader(), seats: make(map[string]int, len(r.team.Config.Agents))}
+	for i := range r.team.Config.Agents {
+		r.recall.seats[r.team.Config.Agents[i].Name] = i
+	}
+}
+
+// note writes the result of an attempt to the shared memory. A store is code of
+// the caller's: that it panics is an error of its own.
+func (a *attempt) note(ctx context.Context) (err error) {
+	if a.run.recall == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the store panicked: %v", p)
+		}
+	}()
+	return a.run.memory.WriteResult(ctx, a.task.Assignee, a.envelope, 0)
+}
+
+// A doneSet is which tasks had completed at one moment.
+type doneSet []uint64
+
+func (d doneSet) has(i int) bool { return d[i/64]&(1<<(i%64)) != 0 }
+
+// completed returns the tasks whose results a task may find in memory: all that
+// have completed by now, but not its own dependencies, which it is given whole.
+func (r *run) completed(reader int) doneSet {
+	d := make(doneSet, (len(r.tasks)+63)/64)
+	for i := range r.tasks {
+		if r.tasks[i].Status == task.Completed && r.past.remembered(r.tasks[reader].ID, r.tasks[i].ID) {
+			d[i/64] |= 1 << (i % 64)
+		}
+	}
+	for _, up := range r.plan.Graph.Upstream(reader) {
+		d[up/64] &^= 1 << (up % 64)
+	}
+	return d
+}
+
+// remember offers the shared memory to an attempt: what had completed when it
+// was dispatched, and what is no result of this run.
+func (a *attempt) remember(ctx context.Context) ([]gate.Offer, error) {
+	return a.run.recall.offers(ctx, a.run.plan.Graph, func(i int) bool { return a.known.has(i) })
+}
+
+// recollect offers the shared memory to the synthesis, which has the results
+// of this run already.
+func (r *run) recollect(ctx context.Context) ([]gate.Offer, error) {
+	if r.recall == nil {
+		return nil, nil
+	}
+	return r.recall.offers(ctx, r.plan.Graph, func(int) bool { return false })
+}
+
+// offers lists entries in the order of the roster, an agent's results in the
+// order of the spec and then its notes in the order in which they were written.
+// Of more entries than a digest holds the newest are taken.
+func (c *recall) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
+	entries, err := c.read(ctx, sharedmem.Where(func(id task.ID) bool {
+		i, ours := g.Index(id)
+		return !ours || shown(i)
+	}).AndNotes())
+	if err != nil {
+		return nil, &memoryError{err}
+	}
+	entries = slices.DeleteFunc(entries, func(e sharedmem.Entry) bool {
+		_, ours := g.Index(e.Task) // the result that an earlier run had of a task of this one is out of date
+		return e.Task != "" && ours && e.Envelope.Header().Run != c.run
+	})
+	if n := len(entries); n > digestEntries {
+		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
+		entries = entries[n-digestEntries:]
+	}
+	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
+		return cmp.Or(cmp.Compare(c.seat(a.Agent), c.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
+	})
+	list := make([]gate.Offer, 0, len(entries))
+	for _, e := range entries {
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+		if e.Task == "" {
+			// Somebody chose the key. It stands outside of the gate's words, in the
+			// prompt and, whatever becomes of the note, not in a record of it.
+			o.Source.Name = fmt.Sprintf("%s/note %d", e.Agent, e.Seq)
+			if gate.Harmless(e.Key) != nil {
+				o.Title = fmt.Sprintf("note %d", e.Seq)
+			}
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// A memoryError says that the memory could not be read. Why is for errors.Is
+// and errors.As: the words are the store's, which may quote what it holds.
+type memoryError struct{ cause error }
+
+// Error says what could not be done, and not why.
+func (e *memoryError) Error() string { return ErrMemory.Error() + ": the store failed" }
+
+// Unwrap returns [ErrMemory] and the cause.
+func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
+
+// read asks the store. A store is code of the caller's: that it panics, or ends
+// its goroutine, is an error of its own.
+func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
+	err = errStoreGone
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the store panicked: %v", p)
+			}
+		}()
+		entries, err = c.reader.Entries(ctx, f)
+	}()
+	<-done
+	return entries, err
+}
+
+var errStoreGone = errors.New("the store ended its goroutine")
+
+// seat is the place of an agent in the roster; whoever is not on it comes last.
+func (c *recall) seat(agent string) int {
+	if i, ok := c.seats[agent]; ok {
+		return i
+	}
+	return len(c.seats)
+}
+
+// rank is the place of a result in the spec; what is none comes after.
+func rank(g *graph.Graph, e *sharedmem.Entry) int {
+	if i, ok := g.Index(e.Task); ok && e.Task != "" {
+		return i
+	}
+	return g.Len()
+}
+
+// digest shortens sealed entries to what a line of a digest shows.
+func digest(sealed []gate.Sealed) []gate.Sealed {
+	for i := range sealed {
+		sealed[i] = sealed[i].Excerpt(sharedmem.ExcerptLimit)
+	}
+	return sealed
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+)
+
+// NewMessageBus returns a message bus for the members of a roster.
+func NewMessageBus(t *plan.Roster) *messagebus.Bus {
+	b, err := messagebus.New(t.Names(), messagebus.Options{Logger: t.Log})
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
+	}
+	return b
+}
+
+// deliver offers an attempt the messages that wait for its agent, each once and
+// to all attempts at one task. One that is more sensitive than the task may be
+// waits for a task that may read it; one that has expired waits for nobody.
+func (a *attempt) deliver() {
+	r := a.run
+	if _, given := r.mail.given[a.index]; !given {
+		now := time.Now()
+		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
+			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
+			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
+		})
+		r.must(err) // the bus is one of this roster
+		r.mail.given[a.index] = append(r.mail.again[a.index], waiting...)
+		a.start = time.Now() // not before the last of them was sent
+	}
+	for _, m := range r.mail.given[a.index] {
+		a.offers = append(a.offers, gate.Offer{
+			Source: handoff.Source{Kind: handoff.Message, Name: r.mail.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
+		})
+		a.messages++
+	}
+}
+
+// begun emits an event for each message in the prompt.
+func (a *attempt) begun() *Outbox {
+	for i := range a.told {
+		if s := &a.told[i]; !s.Withheld() && a.run.bus.live() {
+			d := a.run.decided(s.Decision())
+			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: d.BytesAfter})
+		}
+	}
+	return a.newOutbox()
+}
+
+// returnMail puts back the messages of a task whose agent was never asked, for
+// the agent's next task.
+func (r *run) returnMail(i int) {
+	if r.mail == nil || r.mail.read[i] || len(r.mail.given[i]) == 0 {
+		return
+	}
+	var ids []messagebus.ID
+	for _, m := range r.mail.given[i] {
+		ids = append(ids, m.ID)
+	}
+	r.must(r.mail.bus.MarkUnread(r.tasks[i].Assignee, ids...))
+	delete(r.mail.given, i)
+}
+
+// undelivered warns of the messages that no task got.
+func (r *run) undelivered() {
+	if r.mail == nil || r.plan == nil {
+		return
+	}
+	for _, name := range r.team.Names() {
+		waiting, err := r.mail.bus.Unread(name)
+		r.must(err)
+		for _, m := range waiting {
+			why := fmt.Sprintf("no task of %q began after it was sent", name)
+			if m.Envelope.Fresh(time.Now()) != nil {
+				why = "it expired before"
+			} else if level, any := r.highest(name); !any {
+				why = fmt.Sprintf("%q has no task", name)
+			} else if m.Envelope.Classification() > level {
+				why = fmt.Sprintf("it is %v, and its tasks are at most %v", m.Envelope.Classification(), level)
+			}
+			r.warn(fmt.Sprintf("a message from %q to %q was not delivered: %s", m.From, name, why))
+		}
+	}
+}
+
+// highest returns the highest label that a task of an agent has, if it has any.
+func (r *run) highest(agent string) (level label.Classification, any bool) {
+	level = label.Public
+	for i := range r.tasks {
+		if r.tasks[i].Assignee == agent {
+			level, any = max(level, r.plan.Labels[i]), true
+		}
+	}
+	return level, any
+}

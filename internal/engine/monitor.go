@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/queue"
+)
+
+// ErrNoRun reports a monitor that no run has been given.
+var ErrNoRun = errors.New("no run to look at")
+
+// Phase says how far a run is.
+type Phase string
+
+// The phases of a run.
+const (
+	PhasePlanning  Phase = "planning"  // the coordinator plans the tasks
+	PhaseRunning   Phase = "running"   // tasks run
+	PhaseSynthesis Phase = "synthesis" // the coordinator answers
+	PhaseEnded     Phase = "ended"
+)
+
+// SnapshotVersion is the version of a [Snapshot].
+const SnapshotVersion = 1
+
+// A Snapshot is a run as data, as it stood at one moment. It holds payloads as
+// their producers made them, so it is data to keep, not a log.
+type Snapshot struct {
+	Version  int                  `json:"version"`
+	RunID    string               `json:"runId"`
+	Name     string               `json:"name,omitempty"`
+	Phase    Phase                `json:"phase"`
+	Usage    llm.Usage            `json:"tokenUsage"`
+	Queue    *queue.Snapshot      `json:"queue,omitempty"`    // nil while there is no plan
+	Messages *messagebus.Snapshot `json:"messages,omitempty"` // nil without messages
+}
+
+// Format writes which run it is, so that no verb prints a payload.
+func (s Snapshot) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "snapshot of run %q, %s", s.RunID, s.Phase)
+}
+
+// LogValue returns what [Snapshot.Format] writes.
+func (s Snapshot) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }
+
+// A Monitor shows one run from outside, while it goes on and when it has
+// ended. The zero value is ready for use. It is safe for concurrent use; of
+// several runs that are given the same one, it shows the last that began.
+type Monitor struct {
+	mu    sync.Mutex // guards watch
+	watch *watch
+}
+
+// Format writes what it is, so that no verb prints a payload.
+func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
+
+// Snapshot returns the run as it stands, once that is durable. It waits for the
+// journal until ctx ends. Before a run has begun it is [ErrNoRun].
+func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
+	if m == nil {
+		return Snapshot{}, ErrNoRun
+	}
+	m.mu.Lock()
+	w := m.watch
+	m.mu.Unlock()
+	if w == nil {
+		return Snapshot{}, ErrNoRun
+	}
+	return w.look(ctx)
+}
+
+// begin lets the monitor look at a run. A nil monitor looks at nothing.
+func (m *Monitor) begin(r *run) *watch {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watch = &watch{run: r}
+	return m.watch
+}
+
+// A watch is one run as a monitor sees it. Nobody watches through a nil one.
+type watch struct {
+	mu   sync.Mutex // guards the rest
+	run  *run       // nil when the run has ended
+	last Snapshot   // how it ended
+}
+
+// look returns the run as it stands, once that is durable.
+func (w *watch) look(ctx context.Context) (Snapshot, error) {
+	w.mu.Lock()
+	r, last := w.run, w.last
+	w.mu.Unlock()
+	if r == nil {
+		return last, nil
+	}
+	r.mu.Lock()
+	s, b := r.snapshot(), r.ledger.latest()
+	r.mu.Unlock()
+	if b == nil {
+		return s, nil
+	}
+	select {
+	case <-b.done:
+		return s, nil
+	case <-ctx.Done():
+		return Snapshot{}, context.Cause(ctx)
+	}
+}
+
+// end keeps the last state of the run, and lets go of the run.
+func (w *watch) end(r *run) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run, w.last = nil, r.snapshot()
+}
+
+// snapshot returns the run as data.
+func (r *run) snapshot() Snapshot {
+	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
+	for i := range r.steps {
+		s.Usage = s.Usage.Add(r.steps[i].Metrics.Usage)
+	}
+	for i := range r.tasks {
+		s.Usage = s.Usage.Add(r.tasks[i].Metrics.Usage)
+	}
+	if r.queue != nil {
+		q := r.queue.Snapshot()
+		s.Queue = &q
+	}
+	if r.mail != nil {
+		m := r.mail.bus.Snapshot()
+		s.Messages = &m
+	}
+	return s
+}

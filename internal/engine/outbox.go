@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/messagebus"
+)
+
+// ErrOutbox reports a message that an agent may not send: the run has no message
+// bus, or the attempt has ended.
+var ErrOutbox = errors.New("cannot send a message")
+
+// An Outbox sends the messages of an agent while it works on a task. Package
+// team sets the sender, the run and the label, which is that of the attempt's
+// prompt; the agent sets none of them.
+//
+// What is sent takes effect when the attempt succeeds: the messages become
+// durable together with the answer, and reach the next tasks of their readers.
+// An attempt that fails sends nothing, so a retry repeats nothing. The methods
+// are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
+type Outbox struct {
+	post   *messagebus.Post
+	from   string
+	header envelope.Header
+	err    error // why nothing may be sent
+
+	mu     sync.Mutex // guards the rest
+	ended  bool       // the attempt has ended
+	drafts []messagebus.Draft
+	waits  map[string]int // drafts by reader
+	bytes  int
+}
+
+type outboxKey struct{}
+
+// OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the
+// one that [Agent].Run was given, or derives from it. It is nil outside of an
+// attempt and in a run without [RunOptions].Bus.
+func OutboxFrom(ctx context.Context) *Outbox {
+	o, _ := ctx.Value(outboxKey{}).(*Outbox)
+	return o
+}
+
+// Send sends a text to another agent of the team. An unknown reader, a text that
+// is empty, too large or not valid UTF-8, a full inbox, and an attempt that has
+// ended are errors, and then nothing is sent.
+func (o *Outbox) Send(to, text string) error {
+	if to == "" || to == messagebus.Everyone {
+		return fmt.Errorf("%w: the reader %q is no agent; name one, or use Broadcast", ErrOutbox, to)
+	}
+	return o.add(messagebus.Draft{To: to, Content: text})
+}
+
+// Broadcast sends a text to every other agent of the team. Its errors are those
+// of [Outbox.Send].
+func (o *Outbox) Broadcast(text string) error {
+	return o.add(messagebus.Draft{To: messagebus.Everyone, Content: text})
+}
+
+func (o *Outbox) add(d messagebus.Draft) error {
+	if o == nil || o.post == nil {
+		return fmt.Errorf("%w: the run has no message bus, or ctx belongs to no attempt; set RunOptions.Bus", ErrOutbox)
+	}
+	if o.err != nil {
+		return o.err
+	}
+	d.From = o.from
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
+	}
+	before := o.waits[d.To] + o.waits[messagebus.Everyone]
+	if d.To == messagebus.Everyone {
+		before = len(o.drafts)
+	}
+	if err := o.post.Check(d, before); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if o.bytes += len(d.Content); o.bytes > gate.MaxReply {
+		o.bytes -= len(d.Content)
+		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, gate.MaxReply>>20)
+	}
+	o.drafts = append(o.drafts, d)
+	o.waits[d.To]++
+	return nil
+}
+
+// end closes the outbox and returns what was sent. Later sends are errors.
+func (o *Outbox) end() []messagebus.Draft {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	return o.drafts
+}
+
+// newOutbox returns the outbox of an attempt whose agent is called now; nil if
+// the run has no message bus.
+func (a *attempt) newOutbox() *Outbox {
+	if a.run.options.Bus == nil {
+		return nil
+	}
+	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())
+	return &Outbox{post: a.run.mail.post, from: a.caps.Agent, header: h, err: err, waits: map[string]int{}}
+}

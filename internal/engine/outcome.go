@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// result sums the run up.
+func (r *run) result(ctx context.Context) *Result {
+	res := &Result{
+		RunID: r.id, Name: r.team.Config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
+		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.unkept,
+		Context:  r.context,
+		Answered: r.answered || r.agentGo || !r.called || r.recalled,
+	}
+	now := time.Now()
+	res.Usage = r.elsewhere()
+	for i := range r.steps {
+		r.steps[i].Error.expire(now)
+		res.Usage = res.Usage.Add(r.steps[i].Metrics.Usage)
+	}
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		t.expire(now)
+		res.Usage = res.Usage.Add(t.Metrics.Usage)
+		if t.Error != nil {
+			res.Errors = append(res.Errors, *t.Error)
+		}
+		if t.Status != task.Completed && !r.plansOnly {
+			res.Status = StatusError
+		}
+	}
+	for _, failed := range []*TaskError{r.unplanned, r.unanswered} {
+		if failed.expire(now); failed != nil {
+			res.Errors, res.Status = append(res.Errors, *failed), StatusError
+		}
+	}
+	if r.answers && r.output == "" && !r.plansOnly && res.Status == StatusOK {
+		res.Status = StatusError // it ended before the coordinator answered
+	}
+	if r.overdrawn != notExhausted {
+		res.Status = StatusBudget
+	}
+	if r.unkept != nil {
+		res.Status = StatusError
+	}
+	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
+		res.Status = Status(end.Status) // a replay ends as the run did, were it by somebody's hand
+	}
+	if res.Status != StatusOK && ctx.Err() != nil {
+		res.Cause = context.Cause(ctx)
+		res.Status = StatusCanceled
+		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
+			res.Status = StatusTimeout
+		}
+	}
+	if r.plan != nil {
+		for _, w := range r.plan.Warnings {
+			res.Warnings = append(res.Warnings, w.Error())
+		}
+	}
+	r.undelivered()
+	res.Warnings = append(res.Warnings, r.warnings...)
+	if res.Output = r.output; !r.answers && r.plan != nil {
+		res.Output = r.joined()
+	}
+	return res
+}
+
+// elsewhere is what the run took before for what is no part of it any more:
+// tasks that were renamed or left out since, and steps that were taken anew.
+func (r *run) elsewhere() llm.Usage {
+	left, _ := r.past.spent()
+	for i := range r.tasks {
+		left = less(left, r.past.counted(r.tasks[i].ID).usage)
+	}
+	for i := range r.steps {
+		if r.steps[i].before {
+			left = less(left, r.steps[i].Metrics.Usage)
+		}
+	}
+	return left
+}
+
+func less(u, v llm.Usage) llm.Usage {
+	return llm.Usage{
+		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
+		CachedTokens: u.CachedTokens - v.CachedTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens,
+	}
+}
+
+// expire takes back a result, or the words of an error, that may no longer be
+// read at the end of the run.
+func (t *TaskResult) expire(now time.Time) {
+	if t.Error.expire(now); t.Error != nil && t.Error.Message == expired {
+		t.Result = expired
+	}
+	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
+		t.Result, t.Structured = expired, ""
+	}
+}
+
+// joined joins the results that make the answer: one as it is, several each
+// under its title.
+func (r *run) joined() string {
+	var shown []*TaskResult
+	for _, i := range r.plan.Outputs {
+		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
+			shown = append(shown, t)
+		}
+	}
+	switch {
+	case len(shown) == 0:
+		return ""
+	case len(shown) == 1 && len(r.plan.Outputs) == 1:
+		return shown[0].Result
+	}
+	size := 0
+	for _, t := range shown {
+		size += len(t.Title) + len(t.Result) + len("\n\n# \n\n")
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i, t := range shown {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString("# ")
+		b.WriteString(t.Title)
+		b.WriteString("\n\n")
+		b.WriteString(t.Result)
+	}
+	return b.String()
+}

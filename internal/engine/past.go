@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A past is what a run knows of the answers that there were before: its own,
+// if it goes on after an interruption, or those of the run that it repeats. A
+// nil *past knows nothing.
+type past struct {
+	history *record.History
+	own     bool // the answers are this run's: they stand as they are, and what they took counts
+	whole   bool // a prompt is the same only with its messages and its memory
+	strict  bool // nobody is asked; what failed fails again
+
+	answers   map[record.Key]*record.AgentCall // the newest for each prompt
+	rejected  map[record.Key]*record.AgentCall // likewise, of those that had to be corrected
+	tasks     map[task.ID]*before              // also the coordinator's steps
+	sent      []*record.SentMessage
+	delivered map[string]bool  // ids of messages that stand in a prompt
+	usage     llm.Usage        // of all of it
+	payments  []plan.PriorCall // the items that usage is the sum of
+	context   Context
+}
+
+// before is what there was of one task, or of one step.
+type before struct {
+	usage       llm.Usage
+	rounded     bool // the usage is not exact
+	attempts    int
+	interrupted int
+	number      int // the highest of an attempt
+	start, end  time.Time
+	first       string   // the session that start is of, until that ended
+	messages    []string // ids of those that it was given last
+	completed   bool     // an answer was taken
+	memory      []task.ID
+	place       int // of the end of its last attempt in the log, from 1; zero if none ended
+}
+
+// pastOf returns what the options have of a past, or nil.
+func pastOf(o *plan.Options) *past {
+	var p *past
+	switch {
+	case o.Replay != nil && o.Replay.Past != nil:
+		p = &past{history: o.Replay.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
+	case o.Past != nil:
+		p = &past{history: o.Past, own: true}
+	default:
+		return nil
+	}
+	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*before{}, map[string]bool{}
+	asked := map[string]*record.CallStart{} // by session: those of which no exchange came yet
+	begun := map[string]bool{}              // of those that were prepared ahead
+	p.rejected = map[record.Key]*record.AgentCall{}
+	open := map[string]*record.AgentCall{} // by session: answers that were rejected, and of whose correction nothing is known
+	for i := range p.history.Log {
+		switch e := &p.history.Log[i]; {
+		case e.Begun != nil:
+			begun[e.Begun.Session] = true
+		case e.Asked != nil:
+			asked[e.Asked.Session] = e.Asked
+			b := p.of(e.Asked.Task)
+			b.messages = e.Asked.Messages
+			p.deliver(e.Asked.Messages)
+			b.number = max(b.number, e.Asked.Attempt)
+			if b.start.IsZero() {
+				b.start, b.first = e.Asked.Time, e.Asked.Session
+			}
+		case e.Exchange != nil:
+			p.of(e.Exchange.Task).place = i + 1
+			delete(asked, e.Exchange.Session)
+			delete(open, e.Exchange.Session)
+			p.take(e.Exchange)
+		case e.Sent != nil:
+			p.sent = append(p.sent, e.Sent)
+		case e.Rejected != nil:
+			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
+			delete(asked, e.Rejected.Session)
+			open[e.Rejected.Session] = e.Rejected
+		}
+	}
+	for _, x := range open {
+		b := p.of(x.Task)
+		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
+		if asked[x.Session+correctionPart] == nil { // else that one counts
+			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		}
+	}
+	for session, a := range asked {
+		if a.Ahead && !begun[session] || p.strict {
+			continue // nobody was asked; or it is to be told as the run told it
+		}
+		b := p.of(a.Task)
+		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
+	}
+	return p
+}
+
+// of returns what there was of a task, which it makes if it is the first.
+func (p *past) of(id task.ID) *before {
+	b := p.tasks[id]
+	if b == nil {
+		b = &before{}
+		p.tasks[id] = b
+	}
+	return b
+}
+
+// take takes an exchange in.
+func (p *past) take(x *record.AgentCall) {
+	key := p.keyOf(x)
+	if key != (record.Key{}) && (p.strict || x.Completed()) {
+		p.answers[key] = x
+	}
+	b := p.of(x.Task)
+	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
+	b.rounded = b.rounded || x.Rounded
+	p.context = p.context.Add(x.Context)
+	b.number = max(b.number, x.Attempt)
+	if x.Part != "" {
+		return // of an attempt that has an exchange of its own
+	}
+	b.attempts++
+	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
+		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a retelling's
+	}
+	b.messages, b.completed = x.Messages, b.completed || x.Completed()
+	p.deliver(x.Messages)
+	if x.Completed() || p.whole {
+		b.memory = x.Memory
+	}
+}
+
+// deliver notes messages that stand in a prompt.
+func (p *past) deliver(ids []string) {
+	for _, id := range ids {
+		p.delivered[id] = true
+	}
+}
+
+// sentBefore returns the messages that were sent, in their order.
+func (p *past) sentBefore() []*record.SentMessage {
+	if p == nil {
+		return nil
+	}
+	return p.sent
+}
+
+// keyOf returns the key of an exchange by which its answer is found.
+func (p *past) keyOf(x *record.AgentCall) record.Key {
+	if p.whole {
+		return x.Key
+	}
+	return x.Core
+}
+
+// key returns the key by which an earlier answer to the same prompt is found.
+func (p *past) key(x *exchange) record.Key {
+	key := x.core
+	if p.whole {
+		key = x.key
+	}
+	if mask := p.history.Mask; mask != nil {
+		key = mask(key)
+	}
+	return key
+}
+
+// answer returns what an agent answered to the same prompt before, or nil.
+func (p *past) answer(x *exchange) *record.AgentCall {
+	if p == nil {
+		return nil
+	}
+	return p.answers[p.key(x)]
+}
+
+// rejectedBefore returns an answer to the same prompt that had to be corrected, if
+// the run goes on from there: it was interrupted before the correction became the
+// result, or it is replayed with all its prompts.
+func (x *exchange) rejectedBefore() *record.AgentCall {
+	p := x.run.past
+	if p == nil || x.run.fresh[x.task.ID] {
+		return nil
+	}
+	key := p.key(x)
+	if p.answers[key] != nil && !p.whole {
+		return nil
+	}
+	return p.rejected[key]
+}
+
+// before returns what there was of a task; nil if there was nothing.
+func (p *past) before(id task.ID) *before {
+	if p == nil {
+		return nil
+	}
+	return p.tasks[id]
+}
+
+// counted returns what there was of a task that counts as this run's work.
+func (p *past) counted(id task.ID) (b before) {
+	if p != nil && p.own && p.tasks[id] != nil {
+		b = *p.tasks[id]
+	}
+	return b
+}
+
+// spend adds what a call for a task took.
+func (p *past) spend(b *before, s plan.PriorCall) {
+	b.usage, p.usage = b.usage.Add(s.Usage), p.usage.Add(s.Usage)
+	p.payments = append(p.payments, s)
+}
+
+// spending returns what earlier processes of this run spent.
+func (p *past) spending() []plan.PriorCall {
+	if p == nil || !p.own {
+		return nil
+	}
+	return p.payments
+}
+
+// spent returns what the run had taken before.
+func (p *past) spent() (llm.Usage, Context) {
+	if p == nil || !p.own {
+		return llm.Usage{}, Context{}
+	}
+	return p.usage, p.context
+}
+
+// again reports whether all that happens has happened before.
+func (p *past) again() bool { return p != nil && p.strict }
+
+// began returns when the run began, if that was before now.
+func (p *past) began(now time.Time) time.Time {
+	if p == nil || !p.own || len(p.history.Begins) == 0 {
+		return now
+	}
+	return p.history.Begins[0].Time
+}
+
+// remembered reports whether a task of a run that is repeated found the result
+// of another one in the shared memory. In any other run it may.
+func (p *past) remembered(reader, id task.ID) bool {
+	if p == nil || !p.whole {
+		return true
+	}
+	b := p.tasks[reader]
+	return b == nil || slices.Contains(b.memory, id)
+}
+
+// recorded is how the run ended that is replayed; nil of any other, and of one
+// that did not come to its end.
+func (p *past) recorded() *record.RunEnd {
+	if !p.again() {
+		return nil
+	}
+	return p.history.End
+}
+
+// ended returns when the run ended that is replayed, and now of any other.
+func (p *past) ended(now time.Time) time.Time {
+	if end := p.recorded(); end != nil {
+		return end.Time
+	}
+	return now
+}
+
+// metrics are what the work on a task took so far.
+func (b before) metrics() Metrics {
+	if b.end.IsZero() { // it was interrupted; nobody knows when
+		b.end = b.start
+	}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded}
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// Where a journal is kept, a prompt must be durable before it is sent. The
+// tasks that come next are therefore prefetched while others hold the slots:
+// their prompts are built and brought to the journal, and when a slot is free
+// the call waits for nothing.
+
+// maxPrefetched bounds how many attempts are prepared before their turn comes,
+// and so how many prompts wait in memory.
+const maxPrefetched = 64
+
+// errUnbegun ends an attempt whose turn never came.
+var errUnbegun = errors.New("its turn did not come")
+
+// prefetch prepares the tasks that come next.
+func (s *scheduler) prefetch() {
+	r, most := s.run, min(s.limit, maxPrefetched)
+	if r.ledger == nil || s.order != nil || r.mail != nil || len(s.prefetched) >= most {
+		return
+	}
+	for _, i := range r.queue.Upcoming(most) {
+		if s.prefetched[i] != nil || len(s.prefetched) >= most || !r.mayWait(i) {
+			continue
+		}
+		a := r.attempt(i)
+		a.permit = make(chan struct{})
+		if s.prefetched == nil {
+			s.prefetched = map[int]*attempt{}
+		}
+		s.prefetched[i] = a
+		s.busy++
+		s.begun = append(s.begun, a)
+	}
+}
+
+// mayWait reports whether the prompt of a task stays as it is while it waits:
+// nothing in it expires, and it does not depend on what happens meanwhile.
+func (r *run) mayWait(i int) bool {
+	t := r.plan.Graph.Task(i)
+	if t.MemoryScope == task.ScopeAll {
+		return false
+	}
+	for j := range t.Uses {
+		if r.plan.Input(t.Uses[j]).TTL > 0 {
+			return false
+		}
+	}
+	for _, up := range r.plan.Graph.Upstream(i) {
+		if e, ok := r.queue.ResultIndex(int(up)); ok && e != nil && !e.Header().ExpiresAt.IsZero() {
+			return false
+		}
+	}
+	e := r.plannedText(i)
+	return e == nil || e.Header().ExpiresAt.IsZero()
+}
+
+// permit lets a prefetched attempt begin.
+func (s *scheduler) permit(a *attempt) {
+	delete(s.prefetched, a.index)
+	s.run.takeOut(a)
+	s.run.ledger.add(nil, record.Entry{Begun: &record.PrefetchStart{Session: a.session(), Time: a.began}})
+	close(a.permit)
+}
+
+// forbid ends the prefetched attempts, whose turn does not come any more.
+func (s *scheduler) forbid() {
+	for _, a := range s.prefetched {
+		if !a.forbidden {
+			a.forbidden = true
+			close(a.permit)
+		}
+	}
+}
+
+// permitted waits until an exchange that was prefetched may begin.
+func (x *exchange) permitted(ctx context.Context) error {
+	if x.permit == nil {
+		return nil
+	}
+	x.letGo()
+	select {
+	case <-x.permit:
+	case <-ctx.Done():
+		return because(ctx, ctx.Err())
+	}
+	if x.forbidden {
+		return errUnbegun
+	}
+	return nil
+}
+
+// unbegun reports whether an attempt ended because its turn did not come.
+func (a *attempt) unbegun() bool { return a.aborted || errors.Is(a.err, errUnbegun) }

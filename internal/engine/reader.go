@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A reading is a value as the caller may read it.
+type reading struct {
+	text       string
+	structured string // canonical JSON; empty without a schema
+	partly     bool   // the caller may not see all of the value
+}
+
+// shortTime is how long the gate may check a short text for the caller: a goal,
+// a description, an error.
+const shortTime = 5 * time.Second
+
+// shortForUser is toUser for a short text. It does not end with the run, so that
+// the caller can read why the run ended.
+func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), shortTime)
+	defer cancel()
+	seen, err := r.toUser(ctx, e, source, now)
+	return seen.text, err
+}
+
+// toUser takes a value through the gate to the caller, who reads results,
+// events and errors. Above the caller's clearance there is a line instead.
+func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
+	return r.toClearance(ctx, e, source, r.options.RecordClearance(), now)
+}
+
+// toClearance does so for a caller who accepts this label.
+func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
+	if e.Empty() {
+		return reading{}, nil
+	}
+	contract, err := gate.Negotiate(gate.Request{
+		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
+		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.Terms(e.Producer(), handoff.User)}},
+	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
+	if err != nil {
+		return reading{}, err
+	}
+	compartment := gate.Compartment{Contract: contract}
+	offer := gate.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
+	d, err := compartment.Decide(ctx, &offer, now)
+	if err != nil {
+		return reading{}, err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
+		return reading{}, err
+	}
+	s, err := compartment.Seal(&offer, &d)
+	if err != nil {
+		return reading{}, err
+	}
+	if d := s.Decision(); s.Withheld() && d.Reason == handoff.ReasonClearance {
+		return reading{text: withheld(d.Before), partly: true}, nil
+	} else if s.Withheld() {
+		return reading{text: "[withheld: " + string(d.Reason) + "]", partly: true}, nil
+	}
+	structured, _ := s.Payload().JSON()
+	partly := d.Narrowed || d.TextDropped || len(d.Redacted) > 0
+	return reading{cmp.Or(s.Payload().Text(), structured), structured, partly}, nil // where a rule lets only parts through, they are all there is to read
+}
+
+// form asks for everything that there is.
+func form(e *envelope.Envelope) task.Payload {
+	if e.Structured() {
+		return task.Both
+	}
+	return task.Output
+}
+
+// withheld is what the caller reads in place of a value above the caller's clearance.
+func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
+
+// explain returns the text of an error in the form that the caller is cleared
+// for, and as the envelope that other readers get it from. What an agent or an
+// endpoint said may quote the prompt, so the text is as sensitive as the prompt
+// was, expires with it, and takes the same road as a result does. If that road
+// fails, only the code is told, and there is no envelope.
+func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
+	now := time.Now()
+	k := x.contract
+	said = r.errorText(said)
+	if k.Session == "" { // nothing was sent yet: the words are ours
+		return r.ours(x, code, said, now)
+	}
+	compartment := gate.Compartment{Contract: k}
+	e, err := compartment.GateFault(envelope.ID(k.Session+"/error"), said, x.sealed, now)
+	if err != nil {
+		return code, nil
+	}
+	text, err := r.shortForUser(e, handoff.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
+	if err != nil || text == "" {
+		return code, nil
+	}
+	return text, e
+}
+
+// whyHeld says why a task failed whose context was held, for readers other than the
+// caller. The words say nothing that depends on the value that was held, such as its
+// size or which rule looked at its parts. If it was held because of what is in it, the
+// failure itself depends on the value: then it goes to readers as the agent's
+// own words do, with the label of the value, by the rules for the agent.
+func (r *run) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.Envelope {
+	said := fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
+	if !d.ByValue() {
+		_, e := r.ours(x, x.code, said, now)
+		return e
+	}
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID(x.contract.Session + "/error"), Producer: x.caps.Agent, Task: x.task.ID, Run: r.id, Classification: x.task.Classification.Join(d.Before), CreatedAt: now,
+	}, envelope.Text(said))
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+// ours returns an error in the words of the runtime, which quote nobody.
+func (r *run) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
+	said = r.errorText(said)
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID("end/" + x.task.ID), Producer: gate.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
+	}, envelope.Text(said))
+	if err != nil {
+		return code, nil
+	}
+	return said, e
+}

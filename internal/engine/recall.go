@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrReplay reports a prompt to which the run that is replayed has no answer.
+var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
+
+// reusable reports whether answers of an agent about a task may serve other
+// runs, and those of others this one.
+func (x *exchange) reusable() bool {
+	m := x.run.team.Find(x.caps.Agent)
+	return m.AnswerVersion() != "" && m.Reuse != task.ReuseNever && x.task.Reuse != task.ReuseNever
+}
+
+// recall looks for an answer to the same prompt that there is already: of this
+// run before it was interrupted, of the run that it repeats, or of another one
+// if the options allow that. It reports whether the exchange has ended with it.
+func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+	r := x.run
+	if !r.keyed() {
+		return false, nil
+	}
+	fresh := r.fresh[x.task.ID]
+	if e := r.past.answer(x); e != nil && !fresh {
+		x.repeated = r.repeats()
+		if !e.Completed() {
+			x.recalled, x.own = e, r.past.own
+			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
+			return true, &repeatedError{e.Code, e.Error}
+		}
+		if taken, err := x.reissue(ctx, e, r.past.own); taken || err != nil {
+			return true, err
+		}
+	}
+	if r.past != nil && r.past.strict {
+		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
+	}
+	if !r.options.Reuse || r.options.Journal == nil || fresh || !x.reusable() {
+		return false, nil
+	}
+	list, err := r.options.Journal.Recall(ctx, x.reuseKey())
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	for i := range list {
+		taken, err := x.reissue(ctx, &list[i], false)
+		if taken && err == nil {
+			err = x.credit(ctx, p)
+		}
+		if taken || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// credit records what an answer of another run rests on here, as if its prompt
+// had been sent.
+func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
+	shown, handed := x.run.shown(p), x.handoffs(time.Now())
+	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
+	if keeper := x.run.options.Recorder; keeper != nil {
+		if err := callRecorder(ctx, keeper, rec); err != nil {
+			return fmt.Errorf("%w: %w", ErrRecord, err)
+		}
+	}
+	x.run.ledger.add(x.batch, record.Entry{Record: &rec})
+	x.tell(handed)
+	return nil
+}
+
+// reissue takes an answer that was given before through the gate, as a reply
+// to this prompt. It is at least as sensitive as it was and lives no longer.
+// One that has expired, does not verify, cannot be had any more, or is more
+// sensitive than the task may be is not taken: then the agent is asked.
+func (x *exchange) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
+	now := time.Now()
+	if e.Result == nil || e.Missing != "" {
+		return false, nil
+	}
+	fresh := now
+	if x.run.past.again() {
+		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
+	}
+	reply, old, err := gate.Again(e.Result, fresh)
+	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
+		return false, nil
+	}
+	made, err := x.admit(reply, now)
+	if err != nil {
+		return false, nil // the gate does not take it any more
+	}
+	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
+		made = old // it is this run's own, and is what it was
+	}
+	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
+	x.correctedBy = orZero(e.Corrected)
+	return true, x.accept(ctx, made, now)
+}
+
+// sameBut reports whether a result that was issued anew is what it was, but for
+// when it was made: of the same task of the same run, as sensitive, living as
+// long, with the same tags, and made from the same.
+func sameBut(a, b envelope.Header) bool {
+	return a.Run == b.Run && a.Task == b.Task && a.Producer == b.Producer && a.Classification == b.Classification &&
+		a.Truncated == b.Truncated && a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
+}
+
+// repeats reports whether the run repeats another one.
+func (r *run) repeats() bool { return r.options.Replay != nil }
+
+// saved returns the usage of a cached answer that another run paid for, as the
+// caller may see it, and the id of that run.
+func (x *exchange) saved() (from string, took llm.Usage) {
+	e := x.recalled
+	if e == nil || x.own && e.From == "" {
+		return "", llm.Usage{}
+	}
+	if e.From != "" { // it was not made there either
+		return e.From, x.usageOf(e.Saved(), e.Turns)
+	}
+	return x.recalledRun(), x.usageOf(e.Usage(), e.Turns)
+}
+
+// recalledRun is the run whose answer it is: its session says so.
+func (x *exchange) recalledRun() string {
+	run, _, _ := strings.Cut(x.recalled.Session, "/"+string(x.recalled.Task)+"/")
+	return run
+}
+
+// A repeatedError is a failure of the run that is replayed, which its replay
+// has again.
+type repeatedError struct{ code, message string }
+
+// Error says what the failure said, in the form for the caller.
+func (e *repeatedError) Error() string { return e.message }
+
+// tells reports whether a journal is to be told of an exchange that has ended:
+// not of one that was answered before, which it has, nor of one that was cut
+// off, of which nothing is known but that it was asked.
+func (x *exchange) tells() bool {
+	return x.run.ledger != nil && !x.own && !x.run.past.again() && !(x.aborted && x.usage() == (llm.Usage{}))
+}
+
+// messageIDs returns the ids of the messages that the exchange is offered.
+func (x *exchange) messageIDs() (ids []string) {
+	for i := range x.offers {
+		if s := &x.offers[i].Source; s.Kind == handoff.Message {
+			ids = append(ids, s.Name)
+		}
+	}
+	return ids
+}
+
+// entry returns what a journal keeps of an exchange that has ended.
+func (x *exchange) entry() record.Entry {
+	e := x.call()
+	if x.err != nil {
+		e.Code, e.Error = x.code, x.message
+		return record.Entry{Exchange: e}
+	}
+	e.Result = gate.Keep(x.envelope)
+	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = x.reuseKey()
+	}
+	if x.apart == "" && !gate.Shows(e.Result, x.text, x.structured) {
+		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
+	}
+	return record.Entry{Exchange: e}
+}
+
+// keptBack reports whether the result is above the caller's clearance and the policy
+// would keep some of it from a caller with every clearance. The run that takes it as
+// an input has another policy.
+func (x *exchange) keptBack() bool {
+	r, level := x.run, x.envelope.Classification()
+	if level <= r.options.RecordClearance() || r.team.Rules == nil {
+		return false
+	}
+	d := gate.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
+	return !crossesWhole(r.team.Terms(x.caps.Agent, handoff.User), &d, label.Secret)
+}
+
+// call returns what a journal keeps of an exchange beside its result.
+func (x *exchange) call() *record.AgentCall {
+	told := x.usageOf(x.reply.Usage, x.reply.Turns)
+	e := &record.AgentCall{
+		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(),
+		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
+		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,
+		Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
+	}
+	if !x.coarse() {
+		e.Cost = x.cost
+	}
+	e.Call, e.Warnings = x.callInfo(x.reply.Call), x.modelWarnings()
+	if by := x.callInfo(x.correctedBy); by != (llm.CallInfo{}) {
+		e.Corrected = &by
+	}
+	e.Refused, e.Reasoning = x.rejected, x.reasoning
+	if e.Session == "" {
+		e.Session = x.session() // it was refused before there was a contract
+	}
+	if x.apart == "" {
+		e.Context = x.measured()
+	}
+	from, took := x.saved()
+	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
+	e.Messages = x.messageIDs()
+	for i := range x.offers {
+		o := &x.offers[i]
+		if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
+			e.Memory = append(e.Memory, o.Envelope.Task())
+		}
+	}
+	return e
+}

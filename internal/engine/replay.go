@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/runteam/runteam/task"
+)
+
+// skipUnrepeated skips what the run that is replayed never began, for the
+// reason that it had.
+func (r *run) skipUnrepeated() {
+	if r.past == nil || !r.past.strict || r.queue.IsComplete() {
+		return
+	}
+	reason := "Skipped: it did not run in the run that is replayed."
+	if end := r.past.history.End; end != nil {
+		for i := range end.Tasks {
+			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Reason != "" && e.Root == "" {
+				reason = e.Reason
+			}
+		}
+	}
+	r.queue.SkipRemaining(reason, time.Now())
+}

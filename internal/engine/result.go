@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// Conditions of a team or a run.
+var (
+	ErrAssertion = plan.ErrAssertion
+	ErrPlan      = errors.New("no valid plan")
+	ErrNoAnswer  = errors.New("the coordinator's answer is empty")
+	ErrCanceled  = errors.New("run canceled")
+	ErrTimeout   = errors.New("run timed out")
+)
+
+// Status says how a run ended.
+type Status string
+
+// The statuses of a run.
+const (
+	StatusOK       Status = "ok"               // every task completed
+	StatusError    Status = "error"            // a task failed
+	StatusCanceled Status = "cancelled"        // the caller's context ended; spelt as the original does
+	StatusTimeout  Status = "timeout"          // RunOptions.Timeout passed
+	StatusBudget   Status = "budget_exhausted" // MaxTokenBudget or MaxCostBudget of RunOptions had not enough left for a call
+)
+
+// Result is what a run came to. Everything in it is in the form that the
+// caller is cleared for: a value above the caller's clearance reads
+// [withheld: secret]. Its JSON form has the names of the original.
+type Result struct {
+	Command   string // how the run was asked for: run, task, or empty from a program
+	RunID     string
+	Name      string
+	Status    Status
+	Goal      string       // of RunTeam: what was asked for, gated for the caller
+	Output    string       // the answer: the synthesis if a coordinator answers a goal, else the results that nothing depends on
+	Tasks     []TaskResult // in the order written
+	Steps     []Step       // the coordinator's work, in order; nil without a goal
+	Usage     llm.Usage    // of all tasks and steps
+	Context   Context      // what of all context was sent
+	Errors    []TaskError  // of tasks, then of the coordinator
+	Warnings  []string
+	StartedAt time.Time
+	EndedAt   time.Time
+	Cause     error // why a run was canceled or timed out; nil otherwise
+
+	// Answered says whether any model call of the run was answered by an
+	// endpoint that knows the model. A run of which none was could not run at all.
+	Answered bool
+
+	// Unkept is why the journal of the run failed; nil if it did not. What was done
+	// by then is here, and not all of it is in the journal.
+	Unkept error
+
+	// Audit is the head of the chain of decisions, for whoever kept one beside
+	// the run; a run does not set it. See package audit.
+	Audit string
+
+	recorded *Result // as records of the run hold it; nil if that is the result as it is
+}
+
+// A TaskResult is a task at the end of a run.
+type TaskResult struct {
+	ID          task.ID
+	Key         string
+	Title       string
+	Description string
+	Assignee    string
+	Role        string
+	Priority    task.Priority
+	Metadata    map[string]any
+	Status      task.Status
+	DependsOn   []task.ID
+	Label       label.Classification // of the result
+	Result      string               // gated for the caller; the reason for a task that was skipped
+	Structured  string               // canonical JSON, gated for the caller; empty without a schema
+	Truncated   bool                 // a limit on tokens ended the answer, and the task accepted it
+	Error       *TaskError           // nil unless the task failed
+	Call        llm.CallInfo         // the last model call that answered; zero if models do not report their calls
+	Rejected    []RejectedAnswer     // in order, also those that were corrected
+	Metrics     Metrics
+	Reused      string             // the run that the result was taken from; empty for one that this run made
+	Saved       llm.Usage          // what it had taken there
+	Repeated    bool               // of a [Replay]: its prompt is that of the run, also if the answer could not be taken any more
+	Envelope    *envelope.Envelope // nil unless the task completed
+	Receipts    []*prompt.Receipt  // of each attempt, in order
+
+	// Messages are the conversation of the agent with its model, for a caller who
+	// kept it and wants it in the JSON form; a run does not set it. See [Recorder].
+	Messages []llm.Message
+}
+
+// A RejectedAnswer is an answer that its task did not accept because it was truncated,
+// filtered or did not match the schema. It is in the form that the caller may see.
+type RejectedAnswer struct {
+	Attempt int          `json:"attempt"`
+	Text    string       `json:"text"`
+	Problem string       `json:"problem,omitempty"` // what is wrong with it, as the corrective call says it; empty if there was none
+	Call    llm.CallInfo `json:"call,omitzero"`
+}
+
+// A Step is one prompt to the coordinator and what came of it.
+type Step struct {
+	Kind    StepKind
+	Error   *TaskError   // nil if the coordinator answered
+	Call    llm.CallInfo // as of a TaskResult
+	Metrics Metrics
+	Reused  string    // as of a TaskResult
+	Saved   llm.Usage // as of a TaskResult
+
+	Repeated bool            // as of a TaskResult
+	Receipt  *prompt.Receipt // what it saw; nil if no prompt could be built
+	before   bool            // it was taken before the run was interrupted
+}
+
+// StepKind says what the coordinator was asked for.
+type StepKind string
+
+// The steps of a goal.
+const (
+	StepPlan      StepKind = "plan"      // a plan
+	StepRepair    StepKind = "repair"    // the plan again, with everything that is wrong with the first
+	StepDigest    StepKind = "digest"    // a digest of part of the results
+	StepSynthesis StepKind = "synthesis" // the answer
+)
+
+// Metrics measures the work on one task. Times are zero for a task that never started.
+type Metrics struct {
+	Start    time.Time
+	End      time.Time
+	Usage    llm.Usage // of all attempts; of those that were interrupted what their prompts had, a fourth of the bytes
+	Attempts int
+
+	Interrupted int // attempts that a crash ended, which count in the usage and as no retry
+
+	// Rounded says that Usage has estimates, or classes of tokens: the caller may
+	// not see all of the prompts or replies that it is of. A caller who accepts
+	// every label gets exact numbers.
+	Rounded bool
+}
+
+// A TaskError is why a task failed, or the coordinator's work, in the form
+// that the caller is cleared for.
+type TaskError struct {
+	Code    string             `json:"code"`
+	Reason  string             `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
+	Message string             `json:"message"`
+	Task    task.ID            `json:"task,omitempty"` // empty for the coordinator's work
+	Title   string             `json:"-"`
+	Root    task.ID            `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
+	cause   func() error       // behind a function, which no verb looks into
+	said    *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
+}
+
+// expire takes the words back if they may no longer be read.
+func (e *TaskError) expire(now time.Time) {
+	if e != nil && e.said != nil && e.said.Fresh(now) != nil {
+		e.Message = expired
+	}
+}
+
+// expired stands in the place of what may no longer be read.
+const expired = "[withheld: expired]"
+
+// Error names the task, or the coordinator's step, and says what went wrong.
+func (e *TaskError) Error() string {
+	if e.Task == "" {
+		return fmt.Sprintf("coordinator: %s: %s", e.Title, e.Message)
+	}
+	return fmt.Sprintf("task %q: %s", e.Title, e.Message)
+}
+
+// Format writes [TaskError.Error] for every verb, so that no verb prints the
+// cause, which is not gated.
+func (e TaskError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
+
+// LogValue returns the code and the message for a structured log, without the
+// personal data that the caller may read in it.
+func (e TaskError) LogValue() slog.Value {
+	message, _, err := redact.All().Text(e.Message)
+	if err != nil {
+		message = "[withheld]"
+	}
+	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", message))
+}
+
+// Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.
+func (e *TaskError) Unwrap() error {
+	if e == nil || e.cause == nil {
+		return nil
+	}
+	return e.cause()
+}
+
+// errNoResult is the error of a nil *Result: the run did not start.
+var errNoResult = errors.New("result: it is nil; the run did not start")
+
+// rounded reports whether Usage has estimates or classes.
+func (r *Result) rounded() bool {
+	return slices.ContainsFunc(r.Tasks, func(t TaskResult) bool { return t.Metrics.Rounded }) ||
+		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Metrics.Rounded })
+}
+
+// Outcomes counts the tasks by how they ended.
+func (r *Result) Outcomes() (o event.Outcomes) {
+	if r == nil {
+		return o
+	}
+	for i := range r.Tasks {
+		t, root := &r.Tasks[i], task.ID("")
+		if t.Error != nil {
+			root = t.Error.Root
+		}
+		o.Add(t.Status, root, t.Metrics.Attempts > 0)
+	}
+	return o
+}
+
+// Success reports whether every task completed, and the coordinator answered if
+// there was a goal.
+func (r *Result) Success() bool { return r.Status == StatusOK }
+
+// Err joins why the run ended early, which wraps [ErrCanceled] or [ErrTimeout],
+// the errors of the tasks that failed by themselves, and those of the
+// coordinator; it is nil for a success.
+func (r *Result) Err() error {
+	if r == nil {
+		return errNoResult
+	}
+	var errs []error
+	switch {
+	case r.Status == StatusCanceled:
+		errs = append(errs, fmt.Errorf("%w: %w", ErrCanceled, r.Cause))
+	case r.Status == StatusTimeout && !errors.Is(r.Cause, ErrTimeout):
+		errs = append(errs, fmt.Errorf("%w: %w", ErrTimeout, r.Cause))
+	case r.Cause != nil:
+		errs = append(errs, r.Cause)
+	}
+	if r.Unkept != nil {
+		errs = append(errs, r.Unkept)
+	}
+	for i := range r.Errors {
+		if r.Errors[i].Root == "" {
+			errs = append(errs, &r.Errors[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Task returns the result of the task with this title, key or id.
+func (r *Result) Task(name string) (*TaskResult, bool) {
+	folded := naming.Normalize(name)
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
+			return t, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// A retelling is a prompt that had context retold before it crossed.
+type retelling struct {
+	receipt *prompt.Receipt // nil if no prompt could be built
+	usage   llm.Usage       // as the caller may see it
+	sent    int             // bytes, as the caller may see them; zero if its agent was not called
+	rulings []gate.Decision
+	rounded bool // the usage is not exact
+
+	warnings []string  // of its model calls, as the caller may see them
+	cost     llm.Money // as the caller may see it
+}
+
+// A wish is an offer that must be retold, and what the gate ruled about it.
+type wish struct {
+	offer  int
+	ruling gate.Ruling
+}
+
+// A translator has the reader's own agent retell one piece of context. It sees
+// what the reader would have been given, under a contract of its own, and
+// nothing else.
+type translator struct {
+	exchange
+	system       string // the system prompt of the reader
+	systemParams []task.Param
+	systemOrigin string
+}
+
+// retellAll has offers retold, one after another, and returns those that could
+// not be. After one without which the exchange fails no other is begun.
+func (x *exchange) retellAll(ctx context.Context, wanted []wish) map[int]*translator {
+	failed := map[int]*translator{}
+	for k := range wanted {
+		w := &wanted[k]
+		o := &x.offers[w.offer]
+		s := x.retell(ctx, o, w)
+		if o.Translated = s.envelope; s.err == nil {
+			continue
+		}
+		if failed[w.offer] = s; s.vital(o) {
+			break
+		}
+	}
+	return failed
+}
+
+// vital reports whether the exchange cannot go on without what was to be
+// retold: it is needed, or the run is at its end.
+func (s *translator) vital(o *gate.Offer) bool {
+	return !o.Optional || s.aborted || s.broke != notExhausted
+}
+
+// retell has an offer retold as the gate asks for. The envelope of the answer
+// derives from what was retold.
+func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translator {
+	s := &translator{}
+	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
+	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
+	s.began = s.start
+	s.declassified = true // what it makes leaves it for nobody but itself
+	s.task = &task.Task{
+		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
+	}
+	if limit := x.contract.Duration; limit > 0 {
+		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the exchange that it serves
+	}
+	if m, ok := x.run.team.Index(x.caps.Agent); ok {
+		member := &x.run.team.Config.Agents[m]
+		s.system, s.systemParams, s.systemOrigin = member.SystemPrompt, member.SystemParams, member.Origin.String()
+	} else if k := x.run.council; k != nil {
+		s.system, s.systemParams, s.systemOrigin = k.of.SystemPrompt, k.of.SystemParams, k.of.Origin.String()
+	}
+	offer, grant, err := (&gate.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
+	if err != nil {
+		s.judge(ctx, err)
+		return s
+	}
+	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
+	perform(ctx, &s.exchange, s)
+	if s.tells() {
+		x.run.ledger.note(s.entry())
+	}
+	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds(), s.modelWarnings(), s.ownCost()})
+	x.showCost()
+	x.worked += s.worked
+	x.broke, x.gone = cmp.Or(x.broke, s.broke), x.gone || s.gone
+	return s
+}
+
+// open builds the prompt.
+func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
+	if err := s.seal(ctx); err != nil {
+		return prompt.Prompt{}, err
+	}
+	b := prompt.Brief{System: s.system, SystemParams: s.systemParams, SystemOrigin: s.systemOrigin}
+	if s.offers[0].Source.Kind == handoff.Input {
+		b.Inputs = s.sealed
+	} else {
+		b.Dependencies = s.sealed
+	}
+	return s.build(&b)
+}
+
+func (s *translator) begun() *Outbox { return nil }
+
+func (s *translator) over(context.Context) {}
+
+// usage returns the usage of an exchange, with the calls that translated context
+// for it, as the caller may see it.
+func (x *exchange) usage() llm.Usage {
+	u := x.usageOf(x.reply.Usage, x.reply.Turns)
+	for _, s := range x.spent {
+		u = u.Add(s.usage)
+	}
+	return u
+}

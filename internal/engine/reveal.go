@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/task"
+)
+
+// Recorded returns the result as records of the run hold it. That is r itself,
+// unless [RunOptions].Reveal showed more to the caller.
+func (r *Result) Recorded() *Result {
+	if r.recorded == nil {
+		return r
+	}
+	out := *r.recorded
+	out.Command, out.Audit, out.Unkept = r.Command, r.Audit, r.Unkept // set since
+	return &out
+}
+
+// reveal opens, in a result that is in the records of the run, what only the
+// clearance that was raised for the result allows. The gate rules on each value
+// again.
+func (r *run) reveal(res *Result) {
+	recorded := *res
+	recorded.Tasks, recorded.Errors, recorded.Steps = slices.Clone(res.Tasks), slices.Clone(res.Errors), slices.Clone(res.Steps)
+	res.recorded = &recorded
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		r.revealTask(i, t)
+		if same := t.Error != nil && t.Result == t.Error.Message; r.revealError(&t.Error) && same {
+			t.Result = t.Error.Message
+		}
+	}
+	for i := range res.Steps {
+		r.revealError(&res.Steps[i].Error)
+	}
+	for i := range res.Errors {
+		e := &res.Errors[i]
+		r.revealError(&e)
+		res.Errors[i] = *e
+	}
+	if r.council != nil {
+		r.revealText(&res.Goal, r.council.goal, handoff.Source{Kind: handoff.Dependency, Name: "goal"})
+	}
+	switch {
+	case !r.answers && r.plan != nil:
+		res.Output = r.joined()
+	case r.synthesis != nil && res.Output != "":
+		r.revealText(&res.Output, r.synthesis, handoff.Source{Kind: handoff.Dependency, Name: string(r.synthesis.Task())})
+	}
+}
+
+// revealTask opens the result and the text of a task.
+func (r *run) revealTask(i int, t *TaskResult) {
+	source := handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}
+	if t.Status == task.Completed && t.Envelope != nil && t.Result != expired {
+		t.Structured = r.revealText(&t.Result, t.Envelope, source)
+	}
+	if own := r.plan.Graph.Task(i); own.Classification <= *r.options.UserAccepts {
+		t.Description, t.Metadata = own.Description, own.Metadata
+		if e := r.plannedText(i); e != nil {
+			r.revealText(&t.Description, e, source)
+		}
+	}
+}
+
+// revealError opens the words of an error that were withheld, and reports
+// whether they are others now. The error that records hold stays as it is.
+func (r *run) revealError(e **TaskError) bool {
+	if *e == nil || (*e).said == nil || (*e).Message != withheld((*e).said.Classification()) {
+		return false
+	}
+	opened := **e
+	r.revealText(&opened.Message, opened.said, handoff.Source{Kind: handoff.Fault, Name: string(opened.Task)})
+	*e = &opened
+	return true
+}
+
+// revealTime is how long the gate may check a text that is revealed, also when
+// the run was canceled.
+const revealTime = 30 * time.Second
+
+// revealText sets a text to what of an envelope crosses to the caller now, and
+// returns its structured part. It stays as it is where the gate cannot rule.
+func (r *run) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
+	ctx, cancel := context.WithTimeout(context.Background(), revealTime)
+	defer cancel()
+	seen, err := r.toClearance(ctx, e, source, *r.options.UserAccepts, time.Now())
+	if err != nil {
+		return ""
+	}
+	*text = seen.text
+	return seen.structured
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A scheduler decides what runs next. It starts tasks as they become ready and
+// slots become free, and it holds back those that wait for a retry.
+//
+// Its workers do the scheduling: a worker that ends an attempt settles it under
+// the lock of the run and takes the next ready task itself. The goroutine that
+// called [scheduler.work] waits for timers, a failed journal and the end of the context.
+type scheduler struct {
+	run        *run
+	limit      int              // attempts at the same time
+	timers     timers           // tasks that wait for a retry
+	prefetched map[int]*attempt // by task: attempts whose prompt is prepared before a slot is free
+	order      *replayOrder     // nil if the order of a replay does not matter
+
+	running int        // attempts that hold a slot
+	busy    int        // attempts that have not ended, including prefetched ones
+	begun   []*attempt // attempts that no worker has yet
+
+	workers sync.WaitGroup
+	idle    int           // workers that wait for an attempt
+	jobs    chan *attempt // attempts for idle workers
+	over    chan struct{} // closed when nothing runs and nothing can start
+	crash   any           // the panic that ended a worker; nil if none did
+}
+
+func newScheduler(r *run) *scheduler {
+	slots := min(r.options.MaxConcurrency, r.plan.Graph.Len())
+	return &scheduler{
+		run: r, limit: slots, order: newReplayOrder(r), timers: newTimers(),
+		jobs: make(chan *attempt, 2*slots), // with those that are prefetched
+		over: make(chan struct{}),
+	}
+}
+
+// work runs the tasks of the plan. It returns when nothing runs and nothing can
+// start: after the end of ctx, as soon as all running attempts have returned.
+func (s *scheduler) work(ctx context.Context) {
+	r := s.run
+	canceled, failed := ctx.Done(), r.ledger.failed()
+	r.mu.Lock()
+	s.advance(ctx, nil)
+	for waiting := true; waiting; {
+		r.mu.Unlock()
+		select {
+		case <-s.over:
+			waiting = false
+		case <-s.timers.fired():
+		case <-failed:
+			failed = nil
+		case <-canceled:
+			canceled = nil // attempts see it themselves; now only they are waited for
+		}
+		r.mu.Lock()
+		if waiting {
+			s.noticeFailure()
+			s.advance(ctx, nil)
+		}
+	}
+	r.mu.Unlock()
+	s.timers.stop()
+	if s.crash != nil {
+		panic(s.crash)
+	}
+	close(s.jobs)
+	s.workers.Wait()
+}
+
+// noticeFailure takes in that the journal has failed.
+func (s *scheduler) noticeFailure() {
+	r := s.run
+	select {
+	case <-r.ledger.failed():
+		if r.unkept == nil {
+			r.unkept = ErrJournal // which error it was is told at the end
+			r.warn("the journal failed: nothing more is begun, and what ended since is told with the result alone")
+		}
+	default:
+	}
+}
+
+// advance settles an attempt that has ended, if there is one, and starts what
+// can start now. It returns the attempt that the calling worker is to perform
+// next, or nil. The result that was settled becomes durable together with the
+// gate decisions of the tasks that it made ready.
+func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt) {
+	r := s.run
+	free := ended != nil && !ended.gone
+	r.batch = r.ledger.hold()
+	if ended != nil {
+		s.settle(ctx, ended)
+	}
+	for _, i := range s.timers.due(time.Now()) {
+		r.must(r.queue.RequeueIndex(i, time.Now()))
+	}
+	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
+		s.fill(ctx)
+		s.prefetch()
+	} else {
+		s.forbid()
+	}
+	r.ledger.release(r.batch)
+	r.batch = nil
+	for k, a := range s.begun {
+		if s.begun[k] = nil; k == 0 && free {
+			next = a
+			continue
+		}
+		s.launch(ctx, a)
+	}
+	s.begun = s.begun[:0]
+	if s.busy == 0 && (ctx.Err() != nil || r.stopped() || s.timers.empty()) {
+		s.finish()
+	}
+	return next
+}
+
+// finish tells the waiting goroutine that nothing is left to do.
+func (s *scheduler) finish() {
+	select {
+	case <-s.over:
+	default:
+		close(s.over)
+	}
+}
+
+// fill gives the free slots to the best of the ready tasks.
+func (s *scheduler) fill(ctx context.Context) {
+	r := s.run
+	for s.running < s.limit && ctx.Err() == nil {
+		i, ok := s.next()
+		if !ok {
+			return
+		}
+		s.running++
+		if a := s.prefetched[i]; a != nil {
+			s.permit(a)
+			continue
+		}
+		a := r.attempt(i)
+		r.takeOut(a)
+		s.busy++
+		s.begun = append(s.begun, a)
+	}
+}
+
+// next returns the task to begin next.
+func (s *scheduler) next() (i int, ok bool) {
+	if s.order != nil {
+		return s.order.next(s.run.queue, s.running)
+	}
+	return s.run.queue.NextReady()
+}
+
+// settle takes in an attempt that has ended.
+func (s *scheduler) settle(ctx context.Context, a *attempt) {
+	r := s.run
+	s.busy--
+	if s.prefetched[a.index] != a {
+		s.running--
+	} else {
+		delete(s.prefetched, a.index)
+		if a.unbegun() {
+			if errors.Is(a.err, ErrJournal) {
+				r.unkept = cmp.Or(r.unkept, a.err)
+			}
+			r.release(a)
+			return
+		}
+		r.takeOut(a) // it was answered, or refused, before its turn came
+	}
+	i := a.index // of an attempt whose buffers serve another one from here on
+	if retry := r.settle(ctx, a); !retry.IsZero() {
+		s.timers.add(i, retry)
+	}
+}
+
+// launch gives an attempt to an idle worker, or to a new one.
+func (s *scheduler) launch(ctx context.Context, a *attempt) {
+	if s.idle > 0 {
+		s.idle--
+		s.jobs <- a
+		return
+	}
+	s.workers.Go(func() { s.perform(ctx, a) })
+}
+
+// perform performs attempts until the run is over. A worker lives as long as
+// the run, since the stack of a new goroutine for each attempt would grow anew
+// each time. An agent can end the goroutine, as a failed assertion of a test
+// does; then another worker takes over.
+func (s *scheduler) perform(ctx context.Context, a *attempt) {
+	defer func() {
+		if p := recover(); p != nil { // a bug of ours; the caller's goroutine panics with it
+			s.run.mu.Lock()
+			defer s.run.mu.Unlock()
+			s.crash = p
+			s.finish()
+		} else if a != nil {
+			a.gone = true
+			s.takeNext(ctx, a)
+		}
+	}()
+	for a != nil {
+		perform(ctx, &a.exchange, a)
+		if a = s.takeNext(ctx, a); a == nil {
+			a = <-s.jobs
+		}
+	}
+}
+
+// takeNext hands in an attempt that has ended and returns the next one, or
+// nil if the worker is to wait for one.
+func (s *scheduler) takeNext(ctx context.Context, ended *attempt) *attempt {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	gone := ended.gone
+	next := s.advance(ctx, ended)
+	if next == nil && !gone {
+		s.idle++
+	}
+	return next
+}
+
+// stopped reports whether nothing more is to be begun.
+func (r *run) stopped() bool { return r.overdrawn != notExhausted || r.unkept != nil }

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/task"
+)
+
+// settle takes an attempt's outcome into the queue. It returns when the task is
+// to be tried again; zero if it is not.
+func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
+	t := &r.tasks[a.index]
+	r.account(t, a)
+	if r.mail != nil && (a.asked || a.recalled != nil) {
+		r.mail.read[a.index] = true
+	}
+	if a.unnoted != nil && ctx.Err() == nil {
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
+	}
+	if a.err != nil {
+		retry = r.failed(ctx, a)
+		r.release(a)
+		return retry
+	}
+	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
+	if t.Truncated = a.envelope.Truncated(); t.Truncated {
+		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
+	}
+	call := a.answeredBy()
+	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
+	t.Call = orZero(call)
+	if r.bus.live() { // before the queue tells of what becomes ready by it
+		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
+			Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
+		ev.SetUsage(t.Metrics.Usage)
+		r.bus.emit(ev)
+	}
+	r.made += r.sizeOf(a.envelope)
+	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
+	r.post(a)
+	r.release(a)
+	return time.Time{}
+}
+
+// tookFrom is from when on a task took its time: the process before this one
+// may have ended long ago.
+func (r *run) tookFrom(a *attempt) time.Time {
+	if start := r.tasks[a.index].Metrics.Start; start.After(r.start) {
+		return start
+	}
+	return a.began
+}
+
+// account adds what an attempt took, and brings it to the journal.
+func (r *run) account(t *TaskResult, a *attempt) {
+	t.Reused, t.Saved = a.saved()
+	t.Repeated = a.repeated
+	r.count(&a.exchange)
+	r.addModelWarnings(&a.exchange)
+	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
+	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
+	if a.own || r.past.again() { // it was counted when it was made
+		t.Metrics.Attempts--
+		if t.Metrics.End.IsZero() {
+			t.Metrics.End = a.end
+		}
+		return
+	}
+	a.showCost()
+	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
+	t.Metrics.Rounded = t.Metrics.Rounded || a.rounds()
+	r.context = r.context.Add(a.measured())
+	if a.tells() {
+		r.ledger.add(r.batch, a.entry())
+	}
+}
+
+// reusedFrom is the run that an answer was taken from, were it this one before
+// it was interrupted; empty for one that was just made.
+func (a *attempt) reusedFrom() string {
+	if a.own {
+		return a.run.id
+	}
+	from, _ := a.saved()
+	return from
+}
+
+// failed decides what a failed attempt means: abort, another attempt at the time
+// that it returns, or the end of its task.
+func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
+	t := r.plan.Graph.Task(a.index)
+	if errors.Is(a.err, ErrJournal) && r.unkept == nil {
+		r.unkept = a.err
+	}
+	if a.aborted {
+		return time.Time{} // still in progress: it is skipped with the rest once everything is drained
+	}
+	if r.tries(a.index) > t.MaxRetries || a.terminal {
+		r.fail(a)
+		return time.Time{}
+	}
+	if ctx.Err() != nil || r.stopped() {
+		return time.Time{} // there will be no other attempt: skipped as well
+	}
+	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
+	r.must(r.queue.RetryIndex(a.index, a.end))
+	if r.bus.live() {
+		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
+	}
+	return a.end.Add(wait)
+}
+
+// tries is how many attempts this process made at a task.
+func (r *run) tries(i int) int {
+	return r.tasks[i].Metrics.Attempts - r.past.counted(r.tasks[i].ID).attempts
+}
+
+// fail ends a task, and through the queue's cascade what depends on it.
+func (r *run) fail(a *attempt) {
+	t, err := &r.tasks[a.index], a.err
+	r.faults[a.index], t.Call = a.fault, orZero(a.answeredBy())
+	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
+	r.returnMail(a.index)
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
+	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
+}
+
+// cascaded notes that a task ended without a result, by itself or by what it depended on.
+func (r *run) cascaded(t task.Task, kind event.Type) {
+	i, _ := r.queue.Index(t.ID)
+	out := &r.tasks[i]
+	out.Status, out.Result = t.Status, r.queue.ReasonIndex(i)
+	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
+	if root, ok := r.queue.RootIndex(i); ok && root != i {
+		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
+		if t.Status == task.Failed {
+			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
+		}
+	}
+	if out.Error != nil {
+		ev.Code = out.Error.Code
+	}
+	if r.bus.live() {
+		r.bus.emit(ev)
+	}
+}
+
+// count notes whether the endpoints of the run answer at all.
+func (r *run) count(a *exchange) {
+	r.recalled = r.recalled || a.recalled != nil
+	if a.reply.Turns > 0 {
+		r.answered = true
+		return
+	}
+	switch a.reached {
+	case modelAnswered:
+		r.answered = true
+	case modelMissing:
+		r.called = true
+	case noModel:
+		switch {
+		case !a.asked, refusedByBudget(a.err): // no call was made, which says nothing about an endpoint
+		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
+			r.called = true
+		default:
+			r.agentGo = true
+		}
+	}
+}
+
+// must stops the program on a step that the queue does not allow: the run's
+// own bookkeeping would be wrong, and nothing that it says could be trusted.
+func (r *run) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+}

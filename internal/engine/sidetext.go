@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+)
+
+// sideText returns a text that the agent wrote in addition to its result, as the caller
+// may see it, or nil if there is none. Only the caller reads it. It has the label and the
+// expiry that the result would have, and for a cached answer at least those that it was
+// stored with. Its Problem may quote the text, so it passes the gate too. Both are
+// redacted first and then cut to maxSideText.
+func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *record.SideText {
+	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
+		return nil
+	}
+	ctx, cancel := x.checking(context.Background())
+	defer cancel()
+	now := time.Now()
+	out := given
+	out.Text, out.Problem = uncheckable, ""
+	for _, part := range []struct {
+		of  *string
+		say string
+	}{{&out.Text, given.Text}, {&out.Problem, x.run.errorText(given.Problem)}} {
+		say := strings.ToValidUTF8(part.say, "\uFFFD")
+		e, err := (&gate.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+source.String()), say, x.sealed, now)
+		if err != nil {
+			continue
+		}
+		h := e.Header()
+		h.Classification, h.ExpiresAt = h.Classification.Join(given.Label), envelope.Earliest(h.ExpiresAt, given.ExpiresAt)
+		out.Label, out.ExpiresAt = h.Classification, h.ExpiresAt
+		if e, err = envelope.New(h, envelope.Text(say)); err != nil {
+			continue
+		}
+		if seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
+			*part.of = cutSideText(seen.text)
+		}
+	}
+	return &out
+}
+
+// uncheckable replaces a text that the gate could not check for the caller.
+const uncheckable = "[withheld: it is too large, or could not be checked]"
+
+// maxSideText bounds a side text, in bytes of JSON. A line of a journal has room for an
+// encrypted result in both of its forms and for little else.
+const maxSideText = 256 << 10
+
+// cutSideText returns a text in the form for the caller, cut to maxSideText with a mark.
+func cutSideText(text string) string {
+	const mark = len(`… [cut: 256 of 99999 KiB]`)
+	left, end := maxSideText-mark-len(`""`), -1 // end is where the text is cut if it is too long
+	for i, r := range text {
+		switch {
+		case r < ' ', r == '"', r == '\\', r == '<', r == '>', r == '&', r == 0x7f, r == 0x2028, r == 0x2029, r == utf8.RuneError:
+			left -= len(`\u0000`)
+		default:
+			left -= utf8.RuneLen(r)
+		}
+		if left < 0 && end < 0 {
+			end = i
+		}
+		if left < -mark {
+			return fmt.Sprintf("%s… [cut: %d of %d KiB]", text[:end], end>>10, len(text)>>10)
+		}
+	}
+	return text
+}
+
+// reject records an answer that was not accepted, for the caller.
+func (x *exchange) reject(text, problem string, attempt int) {
+	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
+}
+
+// keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
+// if err is not nil, the answer that was not accepted.
+func (x *exchange) keepSideTexts(err error) {
+	if e := x.recalled; e != nil {
+		if e.Reasoning != nil {
+			x.reasoning = x.sideText(handoff.Reasoning, *e.Reasoning)
+		}
+		if e.Refused != nil {
+			x.rejected = x.sideText(handoff.Fault, *e.Refused)
+		}
+		return
+	}
+	if !x.asked {
+		return
+	}
+	x.reasoning = x.sideText(handoff.Reasoning, record.SideText{Text: x.reply.Reasoning})
+	if err == nil || x.rejected != nil {
+		return
+	}
+	problem := ""
+	if rejected, ok := errors.AsType[*agent.RejectedError](err); ok {
+		problem = rejected.Problem
+	}
+	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
+}
+
+// rejectedAnswers returns the answers of an attempt that were not accepted.
+func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
+	for _, a := range []*record.SideText{x.rejected, x.rejectedAgain} {
+		if a != nil {
+			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
+		}
+	}
+	return list
+}
+
+// A mismatchError is the error of a reply that the gate refused because it does not match
+// the schema.
+type mismatchError struct {
+	held     *gate.HeldError
+	rejected *agent.RejectedError
+}
+
+// Error says what is wrong without quoting the reply.
+func (e *mismatchError) Error() string {
+	if errors.Is(e.rejected, agent.ErrGuard) {
+		return e.rejected.Error()
+	}
+	return e.held.Error()
+}
+
+// Unwrap returns both errors.
+func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
+
+// explainRefusal returns the error with which the gate refused a reply. If the answer does
+// not match the schema, the error is a [mismatchError], which says what is wrong.
+func (x *exchange) explainRefusal(ctx context.Context, err error) error {
+	held, ok := errors.AsType[*gate.HeldError](err)
+	if !ok || held.Decision.Rule != gate.RuleSchema || x.schema == nil {
+		return err
+	}
+	v, problem := x.reply.JSON, error(nil)
+	if v.Canonical() == "" {
+		v, _, problem = envelope.FindJSON(x.reply.Text, nil)
+	}
+	if problem == nil {
+		problem = x.schema.ValidateContext(ctx, v)
+	}
+	if problem == nil || ctx.Err() != nil {
+		return err
+	}
+	return &mismatchError{held, &agent.RejectedError{Problem: schema.Problem(problem), Err: problem}}
+}

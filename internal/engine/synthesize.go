@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// synthesize answers the goal from what the tasks came to. Results above the
+// coordinator's clearance enter by title and status; what does not fit into
+// one prompt is told to the coordinator in parts, and its digests take the
+// place of the results.
+func (r *run) synthesize(ctx context.Context) {
+	results, ended := r.results(), r.ended()
+	memory, err := r.recollect(ctx)
+	if err != nil {
+		r.warn(err.Error() + ", so the answer was made without it")
+	}
+	for level := 0; ; level++ {
+		s := r.answering(results, ended, memory)
+		s.whole = level < maxLevels && len(results) > 1
+		r.consult(ctx, s)
+		if s.split() {
+			if results, r.unanswered = r.digests(ctx, s, results, level); r.unanswered != nil {
+				return
+			}
+			continue
+		}
+		if s.err != nil {
+			r.unanswered = r.stepError(s, codes.Synthesis)
+			return
+		}
+		if s.text == "" {
+			r.unanswered = &TaskError{Code: codes.Synthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
+		}
+		r.output, r.synthesis = s.text, s.envelope
+		return
+	}
+}
+
+// maxLevels bounds how often digests are digested again; then they are cut.
+const maxLevels = 3
+
+// results offers what completed, in the order written.
+func (r *run) results() []gate.Offer {
+	var list []gate.Offer
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.Status == task.Completed {
+			list = append(list, gate.Offer{
+				Source: handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
+				Status: t.Status, Envelope: t.Envelope, Optional: true,
+			})
+		}
+	}
+	return list
+}
+
+// mostEnded is how many tasks of a kind without a result are told one by one.
+const mostEnded = 100
+
+// ended offers why the other tasks have no result: first those that failed,
+// by themselves before those that followed from them, then those that were
+// skipped. Beyond some of each only their number is told.
+func (r *run) ended() []gate.Offer {
+	var own, followed, skipped []gate.Offer
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.Status == task.Completed {
+			continue
+		}
+		o := gate.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		switch {
+		case t.Status == task.Skipped:
+			skipped = append(skipped, o)
+		case o.Envelope == nil:
+			followed = append(followed, o)
+		default:
+			own = append(own, o)
+		}
+	}
+	return append(r.few(append(own, followed...)), r.few(skipped)...)
+}
+
+// few completes the first offers, and puts one that counts them in the place
+// of the others.
+func (r *run) few(ended []gate.Offer) []gate.Offer {
+	rest := len(ended) - mostEnded
+	if rest > 0 {
+		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
+			Source: handoff.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
+			Envelope: r.told("others", "They are not listed here."), Optional: true,
+		})
+	}
+	for k := range ended {
+		if o := &ended[k]; o.Envelope == nil {
+			i, _ := r.queue.Index(task.ID(o.Source.Name))
+			o.Envelope = r.told(o.Source.Name, r.queue.ReasonIndex(i))
+		}
+	}
+	return ended
+}
+
+// told is the envelope of why a task ended for no reason of its own. The words
+// are the runtime's.
+func (r *run) told(what, words string) *envelope.Envelope {
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
+	}, envelope.Text(words))
+	r.must(err)
+	return e
+}
+
+// answering is the step that answers the goal.
+func (r *run) answering(results, ended, memory []gate.Offer) *step {
+	failed := 0
+	for _, o := range ended {
+		if o.Status == task.Failed {
+			failed++
+		}
+	}
+	n, m := len(results), len(ended)
+	return r.step(StepSynthesis, prompt.Synthesis, synth.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
+		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
+	})
+}
+
+// digests has the coordinator make a digest of each part of the results. What
+// the gate held is in no part: it still is what it was, a line.
+func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, level int) ([]gate.Offer, *TaskError) {
+	var parts, held []gate.Offer
+	var sizes []int
+	for i, o := range results {
+		if s := &whole.sealed[2+i]; s.Withheld() {
+			held = append(held, o)
+		} else {
+			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+plan.Frame)
+		}
+	}
+	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(synth.PartText()) - plan.Frame
+	cuts := synth.Parts(sizes, limit)
+	steps := make([]*step, len(cuts))
+	for i, cut := range cuts {
+		steps[i] = r.step(StepDigest, prompt.Synthesis, synth.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
+		steps[i].part, steps[i].parts = i+1, len(cuts)
+	}
+	r.consult(ctx, steps...)
+	out := make([]gate.Offer, 0, len(steps)+len(held))
+	for i, s := range steps {
+		if s.err != nil {
+			return nil, r.stepError(s, codes.Synthesis)
+		}
+		out = append(out, gate.Offer{
+			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
+			Assignee: handoff.Coordinator, Envelope: s.envelope, Optional: true,
+		})
+	}
+	return append(out, held...), nil
+}
+
+// limit returns how many bytes the prompt of a step may have.
+func (s *step) limit() int { return prompt.Limit(s.limits.Prompt) }
