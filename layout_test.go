@@ -37,7 +37,8 @@ var arrows = []struct {
 	{"internal/tokencount", "llm"},
 	{"internal/supervise", "llm"},
 	{"llm/limit", "internal/tokencount internal/callwait internal/endpoint llm"},
-	{"llm/openai", "internal/oneline internal/callinfo llm"},
+	{"internal/connection", "internal/oneline llm"},
+	{"llm/openai", "internal/connection internal/oneline internal/callinfo llm"},
 	{"internal/scripted", "internal/oneline internal/endpoint internal/callinfo llm"},
 	{"llm/scripted", "internal/scripted llm llm/openai"},
 	{"redact", ""},
@@ -69,7 +70,7 @@ var arrows = []struct {
 	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema"},
 	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan"},
 	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent synth internal/plan internal/engine"},
-	{"internal/specfile", "internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
+	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
 	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick envelope handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema"},
 }

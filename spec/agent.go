@@ -28,7 +28,7 @@ func (f *File) agent(a specfile.Agent) Agent {
 		out.Models = append(out.Models, openai.Config{
 			Model: c.Model, BaseURL: c.BaseURL, APIKey: openai.NewKey(c.APIKey.Reveal()), Headers: c.Headers, Timeout: c.CallTimeout,
 			MaxTokensKey: c.MaxTokensKey, SystemRole: c.SystemRole, ExtraBody: c.ExtraBody,
-			StructuredOutput: openai.StructuredOutput(c.StructuredOutput),
+			StructuredOutput: string(c.StructuredOutput),
 		})
 	}
 	return out
@@ -42,10 +42,7 @@ func (f *File) connect(a Agent) (team.Agent, error) {
 	}
 	var models []llm.Model
 	for i, cfg := range a.Models {
-		var err error
-		if cfg.BaseURL, cfg.APIKey, err = openai.Resolve(cfg.BaseURL, cfg.APIKey, lookup); err != nil {
-			return nil, fmt.Errorf("model %d: %w", i+1, err)
-		}
+		cfg.LookupEnv = lookup
 		m, err := openai.New(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("model %d: %w", i+1, err)

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/runteam/runteam/internal/connection"
 )
 
 // Which endpoint an agent is asked at, and what may be sent there.
@@ -118,7 +119,7 @@ func (r *reader) baseURL(n *node, x expansion) string {
 		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
 	case u.User != nil:
 		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
-	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !apiVersion.MatchString(u.RawQuery):
+	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !connection.APIVersion.MatchString(u.RawQuery):
 		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
 	default:
 		if _, err := originOf(value); err != nil {
@@ -127,9 +128,6 @@ func (r *reader) baseURL(n *node, x expansion) string {
 	}
 	return value
 }
-
-// apiVersion matches the query that a base URL of Azure may have.
-var apiVersion = regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
 
 // checkBases checks the base URLs that agents may take over, whether one does
 // or not. What the environment says of one is known when it is used.

@@ -3,8 +3,9 @@ package specfile
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/runteam/runteam/internal/connection"
 )
 
 // The settings of a model call that are not a plain number or word.
@@ -73,41 +74,19 @@ func stopList(n *node) []string {
 	return textList(n)
 }
 
-// maxExtraBody bounds extraBody, in bytes of JSON.
-const maxExtraBody = 64 << 10
-
-// extraName matches the names of members of extraBody.
-const extraName = "^[A-Za-z0-9_.-]{1,64}$"
-
-var isExtraName = regexp.MustCompile(extraName).MatchString
-
 var extraBody = kind{
 	name: "mapping", want: "a mapping", hint: "write {name: value}", fits: is(isObject), parts: (*loader).extraParts,
-	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", extraName}, {"not", oneOf(sortedKeys(ownMembers))}}}},
-}
-
-// ownMembers maps each member that extraBody must not have to the hint for its error.
-// runteam writes these members itself, or they would change the model, the messages or
-// the form of the reply. [openai.Config] has the same list.
-var ownMembers = map[string]string{
-	"model": "write model", "models": "write model, with one name",
-	"messages": "write systemPrompt, and tasks with what they use", "prompt": "write systemPrompt, and tasks with what they use",
-	"max_tokens": "write maxTokens", "max_completion_tokens": "write maxTokens, and maxTokensKey: max_completion_tokens",
-	"temperature": "write temperature", "top_p": "write topP", "frequency_penalty": "write frequencyPenalty", "presence_penalty": "write presencePenalty",
-	"seed": "write seed", "stop": "write stop", "reasoning_effort": "write reasoningEffort", "response_format": "write outputSchema",
-	"stream": "remove it", "stream_options": "remove it",
-	"tools": "remove it; agents have no tools yet", "tool_choice": "remove it; agents have no tools yet", "parallel_tool_calls": "remove it; agents have no tools yet",
-	"functions": "remove it; agents have no tools yet", "function_call": "remove it; agents have no tools yet",
+	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}},
 }
 
 // extraParts checks the members of extraBody.
 func (l *loader) extraParts(key string, n *node) bool {
 	ok := true
 	for i, name := range n.kids.keys {
-		switch own := ownMember(name); {
-		case own != "":
-			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, ownMembers[own], "%s: %s cannot be set here", key, quote(name))
-		case !isExtraName(name):
+		switch hint, reserved := connection.IsReserved(name); {
+		case reserved:
+			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
+		case !connection.IsExtraName(name):
 			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
@@ -122,22 +101,11 @@ func (l *loader) extraParts(key string, n *node) bool {
 	case err != nil:
 		l.bad(n, ErrInvalid, "write finite numbers", "%s: %v", key, err)
 		return false
-	case len(text) > maxExtraBody:
-		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", maxExtraBody>>10), "%s: %d bytes", key, len(text))
+	case len(text) > connection.MaxExtraBody:
+		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
 		return false
 	}
 	return ok
-}
-
-// ownMember returns the one of ownMembers that a name means, or "". It ignores letter
-// case, as some servers do.
-func ownMember(name string) string {
-	for own := range ownMembers {
-		if strings.EqualFold(own, name) {
-			return own
-		}
-	}
-	return ""
 }
 
 // noVariables reports texts that look like a variable or a parameter as errors, since they

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -35,8 +36,8 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	}
 	switch {
 	case res.StatusCode < 400:
-		e.Message = "it redirects to " + c.sanitize(redactURL(res.Header.Get("Location")))
-	case e.Kind == llm.Unauthorized && c.model.key.IsZero() && c.model.headers.Get("Authorization") == "" && c.model.headers.Get("Api-Key") == "":
+		e.Message = "it redirects to " + c.sanitize(connection.Redact(res.Header.Get("Location")))
+	case e.Kind == llm.Unauthorized && c.model.key == (Key{}) && c.model.headers.Get("Authorization") == "" && c.model.headers.Get("Api-Key") == "":
 		e.Err = llm.ErrNoKey
 	case (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && c.adaptation() < 0:
 		c.lookInto(ctx, e)

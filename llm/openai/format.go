@@ -9,33 +9,16 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
-// StructuredOutput is the form in which a request with a schema asks for JSON. In
-// every form the prompt must ask for JSON too, and the caller must validate the reply.
-type StructuredOutput string
-
-// The forms of a request for JSON. The zero value means AutoOutput.
+// The values of Config.StructuredOutput.
 const (
-	// AutoOutput sends the schema as a response_format of the type json_schema, in
-	// strict mode if that allows the schema. If the endpoint refuses a form, the next
-	// weaker one is sent: json_schema without strict mode, json_object, none.
-	AutoOutput   StructuredOutput = "auto"
-	SchemaOutput StructuredOutput = "schema" // json_schema, with or without strict mode; a refusal is an error
-	ObjectOutput StructuredOutput = "object" // json_object if the schema requires an object; a refusal is an error
-	PromptOutput StructuredOutput = "prompt" // no response_format
+	autoOutput   = "auto"
+	schemaOutput = "schema"
+	objectOutput = "object"
+	promptOutput = "prompt"
 )
-
-// check returns an error if s is not one of the forms.
-func (s StructuredOutput) check() error {
-	switch s {
-	case "", AutoOutput, SchemaOutput, ObjectOutput, PromptOutput:
-		return nil
-	}
-	return fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", oneline.Of(string(s)))
-}
 
 // A form is one of the forms of a response_format, the strongest first.
 type form int
@@ -61,7 +44,7 @@ type format struct {
 // formatOf returns the format of the request, by its schema, the configuration and what
 // the endpoint refused before.
 func (c *call) formatOf() format {
-	if c.req.Schema == nil || c.model.output == PromptOutput {
+	if c.req.Schema == nil || c.model.output == promptOutput {
 		return format{form: noForm, best: noForm, last: noForm}
 	}
 	schema := c.req.Schema
@@ -69,9 +52,9 @@ func (c *call) formatOf() format {
 	// json_object would make every answer an object.
 	allowed := [...]bool{strict, isObject || c.model.lists, isObject, true}
 	switch c.model.output {
-	case SchemaOutput:
+	case schemaOutput:
 		allowed = [...]bool{strict, true, false, false}
-	case ObjectOutput:
+	case objectOutput:
 		allowed = [...]bool{false, false, isObject, !isObject}
 	}
 	f := format{schema: sha256.Sum256(schema), best: noForm, form: noForm}

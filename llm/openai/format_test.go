@@ -72,14 +72,14 @@ func forms(t *testing.T, bodies []string) []string {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		output               openai.StructuredOutput
+		output               string
 		strict, open, listed string // what is sent for a schema within strict mode, another object, and a list
 	}{
 		{"", "strict", "schema", "schema"},
-		{openai.AutoOutput, "strict", "schema", "schema"},
-		{openai.SchemaOutput, "strict", "schema", "schema"},
-		{openai.ObjectOutput, "object", "object", "none"},
-		{openai.PromptOutput, "none", "none", "none"},
+		{"auto", "strict", "schema", "schema"},
+		{"schema", "strict", "schema", "schema"},
+		{"object", "object", "object", "none"},
+		{"prompt", "none", "none", "none"},
 	}
 	for _, tt := range tests {
 		var got bodies
@@ -263,7 +263,7 @@ func TestAListIsNeverAskedForAsAnObject(t *testing.T) {
 // is known to refuse.
 func TestOpenAIGetsSchemasOfObjects(t *testing.T) {
 	t.Parallel()
-	for output, want := range map[openai.StructuredOutput]string{openai.AutoOutput: "none", openai.SchemaOutput: "schema"} {
+	for output, want := range map[string]string{"auto": "none", "schema": "schema"} {
 		var got bodies
 		m := modelOf(t, openai.Config{Model: "m", APIKey: openai.NewKey(fakeKey), StructuredOutput: output, HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			got.record(r)
@@ -295,7 +295,7 @@ func TestAnEmptyAnswerInAFormSaysWhatToSet(t *testing.T) {
 // weaker, and that the error says what to set.
 func TestARefusedSettingIsAnError(t *testing.T) {
 	t.Parallel()
-	for output, sent := range map[openai.StructuredOutput][]string{openai.SchemaOutput: {"strict", "schema"}, openai.ObjectOutput: {"object"}} {
+	for output, sent := range map[string][]string{"schema": {"strict", "schema"}, "object": {"object"}} {
 		var got bodies
 		m := modelOf(t, openai.Config{Model: "m", StructuredOutput: output, BaseURL: serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if formOf(t, got.record(r)) != "none" {

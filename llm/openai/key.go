@@ -1,9 +1,8 @@
 package openai
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ type Key struct {
 	text *string // behind a pointer, since fmt prints unexported fields without asking their methods
 }
 
-// NewKey returns a key with the given text, without blanks around it. An
+// NewKey returns a key with the given text, without whitespace around it. An
 // empty text gives the zero Key.
 func NewKey(text string) Key {
 	text = strings.TrimSpace(text)
@@ -23,34 +22,18 @@ func NewKey(text string) Key {
 	return Key{text: &text}
 }
 
-// IsZero reports whether k is no key.
-func (k Key) IsZero() bool { return k.text == nil }
+// Format prints "[key]" whatever the verb, and nothing for the zero Key.
+func (k Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, k.mask()) }
 
-// Equal reports whether both keys have the same text.
-func (k Key) Equal(other Key) bool { return k.secret() == other.secret() }
+// MarshalText returns "[key]", for JSON, YAML and structured logs.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.mask()), nil }
 
-// String returns "[key]", or nothing for the zero Key.
-func (k Key) String() string {
-	if k.IsZero() {
+func (k Key) mask() string {
+	if k.text == nil {
 		return ""
 	}
 	return "[key]"
 }
-
-// GoString returns String.
-func (k Key) GoString() string { return k.String() }
-
-// Format prints String, whatever the verb.
-func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.String()) }
-
-// LogValue returns String.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText returns String, for JSON, YAML and the like.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// MarshalJSON encodes String.
-func (k Key) MarshalJSON() ([]byte, error) { return []byte(`"` + k.String() + `"`), nil }
 
 // secret returns the text of the key.
 func (k Key) secret() string {
@@ -58,14 +41,4 @@ func (k Key) secret() string {
 		return ""
 	}
 	return *k.text
-}
-
-// check refuses a key that no header can carry.
-func (k Key) check() error {
-	for _, r := range k.secret() {
-		if r <= ' ' || r > '~' {
-			return errors.New("the API key holds a blank, a line break or a character that no key has: set it anew")
-		}
-	}
-	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math"
 	"net"
@@ -24,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
@@ -37,7 +37,7 @@ type Config struct {
 	// may end with ?api-version=…. Empty means https://api.openai.com/v1.
 	BaseURL string
 
-	APIKey     Key               // required for api.openai.com only; see [Resolve] for the key of the environment
+	APIKey     Key               // required for api.openai.com only
 	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
 	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
 	Timeout    time.Duration     // bound on one call; zero means llm.DefaultTimeout
@@ -51,8 +51,23 @@ type Config struct {
 	// endpoint refuses one name, the other is used from then on.
 	MaxTokensKey string
 
-	// StructuredOutput says how a request with a Format asks for JSON; empty means AutoOutput.
-	StructuredOutput StructuredOutput
+	// LookupEnv, such as [os.LookupEnv], completes the configuration from the environment;
+	// nil does not. An empty BaseURL becomes OPENAI_BASE_URL. An empty APIKey becomes
+	// OPENAI_API_KEY, but only for api.openai.com and the origin of OPENAI_BASE_URL: no
+	// other host is sent that key.
+	LookupEnv func(name string) (string, bool)
+
+	// StructuredOutput is the form in which a request with a Schema asks for JSON:
+	//
+	//   - "auto", also "": a response_format of the type json_schema, in strict mode if that
+	//     allows the schema. If the endpoint refuses a form, the next weaker one is sent:
+	//     json_schema without strict mode, json_object, none.
+	//   - "schema": json_schema, with or without strict mode. A refusal is an error.
+	//   - "object": json_object, if the schema requires an object. A refusal is an error.
+	//   - "prompt": no response_format.
+	//
+	// In every form the prompt must ask for JSON too.
+	StructuredOutput string
 
 	// SystemRole is the role of the system prompt: system, developer or merge. merge puts
 	// it at the start of the first user message, for models without a system prompt.
@@ -78,7 +93,7 @@ type Model struct {
 	timeout   time.Duration
 	maxReply  int
 	maxTokens string
-	output    StructuredOutput
+	output    string
 	lists     bool                       // the endpoint may accept schemas of values other than objects
 	role      string                     // how the system prompt is sent
 	extra     map[string]json.RawMessage // members that are added to each request
@@ -87,21 +102,24 @@ type Model struct {
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
 
-// FromEnv returns the model called name behind OPENAI_BASE_URL, or
-// api.openai.com without it, with the key OPENAI_API_KEY.
+// FromEnv returns the model called name behind OPENAI_BASE_URL, or api.openai.com if that
+// is not set, with the key OPENAI_API_KEY.
 func FromEnv(name string) (*Model, error) {
-	base, key, err := Resolve("", Key{}, os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	return New(Config{Model: name, BaseURL: base, APIKey: key})
+	return New(Config{Model: name, LookupEnv: os.LookupEnv})
 }
 
 // New returns the model that cfg describes. It opens no connection. A missing
 // key or name is an [*llm.Error] that wraps [llm.ErrNoKey] or
 // [llm.ErrNoModel].
 func New(cfg Config) (*Model, error) {
-	base, err := parseBase(cfg.BaseURL)
+	if cfg.LookupEnv != nil {
+		base, key, err := connection.Resolve(cfg.BaseURL, cfg.APIKey.secret(), cfg.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		cfg.BaseURL, cfg.APIKey = base, NewKey(key)
+	}
+	base, err := connection.Parse(cfg.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -112,19 +130,21 @@ func New(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cfg.APIKey.check(); err != nil {
+	if err := connection.CheckKey(cfg.APIKey.secret()); err != nil {
 		return nil, err
 	}
-	if base.openAI() && cfg.APIKey.IsZero() && headers.Get("Authorization") == "" {
-		return nil, noKey(base)
+	if base.IsOpenAI() && cfg.APIKey == (Key{}) && headers.Get("Authorization") == "" {
+		return nil, base.NoKey()
 	}
 	m := &Model{
-		name: cfg.Model, base: base.String(), query: base.query, azure: base.azure(), key: cfg.APIKey, headers: headers,
+		name: cfg.Model, base: base.String(), query: base.Query, azure: base.IsAzure(), key: cfg.APIKey, headers: headers,
 		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
-		lists: !base.openAI() && !base.azure(), // platform.openai.com/docs/guides/structured-outputs
+		lists: !base.IsOpenAI() && !base.IsAzure(), // platform.openai.com/docs/guides/structured-outputs
 	}
-	if err := m.output.check(); err != nil {
-		return nil, err
+	switch m.output {
+	case "", autoOutput, schemaOutput, objectOutput, promptOutput:
+	default:
+		return nil, fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", oneline.Of(m.output))
 	}
 	if cfg.Timeout > 0 {
 		m.timeout = cfg.Timeout
@@ -136,7 +156,7 @@ func New(cfg Config) (*Model, error) {
 	case "max_tokens", "max_completion_tokens":
 	case "":
 		m.maxTokens = "max_tokens"
-		if base.openAI() {
+		if base.IsOpenAI() {
 			m.maxTokens = "max_completion_tokens"
 		}
 	default:
@@ -147,7 +167,7 @@ func New(cfg Config) (*Model, error) {
 	default:
 		return nil, fmt.Errorf("SystemRole %q: write system, developer or merge", oneline.Of(m.role))
 	}
-	if m.extra, err = parseExtraBody(cfg.ExtraBody); err != nil {
+	if m.extra, err = connection.ParseExtraBody(cfg.ExtraBody); err != nil {
 		return nil, err
 	}
 	m.version = versionOf(m.role, m.output, m.extra)
@@ -191,26 +211,15 @@ func (m *Model) Close() error {
 	return nil
 }
 
-// String returns the name and the endpoint.
-func (m *Model) String() string { return fmt.Sprintf("%s at %s", m.name, m.base) }
+// Format prints the name and the endpoint, whatever the verb.
+func (m *Model) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "%s at %s", m.name, m.base) }
 
-// Format prints String, whatever the verb.
-func (m *Model) Format(s fmt.State, _ rune) { fmt.Fprint(s, m.String()) }
-
-// LogValue returns String.
-func (m *Model) LogValue() slog.Value { return slog.StringValue(m.String()) }
-
-// String shows the settings with the key redacted and the headers by name.
-func (c Config) String() string {
-	return fmt.Sprintf("{model %q, base URL %q, key %q, headers %q, timeout %s, max reply %d}",
-		c.Model, redactURL(c.BaseURL), c.APIKey.String(), slices.Sorted(maps.Keys(c.Headers)), c.Timeout, c.MaxReply)
+// Format prints the settings with the key redacted and the headers by name, whatever the
+// verb.
+func (c Config) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "{model %q, base URL %q, key %q, headers %q, timeout %s, max reply %d}",
+		c.Model, connection.Redact(c.BaseURL), c.APIKey.mask(), slices.Sorted(maps.Keys(c.Headers)), c.Timeout, c.MaxReply)
 }
 
-// Format prints String, whatever the verb.
-func (c Config) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
-
-// LogValue returns String.
-func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// MarshalJSON encodes String.
-func (c Config) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", c.String()), nil }
+// MarshalText returns what Format prints, for JSON, YAML and structured logs.
+func (c Config) MarshalText() ([]byte, error) { return fmt.Append(nil, c), nil }

@@ -165,7 +165,7 @@ func TestModelSaysWhatItIs(t *testing.T) {
 	m := modelOf(t, openai.Config{Model: "m", BaseURL: "http://LOCALHOST:11434/v1/", APIKey: openai.NewKey(fakeKey)})
 	require.Equal(t, "m", m.Name())
 	require.Equal(t, "http://localhost:11434/v1", m.Endpoint())
-	require.Equal(t, "m at http://localhost:11434/v1", m.String())
+	require.Equal(t, "m at http://localhost:11434/v1", fmt.Sprint(m))
 	require.NoError(t, m.Close(), "and again at the end of the test")
 }
 
@@ -214,7 +214,7 @@ func TestNewRefuses(t *testing.T) {
 		{"another scheme", openai.Config{Model: "m", BaseURL: "ftp://h/v1"}, "write scheme and host"},
 		{"a query", openai.Config{Model: "m", BaseURL: "http://h/v1?key=hunter2"}, "leave out what follows the path"},
 		{"plain text to OpenAI", openai.Config{Model: "m", BaseURL: "http://api.openai.com/v1"}, "write https"},
-		{"a key of two lines", openai.Config{Model: "m", BaseURL: "http://h/v1", APIKey: openai.NewKey("hunter2\nx")}, "a line break"},
+		{"a key of two lines", openai.Config{Model: "m", BaseURL: "http://h/v1", APIKey: openai.NewKey("hunter2\nx")}, "whitespace"},
 		{"a header of ours", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"host": "x"}}, `header "host" cannot be set`},
 		{"a forged header", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"X": "hunter2\r\nY: z"}}, "control character"},
 		{"not a header", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"X Y": "z"}}, "not a name"},

@@ -1,20 +1,15 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -180,60 +175,14 @@ func (c *call) writeSettings(set func(key string, value any)) {
 	}
 }
 
-// maxExtraBody bounds Config.ExtraBody, in bytes.
-const maxExtraBody = 64 << 10
-
-// extraName matches the names of members of Config.ExtraBody.
-var extraName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-
-// ownMembers are the members of a request that Config.ExtraBody must not have: this
-// package writes them, or they would change the model, the messages or the form of the
-// reply.
-var ownMembers = []string{
-	"model", "models", "messages", "prompt", "stream", "stream_options", maxTokens, maxCompletionTokens, "stop",
-	"response_format", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
-}
-
-// isOwnMember reports whether Config.ExtraBody must not have a member. It ignores letter
-// case, as some servers do.
-func isOwnMember(name string) bool {
-	same := func(own string) bool { return strings.EqualFold(own, name) }
-	return slices.ContainsFunc(ownMembers, same) ||
-		slices.ContainsFunc(settings[:], func(s setting) bool { return same(s.key) })
-}
-
-// parseExtraBody returns the members that a configuration adds to each request.
-func parseExtraBody(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	if len(raw) > maxExtraBody {
-		return nil, fmt.Errorf("ExtraBody: it has %d bytes; write at most %d KiB", len(raw), maxExtraBody>>10)
-	}
-	members := make(map[string]json.RawMessage)
-	if !jsontext.Value(raw).IsValid() || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
-		return nil, errors.New("ExtraBody: write a JSON object without duplicate names")
-	}
-	for name := range members {
-		switch {
-		case !extraName.MatchString(name):
-			return nil, fmt.Errorf("ExtraBody: invalid name %q; write at most 64 letters, digits, '_', '-' and '.'", oneline.Of(name))
-		case isOwnMember(name):
-			return nil, fmt.Errorf("ExtraBody: %q cannot be set here; use the field of Config or of llm.Request", name)
-		}
-	}
-	return members, nil
-}
-
 // Version describes the configuration that the model's answers depend on in addition to
 // its name, its endpoint and the request. It is empty for the default configuration.
 func (m *Model) Version() string { return m.version }
 
 // versionOf returns the version of a model.
-func versionOf(role string, output StructuredOutput, extra map[string]json.RawMessage) string {
+func versionOf(role string, output string, extra map[string]json.RawMessage) string {
 	var words []string
-	if output != "" && output != AutoOutput {
+	if output != "" && output != autoOutput {
 		words = append(words, fmt.Sprintf("structured output %s", output))
 	}
 	if role != systemRole {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -277,12 +278,12 @@ func TestVersionOfSettings(t *testing.T) {
 		cfg.Model, cfg.BaseURL = "m", "http://h/v1"
 		return modelOf(t, cfg).Version()
 	}
-	for _, same := range []openai.Config{{}, {SystemRole: "system"}, {MaxTokensKey: "max_completion_tokens"}, {ExtraBody: json.RawMessage(`{}`)}, {StructuredOutput: openai.AutoOutput}} {
+	for _, same := range []openai.Config{{}, {SystemRole: "system"}, {MaxTokensKey: "max_completion_tokens"}, {ExtraBody: json.RawMessage(`{}`)}, {StructuredOutput: "auto"}} {
 		require.Empty(t, version(same))
 	}
 	seen := map[string]bool{"": true}
 	for _, other := range []openai.Config{{SystemRole: "merge"}, {SystemRole: "developer"}, {ExtraBody: json.RawMessage(`{"a":1}`)}, {ExtraBody: json.RawMessage(`{"a":2}`)},
-		{StructuredOutput: openai.SchemaOutput}, {StructuredOutput: openai.ObjectOutput}, {StructuredOutput: openai.PromptOutput}} {
+		{StructuredOutput: "schema"}, {StructuredOutput: "object"}, {StructuredOutput: "prompt"}} {
 		require.False(t, seen[version(other)])
 		seen[version(other)] = true
 	}
@@ -307,11 +308,11 @@ func TestAzure(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			base, key, err := openai.Resolve(tt.base, openai.NewKey(fakeKey), func(string) (string, bool) { return "", false })
+			base, key, err := connection.Resolve(tt.base, fakeKey, func(string) (string, bool) { return "", false })
 			require.NoError(t, err)
 			var to string
 			var header http.Header
-			m := modelOf(t, openai.Config{Model: "gpt", BaseURL: base, APIKey: key, HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			m := modelOf(t, openai.Config{Model: "gpt", BaseURL: base, APIKey: openai.NewKey(key), HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				to, header = r.URL.String(), r.Header
 				return nil, http.ErrAbortHandler
 			})}})

@@ -118,7 +118,7 @@ type message struct {
 func (m *Model) sign(r *http.Request) {
 	r.URL.RawQuery = m.query
 	switch {
-	case m.key.IsZero():
+	case m.key == (Key{}):
 	case m.azure:
 		r.Header.Set("Api-Key", m.key.secret())
 	default:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/scripted"
@@ -148,7 +149,7 @@ func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
 	if c.Server != nil {
 		return c.standIn(ag)
 	}
-	base, key, err := openai.Resolve(ag.BaseURL, openai.NewKey(ag.APIKey.Reveal()), c.Lookup)
+	base, key, err := connection.Resolve(ag.BaseURL, ag.APIKey.Reveal(), c.Lookup)
 	if err = concealed(ag.Connection, err); c.AllowNoKey && errors.Is(err, llm.ErrNoKey) {
 		return c.keyless(ag, err)
 	}
@@ -156,9 +157,9 @@ func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
 		return nil, "", resolveError(ag, c.Lookup, err)
 	}
 	m, err := c.newModel(openai.Config{
-		Model: ag.Model, BaseURL: base, APIKey: key, Headers: ag.Headers, Timeout: ag.CallTimeout,
+		Model: ag.Model, BaseURL: base, APIKey: openai.NewKey(key), Headers: ag.Headers, Timeout: ag.CallTimeout,
 		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
-		StructuredOutput: openai.StructuredOutput(ag.StructuredOutput),
+		StructuredOutput: string(ag.StructuredOutput),
 	})
 	if err = concealed(ag.Connection, err); err != nil {
 		return nil, "", connectionError(err)
@@ -281,7 +282,7 @@ func BaseURLOf(ag specfile.Agent, lookup func(string) (string, bool)) (string, e
 	if strings.Contains(ag.BaseURL, "${") {
 		return ag.BaseURL, nil
 	}
-	base, _, err := openai.Resolve(ag.BaseURL, openai.NewKey("none-is-sent"), lookup)
+	base, _, err := connection.Resolve(ag.BaseURL, "none-is-sent", lookup)
 	base, _, _ = strings.Cut(base, "?") // an endpoint is not named by the version of its API
 	return base, err
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/llm/openai"
 	"github.com/spf13/cobra"
+
+	"github.com/runteam/runteam/internal/connection"
 )
 
 // EnvAllow names the variable that allows what --allow-env does, in one text:
@@ -168,8 +169,8 @@ var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z
 func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []specfile.EnvUse {
 	all := slices.Clone(file.Env)
 	addOne := func(c *specfile.Connection) {
-		base, key, err := openai.Resolve(c.BaseURL, openai.NewKey(c.APIKey.Reveal()), lookup)
-		if err != nil || key.IsZero() || !c.APIKey.IsZero() {
+		base, key, err := connection.Resolve(c.BaseURL, c.APIKey.Reveal(), lookup)
+		if err != nil || key == "" || !c.APIKey.IsZero() {
 			return
 		}
 		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
