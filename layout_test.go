@@ -47,36 +47,37 @@ var arrows = []struct {
 	{"task", "label internal/naming internal/dag"},
 	{"internal/graph", "internal/dag task"},
 	{"internal/pick", "internal/naming task"},
-	{"envelope", "label task"},
+	{"internal/jsonvalue", ""},
+	{"envelope", "label task internal/jsonvalue"},
 	{"queue", "task internal/graph envelope"},
 	{"handoff", "label task envelope redact"},
-	{"internal/gate", "internal/naming label task internal/pick envelope redact handoff"},
+	{"internal/gate", "internal/naming label task internal/pick envelope redact handoff internal/jsonvalue"},
 	{"prompt", "internal/naming label task envelope handoff redact internal/gate"},
 	{"event", "label redact task handoff prompt llm internal/gate"},
 	{"internal/assign", "internal/naming label task internal/graph"},
 	{"internal/record", "label task envelope prompt llm event"},
 	{"internal/audit", "event"},
 	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record internal/gate"},
-	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate"},
+	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue"},
 	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"messagebus", "internal/naming label task envelope"},
 	{"sharedmem", "internal/naming task envelope"},
 	{"sharedmem/storetest", "label envelope sharedmem"},
-	{"internal/schema", "envelope internal/naming internal/oneline internal/pick task"},
-	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema"},
-	{"synth", "internal/naming label task envelope prompt internal/gate"},
+	{"internal/schema", "internal/naming internal/oneline internal/pick task internal/jsonvalue"},
+	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
+	{"synth", "internal/naming label task prompt internal/gate internal/jsonvalue"},
 	{"internal/codes", ""},
-	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan"},
+	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan internal/jsonvalue"},
 	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent synth internal/plan internal/engine"},
 	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
-	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick envelope handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema"},
+	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema internal/jsonvalue"},
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "envelope", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
+var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

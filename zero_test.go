@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
@@ -33,7 +34,7 @@ import (
 // has methods.
 var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
-	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(envelope.JSON), new(envelope.Record), new(envelope.Digest)},
+	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record), new(envelope.Digest)},
 	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(event.Outcomes), new(event.Type)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Crossing), new(gate.Ruling), new(gate.RevealProblem)},

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
@@ -306,7 +307,7 @@ func (a *LLM) chain(ctx context.Context) llm.Model {
 // read takes the structured answer out of the text and validates it. Of a text with
 // other words around the answer, only the answer is left: nothing validated the words.
 func (c *conversation) read(ctx context.Context, s *schema.Schema) error {
-	v, found, err := envelope.FindJSON(c.reply.Text, s.AllowsType)
+	v, found, err := jsonvalue.Find(c.reply.Text, s.AllowsType)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
@@ -76,7 +76,7 @@ func failedReply(m llm.Model, res *llm.Response) error {
 // cutReasoning moves the reasoning that a reply begins with out of its text. A reply that
 // ended with a normal stop and has nothing else is an error, as an empty reply is.
 func cutReasoning(m llm.Model, res *llm.Response) error {
-	reasoning, answer, whole := envelope.CutReasoning(res.Text)
+	reasoning, answer, whole := jsonvalue.CutReasoning(res.Text)
 	if reasoning == "" && answer == res.Text {
 		return nil
 	}

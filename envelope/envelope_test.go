@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -67,7 +68,7 @@ func TestHeaderAndRecordAreCopies(t *testing.T) {
 // Requirement: G11.
 func TestDecodedValueIsNotThePayload(t *testing.T) {
 	t.Parallel()
-	v, err := envelope.ParseJSON(`{"a":{"b":[1]}}`)
+	v, err := jsonvalue.Parse(`{"a":{"b":[1]}}`)
 	require.NoError(t, err)
 	e := newEnvelope(t, full(), envelope.Text("").WithStructured(v))
 	v.Value().(map[string]any)["a"].(map[string]any)["b"].([]any)[0] = "changed"

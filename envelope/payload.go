@@ -3,6 +3,7 @@ package envelope
 import (
 	"fmt"
 
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 )
 
@@ -16,9 +17,9 @@ type Payload struct {
 // Text returns the payload of a plain text.
 func Text(text string) Payload { return Payload{text: text} }
 
-// Structured returns the payload of one JSON value, read as [ParseJSON] does.
+// Structured returns the payload of one JSON value, read as [jsonvalue.Parse] does.
 func Structured(raw string) (Payload, error) {
-	v, err := ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	if err != nil {
 		return Payload{}, err
 	}
@@ -26,8 +27,8 @@ func Structured(raw string) (Payload, error) {
 }
 
 // WithStructured returns the payload with v as its structured part.
-func (p Payload) WithStructured(v JSON) Payload {
-	p.structured = v.canonical
+func (p Payload) WithStructured(v jsonvalue.Value) Payload {
+	p.structured = v.Canonical()
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/stretchr/testify/require"
 )
 
@@ -84,8 +85,8 @@ func TestNoLogOrJSONShowsAPayload(t *testing.T) {
 func TestErrorsShowNoPayload(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{canary, `{"` + canary + `":1,"` + canary + `":2}`, `["` + canary + `"`, `"` + canary + `" x`, `{"a": ` + canary + `}`, `"` + canary + `\ud800"`, `"` + canary + "\xff\""} {
-		_, err := envelope.ParseJSON(raw)
-		require.ErrorIs(t, err, envelope.ErrJSON)
+		_, err := jsonvalue.Parse(raw)
+		require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 		requireNoCanary(t, err.Error())
 	}
 }

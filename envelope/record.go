@@ -3,6 +3,7 @@ package envelope
 import (
 	"encoding/json"
 
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 )
 
@@ -27,11 +28,11 @@ func (e *Envelope) Record() Record {
 
 // Envelope returns the envelope that r stores, with the digest that it was
 // stored with: if a byte was changed since, [Envelope.Genuine] says so. A
-// record that no envelope can come from is refused with [ErrInvalid] or [ErrJSON].
+// record that no envelope can come from is refused with [ErrInvalid] or [jsonvalue.ErrInvalid].
 func (r Record) Envelope() (*Envelope, error) {
 	p := Text(r.Text)
 	if r.JSON != nil {
-		v, err := ParseJSON(string(r.JSON))
+		v, err := jsonvalue.Parse(string(r.JSON))
 		if err != nil {
 			return nil, err
 		}

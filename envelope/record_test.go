@@ -2,10 +2,12 @@ package envelope_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -44,7 +46,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		{"big integer", "", `{"id":12345678901234567890}`},
 		{"big double", "", `{"n":1e20,"m":-4.5e17,"o":1e21,"p":1.5e300}`},
 		{"just at the limit", "", `[9007199254740992,9007199254740993,-9007199254740993,9007199254740994.0]`},
-		{"many long integers", "", "[" + repeat("1e15", ",", 1000) + "]"},
+		{"many long integers", "", "[" + strings.Repeat("1e15,", 999) + "1e15]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,7 +69,7 @@ func TestRecordRoundTripOfAnything(t *testing.T) {
 		if rapid.Bool().Draw(t, "structured") {
 			raw, err := json.Marshal(anyJSON(3).Draw(t, "json"))
 			require.NoError(t, err)
-			v, err := envelope.ParseJSON(string(raw))
+			v, err := jsonvalue.Parse(string(raw))
 			require.NoError(t, err)
 			p = p.WithStructured(v)
 		}
@@ -92,8 +94,8 @@ func TestRecordRefuses(t *testing.T) {
 		want   error
 	}{
 		{"a header that cannot be", func(r *envelope.Record) { r.ID = "" }, envelope.ErrInvalid},
-		{"duplicate keys", func(r *envelope.Record) { r.JSON = json.RawMessage(`{"a":1,"a":2}`) }, envelope.ErrJSON},
-		{"an empty value", func(r *envelope.Record) { r.JSON = json.RawMessage{} }, envelope.ErrJSON},
+		{"duplicate keys", func(r *envelope.Record) { r.JSON = json.RawMessage(`{"a":1,"a":2}`) }, jsonvalue.ErrInvalid},
+		{"an empty value", func(r *envelope.Record) { r.JSON = json.RawMessage{} }, jsonvalue.ErrInvalid},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,4 +122,29 @@ func TestADigestIsNeverMadeUp(t *testing.T) {
 	e, err := r.Envelope()
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Genuine(), envelope.ErrTampered)
+}
+
+// anyJSON draws a value that JSON can hold.
+func anyJSON(depth int) *rapid.Generator[any] {
+	return rapid.Custom(func(t *rapid.T) any {
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 0:
+			if depth > 0 {
+				return rapid.SliceOfN(anyJSON(depth-1), 0, 3).Draw(t, "array")
+			}
+		case 1:
+			if depth > 0 {
+				return rapid.MapOfN(rapid.String(), anyJSON(depth-1), 0, 3).Draw(t, "object")
+			}
+		case 2:
+			return rapid.String().Draw(t, "string")
+		case 3:
+			return rapid.Bool().Draw(t, "bool")
+		case 4:
+			return rapid.Float64().Draw(t, "float")
+		case 5:
+			return rapid.Int64().Draw(t, "integer")
+		}
+		return nil
+	})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -223,7 +223,7 @@ func (s *scenario) open() (agent.Reply, error) {
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	v, err := envelope.ParseJSON(string(raw))
+	v, err := jsonvalue.Parse(string(raw))
 	return agent.Reply{Text: string(raw), JSON: v}, err
 }
 

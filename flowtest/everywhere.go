@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -20,7 +20,7 @@ func (f *Flow) PlantEverywhere() {
 	f.everywhere = true
 	for _, in := range f.file.Run.Inputs {
 		paths := []task.Path{""}
-		if v, err := envelope.DecodeJSON(in.Text); err == nil {
+		if v, err := jsonvalue.Decode(in.Text); err == nil {
 			paths = leaves(v, "", nil)
 		}
 		for _, p := range paths {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -128,7 +128,7 @@ func (f *Flow) fault(format string, args ...any) {
 
 // into returns the text of an input with the canary in it.
 func (p *planted) into(text string) (string, error) {
-	value, err := envelope.DecodeJSON(text)
+	value, err := jsonvalue.Decode(text)
 	_, scalar := value.(string)
 	switch {
 	case p.path == "" && (err != nil || scalar):
@@ -143,7 +143,7 @@ func (p *planted) into(text string) (string, error) {
 		return text, fmt.Errorf("%s: %w", p.path, err)
 	}
 	p.steps = steps
-	out, err := envelope.EncodeJSON(value)
+	out, err := jsonvalue.Encode(value)
 	return out.Canonical(), err
 }
 

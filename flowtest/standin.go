@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
 )
@@ -88,30 +88,30 @@ func (c *cast) structured(ctx context.Context, p prompt.Prompt, mine []*planted,
 }
 
 // instance returns a value of the schema, with what was heard in its free texts.
-func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]any, echo []string) (envelope.JSON, error) {
+func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]any, echo []string) (jsonvalue.Value, error) {
 	raw, err := json.Marshal(shape)
 	if err != nil {
-		return envelope.JSON{}, err
+		return jsonvalue.Value{}, err
 	}
 	text, err := ask(ctx, c.script, "## Output schema\n\n"+string(raw), p.Text())
 	if err != nil {
-		return envelope.JSON{}, err
+		return jsonvalue.Value{}, err
 	}
-	value, err := envelope.DecodeJSON(text)
+	value, err := jsonvalue.Decode(text)
 	if err != nil {
-		return envelope.JSON{}, err
+		return jsonvalue.Value{}, err
 	}
 	if p.Schema() == "" {
 		if o, ok := value.(map[string]any); ok && len(echo) > 0 {
 			o["retold"] = strings.Join(echo, " ")
 		}
-		return envelope.EncodeJSON(value)
+		return jsonvalue.Encode(value)
 	}
 	checked, err := schema.Parse(p.Schema())
 	if err != nil {
-		return envelope.JSON{}, err
+		return jsonvalue.Value{}, err
 	}
-	plain, err := envelope.EncodeJSON(value)
+	plain, err := jsonvalue.Encode(value)
 	if err != nil {
 		return plain, err
 	}
@@ -119,7 +119,7 @@ func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]a
 		return plain, fmt.Errorf("no small result of its schema has the canaries where they are planted: %w", err)
 	}
 	if len(echo) > 0 {
-		if full, err := envelope.EncodeJSON(repeat(value, strings.Join(echo, " "))); err == nil && checked.Validate(full) == nil {
+		if full, err := jsonvalue.Encode(repeat(value, strings.Join(echo, " "))); err == nil && checked.Validate(full) == nil {
 			return full, nil
 		}
 	}

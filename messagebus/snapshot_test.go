@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
@@ -173,7 +174,7 @@ func TestFromSnapshotRefuses(t *testing.T) {
 		{"a task's result", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Task = "t" }, messagebus.ErrInvalid, `no task's result`},
 		{"no such envelope", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Hops = 17 }, envelope.ErrInvalid, "17 hops"},
 		{"a structured value", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.JSON = json.RawMessage(`{}`) }, messagebus.ErrInvalid, "it is no text"},
-		{"no strict JSON", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.JSON = json.RawMessage(`{`) }, envelope.ErrJSON, "message 1"},
+		{"no strict JSON", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.JSON = json.RawMessage(`{`) }, jsonvalue.ErrInvalid, "message 1"},
 		{"no text", func(s *messagebus.Snapshot) { s.Messages[0].Envelope.Text = "" }, messagebus.ErrInvalid, "it is no text"},
 	}
 	for _, tt := range tests {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // find returns the JSON array or object that a reply consists of or holds. It
@@ -15,7 +15,7 @@ import (
 // them is the plan would be a guess.
 func find(text string) (any, error) {
 	text = strings.TrimSpace(text)
-	named, bare := envelope.Fences(text)
+	named, bare := jsonvalue.Fences(text)
 	first, second := brackets(text)
 	var fault error
 	for _, group := range [...][]string{{text}, named, bare, {first}, {second}} {
@@ -42,7 +42,7 @@ func strict(texts []string) (found []any, fault error) {
 		if text == "" || text[0] != '[' && text[0] != '{' {
 			continue
 		}
-		v, err := envelope.DecodeJSON(text)
+		v, err := jsonvalue.Decode(text)
 		if err == nil {
 			found = append(found, v)
 		} else if fault == nil {

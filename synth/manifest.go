@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 )
 
@@ -36,13 +36,13 @@ type entry struct {
 // is one clean line of at most 140 characters; one that holds a secret or a
 // control token of a chat template is left out. The error is a name that no
 // agent can have ([naming.CheckName]), or a manifest above
-// [envelope.MaxJSONBytes].
-func Manifest(agents []Agent) (envelope.JSON, error) {
+// [jsonvalue.MaxBytes].
+func Manifest(agents []Agent) (jsonvalue.Value, error) {
 	entries := make([]entry, len(agents))
 	for i := range agents {
 		a := &agents[i]
 		if err := naming.CheckName(a.Name); err != nil {
-			return envelope.JSON{}, fmt.Errorf("manifest: agent %d: %w", i+1, err)
+			return jsonvalue.Value{}, fmt.Errorf("manifest: agent %d: %w", i+1, err)
 		}
 		entries[i] = entry{
 			Name: a.Name, Model: shown(a.Model), RoleSummary: summary(a),
@@ -51,11 +51,11 @@ func Manifest(agents []Agent) (envelope.JSON, error) {
 	}
 	raw, err := json.Marshal(entries)
 	if err != nil {
-		return envelope.JSON{}, fmt.Errorf("manifest: %w", err)
+		return jsonvalue.Value{}, fmt.Errorf("manifest: %w", err)
 	}
-	v, err := envelope.ParseJSON(string(raw))
+	v, err := jsonvalue.Parse(string(raw))
 	if err != nil {
-		return envelope.JSON{}, fmt.Errorf("manifest: %w", err)
+		return jsonvalue.Value{}, fmt.Errorf("manifest: %w", err)
 	}
 	return v, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/synth"
 )
@@ -89,7 +89,7 @@ func TestManifestRefusesARosterWithoutEnd(t *testing.T) {
 		agents[i] = synth.Agent{Name: "a", Description: strings.Repeat("日", 140)}
 	}
 	_, err := synth.Manifest(agents)
-	require.ErrorIs(t, err, envelope.ErrJSON)
+	require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 }
 
 // entry is an agent as a manifest shows it.
@@ -98,7 +98,7 @@ type entry struct {
 	Capabilities, Tools      []string
 }
 
-func entries(t require.TestingT, v envelope.JSON) []entry {
+func entries(t require.TestingT, v jsonvalue.Value) []entry {
 	var list []entry
 	require.NoError(t, json.Unmarshal([]byte(v.Canonical()), &list))
 	return list

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -355,5 +355,5 @@ func TestParsePlanTakesAsMuchAsItSays(t *testing.T) {
 	require.Equal(t, synth.MaxTaskRetries, specs[0].MaxRetries)
 	require.Equal(t, synth.MaxRetryDelay, specs[0].RetryDelay)
 	require.EqualValues(t, synth.MaxRetryBackoff, specs[0].RetryBackoff)
-	require.LessOrEqual(t, synth.MaxPlanBytes, envelope.MaxJSONBytes)
+	require.LessOrEqual(t, synth.MaxPlanBytes, jsonvalue.MaxBytes)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -101,7 +101,7 @@ func TestReplyOfThreeMegabytes(t *testing.T) {
 
 func TestReplyOfJSONAloneIsAResult(t *testing.T) {
 	t.Parallel()
-	v, err := envelope.ParseJSON(`{"score": 0.5}`)
+	v, err := jsonvalue.Parse(`{"score": 0.5}`)
 	require.NoError(t, err)
 	reply := func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{JSON: v}, nil }
 	with := spec("a")

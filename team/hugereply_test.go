@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -23,7 +23,7 @@ const maxErrorText = 64 << 10 // bytes of an error text that are kept
 func TestRepliesAreBounded(t *testing.T) {
 	t.Parallel()
 	half := strings.Repeat("x", gate.MaxReply/2)
-	v, err := envelope.ParseJSON(`{"a":"` + half + `"}`)
+	v, err := jsonvalue.Parse(`{"a":"` + half + `"}`)
 	require.NoError(t, err)
 	tests := []struct {
 		name  string

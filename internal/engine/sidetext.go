@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 )
@@ -149,7 +150,7 @@ func (x *exchange) explainRefusal(ctx context.Context, err error) error {
 	}
 	v, problem := x.reply.JSON, error(nil)
 	if v.Canonical() == "" {
-		v, _, problem = envelope.FindJSON(x.reply.Text, nil)
+		v, _, problem = jsonvalue.Find(x.reply.Text, nil)
 	}
 	if problem == nil {
 		problem = x.schema.ValidateContext(ctx, v)

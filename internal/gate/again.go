@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // Keep returns a result in the form in which it is stored, to be taken again
@@ -42,7 +43,7 @@ func Again(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error)
 		reply.Earlier.ExpiresAt = h.ExpiresAt
 	}
 	if canonical, ok := p.JSON(); ok {
-		reply.JSON, err = envelope.ParseJSON(canonical)
+		reply.JSON, err = jsonvalue.Parse(canonical)
 	}
 	return reply, e, err
 }

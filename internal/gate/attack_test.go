@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -137,8 +138,8 @@ func TestNamesMadeToLookLikeOthers(t *testing.T) {
 // Requirement: G19.
 func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", envelope.MaxJSONDepth+1) + strings.Repeat("]", envelope.MaxJSONDepth+1)
-	long := `{"a":"` + strings.Repeat("x", envelope.MaxJSONBytes) + `"}`
+	deep := strings.Repeat("[", jsonvalue.MaxDepth+1) + strings.Repeat("]", jsonvalue.MaxDepth+1)
+	long := `{"a":"` + strings.Repeat("x", jsonvalue.MaxBytes) + `"}`
 	for name, give := range map[string]string{
 		"a key twice":           `{"a":1,"a":"CANARY"}`,
 		"a key twice, escaped":  `{"a":1,"\u0061":"CANARY"}`,

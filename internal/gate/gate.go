@@ -20,6 +20,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -374,7 +375,7 @@ func topLevel(p envelope.Payload) []task.Path {
 	if !ok {
 		return []task.Path{task.Whole}
 	}
-	v, err := envelope.ParseJSON(canonical)
+	v, err := jsonvalue.Parse(canonical)
 	if err != nil {
 		return []task.Path{task.Whole}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 )
 
@@ -16,7 +17,7 @@ type Reply struct {
 	Session string      // of the contract that it answers; empty is not checked
 	ID      envelope.ID // of the envelope to be made
 	Text    string
-	JSON    envelope.JSON         // its structured part, if the agent read it already; else the zero value
+	JSON    jsonvalue.Value       // its structured part, if the agent read it already; else the zero value
 	Tags    []string              // tags that the agent claims
 	Claim   *label.Classification // level that the agent claims; nil claims nothing
 	TTL     time.Duration         // own life of the result; zero means unlimited
@@ -34,7 +35,7 @@ type Earlier struct {
 
 // A Validator holds a structured result to the schema that its task declares.
 type Validator interface {
-	Validate(v envelope.JSON) error
+	Validate(v jsonvalue.Value) error
 }
 
 // GateInbound rules on a reply and makes the envelope of a result.
@@ -151,7 +152,7 @@ func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
 		return envelope.Text(r.Text), nil
 	}
 	if r.JSON.Canonical() == "" {
-		v, text, err := envelope.FindJSON(r.Text, nil)
+		v, text, err := jsonvalue.Find(r.Text, nil)
 		if err != nil {
 			return envelope.Payload{}, err
 		}
@@ -165,7 +166,7 @@ func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
 
 // carried returns the declared tags that a reply carries: those it claims, and
 // those whose property stands at the top level of its structured part.
-func carried(claimed, declared []string, v envelope.JSON) []string {
+func carried(claimed, declared []string, v jsonvalue.Value) []string {
 	if len(declared) == 0 {
 		return nil
 	}

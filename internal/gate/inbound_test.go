@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -18,15 +19,15 @@ import (
 // object is a schema that wants an object.
 type object struct{}
 
-func (object) Validate(v envelope.JSON) error {
+func (object) Validate(v jsonvalue.Value) error {
 	if _, ok := v.Value().(map[string]any); !ok {
 		return errors.New("not an object")
 	}
 	return nil
 }
 
-func parse(t require.TestingT, raw string) envelope.JSON {
-	v, err := envelope.ParseJSON(raw)
+func parse(t require.TestingT, raw string) jsonvalue.Value {
+	v, err := jsonvalue.Parse(raw)
 	require.NoError(t, err)
 	return v
 }

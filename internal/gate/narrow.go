@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -35,11 +36,11 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	if !picked.Any {
 		return hold("none of the granted parts is in it: " + s.String())
 	}
-	v, err := envelope.EncodeJSON(picked.Value)
+	v, err := jsonvalue.Encode(picked.Value)
 	if err != nil {
 		return hold("what is left of it has no canonical form")
 	}
-	whole, err := envelope.EncodeJSON(value)
+	whole, err := jsonvalue.Encode(value)
 	if err != nil {
 		return hold("it has no canonical form")
 	}
@@ -54,16 +55,16 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 
 // writes reports whether a text is a value and says nothing beside it, as the
 // reply does that a structured result was read from.
-func writes(text string, value envelope.JSON) bool {
-	before, body, after := envelope.Unfence(text)
+func writes(text string, value jsonvalue.Value) bool {
+	before, body, after := jsonvalue.Unfence(text)
 	if !fence.MatchString(before) || !fence.MatchString(after) {
 		return false
 	}
-	v, err := envelope.DecodeJSON(body)
+	v, err := jsonvalue.Decode(body)
 	if err != nil {
 		return false
 	}
-	same, err := envelope.EncodeJSON(v)
+	same, err := jsonvalue.Encode(v)
 	return err == nil && same.Canonical() == value.Canonical()
 }
 
@@ -83,10 +84,10 @@ func (g *Grant) narrowing(d *Ruling) (handoff.Rule, string) {
 // value that its text consists of.
 func decoded(p envelope.Payload) (any, bool) {
 	if canonical, ok := p.JSON(); ok {
-		v, err := envelope.DecodeJSON(canonical)
+		v, err := jsonvalue.Decode(canonical)
 		return v, err == nil
 	}
-	v, err := envelope.FindValue(p.Text())
+	v, err := jsonvalue.FindValue(p.Text())
 	return v, err == nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -41,11 +42,11 @@ func (c *Compartment) redacted(ctx context.Context, g *Grant, d *Ruling, p envel
 	if clean == canonical {
 		return p, nil
 	}
-	value, err := envelope.DecodeJSON(clean)
+	value, err := jsonvalue.Decode(clean)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
-	v, err := envelope.EncodeJSON(value) // keys that were redacted may be out of order
+	v, err := jsonvalue.Encode(value) // keys that were redacted may be out of order
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -60,11 +61,11 @@ var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
 func worded(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
-	before, body, after := envelope.Unfence(text)
+	before, body, after := jsonvalue.Unfence(text)
 	if !fence.MatchString(before) || !fence.MatchString(after) || !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
 		return r.TextRevealing(ctx, text, reveal)
 	}
-	if _, err := envelope.DecodeJSON(body); err != nil {
+	if _, err := jsonvalue.Decode(body); err != nil {
 		return r.TextRevealing(ctx, text, reveal)
 	}
 	clean, out, shown, err := r.JSON(ctx, body, reveal)

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // breaker is put behind the first character of a chat-template token: a reader
@@ -40,7 +41,7 @@ func broken(p envelope.Payload) (_ envelope.Payload, n int, ok bool) {
 	}
 	// Tokens and the breaker need no escape, so the text stays JSON; reading it
 	// again restores the order of its keys.
-	v, err := envelope.ParseJSON(changed)
+	v, err := jsonvalue.Parse(changed)
 	return p.WithStructured(v), n + m, err == nil
 }
 

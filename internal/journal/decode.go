@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -249,7 +250,7 @@ func payloadOf(r *envelope.Record) envelope.Payload {
 	if r.JSON == nil {
 		return p
 	}
-	v, err := envelope.ParseJSON(string(r.JSON))
+	v, err := jsonvalue.Parse(string(r.JSON))
 	if err != nil {
 		return p
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -26,7 +26,7 @@ import (
 // task, and not the run.
 func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 	t.Parallel()
-	list, err := envelope.ParseJSON("[" + strings.Repeat("1e20,", 400_000) + "1]") // 2 MB, of which the canonical form takes 9
+	list, err := jsonvalue.Parse("[" + strings.Repeat("1e20,", 400_000) + "1]") // 2 MB, of which the canonical form takes 9
 	require.NoError(t, err)
 	huge := map[string]struct {
 		reply agent.Reply

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -61,7 +62,7 @@ func result(t *rapid.T) *envelope.Record {
 	r := &envelope.Record{Header: h, Text: string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))}
 	p := envelope.Text(r.Text)
 	if rapid.Bool().Draw(t, "structured") {
-		v, err := envelope.ParseJSON(fmt.Sprintf(`{"n":[%d,"<&> "]}`, rapid.Int32().Draw(t, "n")))
+		v, err := jsonvalue.Parse(fmt.Sprintf(`{"n":[%d,"<&> "]}`, rapid.Int32().Draw(t, "n")))
 		require.NoError(t, err)
 		r.JSON, p = []byte(v.Canonical()), p.WithStructured(v)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -75,7 +76,7 @@ func asShown(e *envelope.Envelope, shown *record.ShownResult) (*envelope.Envelop
 	}
 	p := envelope.Text(shown.Text)
 	if shown.Structured != "" {
-		v, err := envelope.ParseJSON(shown.Structured)
+		v, err := jsonvalue.Parse(shown.Structured)
 		if err != nil {
 			return nil, err
 		}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
@@ -155,8 +155,8 @@ func standsIn(in *Input) stands {
 	v, ok := known(in.Text)
 	if s.text = !ok && in.Text != ""; ok {
 		s.value = &v
-	} else if _, body, _ := envelope.Unfence(in.Text); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
-		if _, err := envelope.DecodeJSON(body); err != nil {
+	} else if _, body, _ := jsonvalue.Unfence(in.Text); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		if _, err := jsonvalue.Decode(body); err != nil {
 			s.why = " (" + err.Error() + ")"
 		}
 	}

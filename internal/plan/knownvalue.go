@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 )
 
@@ -14,10 +14,10 @@ type knownValue struct{ value any }
 
 // known returns the value that a text consists of, if it is an object or an array.
 func known(text string) (knownValue, bool) {
-	if len(text) > envelope.MaxJSONBytes {
+	if len(text) > jsonvalue.MaxBytes {
 		return knownValue{}, false
 	}
-	v, err := envelope.FindValue(text)
+	v, err := jsonvalue.FindValue(text)
 	switch v.(type) {
 	case map[string]any, []any:
 		return knownValue{v}, err == nil

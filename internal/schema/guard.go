@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // A failedGuard is a guard that an answer does not pass. A guard is a const outside of
@@ -164,7 +164,7 @@ func (s *Schema) Unguarded() string {
 	}
 	walk(s.root)
 	if text, err := json.Marshal(source); err == nil {
-		if v, err := envelope.ParseJSON(string(text)); err == nil {
+		if v, err := jsonvalue.Parse(string(text)); err == nil {
 			return v.Canonical()
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
@@ -55,7 +55,7 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 			t.Parallel()
 			s, err := schema.Parse(tt.schema)
 			require.NoError(t, err)
-			v, err := envelope.ParseJSON(tt.give)
+			v, err := jsonvalue.Parse(tt.give)
 			require.NoError(t, err)
 			err = s.Validate(v)
 			require.Error(t, err)
@@ -70,7 +70,7 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 	}
 	s, err := schema.Parse(`{"properties":{"n":{"const":1}}}`)
 	require.NoError(t, err)
-	v, err := envelope.ParseJSON(`{"n":1.0}`)
+	v, err := jsonvalue.Parse(`{"n":1.0}`)
 	require.NoError(t, err)
 	require.NoError(t, s.Validate(v))
 }
@@ -85,7 +85,7 @@ func TestManyMissesTakeLinearTime(t *testing.T) {
 	} {
 		s, err := schema.Parse(raw)
 		require.NoError(t, err)
-		v, err := envelope.ParseJSON(give)
+		v, err := jsonvalue.Parse(give)
 		require.NoError(t, err)
 		err = s.Validate(v)
 		require.Error(t, err)
@@ -99,7 +99,7 @@ func TestAnswerOfTooMuchWorkIsNotSearched(t *testing.T) {
 	t.Parallel()
 	s, err := schema.Parse(`{"properties":{"child":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)
 	require.NoError(t, err)
-	v, err := envelope.ParseJSON(strings.Repeat(`{"child":`, 60) + `{}` + strings.Repeat(`}`, 60))
+	v, err := jsonvalue.Parse(strings.Repeat(`{"child":`, 60) + `{}` + strings.Repeat(`}`, 60))
 	require.NoError(t, err)
 	require.Contains(t, schema.Problem(s.Validate(v)), "nest less deeply")
 }

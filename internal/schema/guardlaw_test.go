@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 )
 
@@ -32,11 +32,11 @@ func TestGuardLaw(t *testing.T) {
 		if err != nil {
 			rt.Skip("it refers to itself")
 		}
-		with := func(g string) (envelope.JSON, error) {
+		with := func(g string) (jsonvalue.Value, error) {
 			value["g"] = g
 			text, err := json.Marshal(value)
 			require.NoError(rt, err)
-			v, err := envelope.ParseJSON(string(text))
+			v, err := jsonvalue.Parse(string(text))
 			require.NoError(rt, err)
 			return v, s.Validate(v)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
@@ -93,7 +93,7 @@ func TestNumbersMatchTheirTypes(t *testing.T) {
 	} {
 		s, err := schema.Parse(tt.schema)
 		require.NoError(t, err)
-		v, err := envelope.ParseJSON(tt.value)
+		v, err := jsonvalue.Parse(tt.value)
 		require.NoError(t, err)
 		require.Equal(t, tt.fits, s.Validate(v) == nil, "%s against %s", tt.value, tt.schema)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
@@ -139,7 +139,7 @@ func aCase(t *rapid.T) (*schema.Schema, any) {
 	value := aValue(t, whole, defs, 4)
 	text, err := json.Marshal(value)
 	require.NoError(t, err)
-	v, err := envelope.ParseJSON(string(text))
+	v, err := jsonvalue.Parse(string(text))
 	require.NoError(t, err)
 	if s.Validate(v) != nil {
 		t.Skip("it does not match")

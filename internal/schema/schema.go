@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // What can be wrong with a schema or with a value. Errors of this package wrap these.
@@ -40,7 +40,7 @@ type Schema struct {
 // references to other documents are refused: a keyword without effect would
 // let everything through, and nothing is fetched. Errors wrap [ErrInvalid].
 func Parse(raw string) (*Schema, error) {
-	v, err := envelope.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -84,13 +84,13 @@ func (s *Schema) String() string { return s.canonical }
 // does not and by which keyword. The error quotes neither the value nor its keys.
 // A value with a number of more than [MaxNumber] characters, or one that needs
 // more than maxChecks checks, matches no schema.
-func (s *Schema) Validate(v envelope.JSON) error {
+func (s *Schema) Validate(v jsonvalue.Value) error {
 	return s.ValidateContext(context.Background(), v)
 }
 
 // ValidateContext does what Validate does, until ctx ends; then it returns its
 // cause. The work after that is bounded by maxChecks. It panics if ctx is nil.
-func (s *Schema) ValidateContext(ctx context.Context, v envelope.JSON) error {
+func (s *Schema) ValidateContext(ctx context.Context, v jsonvalue.Value) error {
 	switch err := s.check(ctx, v.Value()); {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -3,7 +3,7 @@ package schema_test
 import (
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +25,7 @@ func TestSchemaValidates(t *testing.T) {
 	for _, tt := range tests {
 		s, err := schema.Parse(tt.schema)
 		require.NoError(t, err, tt.schema)
-		v, err := envelope.ParseJSON(tt.value)
+		v, err := jsonvalue.Parse(tt.value)
 		require.NoError(t, err)
 		require.Equal(t, tt.ok, s.Validate(v) == nil, "%s against %s: %v", tt.value, tt.schema, s.Validate(v))
 	}
@@ -53,7 +53,7 @@ func TestSchemaErrorsQuoteNoValue(t *testing.T) {
 			require.Contains(t, tt.schema, "$id", "%v", err)
 			continue
 		}
-		v, err := envelope.ParseJSON(tt.value)
+		v, err := jsonvalue.Parse(tt.value)
 		require.NoError(t, err)
 		err = s.Validate(v)
 		require.Error(t, err, tt.schema)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/stretchr/testify/require"
 )
@@ -16,7 +16,7 @@ func nested(depth int) string {
 
 func validate(t testing.TB, s *schema.Schema, raw string) error {
 	t.Helper()
-	v, err := envelope.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	require.NoError(t, err)
 	return s.Validate(v)
 }
@@ -48,7 +48,7 @@ func TestRecursionInOneWayIsValidatedToAnyDepth(t *testing.T) {
 		`{"items":{"$ref":"#"}}`, `{"type":["array","number"],"items":{"$ref":"#"}}`,
 		`{"anyOf":[{"type":"number"},{"type":"array","items":{"$ref":"#"}}]}`,
 	} {
-		require.NoError(t, validate(t, parsed(t, raw), nested(envelope.MaxJSONDepth)), raw)
+		require.NoError(t, validate(t, parsed(t, raw), nested(jsonvalue.MaxDepth)), raw)
 	}
 	tree := parsed(t, `{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"patternProperties":{"^x":{"$ref":"#"}},"additionalProperties":{"$ref":"#"}}`)
 	require.NoError(t, validate(t, tree, strings.Repeat(`{"left":1,"y":2,"xx":3,"right":`, 100)+"1"+strings.Repeat("}", 100)))
@@ -73,7 +73,7 @@ func TestNumbersOfAnyLengthAreRefused(t *testing.T) {
 func BenchmarkSchemaValidate(b *testing.B) {
 	s, err := schema.Parse(`{"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}`)
 	require.NoError(b, err)
-	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 200_000) + "1]")
+	v, err := jsonvalue.Parse("[" + strings.Repeat("1,", 200_000) + "1]")
 	require.NoError(b, err)
 	for b.Loop() {
 		_ = s.Validate(v)
@@ -94,7 +94,7 @@ func TestValidatingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 10_000) + "1]")
+	v, err := jsonvalue.Parse("[" + strings.Repeat("1,", 10_000) + "1]")
 	require.NoError(t, err)
 	require.ErrorIs(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v), context.Canceled)
 }
@@ -114,7 +114,7 @@ func (c *watchedContext) Err() error {
 func TestValidatingLooksAtTheContextMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := &watchedContext{Context: t.Context()}
-	v, err := envelope.ParseJSON("[" + strings.Repeat("1,", 20_000) + "1]")
+	v, err := jsonvalue.Parse("[" + strings.Repeat("1,", 20_000) + "1]")
 	require.NoError(t, err)
 	require.NoError(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v))
 	require.Greater(t, ctx.asked, 10)

@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 func TestUnfence(t *testing.T) {
@@ -22,7 +22,7 @@ func TestUnfence(t *testing.T) {
 		{"one line", "```{}```", "", "```{}```", ""},
 	}
 	for _, tt := range tests {
-		before, body, after := envelope.Unfence(tt.give)
+		before, body, after := jsonvalue.Unfence(tt.give)
 		require.Equal(t, []string{tt.before, tt.body, tt.after}, []string{before, body, after}, tt.name)
 	}
 }
@@ -31,7 +31,7 @@ func TestUnfenceLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("`\n {}[]ab"))).Draw(t, "text")
-		before, body, after := envelope.Unfence(text)
+		before, body, after := jsonvalue.Unfence(text)
 		require.Equal(t, text, before+body+after)
 	})
 }

@@ -1,4 +1,4 @@
-package envelope
+package jsonvalue
 
 import (
 	"bytes"
@@ -13,17 +13,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DecodeJSON reads one JSON value as strictly as [ParseJSON] does, and returns
-// what [JSON.Value] would. It makes no canonical form: it is for values that
+// Decode reads one JSON value as strictly as [Parse] does, and returns
+// what [Value.Value] would. It makes no canonical form: it is for values that
 // are looked at and not kept. Numbers that no float64 holds are read here; only
 // their canonical form does not exist. The strings of the value are parts of
 // raw, which stays in memory as long as one of them does.
-func DecodeJSON(raw string) (any, error) {
-	if len(raw) > MaxJSONBytes {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrJSON, len(raw), MaxJSONBytes)
+func Decode(raw string) (any, error) {
+	if len(raw) > MaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, len(raw), MaxBytes)
 	}
 	if !utf8.ValidString(raw) {
-		return nil, fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrJSON, invalidAt(raw))
+		return nil, fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrInvalid, invalidAt(raw))
 	}
 	d := decoder{raw: raw, tokens: jsontext.NewDecoder(bytes.NewBufferString(raw))}
 	value, err := d.value(0)
@@ -31,7 +31,7 @@ func DecodeJSON(raw string) (any, error) {
 		return nil, d.refusal(err)
 	}
 	if rest := strings.TrimLeft(raw[d.tokens.InputOffset():], " \t\r\n"); rest != "" {
-		return nil, fmt.Errorf("%w: something follows the value at byte %d", ErrJSON, len(raw)-len(rest))
+		return nil, fmt.Errorf("%w: something follows the value at byte %d", ErrInvalid, len(raw)-len(rest))
 	}
 	return value, nil
 }
@@ -56,10 +56,10 @@ type decoder struct {
 	tokens *jsontext.Decoder
 }
 
-var errDeep = fmt.Errorf("%w: nested deeper than %d", ErrJSON, MaxJSONDepth)
+var errDeep = fmt.Errorf("%w: nested deeper than %d", ErrInvalid, MaxDepth)
 
 func (d *decoder) value(depth int) (any, error) {
-	if depth > MaxJSONDepth {
+	if depth > MaxDepth {
 		return nil, errDeep
 	}
 	switch d.tokens.PeekKind() {
@@ -137,7 +137,7 @@ func (d *decoder) text() (string, error) {
 // refusal says what is wrong and where, but does not quote the text, which the
 // error that it is told may do.
 func (d *decoder) refusal(err error) error {
-	if errors.Is(err, ErrJSON) {
+	if errors.Is(err, ErrInvalid) {
 		return err
 	}
 	what, at := "broken off or malformed", d.tokens.InputOffset()
@@ -150,7 +150,7 @@ func (d *decoder) refusal(err error) error {
 	case ok && utf16.IsSurrogate(unit):
 		what = "half of a surrogate pair"
 	}
-	return fmt.Errorf("%w: %s at byte %d", ErrJSON, what, at)
+	return fmt.Errorf("%w: %s at byte %d", ErrInvalid, what, at)
 }
 
 // escaped returns the unit of an escape \uXXXX that a text begins with.

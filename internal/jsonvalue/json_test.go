@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -92,22 +93,22 @@ func TestStrictJSONRefuses(t *testing.T) {
 		{"two high surrogates", `"\ud800\ud800"`},
 		{"swapped surrogates", `"\ude00\ud83d"`},
 		{"lone surrogate in a key", `{"\ud800":1}`},
-		{"too deep", nested(envelope.MaxJSONDepth + 2)},
-		{"too deep by objects", strings.Repeat(`{"a":`, envelope.MaxJSONDepth+1) + "1" + strings.Repeat("}", envelope.MaxJSONDepth+1)},
-		{"too long", `"` + strings.Repeat("x", envelope.MaxJSONBytes) + `"`},
-		{"too long by its blanks", strings.Repeat(" ", envelope.MaxJSONBytes) + "1"},
-		{"too long in its canonical form", "[" + repeat("1e15", ",", envelope.MaxJSONBytes/16) + "]"},
+		{"too deep", nested(jsonvalue.MaxDepth + 2)},
+		{"too deep by objects", strings.Repeat(`{"a":`, jsonvalue.MaxDepth+1) + "1" + strings.Repeat("}", jsonvalue.MaxDepth+1)},
+		{"too long", `"` + strings.Repeat("x", jsonvalue.MaxBytes) + `"`},
+		{"too long by its blanks", strings.Repeat(" ", jsonvalue.MaxBytes) + "1"},
+		{"too long in its canonical form", "[" + repeat("1e15", ",", jsonvalue.MaxBytes/16) + "]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v, err := envelope.ParseJSON(tt.raw)
-			require.ErrorIs(t, err, envelope.ErrJSON)
+			v, err := jsonvalue.Parse(tt.raw)
+			require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 			require.Zero(t, v)
 			_, err = envelope.Structured(tt.raw)
-			require.ErrorIs(t, err, envelope.ErrJSON)
-			if _, err = envelope.DecodeJSON(tt.raw); tt.name != "out of a double's range" && tt.name != "too long in its canonical form" {
-				require.ErrorIs(t, err, envelope.ErrJSON)
+			require.ErrorIs(t, err, jsonvalue.ErrInvalid)
+			if _, err = jsonvalue.Decode(tt.raw); tt.name != "out of a double's range" && tt.name != "too long in its canonical form" {
+				require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 			}
 		})
 	}
@@ -132,15 +133,15 @@ func TestCanonicalForm(t *testing.T) {
 		{"integers that the canonical form would spell out", `[1e20,4.5e17,-1e16]`, `["1e20","4.5e17","-1e16"]`},
 		{"beyond that it has an exponent", `[1e21,1.5e300]`, `[1e+21,1.5e+300]`},
 		{"big integers beside odd strings", `{"<":"&","n":9007199254740993}`, `{"<":"&","n":"9007199254740993"}`},
-		{"as deep as allowed", nested(envelope.MaxJSONDepth), nested(envelope.MaxJSONDepth)},
+		{"as deep as allowed", nested(jsonvalue.MaxDepth), nested(jsonvalue.MaxDepth)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v, err := envelope.ParseJSON(tt.raw)
+			v, err := jsonvalue.Parse(tt.raw)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, v.Canonical())
-			again, err := envelope.ParseJSON(v.Canonical())
+			again, err := jsonvalue.Parse(v.Canonical())
 			require.NoError(t, err)
 			require.Equal(t, v.Canonical(), again.Canonical(), "stable")
 		})
@@ -149,7 +150,7 @@ func TestCanonicalForm(t *testing.T) {
 
 func TestValueIsDecodedAsWritten(t *testing.T) {
 	t.Parallel()
-	v, err := envelope.ParseJSON(`{"n":1.50,"big":9007199254740993,"s":"x","a":[true,null,{}],"o":{}}`)
+	v, err := jsonvalue.Parse(`{"n":1.50,"big":9007199254740993,"s":"x","a":[true,null,{}],"o":{}}`)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"n": json.Number("1.50"), "big": json.Number("9007199254740993"), "s": "x",
@@ -164,7 +165,7 @@ func TestFindJSON(t *testing.T) {
 		`{"a":1}`, "\n {\"a\":1} \n", "```\n{\"a\":1}\n```", "```json\n{\"a\":1}\n```", "```JSON\r\n{\"a\":1}\r\n```",
 		"  ```json\n\n{\n\"a\": 1\n}\n\n```  ", "```json\n{\"a\":1}```",
 	} {
-		v, kept, err := envelope.FindJSON(text, nil)
+		v, kept, err := jsonvalue.Find(text, nil)
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, want, v.Canonical(), "%q", text)
 		require.Equal(t, text, kept)
@@ -177,12 +178,12 @@ func TestFindJSON(t *testing.T) {
 		"First {\"a\":0}. No:\n```json\n{\"a\":1}\n```", "See [1] and [2, 3]: {\"a\":1}",
 		"```json\n{\"a\":1}\n```\nThat is {\"a\": 1}, see [1] and {x}.", "```json\n{\"a\":1}\n```\n{\"a\":",
 	} {
-		v, kept, err := envelope.FindJSON(text, func(v any) bool { _, ok := v.(map[string]any); return ok })
+		v, kept, err := jsonvalue.Find(text, func(v any) bool { _, ok := v.(map[string]any); return ok })
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, want, v.Canonical(), "%q", text)
 		require.Equal(t, `{"a":1}`, kept, "%q", text)
 	}
-	v, kept, err := envelope.FindJSON("<think>{\"a\":2}</think>\n{\"a\":1}", nil)
+	v, kept, err := jsonvalue.Find("<think>{\"a\":2}</think>\n{\"a\":1}", nil)
 	require.NoError(t, err)
 	require.Equal(t, want, v.Canonical())
 	require.Equal(t, `{"a":1}`, kept)
@@ -193,8 +194,8 @@ func TestFindJSON(t *testing.T) {
 		"[1] {\"a\":1}",
 		"They wrote:\n```json\n{\"a\":1}\n```\nMy answer is {\"a\":2}", "```json\n{\"a\":1}\n```\n```\n{\"a\":2}\n```", "```json\n{\"a\":1}\n```\n{\"a\":2} or {\"a\":3}",
 	} {
-		_, kept, err := envelope.FindJSON(text, nil)
-		require.ErrorIs(t, err, envelope.ErrJSON, "%q", text)
+		_, kept, err := jsonvalue.Find(text, nil)
+		require.ErrorIs(t, err, jsonvalue.ErrInvalid, "%q", text)
 		require.Empty(t, kept, "%q", text)
 	}
 }
@@ -203,14 +204,14 @@ func TestFindJSON(t *testing.T) {
 func TestFindJSONIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"[", "{", "[1,", "[\"a", "[[1],", "{ ", "[1,[", "}", "```json\n[", "[1 "} {
-		_, _, err := envelope.FindJSON("It is "+strings.Repeat(of, 1<<16/len(of)), nil)
-		require.ErrorIs(t, err, envelope.ErrJSON, "%q", of)
+		_, _, err := jsonvalue.Find("It is "+strings.Repeat(of, 1<<16/len(of)), nil)
+		require.ErrorIs(t, err, jsonvalue.ErrInvalid, "%q", of)
 	}
 }
 
 func TestFindJSONKeepsFencesInsideStrings(t *testing.T) {
 	t.Parallel()
-	v, _, err := envelope.FindJSON("```json\n{\"code\":\"```go\\nx\\n```\"}\n```", nil)
+	v, _, err := jsonvalue.Find("```json\n{\"code\":\"```go\\nx\\n```\"}\n```", nil)
 	require.NoError(t, err)
 	require.Equal(t, "{\"code\":\"```go\\nx\\n```\"}", v.Canonical())
 }
@@ -225,8 +226,8 @@ func FuzzParseJSON(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		v, err := envelope.ParseJSON(raw)
-		value, decoded := envelope.DecodeJSON(raw)
+		v, err := jsonvalue.Parse(raw)
+		value, decoded := jsonvalue.Decode(raw)
 		if decoded != nil {
 			require.Error(t, err, "what cannot be decoded cannot be parsed")
 		}
@@ -234,18 +235,18 @@ func FuzzParseJSON(f *testing.F) {
 			require.Equal(t, v.Value(), value)
 		}
 		if err != nil {
-			require.ErrorIs(t, err, envelope.ErrJSON)
+			require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 			require.Zero(t, v)
 			requireReason(t, raw)
 			return
 		}
 		want := decode(t, raw)
 		require.Equal(t, want, v.Value())
-		again, err := envelope.ParseJSON(v.Canonical())
+		again, err := jsonvalue.Parse(v.Canonical())
 		require.NoError(t, err)
 		require.Equal(t, v.Canonical(), again.Canonical())
 		require.Equal(t, loose(want), loose(decode(t, v.Canonical())))
-		found, _, err := envelope.FindJSON("```json\n"+raw+"\n```", nil)
+		found, _, err := jsonvalue.Find("```json\n"+raw+"\n```", nil)
 		require.NoError(t, err)
 		require.Equal(t, v.Canonical(), found.Canonical())
 	})
@@ -283,11 +284,11 @@ func loose(v any) any {
 
 // requireReason fails unless there is a reason to refuse raw.
 func requireReason(t *testing.T, raw string) {
-	if !json.Valid([]byte(raw)) || !utf8.ValidString(raw) || len(raw) > envelope.MaxJSONBytes/4 {
+	if !json.Valid([]byte(raw)) || !utf8.ValidString(raw) || len(raw) > jsonvalue.MaxBytes/4 {
 		return
 	}
 	written, depth := outside(raw)
-	if written != countMembers(decode(t, raw)) || depth > envelope.MaxJSONDepth { // duplicate keys; too deep
+	if written != countMembers(decode(t, raw)) || depth > jsonvalue.MaxDepth { // duplicate keys; too deep
 		return
 	}
 	lower := strings.ToLower(raw)

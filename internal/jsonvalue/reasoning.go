@@ -1,4 +1,4 @@
-package envelope
+package jsonvalue
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package envelope
+package jsonvalue
 
 import (
 	"encoding/json"
@@ -14,26 +14,26 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// EncodeJSON returns the canonical form of a decoded value, as [JSON.Value] and
-// [DecodeJSON] give them: map[string]any, []any, string, bool, nil and
-// json.Number. It is what [ParseJSON] makes of the same value's text; anything
-// that no strict JSON text stands for is an [ErrJSON]. The value is shared with
+// Encode returns the canonical form of a decoded value, as [Value.Value] and
+// [Decode] give them: map[string]any, []any, string, bool, nil and
+// json.Number. It is what [Parse] makes of the same value's text; anything
+// that no strict JSON text stands for is an [ErrInvalid]. The value is shared with
 // the result and must not be changed afterwards.
-func EncodeJSON(value any) (JSON, error) {
+func Encode(value any) (Value, error) {
 	b, err := appendCanonical(nil, value, 0)
 	if err != nil {
-		return JSON{}, err
+		return Value{}, err
 	}
-	if len(b) > MaxJSONBytes { // 1e15 becomes sixteen digits
-		return JSON{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrJSON, len(b), MaxJSONBytes)
+	if len(b) > MaxBytes { // 1e15 becomes sixteen digits
+		return Value{}, fmt.Errorf("%w: %d bytes in its canonical form, at most %d", ErrInvalid, len(b), MaxBytes)
 	}
-	return JSON{canonical: string(b), value: value}, nil
+	return Value{canonical: string(b), value: value}, nil
 }
 
 // appendCanonical appends a value as RFC 8785 writes it.
 func appendCanonical(b []byte, value any, depth int) ([]byte, error) {
-	if depth > MaxJSONDepth {
-		return nil, fmt.Errorf("%w: nested deeper than %d", ErrJSON, MaxJSONDepth)
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("%w: nested deeper than %d", ErrInvalid, MaxDepth)
 	}
 	switch v := value.(type) {
 	case nil:
@@ -59,7 +59,7 @@ func appendCanonical(b []byte, value any, depth int) ([]byte, error) {
 	case map[string]any:
 		return appendObject(b, v, depth)
 	}
-	return nil, fmt.Errorf("%w: a %T has no canonical form", ErrJSON, value)
+	return nil, fmt.Errorf("%w: a %T has no canonical form", ErrInvalid, value)
 }
 
 func appendObject(b []byte, members map[string]any, depth int) ([]byte, error) {
@@ -110,7 +110,7 @@ func firstUnit(r rune) int {
 // appendQuoted appends a string with the escapes of RFC 8785 and no others.
 func appendQuoted(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
-		return nil, fmt.Errorf("%w: not valid UTF-8", ErrJSON)
+		return nil, fmt.Errorf("%w: not valid UTF-8", ErrInvalid)
 	}
 	b = append(b, '"')
 	done := 0
@@ -168,4 +168,4 @@ func appendInteger(b []byte, n json.Number) ([]byte, error) {
 	return strconv.AppendInt(b, i, 10), nil
 }
 
-var errNumber = fmt.Errorf("%w: a number in it has no canonical form", ErrJSON)
+var errNumber = fmt.Errorf("%w: a number in it has no canonical form", ErrInvalid)

@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"encoding/json"
@@ -9,13 +9,13 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // oracle reads a value strictly with the decoder of encoding/json, which knows
 // neither duplicate keys nor surrogates nor limits: those are checked beside it.
 func oracle(raw string) (any, error) {
-	if len(raw) > envelope.MaxJSONBytes || !utf8.ValidString(raw) || halfPair(raw) {
+	if len(raw) > jsonvalue.MaxBytes || !utf8.ValidString(raw) || halfPair(raw) {
 		return nil, errRefused
 	}
 	o := reader{json.NewDecoder(strings.NewReader(raw))}
@@ -35,7 +35,7 @@ var errRefused = errors.New("refused")
 type reader struct{ *json.Decoder }
 
 func (o reader) value(depth int) (any, error) {
-	if depth > envelope.MaxJSONDepth {
+	if depth > jsonvalue.MaxDepth {
 		return nil, errRefused
 	}
 	switch tok, err := o.Token(); tok {

@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -92,8 +92,8 @@ func TestDecodeSaysWhere(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			value, err := envelope.DecodeJSON(tt.raw)
-			require.ErrorIs(t, err, envelope.ErrJSON)
+			value, err := jsonvalue.Decode(tt.raw)
+			require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 			require.EqualError(t, err, "not one strict JSON value: "+fmt.Sprintf(tt.want, tt.at))
 			require.Nil(t, value)
 			_, err = oracle(tt.raw)
@@ -105,20 +105,20 @@ func TestDecodeSaysWhere(t *testing.T) {
 // Requirement: G19.
 func TestDecodeLimits(t *testing.T) {
 	t.Parallel()
-	long := `"` + strings.Repeat("x", envelope.MaxJSONBytes-2) + `"`
-	value, err := envelope.DecodeJSON(long)
+	long := `"` + strings.Repeat("x", jsonvalue.MaxBytes-2) + `"`
+	value, err := jsonvalue.Decode(long)
 	require.NoError(t, err)
 	require.Equal(t, long[1:len(long)-1], value)
-	_, err = envelope.DecodeJSON(long + " ")
+	_, err = jsonvalue.Decode(long + " ")
 	require.EqualError(t, err, "not one strict JSON value: 4194305 bytes, at most 4194304")
-	const deepest = envelope.MaxJSONDepth + 1 // the innermost is in MaxJSONDepth others
+	const deepest = jsonvalue.MaxDepth + 1 // the innermost is in MaxJSONDepth others
 	objects := func(n int) string { return strings.Repeat(`{"":`, n-1) + "{}" + strings.Repeat("}", n-1) }
 	for _, brackets := range []func(int) string{nested, objects} {
-		_, err = envelope.DecodeJSON(brackets(deepest))
+		_, err = jsonvalue.Decode(brackets(deepest))
 		require.NoError(t, err)
-		_, err = envelope.DecodeJSON(brackets(deepest + 1))
+		_, err = jsonvalue.Decode(brackets(deepest + 1))
 		require.EqualError(t, err, "not one strict JSON value: nested deeper than 128")
-		_, err = envelope.DecodeJSON(brackets(10_000))
+		_, err = jsonvalue.Decode(brackets(10_000))
 		require.EqualError(t, err, "not one strict JSON value: nested deeper than 128")
 	}
 }
@@ -126,9 +126,9 @@ func TestDecodeLimits(t *testing.T) {
 // requireAsOracle holds DecodeJSON to what encoding/json and a few checks make of a text.
 func requireAsOracle(t require.TestingT, raw string) {
 	want, refused := oracle(raw)
-	got, err := envelope.DecodeJSON(raw)
+	got, err := jsonvalue.Decode(raw)
 	if refused != nil {
-		require.ErrorIs(t, err, envelope.ErrJSON, "%q", raw)
+		require.ErrorIs(t, err, jsonvalue.ErrInvalid, "%q", raw)
 		require.Nil(t, got)
 		return
 	}
@@ -181,7 +181,7 @@ func hostile(size int) map[string]string {
 	for i := 0; keys.Len() < size-20; i++ {
 		keys.WriteString(`"` + strconv.Itoa(i) + `":0,`)
 	}
-	deep := strings.Repeat("[", envelope.MaxJSONDepth) + strings.Repeat("]", envelope.MaxJSONDepth)
+	deep := strings.Repeat("[", jsonvalue.MaxDepth) + strings.Repeat("]", jsonvalue.MaxDepth)
 	return map[string]string{
 		"one string":        `"` + strings.Repeat("x", size-2) + `"`,
 		"escapes":           `"` + strings.Repeat(`\"`, size/2-1) + `"`,
@@ -192,7 +192,7 @@ func hostile(size int) map[string]string {
 		"blanks behind":     "1" + strings.Repeat("\n", size-1),
 		"empty arrays":      "[" + repeat("[]", ",", size/3-1) + "]",
 		"empty objects":     "[" + repeat("{}", ",", size/3-1) + "]",
-		"as deep as it can": "[" + repeat(deep, ",", size/(2*envelope.MaxJSONDepth+1)-1) + "]",
+		"as deep as it can": "[" + repeat(deep, ",", size/(2*jsonvalue.MaxDepth+1)-1) + "]",
 		"keys":              "{" + keys.String() + `"last":0}`,
 		"keys, one twice":   "{" + keys.String() + `"0":0}`,
 		"deep":              nested(size / 2),
@@ -206,7 +206,7 @@ func hostile(size int) map[string]string {
 // Requirement: G19.
 func TestDecodeHostile(t *testing.T) {
 	t.Parallel()
-	for name, raw := range hostile(envelope.MaxJSONBytes / 32) {
+	for name, raw := range hostile(jsonvalue.MaxBytes / 32) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			requireAsOracle(t, raw)
@@ -217,12 +217,12 @@ func TestDecodeHostile(t *testing.T) {
 // BenchmarkDecodeHostile shows a time that is not proportional to the length as
 // fewer MB/s of the longer text.
 func BenchmarkDecodeHostile(b *testing.B) {
-	for _, size := range []int{64 << 10, envelope.MaxJSONBytes} {
+	for _, size := range []int{64 << 10, jsonvalue.MaxBytes} {
 		for name, raw := range hostile(size) {
 			b.Run(fmt.Sprintf("%s/%dKiB", name, size>>10), func(b *testing.B) {
 				b.SetBytes(int64(len(raw)))
 				for b.Loop() {
-					_, _ = envelope.DecodeJSON(raw)
+					_, _ = jsonvalue.Decode(raw)
 				}
 			})
 		}
@@ -247,7 +247,7 @@ func BenchmarkDecode(b *testing.B) {
 		for _, by := range []struct {
 			name   string
 			decode func(string) (any, error)
-		}{{"DecodeJSON", envelope.DecodeJSON}, {"oracle", oracle}} {
+		}{{"DecodeJSON", jsonvalue.Decode}, {"oracle", oracle}} {
 			b.Run(fmt.Sprintf("%dKiB/%s", size>>10, by.name), func(b *testing.B) {
 				b.SetBytes(int64(len(raw)))
 				b.ReportAllocs()

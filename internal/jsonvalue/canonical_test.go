@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // TestCanonicalFormIsThatOfTheLibrary holds the encoder to the reference
@@ -23,10 +23,10 @@ func TestCanonicalFormIsThatOfTheLibrary(t *testing.T) {
 		require.NoError(t, err)
 		want, err := jcs.Transform(raw)
 		require.NoError(t, err)
-		got, err := envelope.ParseJSON(string(raw))
+		got, err := jsonvalue.Parse(string(raw))
 		require.NoError(t, err)
 		require.Equal(t, string(want), got.Canonical())
-		again, err := envelope.EncodeJSON(got.Value())
+		again, err := jsonvalue.Encode(got.Value())
 		require.NoError(t, err)
 		require.Equal(t, got.Canonical(), again.Canonical())
 	})
@@ -50,7 +50,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
 	t.Parallel()
 	deep := any("x")
-	for range envelope.MaxJSONDepth + 1 {
+	for range jsonvalue.MaxDepth + 1 {
 		deep = []any{deep}
 	}
 	for name, value := range map[string]any{
@@ -62,12 +62,12 @@ func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
 		"an empty number":  json.Number(""),
 		"beyond a double":  json.Number("1e999"),
 		"too deep":         deep,
-		"too long":         strings.Repeat("x", envelope.MaxJSONBytes),
+		"too long":         strings.Repeat("x", jsonvalue.MaxBytes),
 		"a struct":         struct{}{},
 		"inside an object": map[string]any{"a": []any{struct{}{}}},
 	} {
-		_, err := envelope.EncodeJSON(value)
-		require.ErrorIs(t, err, envelope.ErrJSON, name)
+		_, err := jsonvalue.Encode(value)
+		require.ErrorIs(t, err, jsonvalue.ErrInvalid, name)
 	}
 }
 
@@ -75,13 +75,13 @@ func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10} {
 		raw := parts(size)
-		value, err := envelope.DecodeJSON(raw)
+		value, err := jsonvalue.Decode(raw)
 		require.NoError(b, err)
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := envelope.EncodeJSON(value); err != nil {
+				if _, err := jsonvalue.Encode(value); err != nil {
 					b.Fatal(err)
 				}
 			}

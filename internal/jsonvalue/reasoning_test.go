@@ -1,4 +1,4 @@
-package envelope_test
+package jsonvalue_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 func TestCutReasoning(t *testing.T) {
@@ -40,7 +40,7 @@ func TestCutReasoning(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			reasoning, answer, whole := envelope.CutReasoning(tt.give)
+			reasoning, answer, whole := jsonvalue.CutReasoning(tt.give)
 			require.Equal(t, []any{tt.reasoning, tt.answer, !tt.open}, []any{reasoning, answer, whole})
 		})
 	}
@@ -52,7 +52,7 @@ func TestCutReasoningLeavesNone(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{"<think>", "</think>", "<thinking>", "</thinking>", "[THINK]", "[/THINK]", "\n", " ", "word", "{}"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "")
-		_, answer, whole := envelope.CutReasoning(text)
+		_, answer, whole := jsonvalue.CutReasoning(text)
 		for _, tag := range []string{"<think>", "<thinking>", "[THINK]"} {
 			if strings.HasPrefix(strings.TrimSpace(answer), tag) {
 				t.Fatalf("%q leaves %q", text, answer)
@@ -68,6 +68,6 @@ func TestCutReasoningLeavesNone(t *testing.T) {
 func TestCutReasoningIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"<think></think>", "x\n</seed:think>\n", "\n</think>\n", "[THINK]", "<think> </thinking>"} {
-		_, _, _ = envelope.CutReasoning(strings.Repeat(piece, 4<<20/len(piece)))
+		_, _, _ = jsonvalue.CutReasoning(strings.Repeat(piece, 4<<20/len(piece)))
 	}
 }

@@ -1,4 +1,4 @@
-package envelope
+package jsonvalue
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FindJSON returns the one JSON value that a model's text holds, and the text to
+// Find returns the one JSON value that a model's text holds, and the text to
 // keep. That is the whole text if it is the value, or one code fence around it.
 // Otherwise it is the text of the only object or array, without the reasoning
 // that it begins with (see [CutReasoning]) and without the words around it, since nothing validates these. If code
@@ -18,12 +18,12 @@ import (
 // of them counts too. It ignores a value inside of another one, and one for which
 // accepts, if not nil, returns false.
 //
-// The error wraps [ErrJSON] if there is no value, if there are two different ones,
+// The error wraps [ErrInvalid] if there is no value, if there are two different ones,
 // or if a value is broken off or not strict, even if it contains smaller values.
-func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, err error) {
+func Find(text string, accepts func(value any) bool) (v Value, found string, err error) {
 	_, answer, _ := CutReasoning(text)
 	_, body, _ := Unfence(answer)
-	if v, err = ParseJSON(body); err == nil {
+	if v, err = Parse(body); err == nil {
 		return v, answer, nil
 	}
 	within := []string{body}
@@ -35,29 +35,29 @@ func FindJSON(text string, accepts func(value any) bool) (v JSON, found string, 
 	s := search{accepts: accepts}
 	for _, part := range within {
 		if broken := s.look(part); broken != nil {
-			return JSON{}, "", broken
+			return Value{}, "", broken
 		}
 	}
 	// A model may quote a fence of what it read, and answer without one.
 	if rest := (search{accepts: accepts}); s.found != "" && (errors.Is(rest.look(behind), errTwo) || rest.found != "" && rest.value.canonical != s.value.canonical) {
-		return JSON{}, "", errTwo
+		return Value{}, "", errTwo
 	}
 	if s.found == "" {
 		if strings.IndexAny(body, "{[") != 0 {
-			err = fmt.Errorf("%w: there is none in the text", ErrJSON)
+			err = fmt.Errorf("%w: there is none in the text", ErrInvalid)
 		}
-		return JSON{}, "", err
+		return Value{}, "", err
 	}
 	return s.value, s.found, nil
 }
 
 // errTwo reports that a text has two different values.
-var errTwo = fmt.Errorf("%w: the text holds two, and which one is the answer would be a guess", ErrJSON)
+var errTwo = fmt.Errorf("%w: the text holds two, and which one is the answer would be a guess", ErrInvalid)
 
 // A search looks for values in texts.
 type search struct {
 	accepts func(any) bool
-	value   JSON
+	value   Value
 	found   string // the text of the value; empty if there was none
 }
 
@@ -68,7 +68,7 @@ const maxRereading = 16
 // look takes in the values of a text. Its error is that of a text that is no answer.
 func (s *search) look(text string) error {
 	if !utf8.ValidString(text) {
-		return fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrJSON, invalidAt(text))
+		return fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrInvalid, invalidAt(text))
 	}
 	data := []byte(text)
 	tokens := jsontext.NewDecoder(new(bytes.Buffer))
@@ -82,10 +82,10 @@ func (s *search) look(text string) error {
 		read, whole := valueAt(tokens, data[at:])
 		if !whole {
 			if strings.ContainsAny(text[at+1:at+read], "{:") {
-				return fmt.Errorf("%w: the value at byte %d is broken", ErrJSON, at)
+				return fmt.Errorf("%w: the value at byte %d is broken", ErrInvalid, at)
 			}
 			if vain += read; vain > limit {
-				return fmt.Errorf("%w: too many brackets that begin none", ErrJSON)
+				return fmt.Errorf("%w: too many brackets that begin none", ErrInvalid)
 			}
 			at++
 			continue
@@ -100,7 +100,7 @@ func (s *search) look(text string) error {
 
 // take takes in one value.
 func (s *search) take(text string) error {
-	v, err := ParseJSON(text)
+	v, err := Parse(text)
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,67 @@
+package jsonvalue
+
+import "errors"
+
+// Limits on structured values.
+const (
+	MaxBytes = 4 << 20 // of one value as it was written
+	MaxDepth = 128     // arrays and objects inside each other
+)
+
+// ErrInvalid reports a text that is not one strict JSON value.
+var ErrInvalid = errors.New("not one strict JSON value")
+
+// A Value is one JSON value that was read strictly and once. It is immutable.
+type Value struct {
+	canonical string
+	value     any
+}
+
+// Canonical returns the value as RFC 8785 writes it: no blanks, sorted keys.
+func (v Value) Canonical() string { return v.canonical }
+
+// Value returns the decoded value: map[string]any, []any, string, bool, nil,
+// and json.Number for numbers, as they were written. It is a copy.
+func (v Value) Value() any { return copied(v.value) }
+
+// copied returns v with maps and slices of its own.
+func copied(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			out[key] = copied(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = copied(item)
+		}
+		return out
+	}
+	return v
+}
+
+// Parse reads one JSON value strictly: valid UTF-8 and escapes, no
+// duplicate keys (compared after decoding), nothing after the value, at most
+// [MaxBytes] long and [MaxDepth] deep. Otherwise the error wraps
+// [ErrInvalid]; it says where, and never quotes the text.
+//
+// The canonical form keeps numbers between ±2^53 and ±1e21, and all integers
+// beyond, as strings: RFC 8785 would write digits there that nobody wrote.
+// Reading a canonical form again gives the same canonical form.
+func Parse(raw string) (Value, error) {
+	value, err := Decode(raw)
+	if err != nil {
+		return Value{}, err
+	}
+	return Encode(value)
+}
+
+// FindValue returns the value of a text that is nothing but Value, or one code fence
+// around it, as [Value.Value] would; like [Decode] it makes no canonical form.
+func FindValue(text string) (any, error) {
+	_, body, _ := Unfence(text)
+	return Decode(body)
+}
