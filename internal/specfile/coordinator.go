@@ -107,7 +107,7 @@ func (r *reader) coordinatorNode() *node {
 }
 
 // coordinatorFile is a file of --coordinator that names the key.
-var coordinatorFile = newPlace("", "a file of --coordinator", key{"coordinator", mapping, Works, nil, ""})
+var coordinatorFile = newPlace("", "a file of --coordinator", []row{{"coordinator", mapping, ""}})
 
 // checkMemory refuses what reads the shared memory where the file says that
 // there is none.

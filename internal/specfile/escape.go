@@ -1,43 +1,10 @@
 package specfile
 
 import (
-	"errors"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
-
-// unescape reads the escape that s begins with, and says how many bytes it is.
-func unescape(s string) (text string, size int, err error) {
-	if len(s) < 2 {
-		return "", 0, errors.New("a string without an end")
-	}
-	if i := strings.IndexByte(`"\/bfnrt`, s[1]); i >= 0 {
-		return "\"\\/\b\f\n\r\t"[i : i+1], 2, nil
-	}
-	first, ok := hex4(s)
-	if !ok {
-		return "", 0, errors.New("no escape of JSON: write \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits")
-	}
-	if !utf16.IsSurrogate(first) {
-		return string(first), 6, nil
-	}
-	second, ok := hex4(s[6:])
-	r := utf16.DecodeRune(first, second)
-	if !ok || r == utf8.RuneError {
-		return "", 0, errors.New("one half of a surrogate pair, without the other")
-	}
-	return string(r), 12, nil
-}
-
-func hex4(s string) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(s[2:6], 16, 32)
-	return rune(v), err == nil
-}
 
 // escapedLen returns how many bytes of a JSON string stand for the first n
 // bytes of its value.
@@ -49,12 +16,20 @@ func escapedLen(raw string, n int) int {
 			n--
 			continue
 		}
-		text, size, err := unescape(raw[i:])
+		size := 2
+		if strings.HasPrefix(raw[i:], `\u`) {
+			size = 6
+		}
+		value, err := jsontext.AppendUnquote(nil, `"`+raw[i:min(i+size, len(raw))]+`"`)
+		if err != nil && size == 6 { // the first half of a surrogate pair
+			size = 12
+			value, err = jsontext.AppendUnquote(nil, `"`+raw[i:min(i+size, len(raw))]+`"`)
+		}
 		if err != nil {
 			return i
 		}
 		i += size
-		n -= len(text)
+		n -= len(value)
 	}
 	return i
 }

@@ -29,23 +29,23 @@ func (l *loader) fallbackParts(key string, n *node) bool {
 }
 
 // fallbackPlace has the keys of one connection of a fallback.
-var fallbackPlace = newPlace("fallback", "an entry of fallback", append([]key{
-	{"model", envText, Works, nil, "else the agent's"},
-	{"provider", provider, Works, nil, "`openai`, the default"},
-	{"baseURL", envText, Works, nil, "else the agent's"},
-	{"apiKey", secret, Works, nil, "else the agent's if it is for the same host"},
-	{"headers", headers, Works, nil, "headers of its model calls; the agent's are added if they are for the same host"},
-}, endpointKeys...)...).like("model", "baseURL")
+var fallbackPlace = newPlace("fallback", "an entry of fallback", slices.Concat([]row{
+	{"model", envText, "else the agent's"},
+	{"provider", provider, "`openai`, the default"},
+	{"baseURL", envText, "else the agent's"},
+	{"apiKey", secret, "else the agent's if it is for the same host"},
+	{"headers", headers, "headers of its model calls; the agent's are added if they are for the same host"},
+}, endpointKeys)).like("model", "baseURL")
 
 // endpointKeys are the requestKeys that depend on the endpoint.
-var endpointKeys = []key{
+var endpointKeys = []row{
 	requestKey("maxTokensKey"), requestKey("systemRole"), requestKey("extraBody"),
-	{"structuredOutput", structuredOutput, Works, nil, "form in which its requests ask for JSON; else the agent's; see Structured output"},
+	{"structuredOutput", structuredOutput, "form in which its requests ask for JSON; else the agent's; see Structured output"},
 }
 
-// requestKey returns the key of requestKeys with a name.
-func requestKey(name string) key {
-	return requestKeys[slices.IndexFunc(requestKeys, func(k key) bool { return k.name == name })]
+// requestKey returns the row of requestKeys with a name.
+func requestKey(name string) row {
+	return requestKeys[slices.IndexFunc(requestKeys, func(k row) bool { return k.name == name })]
 }
 
 // fallback reads the fallback of an agent whose own connection is c and leads to first.

@@ -73,12 +73,12 @@ func (l *loader) takes(n *node, i int, k *key) bool {
 	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
 	switch k.status {
 	case NotBuilt:
-		if k.asking().of(value) {
+		if k.asks.of(value) {
 			l.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
-		if k.asking().of(value) {
+		if k.asks.of(value) {
 			l.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false

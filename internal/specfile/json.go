@@ -1,16 +1,16 @@
 package specfile
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-)
 
-// JSON is read by a scanner of its own and not by encoding/json: that one
-// takes duplicate keys and broken surrogates in silence and does not say where
-// a value begins. This one is one pass, strict (RFC 8259), and keeps parts of
-// the file as they are instead of copies.
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Limits of a JSON file. MaxValues bounds memory: a file that is made of
 // brackets and commas would take thirty times its size.
@@ -29,33 +29,26 @@ type fault struct {
 
 func (f *fault) Error() string { return f.message }
 
-// parseJSON reads the text of a source. Duplicate keys come back beside the tree.
+// parseJSON reads the text of a source, which must be strict JSON (RFC 8259).
+// Duplicate keys come back beside the tree.
 func parseJSON(s *source) (n *node, twice []fault, err error) {
-	p := &jsonParser{src: s, text: s.text}
-	defer func() {
-		// Descending by plain calls and leaving by panic keeps the scanner short; nothing else is caught.
-		if r := recover(); r != nil {
-			f, ok := r.(*fault)
-			if !ok {
-				panic(r)
-			}
-			n, twice, err = nil, nil, f
-		}
-	}()
-	p.blanks()
+	p := &jsonParser{src: s, tokens: jsontext.NewDecoder(strings.NewReader(s.text), jsontext.AllowDuplicateNames(true))}
 	n = new(node)
-	p.value(n, 0)
-	p.blanks()
-	if p.i < len(p.text) {
-		p.fail("%s after the end of the document", p.found())
+	if err := p.value(n, 0); err != nil {
+		return nil, nil, p.fault(err)
+	}
+	if _, err := p.next(); err != io.EOF {
+		return nil, nil, &fault{at: p.at, message: p.found(p.at) + " after the end of the document"}
 	}
 	return n, p.twice, nil
 }
 
+// A jsonParser makes nodes of tokens. Texts without escapes are parts of the file, not copies.
 type jsonParser struct {
 	src    *source
-	text   string
-	i      int
+	tokens *jsontext.Decoder
+	at     int  // where the last token begins
+	key    bool // it was to be a key, and is none
 	values int
 	twice  []fault
 	keys   []string // scratch stacks, so that each list is copied once, at its size
@@ -63,212 +56,132 @@ type jsonParser struct {
 	nodes  []node
 }
 
-func (p *jsonParser) fail(format string, args ...any) { p.failAt(p.i, format, args...) }
-
-func (p *jsonParser) failAt(at int, format string, args ...any) {
-	panic(&fault{at: at, message: fmt.Sprintf(format, args...)})
+// next reads a token, which begins at p.at.
+func (p *jsonParser) next() (jsontext.Token, error) {
+	p.at = int(p.tokens.InputOffset())
+	for p.at < len(p.src.text) && strings.IndexByte(" \t\r\n,:", p.src.text[p.at]) >= 0 {
+		p.at++
+	}
+	return p.tokens.ReadToken()
 }
 
-// found names the character at the scanner, for messages.
-func (p *jsonParser) found() string {
-	if p.i >= len(p.text) {
-		return "the end of the file"
-	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.i:])
-	return strconv.QuoteRune(r)
-}
+// raw returns the last token as it is written.
+func (p *jsonParser) raw() string { return p.src.text[p.at:p.tokens.InputOffset()] }
 
-func (p *jsonParser) blanks() {
-	for p.i < len(p.text) {
-		switch p.text[p.i] {
-		case ' ', '\t', '\n', '\r':
-			p.i++
-		default:
-			return
-		}
+// text returns the value of a string token.
+func (p *jsonParser) text(t jsontext.Token) string {
+	if raw := p.raw(); strings.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
 	}
+	return t.String()
 }
 
 // value reads one value into n.
-func (p *jsonParser) value(n *node, depth int) {
-	if p.values++; p.values > maxValues {
-		p.fail("more than %d values in one file", maxValues)
+func (p *jsonParser) value(n *node, depth int) error {
+	t, err := p.next()
+	switch p.values++; {
+	case err == io.EOF:
+		return &fault{at: p.at, message: "the file ends where a value belongs"}
+	case err != nil:
+		return err
+	case p.values > maxValues:
+		return &fault{at: p.at, message: fmt.Sprintf("more than %d values in one file", maxValues)}
+	case depth > maxDepth:
+		return &fault{at: p.at, message: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 	}
-	if depth > maxDepth {
-		p.fail("nested deeper than %d levels", maxDepth)
-	}
-	n.src, n.at = p.src, p.i
-	if p.i == len(p.text) {
-		p.fail("the file ends where a value belongs")
-	}
-	switch c := p.text[p.i]; {
-	case c == '{':
+	n.src, n.at = p.src, p.at
+	switch t.Kind() {
+	case '{':
 		n.is = isObject
-		p.object(n, depth)
-	case c == '[':
+		return p.parts(n, '}', depth+1)
+	case '[':
 		n.is = isList
-		p.list(n, depth)
-	case c == '"':
-		n.is, n.form, n.text = isText, quoted, p.string()
-	case c == '-' || c >= '0' && c <= '9':
-		n.is, n.text = isNumber, p.number()
-	case p.word("true"), p.word("false"):
-		n.is, n.text = isBool, p.text[n.at:p.i]
-	case p.word("null"):
-	default:
-		p.fail("%s where a value belongs", p.found())
+		return p.parts(n, ']', depth+1)
+	case '"':
+		n.is, n.form, n.text = isText, quoted, p.text(t)
+	case '0':
+		n.is, n.text = isNumber, p.raw()
+	case 't', 'f':
+		n.is, n.text = isBool, p.raw()
 	}
+	return nil
 }
 
-func (p *jsonParser) word(w string) bool {
-	if !strings.HasPrefix(p.text[p.i:], w) {
-		return false
-	}
-	p.i += len(w)
-	return true
-}
-
-// next reads what separates two parts of a list or an object, or ends it.
-func (p *jsonParser) next(first bool, shut byte) (more bool) {
-	p.blanks()
-	if p.i < len(p.text) && p.text[p.i] == shut {
-		p.i++
-		return false
-	}
-	if first {
-		return true
-	}
-	if p.i == len(p.text) || p.text[p.i] != ',' {
-		p.fail("%s where a comma or %q belongs", p.found(), shut)
-	}
-	comma := p.i
-	p.i++
-	p.blanks()
-	if p.i < len(p.text) && p.text[p.i] == shut {
-		p.failAt(comma, "a comma before %q", shut)
-	}
-	return true
-}
-
-func (p *jsonParser) list(n *node, depth int) {
-	start := len(p.nodes)
-	p.i++
-	for first := true; p.next(first, ']'); first = false {
-		var item node
-		p.value(&item, depth+1)
-		p.nodes = append(p.nodes, item)
-	}
-	n.kids = &kids{nodes: append([]node(nil), p.nodes[start:]...), end: p.i}
-	p.nodes = p.nodes[:start]
-}
-
-func (p *jsonParser) object(n *node, depth int) {
+// parts reads the parts of an object or a list up to its end.
+func (p *jsonParser) parts(n *node, end jsontext.Kind, depth int) error {
 	start, startKeys := len(p.nodes), len(p.keys)
-	p.i++
-	for first := true; p.next(first, '}'); first = false {
-		at := p.i
-		if p.i == len(p.text) || p.text[p.i] != '"' {
-			p.fail("%s where a key in double quotes belongs", p.found())
+	for p.tokens.PeekKind() != end {
+		if n.is == isObject {
+			t, err := p.next()
+			if p.key = err != nil; p.key {
+				return err
+			}
+			p.keys, p.keyAt = append(p.keys, p.text(t)), append(p.keyAt, p.at)
 		}
-		key := p.string()
-		p.blanks()
-		if p.i == len(p.text) || p.text[p.i] != ':' {
-			p.fail("%s where a colon belongs", p.found())
+		var part node
+		if err := p.value(&part, depth); err != nil {
+			return err
 		}
-		p.i++
-		p.blanks()
-		var value node
-		p.keys, p.keyAt = append(p.keys, key), append(p.keyAt, at)
-		p.value(&value, depth+1)
-		p.nodes = append(p.nodes, value)
+		p.nodes = append(p.nodes, part)
+	}
+	if _, err := p.tokens.ReadToken(); err != nil {
+		return err
 	}
 	n.kids = &kids{
 		keys:  append([]string(nil), p.keys[startKeys:]...),
 		keyAt: append([]int(nil), p.keyAt[startKeys:]...),
 		nodes: append([]node(nil), p.nodes[start:]...),
-		end:   p.i,
+		end:   int(p.tokens.InputOffset()),
 	}
 	p.nodes, p.keys, p.keyAt = p.nodes[:start], p.keys[:startKeys], p.keyAt[:startKeys]
 	p.twice = append(p.twice, duplicates(p.src, n.kids)...)
+	return nil
 }
 
-func (p *jsonParser) number() string {
-	start := p.i
-	digits := func() {
-		from := p.i
-		for p.i < len(p.text) && p.text[p.i] >= '0' && p.text[p.i] <= '9' {
-			p.i++
-		}
-		if p.i == from {
-			p.fail("%s where a digit belongs", p.found())
-		}
+// found names the character at an offset, for messages.
+func (p *jsonParser) found(at int) string {
+	if r, size := utf8.DecodeRuneInString(p.src.text[at:]); size > 0 {
+		return strconv.QuoteRune(r)
 	}
-	if p.text[p.i] == '-' {
-		p.i++
-	}
-	if p.i < len(p.text) && p.text[p.i] == '0' {
-		if p.i++; p.i < len(p.text) && p.text[p.i] >= '0' && p.text[p.i] <= '9' {
-			p.failAt(start, "a number that begins with 0")
-		}
-	} else {
-		digits()
-	}
-	if p.i < len(p.text) && p.text[p.i] == '.' {
-		p.i++
-		digits()
-	}
-	if p.i < len(p.text) && (p.text[p.i] == 'e' || p.text[p.i] == 'E') {
-		if p.i++; p.i < len(p.text) && (p.text[p.i] == '+' || p.text[p.i] == '-') {
-			p.i++
-		}
-		digits()
-	}
-	return p.text[start:p.i]
+	return "the end of the file"
 }
 
-// string reads a string; without escapes it is a part of the file, not a copy.
-func (p *jsonParser) string() string {
-	start := p.i
-	p.i++
-	for p.i < len(p.text) {
-		switch c := p.text[p.i]; {
-		case c == '"':
-			p.i++
-			return p.text[start+1 : p.i-1]
-		case c == '\\':
-			return p.escaped(start)
-		case c < ' ':
-			p.fail("%s in a string: write it as an escape, such as \\n", p.found())
-		default:
-			p.i++
-		}
-	}
-	p.failAt(start, "a string without an end")
-	return ""
+// expected says what belongs in the place of an error, by what the decoder says of it.
+var expected = []struct{ says, belongs string }{
+	{"(expecting ':')", "a colon belongs"}, {"(expecting ',' or '}')", `a comma or '}' belongs`}, {"(expecting ',' or ']')", `a comma or ']' belongs`},
+	{jsontext.ErrNonStringName.Error(), "a key in double quotes belongs"}, {"(expecting digit)", "a digit belongs"}, {"", "a value belongs"},
 }
 
-func (p *jsonParser) escaped(start int) string {
-	var b strings.Builder
-	b.WriteString(p.text[start+1 : p.i])
-	for p.i < len(p.text) {
-		switch c := p.text[p.i]; {
-		case c == '"':
-			p.i++
-			return b.String()
-		case c == '\\':
-			text, size, err := unescape(p.text[p.i:])
-			if err != nil {
-				p.fail("%v", err)
-			}
-			b.WriteString(text)
-			p.i += size
-		case c < ' ':
-			p.fail("%s in a string: write it as an escape, such as \\n", p.found())
-		default:
-			b.WriteByte(c)
-			p.i++
-		}
+// fault words what the decoder found wrong.
+func (p *jsonParser) fault(err error) *fault {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
 	}
-	p.failAt(start, "a string without an end")
-	return ""
+	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return &fault{at: p.at, message: err.Error()}
+	}
+	at, says := int(wrong.ByteOffset), wrong.Err.Error()
+	_, behind, _ := strings.Cut(p.src.text[min(at, len(p.src.text)):], ",")
+	behind = strings.TrimLeft(behind, " \t\r\n")
+	switch {
+	case strings.HasPrefix(p.src.text[at:], ",") && behind != "" && strings.IndexByte("]}", behind[0]) >= 0:
+		return &fault{at: at, message: fmt.Sprintf("a comma before %q", behind[0])}
+	case errors.Is(err, io.ErrUnexpectedEOF) && strings.HasPrefix(p.src.text[p.at:], `"`):
+		return &fault{at: p.at, message: "a string without an end"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &fault{at: at, message: "the file ends in the middle of a value"}
+	case strings.Contains(says, "surrogate"):
+		return &fault{at: at, message: "one half of a surrogate pair, without the other"}
+	case strings.Contains(says, "escape sequence"):
+		return &fault{at: at, message: `no escape of JSON: write \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits`}
+	case strings.Contains(says, "non-control"):
+		return &fault{at: at, message: p.found(at) + " in a string: write it as an escape, such as \\n"}
+	case p.key && strings.Contains(says, "at start of value"):
+		at, says = p.at, jsontext.ErrNonStringName.Error()
+	case strings.Contains(says, "in literal"):
+		at = p.at
+	}
+	i := slices.IndexFunc(expected, func(e struct{ says, belongs string }) bool { return strings.Contains(says, e.says) })
+	return &fault{at: at, message: p.found(at) + " where " + expected[i].belongs}
 }

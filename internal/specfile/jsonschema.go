@@ -93,9 +93,9 @@ func (k *key) schema() object {
 	says := strings.ReplaceAll(k.says, "`", "")
 	switch k.status {
 	case NotBuilt:
-		return object{{"description", "Not built yet: " + says}, {"deprecated", true}, {"enum", k.asking().nothings}}
+		return object{{"description", "Not built yet: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
 	case Refused:
-		return object{{"description", "Not taken: " + says}, {"deprecated", true}, {"enum", k.asking().nothings}}
+		return object{{"description", "Not taken: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
 	case Idle:
 		return object{{"description", "No effect here: " + says}, {"deprecated", true}}
 	}

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -39,14 +40,26 @@ func Vocabulary() []Word {
 	return words
 }
 
-// A key is one row of the table: what the loader knows of a key, and all that
-// it needs to know to accept, check, refuse or pass over it.
+// A row says of a key that works what may be written and what it is for. Files are read and
+// checked by these rows; the JSON Schema and the reference are made of them.
+type row struct {
+	name string
+	kind kind
+	says string
+}
+
+// An other is the row of a key that does not work.
+type other struct {
+	name string
+	asks *asking // which values ask for something; nil: all but null
+	says string
+}
+
+// A key is a row of the table of a place and what becomes of the key.
 type key struct {
-	name   string
-	kind   kind
+	row
 	status Status
-	asks   *asking // of NotBuilt and Refused: which values ask for something; nil: all but null
-	says   string
+	asks   *asking
 }
 
 // reason is the part of a description that says why a key is not taken.
@@ -78,33 +91,56 @@ type place struct {
 	shows []string // keys of a typical one, for who wrote something else there
 }
 
-func newPlace(name, a string, keys ...key) *place {
-	p := &place{name: name, a: a, keys: keys, index: make(map[string]int, len(keys))}
-	for i, k := range keys {
+func newPlace(name, a string, rows []row) *place {
+	p := &place{name: name, a: a}
+	for _, r := range rows {
+		p.keys = append(p.keys, key{row: r, status: Works})
+	}
+	return p.indexed()
+}
+
+// indexed sets the index of the keys.
+func (p *place) indexed() *place {
+	p.index = make(map[string]int, len(p.keys))
+	for i, k := range p.keys {
 		p.index[k.name] = i
 	}
 	return p
 }
 
-// idle returns the keys of a place that do not work.
-func (p *place) idle() []key {
-	return slices.DeleteFunc(slices.Clone(p.keys), func(k key) bool { return k.status == Works })
+func (p *place) notBuilt(rows []other) *place { return p.others(NotBuilt, rows) }
+func (p *place) refused(rows []other) *place  { return p.others(Refused, rows) }
+func (p *place) idle(rows []other) *place     { return p.others(Idle, rows) }
+
+// others adds keys that do not work.
+func (p *place) others(status Status, rows []other) *place {
+	for _, o := range rows {
+		p.keys = append(p.keys, key{row{o.name, anything, o.says}, status, cmp.Or(o.asks, asksUnlessNull)})
+	}
+	return p.indexed()
+}
+
+// likewise adds the keys of another place that do not work.
+func (p *place) likewise(q *place) *place {
+	for _, k := range q.keys {
+		if k.status != Works {
+			p.keys = append(p.keys, k)
+		}
+	}
+	return p.indexed()
 }
 
 // without returns a place of another name that lacks some keys.
 func (p *place) without(name, a string, keys ...string) *place {
-	var rest []key
-	for _, k := range p.keys {
-		if !slices.Contains(keys, k.name) {
-			rest = append(rest, k)
-		}
-	}
-	return newPlace(name, a, rest...)
+	q := &place{name: name, a: a, keys: slices.Clone(p.keys)}
+	q.keys = slices.DeleteFunc(q.keys, func(k key) bool { return slices.Contains(keys, k.name) })
+	return q.indexed()
 }
 
-// with returns the place with more keys, inserted before the key with a name.
-func (p *place) with(keys []key, before string) *place {
-	return newPlace(p.name, p.a, slices.Insert(slices.Clone(p.keys), p.index[before], keys...)...)
+// with inserts keys before the key with a name.
+func (p *place) with(rows []row, before string) *place {
+	p.keys = slices.Insert(p.keys, p.index[before], newPlace("", "", rows).keys...)
+	return p.indexed()
 }
 
 // needing names the keys that must be there.
@@ -153,11 +189,3 @@ var asksIfFilled = &asking{func(n *node) bool {
 var asksIfNotPending = &asking{func(n *node) bool {
 	return n.is != isNull && (n.is != isText || n.text != "pending")
 }, []any{nil, "pending"}}
-
-// asking returns what tells the values of a key apart.
-func (k *key) asking() *asking {
-	if k.asks == nil {
-		return asksUnlessNull
-	}
-	return k.asks
-}

@@ -115,5 +115,5 @@ func synonym(word string, p *place) string {
 }
 
 func plainWord(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	return strings.ToLower(withoutSeparators.Replace(s))
 }

@@ -56,9 +56,12 @@ func (s *source) secretsIn(start, end int) (spans []span) {
 	return spans
 }
 
+// withoutSeparators removes what stands between the words of a key.
+var withoutSeparators = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
+
 // soundsSecret reports whether the value of a key may be a credential.
 func soundsSecret(key string) bool {
-	folded := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
+	folded := withoutSeparators.Replace(strings.ToLower(key))
 	switch folded {
 	case "maxtokens", "maxtokenbudget", "tokensperminute", "maxtokenskey", "key":
 		return false
