@@ -9,11 +9,14 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
+// An agentReader reads the roster.
+type agentReader struct{ *reader }
+
 // readAgents reads the roster.
-func (r *reader) readAgents() {
-	n := r.roster.spec.own("agents")
-	if r.roster.team != nil {
-		n = r.roster.team.own("agents")
+func (r agentReader) readAgents() {
+	n := r.places.roster.spec.own("agents")
+	if r.places.roster.team != nil {
+		n = r.places.roster.team.own("agents")
 	}
 	r.places.agentList = n
 	defaults := r.agentDefaults()
@@ -51,9 +54,9 @@ func agentName(i int, name string) string {
 }
 
 // agentDefaults are those of the roster's file, then those of the others.
-func (r *reader) agentDefaults() *fields {
+func (r agentReader) agentDefaults() *fields {
 	var first, last *fields
-	for _, y := range append([]*layer{r.roster}, r.layers...) {
+	for _, y := range append([]*layer{r.places.roster}, r.places.layers...) {
 		n := y.spec.own("agentDefaults")
 		if n == nil || last != nil && n == last.node || first != nil && n == first.node {
 			continue
@@ -75,7 +78,7 @@ func (r *reader) agentDefaults() *fields {
 }
 
 // agent reads one agent.
-func (r *reader) agent(f *fields) Agent {
+func (r agentReader) agent(f *fields) Agent {
 	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	_, description := r.textOf(r.pick(f, "description"))
 	m := team.Member{
@@ -111,7 +114,7 @@ func (r *reader) agent(f *fields) Agent {
 
 // pick returns a value that may be a default, and sets the subject of
 // messages: what is wrong with a default is not said of each agent.
-func (r *reader) pick(f *fields, name string) *node {
+func (r *report) pick(f *fields, name string) *node {
 	n := f.own(name)
 	if r.subject = r.mine; n == nil {
 		r.subject = nil

@@ -14,7 +14,7 @@ import (
 // about is looked at as soon as that is known, before any model is asked.
 
 // readAsserts reads the assertions of lists.
-func (r *reader) readAsserts(lists ...*node) {
+func (r policyReader) readAsserts(lists ...*node) {
 	for _, n := range lists {
 		for i := range n.len() {
 			item := &n.kids.nodes[i]

@@ -46,7 +46,7 @@ func (f *File) asked() bool { return f.Goal != nil || f.Run.Answer != nil }
 
 // readCoordinator reads who plans and answers goals. Where there is neither a
 // goal nor the key, a roster has one all the same: a goal may come later.
-func (r *reader) readCoordinator() {
+func (r goalReader) readCoordinator() {
 	defer func() { r.subject = nil }()
 	n := r.coordinatorNode()
 	root := cmp.Or(n, r.places.main.node)
@@ -66,7 +66,7 @@ func (r *reader) readCoordinator() {
 }
 
 // coordinator reads one.
-func (r *reader) coordinator(f *fields) *Coordinator {
+func (r goalReader) coordinator(f *fields) *Coordinator {
 	c := &Coordinator{Connection: r.connection(f)}
 	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	c.Instructions = r.plainText("instructions", r.pick(f, "instructions"))
@@ -88,10 +88,10 @@ func (r *reader) coordinator(f *fields) *Coordinator {
 
 // coordinatorNode returns what says who the coordinator is: the file of
 // --coordinator, else the main file, else that of the team; nil if none does.
-func (r *reader) coordinatorNode() *node {
+func (r goalReader) coordinatorNode() *node {
 	own := r.places.main.spec.own("coordinator")
 	if r.o.Coordinator == "" {
-		return cmp.Or(own, r.roster.spec.own("coordinator"))
+		return cmp.Or(own, r.places.roster.spec.own("coordinator"))
 	}
 	if own != nil {
 		r.warnAt(own.src, own.at, "", "coordinator: not used: --coordinator brings one")
@@ -111,7 +111,7 @@ var coordinatorFile = newPlace("", "a file of --coordinator", []row{{"coordinato
 
 // checkMemory refuses what reads the shared memory where the file says that
 // there is none.
-func (r *reader) checkMemory() {
+func (r checker) checkMemory() {
 	defer func() { r.subject = nil }()
 	off := r.places.sharedMemory()
 	if off == nil || off.text != "false" {
@@ -143,14 +143,14 @@ func (p *places) sharedMemory() *node {
 
 // plainText returns a text in which no parameters stand, and warns of what
 // looks like one.
-func (r *reader) plainText(key string, n *node) string {
-	from, words := r.textOf(n)
+func (f *filler) plainText(key string, n *node) string {
+	from, words := f.textOf(n)
 	if i := strings.Index(words, paramOpen); i >= 0 {
 		src, at := from, i
 		if from == nil {
 			src, at = placeInText(n, i)
 		}
-		r.warnAt(src, at, "parameters stand in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
+		f.warnAt(src, at, "parameters stand in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
 	}
 	return words
 }

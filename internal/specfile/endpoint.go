@@ -11,8 +11,14 @@ import (
 
 // Which endpoint an agent is asked at, and what may be sent there.
 
+// A resolver decides which endpoint each agent is asked at, and which key and headers may go there.
+type resolver struct {
+	*loader
+	places *places
+}
+
 // connection reads how the model of an agent is reached, and its fallback.
-func (r *reader) connection(f *fields) Connection {
+func (r *resolver) connection(f *fields) Connection {
 	c, to := r.connect(f, &link{})
 	c.Fallback = r.fallback(f, &c, to)
 	return c
@@ -20,7 +26,7 @@ func (r *reader) connection(f *fields) Connection {
 
 // connect reads one connection and returns it with its destination. It records in l where
 // the settings are written.
-func (r *reader) connect(f *fields, l *link) (Connection, destination) {
+func (r *resolver) connect(f *fields, l *link) (Connection, destination) {
 	c := Connection{
 		MaxTurns:    integer(f.get("maxTurns")),
 		MaxTokens:   integer(f.get("maxTokens")),
@@ -39,13 +45,13 @@ func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 		SystemRole:   text(f.get("systemRole")),
 		ExtraBody:    jsonOf(f.get("extraBody")),
 
-		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.setting("structuredOutput"))),
+		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.places.setting("structuredOutput"))),
 	}
 	r.places.links[f] = l
-	base := cmp.Or(r.pick(f, "baseURL"), r.setting("baseURL"))
+	base := cmp.Or(r.pick(f, "baseURL"), r.places.setting("baseURL"))
 	where := r.destination(f, base, &c)
 	l.baseURL = base
-	l.model = cmp.Or(r.pick(f, "model"), r.setting("model"))
+	l.model = cmp.Or(r.pick(f, "model"), r.places.setting("model"))
 	if x, ok := r.expand("model", l.model); ok {
 		c.Model = strings.TrimSpace(r.send("model", f, l.model, x, where.to, where.origin))
 		c.conceal(x)
@@ -65,7 +71,7 @@ type destination struct {
 }
 
 // destination reads the base URL of a connection and says where it leads.
-func (r *reader) destination(f *fields, base *node, c *Connection) (d destination) {
+func (r *resolver) destination(f *fields, base *node, c *Connection) (d destination) {
 	x, ok := r.expand("baseURL", base)
 	if base != nil {
 		c.written = strings.TrimSpace(base.text)
@@ -108,7 +114,7 @@ type link struct {
 
 // baseURL checks a base URL and returns it. What the environment put into it is
 // not shown. One with a variable that is not set is not checked.
-func (r *reader) baseURL(n *node, x expansion) string {
+func (r *resolver) baseURL(n *node, x expansion) string {
 	value := strings.TrimSpace(x.value)
 	if value == "" || r.o.Offline && strings.Contains(value, opening) {
 		return value
@@ -131,8 +137,8 @@ func (r *reader) baseURL(n *node, x expansion) string {
 
 // checkBases checks the base URLs that agents may take over, whether one does
 // or not. What the environment says of one is known when it is used.
-func (r *reader) checkBases() {
-	for _, y := range r.layers {
+func (r *resolver) checkBases() {
+	for _, y := range r.places.layers {
 		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
 			if n != nil && !strings.Contains(n.text, opening) {
 				r.baseURL(n, expansion{value: n.text})
@@ -143,8 +149,8 @@ func (r *reader) checkBases() {
 
 // apiKey returns the key that goes to an agent's endpoint: its own, else its
 // defaults', else the spec's.
-func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
-	n := cmp.Or(r.pick(f, "apiKey"), r.setting("apiKey"))
+func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key {
+	n := cmp.Or(r.pick(f, "apiKey"), r.places.setting("apiKey"))
 	if n == nil {
 		return Key{}
 	}
@@ -164,10 +170,10 @@ func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
 }
 
 // headers adds an agent's headers to those of its defaults and of the spec.
-func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
+func (r *resolver) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
 	var from []*node // the last one wins
-	for i := len(r.layers) - 1; i >= 0; i-- {
-		from = append(from, r.layers[i].spec.own("headers"))
+	for i := len(r.places.layers) - 1; i >= 0; i-- {
+		from = append(from, r.places.layers[i].spec.own("headers"))
 	}
 	var own []*node
 	for d := f; d != nil; d = d.defaults {
@@ -201,7 +207,7 @@ func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[
 // endpoint, and warns if so. Credentials written next to a base URL are for its host only.
 // If an entry of a fallback inherits credentials without a base URL next to them, they
 // are for the host of the agent's own connection.
-func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
+func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
 	base, beside := l.baseURL, r.beside(f, n)
 	switch {
 	case base == nil, beside == base:
@@ -224,13 +230,13 @@ func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what str
 }
 
 // beside returns the base URL that stands in the same object as a key or headers, or nil.
-func (r *reader) beside(f *fields, n *node) *node {
+func (r *resolver) beside(f *fields, n *node) *node {
 	for ; f != nil; f = f.defaults {
 		if f.own("apiKey") == n || f.own("headers") == n {
 			return f.own("baseURL")
 		}
 	}
-	for _, y := range r.layers {
+	for _, y := range r.places.layers {
 		if y.spec.own("apiKey") == n || y.spec.own("headers") == n || y.orch.own("defaultApiKey") == n {
 			return cmp.Or(y.spec.own("baseURL"), y.orch.own("defaultBaseURL"))
 		}

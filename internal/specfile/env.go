@@ -110,10 +110,17 @@ type expansion struct {
 	values  map[string]string // of those that are set
 }
 
+// An environment replaces variables, and knows where each of them goes.
+type environment struct {
+	*report
+	o     Options
+	sends []sending
+}
+
 // expand replaces ${NAME} and ${NAME:-else} in the text of a node by the
 // environment. What is wrong is reported at the text; ok is false then. Where
 // no model is called, a variable that is not set stays as it is written.
-func (l *loader) expand(key string, n *node) (x expansion, ok bool) {
+func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 	if n == nil {
 		return x, true
 	}
@@ -129,23 +136,23 @@ func (l *loader) expand(key string, n *node) (x expansion, ok bool) {
 		}
 		body, after, closed := strings.Cut(after, "}")
 		if !closed {
-			l.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: ${ without its }", key)
+			e.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: ${ without its }", key)
 			return expansion{}, false
 		}
 		name, instead, has := strings.Cut(body, ":-")
 		switch {
 		case strings.HasPrefix(name, "params."):
-			l.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
+			e.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
 			ok = false
 		case !envName.MatchString(name):
-			l.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
+			e.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
 			ok = false
 		case isOwnName(name):
-			l.bad(n, errors.Join(ErrRefused, errOwnName), "use a variable of another name", "%s: %s: %v", key, name, errOwnName)
+			e.bad(n, errors.Join(ErrRefused, errOwnName), "use a variable of another name", "%s: %s: %v", key, name, errOwnName)
 			ok = false
 		default:
 			x.names = append(x.names, name)
-			switch found, set := l.lookup(name); {
+			switch found, set := e.lookup(name); {
 			case has && (!set || found == ""):
 				both(instead)
 			case set:
@@ -155,14 +162,14 @@ func (l *loader) expand(key string, n *node) (x expansion, ok bool) {
 				x.values[name] = found
 				value.WriteString(found)
 				written.WriteString(opening + name + "}")
-			case l.o.Offline:
+			case e.o.Offline:
 				both(opening + name + "}")
 			default:
 				hint := "set it"
 				if key != "apiKey" { // a key does not belong in the file
 					hint += ", or write ${" + name + ":-else}"
 				}
-				l.bad(n, ErrInvalid, hint, "%s: the environment has no %s", key, name)
+				e.bad(n, ErrInvalid, hint, "%s: the environment has no %s", key, name)
 				ok = false
 			}
 		}
@@ -170,11 +177,11 @@ func (l *loader) expand(key string, n *node) (x expansion, ok bool) {
 	}
 }
 
-func (l *loader) lookup(name string) (string, bool) {
-	if l.o.Lookup == nil {
+func (e *environment) lookup(name string) (string, bool) {
+	if e.o.Lookup == nil {
 		return "", false
 	}
-	if value, set := l.o.Lookup(name); set {
+	if value, set := e.o.Lookup(name); set {
 		return value, true
 	}
 	return "", false
@@ -192,13 +199,13 @@ type sending struct {
 
 // send notes that the variables of a value go to an origin, and returns the
 // value. Where no model is called, only what is allowed is replaced.
-func (l *loader) send(key string, of *fields, n *node, x expansion, to, origin string) string {
+func (e *environment) send(key string, of *fields, n *node, x expansion, to, origin string) string {
 	for _, name := range x.names {
-		l.sends = append(l.sends, sending{
-			EnvUse: EnvUse{Name: name, To: to, Known: l.isKnown(name, origin), origin: origin}, key: key, set: isSet(x, name), at: n, of: of, subject: l.about(),
+		e.sends = append(e.sends, sending{
+			EnvUse: EnvUse{Name: name, To: to, Known: e.isKnown(name, origin), origin: origin}, key: key, set: isSet(x, name), at: n, of: of, subject: e.about(),
 		})
 	}
-	if l.o.Offline && slices.ContainsFunc(x.names, func(name string) bool { return !l.isKnown(name, origin) && !l.isAllowed(name, origin) }) {
+	if e.o.Offline && slices.ContainsFunc(x.names, func(name string) bool { return !e.isKnown(name, origin) && !e.isAllowed(name, origin) }) {
 		return x.written
 	}
 	return x.value
@@ -211,12 +218,12 @@ func isSet(x expansion, name string) bool {
 }
 
 // isAllowed reports whether the caller lets a variable go to an origin.
-func (l *loader) isAllowed(name, origin string) bool {
-	return origin != "" && slices.ContainsFunc(l.o.AllowEnv, func(u EnvUse) bool { return u.Name == name && cmp.Or(u.origin, u.To) == origin })
+func (e *environment) isAllowed(name, origin string) bool {
+	return origin != "" && slices.ContainsFunc(e.o.AllowEnv, func(u EnvUse) bool { return u.Name == name && cmp.Or(u.origin, u.To) == origin })
 }
 
 // checkEnv lists which variable goes where, and reports those without consent.
-func (r *reader) checkEnv() {
+func (r checker) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {
 		_, replaced := r.places.models[s.of]

@@ -12,16 +12,16 @@ const maxFallback = 8
 // fallbackList is the kind of a fallback.
 var fallbackList = kind{
 	name: list.name, want: "a list of connections", hint: "write lines such as - {model: …, baseURL: …}", many: list.many,
-	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: (*loader).fallbackParts,
+	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: checkFallback,
 }
 
 // fallbackParts checks the length of a fallback.
-func (l *loader) fallbackParts(key string, n *node) bool {
+func checkFallback(r *report, key string, n *node) bool {
 	switch {
 	case n.len() == 0:
-		l.bad(n, ErrInvalid, "write at least one entry, or leave the key out", "%s: it is empty", key)
+		r.bad(n, ErrInvalid, "write at least one entry, or leave the key out", "%s: it is empty", key)
 	case n.len() > maxFallback:
-		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
+		r.bad(n, ErrInvalid, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
 	default:
 		return true
 	}
@@ -49,11 +49,11 @@ func requestKey(name string) row {
 }
 
 // fallback reads the fallback of an agent whose own connection is c and leads to first.
-func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Connection) {
+func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []Connection) {
 	shared := f.own("fallback") == nil
 	n := f.get("fallback")
 	if n == nil {
-		n = r.setting("fallback")
+		n = r.places.setting("fallback")
 	}
 	mine := r.mine
 	defer func() { r.mine, r.subject = mine, mine }()
@@ -93,7 +93,7 @@ func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Co
 
 // chainEntries reads the entries of a fallback, once for all agents. An entry that
 // cannot be used is nil.
-func (r *reader) chainEntries(n *node) []*fields {
+func (r *resolver) chainEntries(n *node) []*fields {
 	if n == nil {
 		return nil
 	}
@@ -119,8 +119,8 @@ func (r *reader) chainEntries(n *node) []*fields {
 }
 
 // checkFallbacks checks the entries that agents may inherit, even if no agent does.
-func (r *reader) checkFallbacks() {
-	for _, y := range r.layers {
+func (r *resolver) checkFallbacks() {
+	for _, y := range r.places.layers {
 		lists := []*node{y.spec.own("fallback")}
 		if defaults := y.spec.own("agentDefaults"); defaults != nil && defaults.is == isObject {
 			lists = append(lists, defaults.get("fallback"))
@@ -161,7 +161,7 @@ func repeated(c *Connection, entries []*fields) map[*fields]bool {
 }
 
 // setFallbackModel sets the model of --model in the entries that name none.
-func (r *reader) setFallbackModel(f *fields, chain []Connection, model string) {
+func (r *resolver) setFallbackModel(f *fields, chain []Connection, model string) {
 	for i, e := range r.places.fallback[f] {
 		if e.own("model") == nil {
 			chain[i].Model, chain[i].shownModel = model, ""

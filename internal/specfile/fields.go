@@ -40,17 +40,17 @@ func (f *fields) own(name string) *node {
 
 // fields reads an object by the table of a place. A value that is no object is
 // reported, and nil returned; a nil *fields has no values.
-func (l *loader) fields(n *node, p *place, defaults *fields) *fields {
+func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 	if n.is != isObject {
-		l.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
+		r.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
 	}
 	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
 	for i, name := range n.kids.keys {
 		value := &n.kids.nodes[i]
 		if k, known := p.index[name]; !known {
-			l.unknown(n, i, p)
-		} else if l.takes(n, i, &p.keys[k]) {
+			r.unknown(n, i, p)
+		} else if r.takes(n, i, &p.keys[k]) {
 			f.vals[k] = value
 		}
 	}
@@ -69,32 +69,32 @@ func sample(p *place) string {
 
 // takes rules on the value of a known key, reports what there is to report,
 // and says whether the value can be used.
-func (l *loader) takes(n *node, i int, k *key) bool {
+func (r *report) takes(n *node, i int, k *key) bool {
 	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
 	switch k.status {
 	case NotBuilt:
 		if k.asks.of(value) {
-			l.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
+			r.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
 		if k.asks.of(value) {
-			l.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+			r.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:
-		l.warnAt(n.src, at, "", "%s: no effect here: %s", k.name, k.says)
+		r.warnAt(n.src, at, "", "%s: no effect here: %s", k.name, k.says)
 		return false
 	}
 	if !k.kind.fits(value) {
-		l.bad(value, ErrInvalid, k.kind.instead(value), "%s: %s where %s belongs", k.name, l.describe(value, k.name), k.kind.want)
+		r.bad(value, ErrInvalid, k.kind.instead(value), "%s: %s where %s belongs", k.name, r.describe(value, k.name), k.kind.want)
 		return false
 	}
-	return k.kind.parts == nil || k.kind.parts(l, k.name, value)
+	return k.kind.parts == nil || k.kind.parts(r, k.name, value)
 }
 
 // describe describes a value, but not one that may be a credential.
-func (l *loader) describe(n *node, key string) string {
+func (r *report) describe(n *node, key string) string {
 	if soundsSecret(key) && n.is != isNull {
 		return "something else"
 	}
@@ -102,12 +102,12 @@ func (l *loader) describe(n *node, key string) string {
 }
 
 // unknown reports a key that the place does not have, with what was probably meant.
-func (l *loader) unknown(n *node, i int, p *place) {
-	if len(l.found) >= tooMany {
+func (r *report) unknown(n *node, i int, p *place) {
+	if len(r.found) >= tooMany {
 		return
 	}
 	name := n.kids.keys[i]
-	l.badAt(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
+	r.badAt(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
 }
 
 // meant says what to write in the place of an unknown key: what its word
@@ -148,7 +148,7 @@ func misspelled(n *node, key string, p *place) bool {
 }
 
 // needs reports the keys that an object must have and lacks.
-func (l *loader) needs(n *node, p *place, before string) {
+func (r *report) needs(n *node, p *place, before string) {
 	for _, name := range p.needs {
 		if n.get(name) == nil && !misspelled(n, name, p) {
 			hint := "write " + name + ": …"
@@ -158,7 +158,7 @@ func (l *loader) needs(n *node, p *place, before string) {
 			if before != "" {
 				hint = "write {" + name + ": …}"
 			}
-			l.bad(n, ErrInvalid, hint, "%s%s: it is missing", before, name)
+			r.bad(n, ErrInvalid, hint, "%s%s: it is missing", before, name)
 		}
 	}
 }
@@ -185,36 +185,44 @@ func homes(name string) string {
 	return strings.Join(out, ", ")
 }
 
+// A report collects what is wrong with a spec and what is worth a look.
+type report struct {
+	found   []finding
+	warned  []finding
+	subject func() string // what is being read, for messages; nil for the file itself
+	mine    func() string // subject of the agent or task that is being read
+}
+
 // bad reports a problem of a value.
-func (l *loader) bad(n *node, err error, hint, format string, args ...any) {
-	l.badAt(n.src, n.at, err, hint, format, args...)
+func (r *report) bad(n *node, err error, hint, format string, args ...any) {
+	r.badAt(n.src, n.at, err, hint, format, args...)
 }
 
 // badAt reports a problem at a byte of a source.
-func (l *loader) badAt(src *source, at int, err error, hint, format string, args ...any) {
-	if len(l.found) < tooMany {
-		l.found = append(l.found, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+func (r *report) badAt(src *source, at int, err error, hint, format string, args ...any) {
+	if len(r.found) < tooMany {
+		r.found = append(r.found, finding{src, at, Problem{Message: r.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
 	}
 }
 
 // warnAt notes what is accepted but worth a look.
-func (l *loader) warnAt(src *source, at int, hint, format string, args ...any) {
-	if len(l.warned) < tooMany {
-		l.warned = append(l.warned, finding{src, at, Problem{Message: l.about() + fmt.Sprintf(format, args...), Hint: hint}})
+func (r *report) warnAt(src *source, at int, hint, format string, args ...any) {
+	if len(r.warned) < tooMany {
+		r.warned = append(r.warned, finding{src, at, Problem{Message: r.about() + fmt.Sprintf(format, args...), Hint: hint}})
 	}
 }
 
 // badFlag reports a problem of a flag, which has no place in a file.
-func (l *loader) badFlag(err error, hint, format string, args ...any) {
-	l.found = append(l.found, finding{nil, len(l.found), Problem{Message: fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+func (r *report) badFlag(err error, hint, format string, args ...any) {
+	r.found = append(r.found, finding{nil, len(r.found), Problem{Message: fmt.Sprintf(format, args...), Hint: hint, Err: err}})
 }
 
 // about names what is being read.
-func (l *loader) about() string {
-	if l.subject == nil {
+func (r *report) about() string {
+	if r.subject == nil {
 		return ""
 	}
-	return l.subject()
+	return r.subject()
 }
 
 // maxProblems bounds how many problems are reported; tooMany how many are

@@ -6,9 +6,12 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
+// A goalReader reads the goal, and the coordinator that plans and answers it.
+type goalReader struct{ *reader }
+
 // readGoal reads what the team is asked for: of --goal, else the file's own.
 // Beside tasks it is what their results answer.
-func (r *reader) readGoal() {
+func (r goalReader) readGoal() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("goal")
 	if r.o.Goal != "" {
@@ -28,7 +31,7 @@ func (r *reader) readGoal() {
 }
 
 // goal reads a text, or a mapping with a text or a file.
-func (r *reader) goal(n *node) *team.Goal {
+func (r goalReader) goal(n *node) *team.Goal {
 	g := &team.Goal{Origin: origin(n.src, n.at)}
 	if n.is == isText {
 		g.Text, g.Params = r.fill("goal", n)
@@ -54,7 +57,7 @@ func (r *reader) goal(n *node) *team.Goal {
 }
 
 // goalOfFlag is the goal of --goal. The label of the file's own stays.
-func (r *reader) goalOfFlag(n *node) *team.Goal {
+func (r goalReader) goalOfFlag(n *node) *team.Goal {
 	g := &team.Goal{}
 	r.places.goalFlag = true
 	if n != nil && n.is == isObject {
@@ -72,7 +75,7 @@ func (r *reader) goalOfFlag(n *node) *team.Goal {
 }
 
 // dropTasks leaves out the tasks of a file for which --goal asks for a plan.
-func (r *reader) dropTasks() {
+func (r goalReader) dropTasks() {
 	if len(r.file.Tasks) > 0 {
 		n := r.places.taskList
 		r.warnAt(n.src, n.at, "leave --goal out to run them", "tasks: not run: the coordinator plans tasks for --goal")

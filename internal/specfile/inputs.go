@@ -14,8 +14,11 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
+// An inputReader reads the named inputs.
+type inputReader struct{ *reader }
+
 // readInputs reads the named inputs of the main file and the files of --input.
-func (r *reader) readInputs() {
+func (r inputReader) readInputs() {
 	defer func() { r.subject = nil }()
 	var names []string
 	if n := r.places.main.spec.own("inputs"); n != nil {
@@ -38,7 +41,7 @@ func (r *reader) readInputs() {
 }
 
 // inputFlag returns the input that a name of --input means.
-func (r *reader) inputFlag(flag string, names []string) (string, bool) {
+func (r inputReader) inputFlag(flag string, names []string) (string, bool) {
 	for _, name := range names {
 		if name == flag {
 			return name, true
@@ -48,7 +51,7 @@ func (r *reader) inputFlag(flag string, names []string) (string, bool) {
 }
 
 // input reads one input. Nothing at all (null) means that --input brings it.
-func (r *reader) input(name string, parent *node, i int) {
+func (r inputReader) input(name string, parent *node, i int) {
 	n, at := &parent.kids.nodes[i], parent.kids.keyAt[i]
 	var f *fields
 	switch n.is {
@@ -86,7 +89,7 @@ const ResultPrefix = "run:"
 
 // resultOf returns the run and the task whose result an input is: of --input,
 // else of its key from. ok is false if the input is a text.
-func (r *reader) resultOf(name string, f *fields) (run, result string, ok bool) {
+func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bool) {
 	if given, flag := r.o.Inputs[name]; flag {
 		given, ok = strings.CutPrefix(given, ResultPrefix)
 		run, result, _ = strings.Cut(given, "/")
@@ -111,7 +114,7 @@ func (r *reader) resultOf(name string, f *fields) (run, result string, ok bool) 
 
 // earlier returns the result of an earlier run that an input is, and its text,
 // or nil after reporting why there is none.
-func (r *reader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
+func (r inputReader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
 	report := func(err error, hint, message string) {
 		if given, flag := r.o.Inputs[name]; flag {
 			r.badFlag(err, hint, "--input %s=%s: %s", name, quote(given), message)
@@ -154,7 +157,7 @@ func (r *reader) earlier(name, run, result string, f *fields, src *source, at in
 }
 
 // inputText returns the text of an input: of --input, else its own.
-func (r *reader) inputText(name string, f *fields, src *source, at int) string {
+func (r inputReader) inputText(name string, f *fields, src *source, at int) string {
 	file, inline := f.own("file"), f.own("text")
 	if path, given := r.o.Inputs[name]; given {
 		text, err := r.readInput(name, path, level(f.own("classification")))

@@ -26,7 +26,7 @@ type kind struct {
 	fits func(n *node) bool
 	// parts looks into a value of the right type, reports what is wrong there
 	// and says whether the value can be used; nil means that it can.
-	parts func(l *loader, key string, n *node) bool
+	parts func(r *report, key string, n *node) bool
 }
 
 // inQuotes is what to do about a number, true or false where a text belongs.
@@ -61,24 +61,24 @@ var (
 	anything  = kind{name: "any", fits: func(*node) bool { return true }}
 	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
 	inputText = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
-	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: (*loader).notBlank}
+	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: checkNotBlank}
 	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
 	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
-	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: (*loader).notBlank}
+	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: checkNotBlank}
 	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
 	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
 	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
 	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
-	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: (*loader).onlyTexts}
+	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: checkTexts}
 	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
 	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
 	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxLimit), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxLimit }}
 	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
 
 	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
-	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: (*loader).goalParts}
+	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: checkGoal}
 	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", json: object{{"type", []any{"object", "string", "boolean"}}}, fits: is(isObject, isText, isBool)}
-	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: (*loader).onlyTextValues}
+	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: checkTextValues}
 	scalars    = kind{name: "mapping of texts, numbers, booleans and lists of them", want: "a mapping of texts, numbers, booleans and lists of them", hint: "write {name: value}", json: mapping.each(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, listsOfScalars)).json, fits: is(isObject)}
 
 	instant = kind{name: "time", want: "a time", hint: `write it as "2026-01-31T09:30:00Z"`, json: object{{"type", "string"}, {"pattern", instantForm.String()}}, fits: func(n *node) bool {
@@ -92,7 +92,7 @@ var (
 	classification = words(label.Classifications()...)
 	strategy       = words(strategies()...)
 	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{string(task.ReuseNever)}}}, fits: func(n *node) bool { return n.is == isText && n.text == string(task.ReuseNever) }}
-	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: (*loader).provider}
+	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: checkProvider}
 )
 
 // listsOfScalars is a list of values of one type.
@@ -148,7 +148,7 @@ func words(known ...string) kind {
 	return kind{
 		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
 		one: strings.Join(known[:last], ", ") + " or " + known[last], json: oneOf(known), fits: is(isText),
-		parts: func(l *loader, key string, n *node) bool {
+		parts: func(r *report, key string, n *node) bool {
 			if slices.Contains(known, n.text) {
 				return true
 			}
@@ -156,7 +156,7 @@ func words(known ...string) kind {
 			if best := nearestOf(n.text, known...); best != "" {
 				hint = fmt.Sprintf("did you mean %s? known are %s", best, choice)
 			}
-			l.bad(n, ErrInvalid, hint, "%s: unknown word %s", key, quote(n.text))
+			r.bad(n, ErrInvalid, hint, "%s: unknown word %s", key, quote(n.text))
 			return false
 		},
 	}
@@ -168,10 +168,10 @@ func wordList(known ...string) kind {
 	return kind{
 		name: "list of " + one.name, want: "a list of words", hint: "write [" + strings.Join(known, ", ") + "], or one of them",
 		json: listOf(oneOf(known)), fits: is(isList),
-		parts: func(l *loader, key string, n *node) bool {
-			ok := texts.parts(l, key, n)
+		parts: func(r *report, key string, n *node) bool {
+			ok := texts.parts(r, key, n)
 			for i := range n.kids.nodes {
-				if item := &n.kids.nodes[i]; item.is == isText && !one.parts(l, key, item) {
+				if item := &n.kids.nodes[i]; item.is == isText && !one.parts(r, key, item) {
 					ok = false
 				}
 			}
@@ -268,19 +268,19 @@ func textList(n *node) []string {
 	return out
 }
 
-func (l *loader) notBlank(key string, n *node) bool {
+func checkNotBlank(r *report, key string, n *node) bool {
 	if strings.TrimSpace(n.text) != "" {
 		return true
 	}
-	l.bad(n, ErrInvalid, "write one, or leave the key out", "%s: it is empty", key)
+	r.bad(n, ErrInvalid, "write one, or leave the key out", "%s: it is empty", key)
 	return false
 }
 
-func (l *loader) onlyTexts(key string, n *node) bool {
+func checkTexts(r *report, key string, n *node) bool {
 	ok := true
 	for i := range n.kids.nodes {
 		if item := &n.kids.nodes[i]; item.is != isText {
-			l.bad(item, ErrInvalid, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
+			r.bad(item, ErrInvalid, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
 			ok = false
 		}
 	}
@@ -288,11 +288,11 @@ func (l *loader) onlyTexts(key string, n *node) bool {
 }
 
 // onlyTextValues is for headers, whose values may be credentials: they are not described.
-func (l *loader) onlyTextValues(key string, n *node) bool {
+func checkTextValues(r *report, key string, n *node) bool {
 	ok := true
 	for i := range n.kids.nodes {
 		if n.kids.nodes[i].is != isText {
-			l.bad(&n.kids.nodes[i], ErrInvalid, "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
+			r.bad(&n.kids.nodes[i], ErrInvalid, "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
 			ok = false
 		}
 	}
@@ -300,14 +300,14 @@ func (l *loader) onlyTextValues(key string, n *node) bool {
 }
 
 // goalParts refuses a goal that is an empty text; what is wrong with a mapping is said when it is read.
-func (l *loader) goalParts(key string, n *node) bool {
-	return n.is == isObject || l.notBlank(key, n)
+func checkGoal(r *report, key string, n *node) bool {
+	return n.is == isObject || checkNotBlank(r, key, n)
 }
 
-func (l *loader) provider(key string, n *node) bool {
+func checkProvider(r *report, key string, n *node) bool {
 	if n.text == openAI {
 		return true
 	}
-	l.bad(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
+	r.bad(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
 	return false
 }

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,27 +16,24 @@ import (
 // by the team's Plan, and placed by [File.Locate]. A file without tasks is a
 // roster, and fine.
 func Load(o Options) (*File, error) {
-	l := &loader{
-		o: o, params: make(map[string]*param), schemas: make(map[string]*schemaText),
-		files: make(map[fileID]*source), places: &places{files: make(map[*node]*source), links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields), models: make(map[*fields]string), accepts: make(map[string]bool)},
+	r := newReader(o)
+	r.read()
+	f, p := r.file, r.places
+	if len(r.found) > 0 {
+		r.found = append(r.found, f.follow(r.found)...)
+		return nil, &Error{Problems: locate(r.found)}
 	}
-	l.places.params, l.places.given = l.params, o.Inputs
-	f := l.load()
-	if len(l.found) > 0 {
-		l.found = append(l.found, f.follow(l.found)...)
-		return nil, &Error{Problems: locate(l.found)}
+	if len(r.warned) > 0 {
+		f.Warnings = locate(r.warned)
 	}
-	if len(l.warned) > 0 {
-		f.Warnings = locate(l.warned)
-	}
-	for id := range l.files {
+	for id := range r.texts {
 		f.reads = append(f.reads, filepath.Join(id.dir, id.path))
 	}
 	slices.Sort(f.reads)
-	l.places.kept = l.kept
-	l.places.flags = append(append([]string{o.Goal}, o.Models...), l.results...)
+	p.kept = r.kept
+	p.flags = append(append([]string{o.Goal}, o.Models...), r.results...)
 	for _, name := range sortedKeys(o.Params) {
-		l.places.flags = append(l.places.flags, name, o.Params[name])
+		p.flags = append(p.flags, name, o.Params[name])
 	}
 	return f, nil
 }
@@ -44,21 +42,14 @@ func Load(o Options) (*File, error) {
 // and that were read: prompts, inputs, schemas, in the order of their names.
 func (f *File) Reads() []string { return slices.Clone(f.reads) }
 
-// A loader reads one spec.
+// A loader reads each file once, from the disk or from a stored copy, and opens the layers of a spec.
 type loader struct {
-	o       Options
+	*environment
 	sources int // how many were read
-	found   []finding
-	warned  []finding
-	subject func() string // what is being read, for messages; nil for the file itself
-
-	params  map[string]*param
-	schemas map[string]*schemaText
-	files   map[fileID]*source
+	texts   map[fileID]*source
+	trees   map[*source]*node // of files that are JSON or YAML themselves
+	named   map[*node]*source // what a {file: PATH} was read from
 	kept    []*kept
-	results []string  // what identifies the results of earlier runs that inputs are
-	sends   []sending // variables of the environment, and where they go
-	places  *places
 }
 
 // A layer is one file that settings may come from. Later layers are asked
@@ -70,38 +61,43 @@ type layer struct {
 	orch *fields // the key orchestrator, or a file of its own
 }
 
-// load reads all files and makes a File of them, as far as they can be read.
-func (l *loader) load() *File {
+// newReader opens the files of a spec, as far as they can be read.
+func newReader(o Options) *reader {
+	p := &places{
+		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
+		models: make(map[*fields]string), accepts: make(map[string]bool), files: make(map[*node]*source), given: o.Inputs,
+	}
 	flag := ""
-	if l.o.Path == "" && l.o.Team != "" {
-		l.o.Path, l.o.Team, flag = l.o.Team, "", "--team"
-		l.places.compat = true
+	if o.Path == "" && o.Team != "" {
+		o.Path, o.Team, flag = o.Team, "", "--team"
+		p.compat = true
 	}
-	main := l.layer(l.o.Path, flag)
-	layers := []*layer{main}
-	roster := main
-	if l.o.Team != "" {
-		l.places.compat = true
-		roster = l.layer(l.o.Team, "--team")
-		l.onlyRoster(roster)
-		l.unusedRoster(main)
-		layers = append(layers, roster)
+	l := &loader{environment: &environment{report: &report{}, o: o}, texts: make(map[fileID]*source), trees: make(map[*source]*node), named: p.files}
+	p.main = l.layer(o.Path, flag)
+	p.layers, p.roster = []*layer{p.main}, p.main
+	if o.Team != "" {
+		p.compat = true
+		p.roster = l.layer(o.Team, "--team")
+		l.onlyRoster(p.roster)
+		l.unusedRoster(p.main)
+		p.layers = append(p.layers, p.roster)
 	}
-	if l.o.Orchestrator != "" {
-		layers = append([]*layer{{}}, layers...)
-		if n := l.open(l.o.Orchestrator, "--orchestrator"); n != nil {
-			layers[0].orch = l.fields(n, orchestratorPlace, nil)
+	if o.Orchestrator != "" {
+		p.layers = append([]*layer{{}}, p.layers...)
+		if n := l.open(o.Orchestrator, "--orchestrator"); n != nil {
+			p.layers[0].orch = l.fields(n, orchestratorPlace, nil)
 		}
 	}
-	f := &File{places: l.places, Path: l.o.Path, Compat: l.places.compat || main.team != nil}
-	l.places.main = main
-	if main.node != nil {
-		f.Path, f.Dir = main.node.src.path, main.node.src.dir
+	f := &File{places: p, Path: o.Path, Compat: p.compat || p.main.team != nil}
+	if p.main.node != nil {
+		f.Path, f.Dir = p.main.node.src.path, p.main.node.src.dir
 	}
-	l.places.layers, l.places.roster = layers, roster
-	r := &reader{loader: l, layers: layers, roster: roster, file: f}
-	r.read()
-	return f
+	r := &reader{
+		loader: l, filler: &filler{loader: l, known: make(map[string]*param)}, schemas: &schemas{loader: l, known: make(map[string]json.RawMessage)},
+		resolver: &resolver{loader: l, places: p}, places: p, file: f,
+	}
+	p.params = r.filler.known
+	return r
 }
 
 // layer opens a file and reads its outermost keys. A file that cannot be read
@@ -181,16 +177,16 @@ func (l *loader) unusedRoster(y *layer) {
 	}
 }
 
-// setting is what [places.setting] finds.
-func (r *reader) setting(spec string) *node { return r.places.setting(spec) }
-
-// A reader reads a File out of layers.
+// A reader reads a File out of layers. Each part of a spec has a reader of its own that
+// adds what it knows to the file and to its places.
 type reader struct {
 	*loader
-	layers []*layer
-	roster *layer // the one with the agents
-	file   *File
-	mine   func() string // subject of the agent or task that is being read
+	*filler
+	*schemas
+	*resolver
+	places  *places
+	file    *File
+	results []string // what identifies the results of earlier runs that inputs are
 }
 
 // setting returns what the first layer that says it says, by the name of the
@@ -213,26 +209,28 @@ func (p *places) setting(spec string) *node {
 	return nil
 }
 
-// read fills the file in. Each part is read also if another one is broken.
+// read fills the file in. Each part is read even if another one is broken.
 func (r *reader) read() {
-	r.readParams(r.layers)
-	r.readSchemas(r.layers)
-	r.readAgents()
-	r.readInputs()
-	r.readTasks()
-	r.readGoal()
-	r.readCoordinator()
-	r.readMessages()
-	r.readPolicy()
-	r.readRun()
-	r.readModels()
-	r.checkEnv()
-	r.readVersions()
-	r.readPrices()
-	r.checkMemory()
-	r.checkIdle()
-	r.checkPrices()
-	r.checkUnused()
+	r.readParams(r.places.layers)
+	r.readSchemas(r.places.layers)
+	agentReader{r}.readAgents()
+	inputReader{r}.readInputs()
+	taskReader{r}.readTasks()
+	goalReader{r}.readGoal()
+	goalReader{r}.readCoordinator()
+	run := runReader{r}
+	run.readMessages()
+	policyReader{r}.readPolicy()
+	run.readRun()
+	run.readModels()
+	c := checker{r}
+	c.checkEnv()
+	run.readVersions()
+	run.readPrices()
+	c.checkMemory()
+	c.checkIdle()
+	c.checkPrices()
+	c.checkUnused()
 }
 
 // taskName names task i in a message.

@@ -33,7 +33,6 @@ type places struct {
 	params      map[string]*param
 	given       map[string]string // of --input
 	files       map[*node]*source // what a {file: PATH} was read from
-	trees       map[*source]*node // of files that are JSON or YAML themselves
 	asserts     []*node           // of the run's assertions
 	kept        []*kept           // every file that was read
 	flags       []string          // what flags said, for the fingerprint

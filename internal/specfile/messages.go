@@ -7,7 +7,7 @@ import (
 )
 
 // readMessages reads what members of the team are told before anything runs.
-func (r *reader) readMessages() {
+func (r runReader) readMessages() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("messages")
 	for i := range n.len() {

@@ -16,8 +16,14 @@ type param struct {
 	bad   bool // reported already
 }
 
+// A filler puts parameters into texts.
+type filler struct {
+	*loader
+	known map[string]*param
+}
+
 // readParams collects the parameters of all files and the values of --param.
-func (l *loader) readParams(layers []*layer) {
+func (f *filler) readParams(layers []*layer) {
 	for _, y := range layers {
 		n := y.spec.own("params")
 		if n == nil {
@@ -26,47 +32,47 @@ func (l *loader) readParams(layers []*layer) {
 		for i, name := range n.kids.keys {
 			value, at := &n.kids.nodes[i], n.kids.keyAt[i]
 			if !isParamName(name) {
-				l.badAt(n.src, at, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				f.badAt(n.src, at, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
 				continue
 			}
-			if _, twice := l.params[name]; twice {
-				l.badAt(n.src, at, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
+			if _, twice := f.known[name]; twice {
+				f.badAt(n.src, at, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
 				continue
 			}
-			l.params[name] = l.param(name, value, at)
+			f.known[name] = f.param(name, value, at)
 		}
 	}
-	for _, name := range sortedKeys(l.o.Params) {
-		if _, known := l.params[name]; !known {
+	for _, name := range sortedKeys(f.o.Params) {
+		if _, known := f.known[name]; !known {
 			hint := "declare it under params"
-			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+			if best := nearestOf(name, sortedKeys(f.known)...); best != "" {
 				hint = "did you mean " + best + "?"
 			}
-			l.badFlag(ErrUnknown, hint, "--param %s: no such parameter", quote(name))
+			f.badFlag(ErrUnknown, hint, "--param %s: no such parameter", quote(name))
 		}
 	}
 }
 
 // param returns one parameter with its value: of the flag, else of the file.
-func (l *loader) param(name string, n *node, at int) *param {
+func (f *filler) param(name string, n *node, at int) *param {
 	p := &param{src: n.src, key: at, value: n.text}
-	given, fromFlag := l.o.Params[name]
+	given, fromFlag := f.o.Params[name]
 	if fromFlag {
 		p.value = given
 	}
 	switch {
 	case n.is == isList || n.is == isObject:
-		l.bad(n, ErrInvalid, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
+		f.bad(n, ErrInvalid, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
 		p.bad = true
 	case !fromFlag && n.is == isNull:
-		l.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		f.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true
 	default:
 		if err := naming.CheckLine(p.value); err != nil && fromFlag {
-			l.badFlag(err, "give one line", "--param %s: %v", name, err)
+			f.badFlag(err, "give one line", "--param %s: %v", name, err)
 			p.bad = true
 		} else if err != nil {
-			l.bad(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
+			f.bad(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
 			p.bad = true
 		}
 	}
@@ -88,9 +94,9 @@ const (
 
 // fill puts parameters into a text, and says which bytes of the outcome they
 // are. Problems are reported where they stand.
-func (l *loader) fill(key string, n *node) (string, []task.Param) {
-	from, text := l.textOf(n)
-	return l.fillText(key, text, func(offset int) (*source, int) {
+func (f *filler) fill(key string, n *node) (string, []task.Param) {
+	from, text := f.textOf(n)
+	return f.fillText(key, text, func(offset int) (*source, int) {
 		if from == nil {
 			return placeInText(n, offset)
 		}
@@ -103,7 +109,7 @@ func (l *loader) fill(key string, n *node) (string, []task.Param) {
 const dollar = "$"
 
 // fillText is fill for a text of which place knows where its bytes stand.
-func (l *loader) fillText(key, text string, place func(offset int) (*source, int)) (string, []task.Param) {
+func (f *filler) fillText(key, text string, place func(offset int) (*source, int)) (string, []task.Param) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
@@ -119,7 +125,7 @@ func (l *loader) fillText(key, text string, place func(offset int) (*source, int
 		offset += i
 		src, at := place(offset)
 		if !strings.HasPrefix(text[offset:], paramOpen) {
-			l.attempt(key, text[offset:], src, at)
+			f.attempt(key, text[offset:], src, at)
 			b.WriteString(opening)
 			offset += len(opening)
 			continue
@@ -131,19 +137,19 @@ func (l *loader) fillText(key, text string, place func(offset int) (*source, int
 			continue
 		}
 		if !closed || !isParamName(name) {
-			l.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
+			f.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
 			b.WriteString(paramOpen)
 			offset += len(paramOpen)
 			continue
 		}
 		offset += len(paramOpen) + len(name) + 1
-		p, known := l.params[name]
+		p, known := f.known[name]
 		if !known {
 			hint := "declare it under params"
-			if best := nearestOf(name, sortedKeys(l.params)...); best != "" {
+			if best := nearestOf(name, sortedKeys(f.known)...); best != "" {
 				hint = "did you mean ${params." + best + "}?"
 			}
-			l.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			f.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
 			b.WriteString(name)
 			continue
 		}
@@ -155,7 +161,7 @@ func (l *loader) fillText(key, text string, place func(offset int) (*source, int
 
 // attempt warns of a text such as ${year}, which is plain text in a prompt,
 // where a parameter seems to be meant.
-func (l *loader) attempt(key, text string, src *source, at int) {
+func (f *filler) attempt(key, text string, src *source, at int) {
 	word, _, closed := strings.Cut(text[len(opening):], "}")
 	inner := strings.TrimSpace(word)
 	group, name, dotted := strings.Cut(inner, ".")
@@ -166,8 +172,8 @@ func (l *loader) attempt(key, text string, src *source, at int) {
 		return
 	}
 	hint := ""
-	for _, known := range append(sortedKeys(l.params), name) { // an exact one wins
-		if p := l.params[known]; p != nil && strings.EqualFold(known, name) {
+	for _, known := range append(sortedKeys(f.known), name) { // an exact one wins
+		if p := f.known[known]; p != nil && strings.EqualFold(known, name) {
 			hint, p.used = "write ${params."+known+"}", true
 		}
 	}
@@ -180,7 +186,7 @@ func (l *loader) attempt(key, text string, src *source, at int) {
 	default:
 		hint = "write ${params." + name + "}, and declare it under params"
 	}
-	l.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
+	f.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
 }
 
 // textOf returns the text of a value that may be {file: PATH}, and the file it
@@ -194,7 +200,7 @@ func (l *loader) textOf(n *node) (from *source, text string) {
 		if src == nil {
 			return nil, ""
 		}
-		l.places.files[n] = src
+		l.named[n] = src
 		return src, src.text
 	}
 	return nil, n.text

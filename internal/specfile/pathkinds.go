@@ -19,20 +19,20 @@ import (
 
 var (
 	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
-	nameText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: (*loader).ruleName}
+	nameText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: checkRuleName}
 
-	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, none: "write one", json: filled, fits: oneLine.fits, parts: (*loader).reallyThere}
+	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, none: "write one", json: filled, fits: oneLine.fits, parts: checkGiven}
 	ruleSide   = neededText.ofOne(`write one rule for each pair, or "*" for all`)
 	entrySide  = neededText.ofOne("write one entry for each pair")
 	summary    = kind{name: mapping.name, want: mapping.want, hint: "write {maxTokens: 200}", json: ref("summarize"), fits: mapping.fits}
 
-	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).allowPaths}
-	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: (*loader).blockPaths}
+	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: checkAllow}
+	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: checkBlock}
 
-	revealed      = kind{name: "mapping of lists of paths, by kind", want: "a mapping of kinds", hint: "write {iban: [/iban]}", json: object{{"type", "object"}, {"propertyNames", oneOf(kindNames())}, {"additionalProperties", filledListOf(typed("string"))}}, fits: is(isObject), parts: (*loader).reveals}
-	personalKinds = kind{name: "list of `" + strings.Join(kindNames(), "`, `") + "`", want: "a list of kinds", hint: "write a list such as [ip, mac]", json: filledListOf(oneOf(kindNames())), fits: is(isList), parts: (*loader).kindList}
-	filledList    = kind{name: list.name, want: list.want, hint: list.hint, fits: is(isList), parts: (*loader).notEmpty}
-	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: (*loader).assertions}
+	revealed      = kind{name: "mapping of lists of paths, by kind", want: "a mapping of kinds", hint: "write {iban: [/iban]}", json: object{{"type", "object"}, {"propertyNames", oneOf(kindNames())}, {"additionalProperties", filledListOf(typed("string"))}}, fits: is(isObject), parts: checkReveals}
+	personalKinds = kind{name: "list of `" + strings.Join(kindNames(), "`, `") + "`", want: "a list of kinds", hint: "write a list such as [ip, mac]", json: filledListOf(oneOf(kindNames())), fits: is(isList), parts: checkKinds}
+	filledList    = kind{name: list.name, want: list.want, hint: list.hint, fits: is(isList), parts: checkNotEmpty}
+	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: checkAssertions}
 )
 
 // ofOne is a kind with what to write instead of a list.
@@ -54,7 +54,7 @@ func kindNames() []string {
 const whereItStands = `write where it may stand: [/path], or [""] for the whole`
 
 // notEmpty refuses an empty list, which would have no effect or leave nothing.
-func (l *loader) notEmpty(key string, n *node) bool {
+func checkNotEmpty(r *report, key string, n *node) bool {
 	if n.len() > 0 {
 		return true
 	}
@@ -70,17 +70,21 @@ func (l *loader) notEmpty(key string, n *node) bool {
 	if strings.HasPrefix(key, "reveal") {
 		hint = whereItStands
 	}
-	l.bad(n, ErrInvalid, hint, "%s: the list is empty", key)
+	r.bad(n, ErrInvalid, hint, "%s: the list is empty", key)
 	return false
 }
 
-func (l *loader) allowPaths(key string, n *node) bool { return l.paths(key, n, selection.CheckAllow) }
+func checkAllow(r *report, key string, n *node) bool {
+	return checkPaths(r, key, n, selection.CheckAllow)
+}
 
-func (l *loader) blockPaths(key string, n *node) bool { return l.paths(key, n, selection.CheckBlock) }
+func checkBlock(r *report, key string, n *node) bool {
+	return checkPaths(r, key, n, selection.CheckBlock)
+}
 
 // paths checks each path of a list.
-func (l *loader) paths(key string, n *node, check func(task.Path) error) bool {
-	if !l.notEmpty(key, n) || !l.onlyTexts(key, n) {
+func checkPaths(r *report, key string, n *node, check func(task.Path) error) bool {
+	if !checkNotEmpty(r, key, n) || !checkTexts(r, key, n) {
 		return false
 	}
 	ok := true
@@ -91,7 +95,7 @@ func (l *loader) paths(key string, n *node, check func(task.Path) error) bool {
 			if strings.HasPrefix(key, "reveal") && strings.HasPrefix(item.text, "*") {
 				hint = `name the member: [/iban]; [""] is the whole value` // and nothing that would reveal more
 			}
-			l.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
+			r.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
 			ok = false
 		}
 	}
@@ -109,7 +113,7 @@ func advice(err, condition error) (says, hint string) {
 }
 
 // personal reports a word that is no personal kind.
-func (l *loader) personal(key string, src *source, at int, word string) bool {
+func checkKind(r *report, key string, src *source, at int, word string) bool {
 	known := kindNames()
 	if slices.Contains(known, word) {
 		return true
@@ -117,84 +121,84 @@ func (l *loader) personal(key string, src *source, at int, word string) bool {
 	hint := "write one of " + strings.Join(known, ", ")
 	switch best := nearestOf(word, known...); {
 	case redact.Kind(word).Secret() && key == "reveal":
-		l.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is a secret: no edge reveals it", key, word)
+		r.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is a secret: no edge reveals it", key, word)
 		return false
 	case redact.Kind(word).Secret():
-		l.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is always redacted", key, word)
+		r.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is always redacted", key, word)
 		return false
 	case best != "":
 		hint = fmt.Sprintf("did you mean %s? known are %s", best, strings.Join(known, ", "))
 	}
-	l.badAt(src, at, ErrInvalid, hint, "%s: no kind is called %s", key, quote(word))
+	r.badAt(src, at, ErrInvalid, hint, "%s: no kind is called %s", key, quote(word))
 	return false
 }
 
-func (l *loader) kindList(key string, n *node) bool {
-	if !l.notEmpty(key, n) || !l.onlyTexts(key, n) {
+func checkKinds(r *report, key string, n *node) bool {
+	if !checkNotEmpty(r, key, n) || !checkTexts(r, key, n) {
 		return false
 	}
 	ok := true
 	for i := range n.kids.nodes {
 		item := &n.kids.nodes[i]
-		ok = l.personal(key, item.src, item.at, item.text) && ok
+		ok = checkKind(r, key, item.src, item.at, item.text) && ok
 	}
 	return ok
 }
 
 // reveals checks kinds and paths of what is to cross in clear.
-func (l *loader) reveals(key string, n *node) bool {
+func checkReveals(r *report, key string, n *node) bool {
 	ok := true
 	for i, word := range n.kids.keys {
 		item := &n.kids.nodes[i]
 		switch {
-		case !l.personal(key, n.src, n.kids.keyAt[i], word):
+		case !checkKind(r, key, n.src, n.kids.keyAt[i], word):
 			ok = false
 		case item.is != isList:
-			l.bad(item, ErrInvalid, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
+			r.bad(item, ErrInvalid, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
 			ok = false
 		default:
-			ok = l.allowPaths(key+": "+word, item) && ok
+			ok = checkAllow(r, key+": "+word, item) && ok
 		}
 	}
 	return ok
 }
 
 // reallyThere refuses a blank text where one is required.
-func (l *loader) reallyThere(key string, n *node) bool {
+func checkGiven(r *report, key string, n *node) bool {
 	if strings.TrimSpace(n.text) != "" {
 		return true
 	}
-	l.bad(n, ErrInvalid, "write "+key+": …", "%s: it is empty", key)
+	r.bad(n, ErrInvalid, "write "+key+": …", "%s: it is empty", key)
 	return false
 }
 
 // ruleName checks the name of a rule, which records show.
-func (l *loader) ruleName(key string, n *node) bool {
-	if !l.notBlank(key, n) {
+func checkRuleName(r *report, key string, n *node) bool {
+	if !checkNotBlank(r, key, n) {
 		return false
 	}
 	err := naming.CheckName(n.text)
 	if err != nil {
-		l.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
+		r.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
 	}
 	return err == nil
 }
 
 // assertions checks that each can be read; whether they hold is seen in a plan.
-func (l *loader) assertions(key string, n *node) bool {
-	if !l.onlyTexts(key, n) {
+func checkAssertions(r *report, key string, n *node) bool {
+	if !checkTexts(r, key, n) {
 		return false
 	}
 	ok := true
 	for i := range n.kids.nodes {
 		item := &n.kids.nodes[i]
-		if !l.notBlank(key, item) {
+		if !checkNotBlank(r, key, item) {
 			ok = false
 			continue
 		}
 		if _, err := flow.ParseAssertion(item.text); err != nil {
 			p, _ := errors.AsType[task.Problem](err)
-			l.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), p.Hint, "%s: %s: %s", key, quote(item.text), cmp.Or(p.Message, err.Error()))
+			r.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), p.Hint, "%s: %s: %s", key, quote(item.text), cmp.Or(p.Message, err.Error()))
 			ok = false
 		}
 	}

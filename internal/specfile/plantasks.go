@@ -84,7 +84,7 @@ func (s *saver) times(n *node, t *task.Spec) {
 
 // check reports what of a task no spec can say.
 func (s *saver) check(who string, n *node) {
-	l := &loader{subject: func() string { return "the plan: " + who + ": " }}
+	l := &report{subject: func() string { return "the plan: " + who + ": " }}
 	reset(n, newSource("", "", ""))
 	l.fields(n, taskPlace, nil)
 	if r := n.get("requires"); r != nil {

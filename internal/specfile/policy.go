@@ -10,8 +10,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// A policyReader reads the policy and the assertions.
+type policyReader struct{ *reader }
+
 // readPolicy reads what may cross between the members of the team.
-func (r *reader) readPolicy() {
+func (r policyReader) readPolicy() {
 	defer func() { r.subject = nil }()
 	main := r.places.main.spec
 	n := main.own("policy")
@@ -49,7 +52,7 @@ func (r *reader) readPolicy() {
 
 // idleModes warns of modes of agents that are wider than the policy's default,
 // which they cannot widen.
-func (r *reader) idleModes(standard handoff.Mode) {
+func (r policyReader) idleModes(standard handoff.Mode) {
 	width := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full, ""}
 	r.subject = nil
 	for _, f := range r.places.agents {
@@ -70,7 +73,7 @@ func (f *fields) origin() task.Position {
 
 // entries reads a list of a policy. What only follows from what is wrong with
 // an entry is not said. A value that is no object is nil.
-func (r *reader) entries(policy *fields, list string, p *place) []*fields {
+func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
 	for i := range all {
@@ -99,7 +102,7 @@ func entryName(list string, i int, n *node) string {
 
 // rule reads one rule. For what could not be read of it the gate gets what it
 // has nothing to say of, so that it can speak of the rest.
-func (r *reader) rule(i int, f *fields) handoff.PairRule {
+func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 	if f == nil {
 		return handoff.PairRule{}
 	}
@@ -133,7 +136,7 @@ func (r *reader) rule(i int, f *fields) handoff.PairRule {
 }
 
 // redaction reads what is taken out beside what always is.
-func (r *reader) redaction(n *node, where ...any) handoff.Redaction {
+func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 	var out handoff.Redaction
 	if n == nil {
 		return out
@@ -159,7 +162,7 @@ func (r *reader) redaction(n *node, where ...any) handoff.Redaction {
 }
 
 // translation reads how what crosses is retold.
-func (r *reader) translation(n *node, where ...any) *handoff.Translation {
+func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 	if n == nil {
 		return nil
 	}
@@ -191,7 +194,7 @@ func revealOf[K ~string](n *node, kind func(string) K) map[K][]task.Path {
 }
 
 // declassifier reads what lowers labels.
-func (r *reader) declassifier(f *fields) handoff.Declassifier {
+func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}
 	}

@@ -63,7 +63,7 @@ func (p *places) soundEntry(pointer string) bool {
 // checkPolicy reports, in their places, what the gate itself finds wrong with a
 // policy, so that a team made of the file finds nothing new in it but what the
 // schemas of results tell.
-func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
+func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	r.uniqueRules(p)
 	clash := r.uniquePatterns(p, f)
 	if len(r.found) >= tooMany {
@@ -102,7 +102,7 @@ func (f *File) nameless() bool {
 }
 
 // policySubject says what of the policy a pointer is about.
-func (r *reader) policySubject(parts []string) string {
+func (r policyReader) policySubject(parts []string) string {
 	if len(parts) > 2 {
 		if n, _, _ := r.places.resolve(parts[:3]); n != nil {
 			if i, err := strconv.Atoi(parts[2]); err == nil {
@@ -114,7 +114,7 @@ func (r *reader) policySubject(parts []string) string {
 }
 
 // uniqueRules reports two rules of one name: records could not tell them apart.
-func (r *reader) uniqueRules(p *handoff.Policy) {
+func (r policyReader) uniqueRules(p *handoff.Policy) {
 	first := make(map[handoff.Rule]int)
 	for i := range p.Rules {
 		name := p.Rules[i].ID
@@ -133,7 +133,7 @@ func (r *reader) uniqueRules(p *handoff.Policy) {
 
 // uniquePatterns reports two patterns of one name that mean different things:
 // where both count, nobody could tell what was taken out. It says whether there are.
-func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
+func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
 	known := make(map[string]string)
 	look := func(of handoff.Redaction, where ...string) {
 		r.subject = nil

@@ -4,8 +4,8 @@ import "github.com/runteam/runteam/llm"
 
 // readPrices reads the prices of models. If two files have one for a model, the first
 // file counts.
-func (r *reader) readPrices() {
-	for _, y := range r.layers {
+func (r runReader) readPrices() {
+	for _, y := range r.places.layers {
 		n := y.spec.own("prices")
 		for i := range n.len() {
 			model, item := n.kids.keys[i], &n.kids.nodes[i]
@@ -75,7 +75,7 @@ func money(n *node) llm.Money {
 }
 
 // checkPrices warns about prices of models that no agent has.
-func (r *reader) checkPrices() {
+func (r checker) checkPrices() {
 	asked := make(map[string]bool)
 	r.eachConnection(func(c *Connection) { asked[c.Model] = true })
 	r.priceWritten()
@@ -85,7 +85,7 @@ func (r *reader) checkPrices() {
 			known = append(known, model)
 		}
 	}
-	for _, y := range r.layers {
+	for _, y := range r.places.layers {
 		n := y.spec.own("prices")
 		for i := range n.len() {
 			model := n.kids.keys[i]
@@ -103,7 +103,7 @@ func (r *reader) checkPrices() {
 
 // priceWritten gives models that a variable names their prices under the name
 // that runs record.
-func (r *reader) priceWritten() {
+func (r checker) priceWritten() {
 	r.eachConnection(func(c *Connection) {
 		if p, ok := r.file.Config.Prices[c.Model]; ok {
 			r.file.Config.Prices[c.ModelAsWritten()] = p
@@ -113,7 +113,7 @@ func (r *reader) priceWritten() {
 
 // eachConnection calls do for the connections of all agents and of the
 // coordinator, and for those of their fallback.
-func (r *reader) eachConnection(do func(*Connection)) {
+func (r checker) eachConnection(do func(*Connection)) {
 	all := func(c *Connection) {
 		do(c)
 		for i := range c.Fallback {

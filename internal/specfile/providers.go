@@ -46,7 +46,7 @@ const (
 // isKnown reports whether a variable may go to an origin without consent: the
 // key of a provider to that provider, OPENAI_API_KEY and OPENAI_BASE_URL to the
 // origin that OPENAI_BASE_URL names.
-func (l *loader) isKnown(name, origin string) bool {
+func (e *environment) isKnown(name, origin string) bool {
 	if origin == "" {
 		return false
 	}
@@ -56,7 +56,7 @@ func (l *loader) isKnown(name, origin string) bool {
 	if name != openAIKey && name != openAIBase {
 		return false
 	}
-	value, _ := l.lookup(openAIBase)
+	value, _ := e.lookup(openAIBase)
 	named, err := originOf(value)
 	return err == nil && named == origin
 }

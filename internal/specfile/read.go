@@ -294,7 +294,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 		return nil
 	}
 	id := fileID{at.src.dir, path, limit}
-	if src, known := l.files[id]; known {
+	if src, known := l.texts[id]; known {
 		return src
 	}
 	text, err := l.inside(at.src.dir, path, limit)
@@ -308,23 +308,23 @@ func (l *loader) readFile(at *node, limit int) *source {
 	if err != nil {
 		// The path as written: what the environment put into it is not shown.
 		l.bad(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
-		l.files[id] = nil
+		l.texts[id] = nil
 		return nil
 	}
 	src := l.add(whole, filepath.Join(at.src.dir, filepath.Dir(path)), text)
 	src.prose = true
 	src.kept = l.keep(whole, whole, "file "+shown, text, copied)
 	src.kept.src = src
-	l.files[id] = src
+	l.texts[id] = src
 	return src
 }
 
 // path returns the path that a value names, and the path to show and to store:
 // with ${NAME} in place of values of the environment.
-func (l *loader) path(key string, n *node) (path, shown string, ok bool) {
-	x, ok := l.expand(key, n)
+func (e *environment) path(key string, n *node) (path, shown string, ok bool) {
+	x, ok := e.expand(key, n)
 	if ok {
-		l.send(key, nil, n, x, toFile, toFile) // also offline a file is read where it is
+		e.send(key, nil, n, x, toFile, toFile) // also offline a file is read where it is
 	}
 	return x.value, x.written, ok
 }

@@ -34,23 +34,23 @@ const (
 
 var stopTexts = kind{
 	name: "text, or list of 1 to 32", want: "a text, or a list of 1 to 32 texts", hint: `write a text such as "END", or ["END", "STOP"]`,
-	json: anyOf(stopText, append(filledListOf(stopText), member{"maxItems", maxStops})), fits: is(isText, isList), parts: (*loader).stops,
+	json: anyOf(stopText, append(filledListOf(stopText), member{"maxItems", maxStops})), fits: is(isText, isList), parts: checkStops,
 }
 
 var stopText = object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxStop}}
 
 // stops checks a stop text or a list of them.
-func (l *loader) stops(key string, n *node) bool {
+func checkStops(r *report, key string, n *node) bool {
 	if n.is == isText {
-		return l.stop(key, n)
+		return checkStop(r, key, n)
 	}
 	if n.len() == 0 || n.len() > maxStops {
-		l.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
+		r.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
 		return false
 	}
-	ok := l.onlyTexts(key, n)
+	ok := checkTexts(r, key, n)
 	for i := range n.kids.nodes {
-		if item := &n.kids.nodes[i]; item.is == isText && !l.stop(fmt.Sprintf("%s[%d]", key, i), item) {
+		if item := &n.kids.nodes[i]; item.is == isText && !checkStop(r, fmt.Sprintf("%s[%d]", key, i), item) {
 			ok = false
 		}
 	}
@@ -58,9 +58,9 @@ func (l *loader) stops(key string, n *node) bool {
 }
 
 // stop checks one stop text.
-func (l *loader) stop(key string, n *node) bool {
+func checkStop(r *report, key string, n *node) bool {
 	if size := len([]rune(n.text)); size == 0 || size > maxStop {
-		l.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
+		r.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
 		return false
 	}
 	return true
@@ -75,34 +75,34 @@ func stopList(n *node) []string {
 }
 
 var extraBody = kind{
-	name: "mapping", want: "a mapping", hint: "write {name: value}", fits: is(isObject), parts: (*loader).extraParts,
+	name: "mapping", want: "a mapping", hint: "write {name: value}", fits: is(isObject), parts: checkExtraBody,
 	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}},
 }
 
 // extraParts checks the members of extraBody.
-func (l *loader) extraParts(key string, n *node) bool {
+func checkExtraBody(r *report, key string, n *node) bool {
 	ok := true
 	for i, name := range n.kids.keys {
 		switch hint, reserved := connection.IsReserved(name); {
 		case reserved:
-			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
+			r.badAt(n.src, n.kids.keyAt[i], ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
 		case !connection.IsExtraName(name):
-			l.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
+			r.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
 		}
 		ok = false
 	}
-	if !l.noVariables(key, n) {
+	if !checkNoVariables(r, key, n) {
 		return false
 	}
 	text, err := n.appendJSON(nil)
 	switch {
 	case err != nil:
-		l.bad(n, ErrInvalid, "write finite numbers", "%s: %v", key, err)
+		r.bad(n, ErrInvalid, "write finite numbers", "%s: %v", key, err)
 		return false
 	case len(text) > connection.MaxExtraBody:
-		l.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
+		r.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
 		return false
 	}
 	return ok
@@ -110,14 +110,14 @@ func (l *loader) extraParts(key string, n *node) bool {
 
 // noVariables reports texts that look like a variable or a parameter as errors, since they
 // would be sent unchanged.
-func (l *loader) noVariables(key string, n *node) bool {
+func checkNoVariables(r *report, key string, n *node) bool {
 	if n.is == isText && strings.Contains(n.text, opening) {
-		l.bad(n, ErrInvalid, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
+		r.bad(n, ErrInvalid, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
 		return false
 	}
 	ok := true
 	for i := range n.len() {
-		ok = l.noVariables(key, &n.kids.nodes[i]) && ok
+		ok = checkNoVariables(r, key, &n.kids.nodes[i]) && ok
 	}
 	return ok
 }

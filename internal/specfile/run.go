@@ -16,8 +16,11 @@ import (
 // What concerns a run as a whole: its limits, endpoints and flags, and what is
 // known only when everything has been read.
 
+// A runReader reads what concerns a run as a whole: limits, endpoints, prices, messages and flags.
+type runReader struct{ *reader }
+
 // readRun reads what concerns the run as a whole.
-func (r *reader) readRun() {
+func (r runReader) readRun() {
 	f, main := r.file, r.places.main
 	f.Name = r.name()
 	f.Config.Name = f.Name
@@ -25,14 +28,14 @@ func (r *reader) readRun() {
 	f.Run.Output = text(main.spec.own("output"))
 	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
 	f.Run.Reuse = text(main.spec.own("reuse")) == "true"
-	f.Run.MaxTokenBudget = integer(r.setting("maxTokenBudget"))
-	f.Run.MaxCostBudget = money(r.setting("maxCostBudget"))
-	f.Run.Strategy = assign.Strategy(text(r.setting("schedulingStrategy")))
+	f.Run.MaxTokenBudget = integer(r.places.setting("maxTokenBudget"))
+	f.Run.MaxCostBudget = money(r.places.setting("maxCostBudget"))
+	f.Run.Strategy = assign.Strategy(text(r.places.setting("schedulingStrategy")))
 	if text(main.spec.own("mode")) == "auto" {
 		f.Run.Mode = team.ModeAuto
 	}
-	f.Run.MaxConcurrency = integer(r.setting("maxConcurrency"))
-	if n := integer(r.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
+	f.Run.MaxConcurrency = integer(r.places.setting("maxConcurrency"))
+	if n := integer(r.places.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
 		f.Run.MaxConcurrency = n
 	}
 	r.checkBases()
@@ -41,15 +44,15 @@ func (r *reader) readRun() {
 	if n := main.spec.own("offline"); n != nil {
 		r.readOffline(n)
 	}
-	if n := r.setting("strictAssignees"); n != nil && n.text == "false" {
+	if n := r.places.setting("strictAssignees"); n != nil && n.text == "false" {
 		r.warnAt(n.src, n.at, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
 	}
 }
 
 // name is the name of the spec, else of the team, else of the file.
-func (r *reader) name() string {
+func (r runReader) name() string {
 	for _, n := range []*node{
-		r.places.main.spec.own("name"), r.places.main.team.own("name"), r.roster.spec.own("name"), r.roster.team.own("name"),
+		r.places.main.spec.own("name"), r.places.main.team.own("name"), r.places.roster.spec.own("name"), r.places.roster.team.own("name"),
 	} {
 		if n != nil {
 			return strings.TrimSpace(n.text)
@@ -64,9 +67,9 @@ func (r *reader) name() string {
 
 // readEndpoints reads the clearances and the limits of endpoints. If several files have a
 // key, the first counts.
-func (r *reader) readEndpoints() {
+func (r runReader) readEndpoints() {
 	f := r.file
-	for _, y := range r.layers {
+	for _, y := range r.places.layers {
 		n := y.spec.own("endpoints")
 		if n == nil {
 			continue
@@ -100,7 +103,7 @@ func (r *reader) readEndpoints() {
 	}
 }
 
-func (r *reader) readOffline(n *node) {
+func (r runReader) readOffline(n *node) {
 	path, shown, ok := r.path("offline", n)
 	if !ok {
 		return
@@ -124,7 +127,7 @@ func (r *reader) readOffline(n *node) {
 }
 
 // readModels applies --model.
-func (r *reader) readModels() {
+func (r runReader) readModels() {
 	for _, flag := range r.o.Models {
 		agent, model, one := strings.Cut(flag, "=")
 		if !one {
@@ -149,7 +152,7 @@ func (r *reader) readModels() {
 
 // setModel gives a model to an agent or the coordinator, or to all, and says
 // who there is and whether anybody was meant.
-func (r *reader) setModel(agent, model string, one bool) (known []string, hit bool) {
+func (r runReader) setModel(agent, model string, one bool) (known []string, hit bool) {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
 		known = append(known, a.Member.Name)
@@ -170,8 +173,11 @@ func (r *reader) setModel(agent, model string, one bool) (known []string, hit bo
 	return known, hit
 }
 
+// A checker finds what is wrong or has no effect because of what else the file says.
+type checker struct{ *reader }
+
 // checkIdle finds keys that have no effect because of what else the file says.
-func (r *reader) checkIdle() {
+func (r checker) checkIdle() {
 	main, f := r.places.main.spec, r.file
 	warn := func(name, hint, why string) {
 		if n := main.own(name); n != nil {
@@ -200,7 +206,7 @@ func (r *reader) checkIdle() {
 }
 
 // checkUnused warns of inputs and parameters that nothing uses.
-func (r *reader) checkUnused() {
+func (r checker) checkUnused() {
 	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 {
 		return
 	}
@@ -214,15 +220,15 @@ func (r *reader) checkUnused() {
 			r.warnAt(at.src, at.key, hint(in.Name), "input %s: %s", quote(in.Name), why)
 		}
 	}
-	for _, name := range sortedKeys(r.params) {
-		if p := r.params[name]; !p.used {
+	for _, name := range sortedKeys(r.places.params) {
+		if p := r.places.params[name]; !p.used {
 			r.warnAt(p.src, p.key, "write ${params."+name+"} where it belongs, or remove it", "params: nothing uses %s", quote(name))
 		}
 	}
 }
 
 // usedInputs tells which inputs a task uses, or a plan may.
-func (r *reader) usedInputs() func(name string) bool {
+func (r checker) usedInputs() func(name string) bool {
 	if r.file.Goal != nil {
 		may := r.file.Coordinator != nil && r.file.Coordinator.MayGrant.Inputs
 		return func(string) bool { return may }

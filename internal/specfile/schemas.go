@@ -2,13 +2,14 @@ package specfile
 
 import "encoding/json"
 
-// A schemaText is a JSON Schema of the key schemas.
-type schemaText struct {
-	raw json.RawMessage // nil if it could not be read
+// schemas are the JSON Schemas of the key schemas, by name; nil for one that could not be read.
+type schemas struct {
+	*loader
+	known map[string]json.RawMessage
 }
 
 // readSchemas reads the named schemas of all files.
-func (r *reader) readSchemas(layers []*layer) {
+func (s *schemas) readSchemas(layers []*layer) {
 	for _, y := range layers {
 		n := y.spec.own("schemas")
 		if n == nil {
@@ -16,77 +17,74 @@ func (r *reader) readSchemas(layers []*layer) {
 		}
 		for i, name := range n.kids.keys {
 			value := &n.kids.nodes[i]
-			if _, twice := r.schemas[name]; twice {
-				r.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
+			if _, twice := s.known[name]; twice {
+				s.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
 				continue
 			}
 			if value.is != isObject && value.is != isBool {
-				r.bad(value, ErrInvalid, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
-				r.schemas[name] = &schemaText{}
+				s.bad(value, ErrInvalid, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
+				s.known[name] = nil
 				continue
 			}
-			r.schemas[name] = &schemaText{raw: r.inlineSchema(value)}
+			s.known[name] = s.inlineSchema(value)
 		}
 	}
 }
 
 // schema returns the schema that a value is, or that it names.
-func (r *reader) schema(n *node) json.RawMessage {
+func (s *schemas) schema(n *node) json.RawMessage {
 	switch {
 	case n == nil:
 		return nil
 	case n.is == isText:
-		s, known := r.schemas[n.text]
+		raw, known := s.known[n.text]
 		if !known {
 			hint := "declare it under schemas, or write the schema itself"
-			if best := nearestOf(n.text, sortedKeys(r.schemas)...); best != "" {
+			if best := nearestOf(n.text, sortedKeys(s.known)...); best != "" {
 				hint = "did you mean " + best + "?"
 			}
-			r.bad(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
+			s.bad(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
 			return nil
 		}
-		return s.raw
+		return raw
 	}
-	return r.inlineSchema(n)
+	return s.inlineSchema(n)
 }
 
 // inlineSchema returns a schema that is written out or stands in a file.
-func (r *reader) inlineSchema(n *node) json.RawMessage {
+func (s *schemas) inlineSchema(n *node) json.RawMessage {
 	if isFileRef(n) {
-		src := r.readFile(&n.kids.nodes[0], maxText)
+		src := s.readFile(&n.kids.nodes[0], maxText)
 		if src == nil {
 			return nil
 		}
-		r.places.files[n] = src
-		if n = r.parsed(src); n == nil {
+		s.named[n] = src
+		if n = s.parsed(src); n == nil {
 			return nil
 		}
 	}
 	raw, err := n.appendJSON(nil)
 	if err != nil {
-		r.bad(n, ErrInvalid, "", "outputSchema: %v", err)
+		s.bad(n, ErrInvalid, "", "outputSchema: %v", err)
 		return nil
 	}
 	return raw
 }
 
 // parsed reads a file of its own as YAML or JSON, once.
-func (r *reader) parsed(src *source) *node {
-	if n, known := r.places.trees[src]; known {
+func (l *loader) parsed(src *source) *node {
+	if n, known := l.trees[src]; known {
 		return n
 	}
 	src.prose = false
 	n, bad := parse(src)
 	for _, f := range bad {
-		r.badAt(src, f.at, ErrSyntax, f.hint, "%s", f.message)
+		l.badAt(src, f.at, ErrSyntax, f.hint, "%s", f.message)
 	}
 	if n != nil && n.is != isObject && n.is != isBool {
-		r.bad(n, ErrInvalid, schema.hint, "%s where a JSON Schema belongs", n.describe())
+		l.bad(n, ErrInvalid, schema.hint, "%s where a JSON Schema belongs", n.describe())
 		n = nil
 	}
-	if r.places.trees == nil {
-		r.places.trees = make(map[*source]*node)
-	}
-	r.places.trees[src] = n
+	l.trees[src] = n
 	return n
 }

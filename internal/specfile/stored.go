@@ -117,7 +117,7 @@ func (l *loader) holds(n *node, level label.Classification) {
 		return
 	}
 	src := n.src
-	if from, ok := l.places.files[n]; ok && from != nil {
+	if from, ok := l.named[n]; ok && from != nil {
 		src = from
 	}
 	if src.kept != nil {

@@ -8,8 +8,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// A taskReader reads the tasks.
+type taskReader struct{ *reader }
+
 // readTasks reads the graph of the main file.
-func (r *reader) readTasks() {
+func (r taskReader) readTasks() {
 	defer func() { r.subject = nil }()
 	var defaults *fields
 	if n := r.places.main.spec.own("taskDefaults"); n != nil {
@@ -46,7 +49,7 @@ func (r *reader) readTasks() {
 }
 
 // task reads one task.
-func (r *reader) task(f *fields) task.Spec {
+func (r taskReader) task(f *fields) task.Spec {
 	s := task.Spec{
 		Key:            text(f.own("key")),
 		Title:          text(f.own("title")),
@@ -85,7 +88,7 @@ func (r *reader) task(f *fields) task.Spec {
 }
 
 // dependencies reads dependsOn: names, or mappings with a name.
-func (r *reader) dependencies(f *fields) []task.Ref {
+func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	n := f.own("dependsOn")
 	if n == nil {
@@ -119,7 +122,7 @@ func (r *reader) dependencies(f *fields) []task.Ref {
 }
 
 // uses reads the named inputs of a task: names, or mappings with a name.
-func (r *reader) uses(n *node) []task.Use {
+func (r taskReader) uses(n *node) []task.Use {
 	if n == nil {
 		return nil
 	}
@@ -144,7 +147,7 @@ func (r *reader) uses(n *node) []task.Use {
 }
 
 // provenance reads where a description comes from.
-func (r *reader) provenance(n *node) *task.Provenance {
+func (r taskReader) provenance(n *node) *task.Provenance {
 	if n == nil {
 		return nil
 	}
@@ -167,7 +170,7 @@ func instantOf(n *node) time.Time {
 }
 
 // requires reads what a task asks of its agent.
-func (r *reader) requires(n *node) *task.Requires {
+func (r taskReader) requires(n *node) *task.Requires {
 	if n == nil {
 		return nil
 	}
@@ -183,7 +186,7 @@ func (r *reader) requires(n *node) *task.Requires {
 }
 
 // metadata reads texts, numbers, booleans and lists of them; the task package checks keys and sizes.
-func (r *reader) metadata(n *node) map[string]any {
+func (r taskReader) metadata(n *node) map[string]any {
 	if n == nil || n.len() == 0 {
 		return nil
 	}
@@ -209,7 +212,7 @@ func (r *reader) metadata(n *node) map[string]any {
 
 // metadataList reads a list; the task package checks that its values are of one
 // type.
-func (r *reader) metadataList(name string, n *node) ([]any, bool) {
+func (r taskReader) metadataList(name string, n *node) ([]any, bool) {
 	out, ok := make([]any, n.len()), true
 	for i := range n.kids.nodes {
 		switch v := &n.kids.nodes[i]; v.is {

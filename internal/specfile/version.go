@@ -48,7 +48,7 @@ func (c *Connection) version() string {
 }
 
 // readVersions gives the agents and the coordinator their versions, when flags have been applied.
-func (r *reader) readVersions() {
+func (r runReader) readVersions() {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
 		a.Member.Version = a.version()
