@@ -21,7 +21,7 @@ type Agent struct {
 // agent returns what the file says about an agent.
 func (f *File) agent(a specfile.Agent) Agent {
 	out := Agent{Member: a.Member, Options: agent.Options{
-		MaxTurns: a.MaxTurns, Settings: llm.Settings{MaxTokens: a.MaxTokens, Temperature: a.Temperature, TopP: a.TopP, Stop: a.Stop, FrequencyPenalty: a.FrequencyPenalty, PresencePenalty: a.PresencePenalty, Seed: a.Seed, ReasoningEffort: a.ReasoningEffort},
+		MaxTurns: a.MaxTurns, Settings: a.Settings,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
 	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {

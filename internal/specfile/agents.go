@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -82,31 +80,15 @@ func (r agentReader) agent(f *fields) Agent {
 	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	_, description := r.textOf(r.pick(f, "description"))
 	m := team.Member{
-		Name:         text(f.own("name")),
-		SystemPrompt: prompt,
-		SystemParams: params,
-		OutputSchema: r.schema(r.pick(f, "outputSchema")),
-		Accepts:      level(f.get("accepts")),
-		Handoff:      handoff.Mode(text(f.get("handoff"))),
-		OutputTags:   textList(f.get("outputTags")),
-		Reuse:        task.Reuse(text(f.get("reuse"))),
-		MaxSession:   duration(f.get("maxSessionMs")),
-		MaxParallel:  integer(f.get("maxParallel")),
-
-		MaxTokenBudget: integer(f.get("maxTokenBudget")),
-		MaxCostBudget:  money(f.get("maxCostBudget")),
-
-		MaxContextBytes: integer(f.get("maxContextBytes")),
-		MaxPromptBytes:  integer(f.get("maxPromptBytes")),
-
-		Description:  description,
-		Capabilities: textList(f.get("capabilities")),
-		Provider:     openAI,
-		Origin:       origin(f.node.src, f.node.at),
+		SystemPrompt: prompt, SystemParams: params, Description: description,
+		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI, Origin: origin(f.node.src, f.node.at),
 	}
-	if n := f.get("produces"); n != nil {
-		m.Produces = new(level(n))
-	}
+	members{
+		{"name", &m.Name}, {"accepts", &m.Accepts}, {"produces", &m.Produces}, {"handoff", &m.Handoff}, {"outputTags", &m.OutputTags},
+		{"reuse", &m.Reuse}, {"maxSessionMs", &m.MaxSession}, {"maxParallel", &m.MaxParallel}, {"capabilities", &m.Capabilities},
+		{"maxTokenBudget", &m.MaxTokenBudget}, {"maxCostBudget", &m.MaxCostBudget},
+		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes},
+	}.read(f.get)
 	a := Agent{Member: m, Connection: r.connection(f)}
 	a.Member.Model, a.Member.EndpointName, a.Member.FallbackNames = a.ModelAsWritten(), a.shownURL, a.fallbackNames()
 	return a

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/runteam/runteam/llm"
 )
 
 // A Connection says how the model of an agent is reached. Each setting is the
@@ -22,23 +24,15 @@ type Connection struct {
 	APIKey      Key
 	Headers     map[string]string // may hold credentials; printing a Connection shows names only
 	MaxTurns    int               // zero means the agent package's default
-	MaxTokens   int               // zero leaves it to the endpoint
-	Temperature *float64          // nil leaves it to the endpoint
-	TopP        *float64          // nil leaves it to the endpoint
-	Stop        []string          // texts at which a reply ends
 	Timeout     time.Duration     // bound on the work for one prompt; zero means none
 	CallTimeout time.Duration     // bound on one model call; zero means the default
 
-	FrequencyPenalty *float64 // nil leaves it to the endpoint
-	PresencePenalty  *float64 // nil leaves it to the endpoint
-	Seed             *int64   // nil sends none
-	ReasoningEffort  string   // empty leaves it to the endpoint
+	llm.Settings // of each call
 
-	MaxTokensKey string          // name under which MaxTokens is sent; empty means the endpoint's usual one
-	SystemRole   string          // system, developer or merge; empty means system
-	ExtraBody    json.RawMessage // members that are added to each request: a JSON object, or nil
-
-	StructuredOutput string // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
+	MaxTokensKey     string          // name under which MaxTokens is sent; empty means the endpoint's usual one
+	SystemRole       string          // system, developer or merge; empty means system
+	ExtraBody        json.RawMessage // members that are added to each request: a JSON object, or nil
+	StructuredOutput string          // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
 
 	// Fallback are the connections to use in this order if this one fails. They have no
 	// fallback of their own.

@@ -70,17 +70,14 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 	c := &Coordinator{Connection: r.connection(f)}
 	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	c.Instructions = r.plainText("instructions", r.pick(f, "instructions"))
-	if n := f.own("accepts"); n != nil {
-		accepts := level(n)
-		c.Accepts = &accepts
-	}
 	for _, word := range textList(f.own("mayGrant")) {
 		c.MayGrant.Memory = c.MayGrant.Memory || word == "memory"
 		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
 	}
-	c.Reuse = task.Reuse(text(f.own("reuse")))
-	c.MaxContextBytes, c.MaxPromptBytes = integer(f.own("maxContextBytes")), integer(f.own("maxPromptBytes"))
-	c.MaxTokenBudget, c.MaxCostBudget = integer(f.own("maxTokenBudget")), money(f.own("maxCostBudget"))
+	members{
+		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
+		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},
+	}.read(f.own)
 	c.Coordinator.Model, c.EndpointName, c.FallbackNames = c.ModelAsWritten(), c.shownURL, c.fallbackNames()
 	c.Origin = origin(f.node.src, f.node.at)
 	return c

@@ -27,26 +27,14 @@ func (r *resolver) connection(f *fields) Connection {
 // connect reads one connection and returns it with its destination. It records in l where
 // the settings are written.
 func (r *resolver) connect(f *fields, l *link) (Connection, destination) {
-	c := Connection{
-		MaxTurns:    integer(f.get("maxTurns")),
-		MaxTokens:   integer(f.get("maxTokens")),
-		Temperature: decimal(f.get("temperature")),
-		TopP:        decimal(f.get("topP")),
-		Timeout:     duration(f.get("timeoutMs")),
-		CallTimeout: duration(f.get("callTimeoutMs")),
-		Stop:        stopList(f.get("stop")),
-
-		FrequencyPenalty: decimal(f.get("frequencyPenalty")),
-		PresencePenalty:  decimal(f.get("presencePenalty")),
-		Seed:             seedOf(f.get("seed")),
-		ReasoningEffort:  strings.TrimSpace(text(f.get("reasoningEffort"))),
-
-		MaxTokensKey: text(f.get("maxTokensKey")),
-		SystemRole:   text(f.get("systemRole")),
-		ExtraBody:    jsonOf(f.get("extraBody")),
-
-		StructuredOutput: text(cmp.Or(f.get("structuredOutput"), r.places.setting("structuredOutput"))),
-	}
+	c := Connection{ExtraBody: jsonOf(f.get("extraBody")), StructuredOutput: text(r.places.setting("structuredOutput"))}
+	members{
+		{"maxTurns", &c.MaxTurns}, {"maxTokens", &c.MaxTokens}, {"temperature", &c.Temperature}, {"topP", &c.TopP},
+		{"frequencyPenalty", &c.FrequencyPenalty}, {"presencePenalty", &c.PresencePenalty}, {"seed", &c.Seed}, {"reasoningEffort", &c.ReasoningEffort},
+		{"timeoutMs", &c.Timeout}, {"callTimeoutMs", &c.CallTimeout}, {"maxTokensKey", &c.MaxTokensKey}, {"systemRole", &c.SystemRole},
+		{"structuredOutput", &c.StructuredOutput},
+	}.read(f.get)
+	c.Stop, c.ReasoningEffort = stopList(f.get("stop")), strings.TrimSpace(c.ReasoningEffort)
 	r.places.links[f] = l
 	base := cmp.Or(r.pick(f, "baseURL"), r.places.setting("baseURL"))
 	where := r.destination(f, base, &c)

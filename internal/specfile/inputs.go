@@ -65,11 +65,8 @@ func (r inputReader) input(name string, parent *node, i int) {
 			return
 		}
 	}
-	in := team.Input{
-		Name: name, Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
-		MaxContextBytes: integer(f.own("maxContextBytes")), Cut: text(f.own("cut")) == "true",
-		Origin: origin(parent.src, at),
-	}
+	in := team.Input{Name: name, Origin: origin(parent.src, at)}
+	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}}.read(f.own)
 	if run, result, ok := r.resultOf(name, f); ok {
 		in.Envelope, in.Text = r.earlier(name, run, result, f, parent.src, at)
 	} else {

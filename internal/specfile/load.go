@@ -18,7 +18,7 @@ import (
 func Load(o Options) (*File, error) {
 	r := newReader(o)
 	r.read()
-	f, p := r.file, r.places
+	f := r.file
 	if len(r.found) > 0 {
 		r.found = append(r.found, f.follow(r.found)...)
 		return nil, &Error{Problems: locate(r.found)}
@@ -30,10 +30,10 @@ func Load(o Options) (*File, error) {
 		f.reads = append(f.reads, filepath.Join(id.dir, id.path))
 	}
 	slices.Sort(f.reads)
-	p.kept = r.kept
-	p.flags = append(append([]string{o.Goal}, o.Models...), r.results...)
+	f.places.kept = r.kept
+	f.places.flags = slices.Concat([]string{o.Goal}, o.Models, r.results)
 	for _, name := range sortedKeys(o.Params) {
-		p.flags = append(p.flags, name, o.Params[name])
+		f.places.flags = append(f.places.flags, name, o.Params[name])
 	}
 	return f, nil
 }
@@ -63,10 +63,10 @@ type layer struct {
 
 // newReader opens the files of a spec, as far as they can be read.
 func newReader(o Options) *reader {
-	p := &places{
+	p := &places{files: make(map[*node]*source), given: o.Inputs, connectionPlaces: connectionPlaces{
 		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
-		models: make(map[*fields]string), accepts: make(map[string]bool), files: make(map[*node]*source), given: o.Inputs,
-	}
+		models: make(map[*fields]string), accepts: make(map[string]bool),
+	}}
 	flag := ""
 	if o.Path == "" && o.Team != "" {
 		o.Path, o.Team, flag = o.Team, "", "--team"

@@ -23,21 +23,31 @@ type places struct {
 	tasks       []*fields // of each task
 	messages    []*fields // of each message
 	inputs      []inputPlaceOf
-	goal        *node                 // nil without one, or if --goal brought it
-	goalFlag    bool                  // --goal brought the goal
-	coordinator *fields               // nil without one
-	links       map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
-	fallback    map[*fields][]*fields // of each agent and the coordinator
-	entries     map[*node][]*fields   // of each list, as they are written
-	models      map[*fields]string    // of --model, of each that it is for
-	params      map[string]*param
-	given       map[string]string // of --input
-	files       map[*node]*source // what a {file: PATH} was read from
-	asserts     []*node           // of the run's assertions
-	kept        []*kept           // every file that was read
-	flags       []string          // what flags said, for the fingerprint
-	accepts     map[string]bool   // endpoints with a key accepts
-	spoiled     []string          // pointers to what of the policy could not be read
+	goal        *node   // nil without one, or if --goal brought it
+	goalFlag    bool    // --goal brought the goal
+	coordinator *fields // nil without one
+	connectionPlaces
+	readings
+	params  map[string]*param
+	given   map[string]string // of --input
+	files   map[*node]*source // what a {file: PATH} was read from
+	asserts []*node           // of the run's assertions
+	spoiled []string          // pointers to what of the policy could not be read
+}
+
+// readings are the texts that a spec was made of. No printer follows the pointers to them.
+type readings struct {
+	kept  []*kept  // every file that was read
+	flags []string // what flags said, for the fingerprint
+}
+
+// connectionPlaces remember where the settings of connections are written.
+type connectionPlaces struct {
+	links    map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
+	fallback map[*fields][]*fields // of each agent and the coordinator
+	entries  map[*node][]*fields   // of each list, as they are written
+	models   map[*fields]string    // of --model, of each that it is for
+	accepts  map[string]bool       // endpoints with a key accepts
 }
 
 // An inputPlaceOf is where an input is written; it may be a name alone.

@@ -23,10 +23,8 @@ func (r runReader) readMessages() {
 			continue
 		}
 		r.needs(item, messagePlace, "")
-		m := team.Message{
-			From: text(f.own("from")), To: text(f.own("to")), Text: r.plainText("text", f.own("text")),
-			Classification: level(f.own("classification")), TTL: duration(f.own("ttlMs")),
-		}
+		m := team.Message{Text: r.plainText("text", f.own("text"))}
+		members{{"from", &m.From}, {"to", &m.To}, {"classification", &m.Classification}, {"ttlMs", &m.TTL}}.read(f.own)
 		r.holds(f.own("text"), m.Classification)
 		r.file.Run.Messages = append(r.file.Run.Messages, m)
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/label"
@@ -29,7 +28,7 @@ import (
 // too: keys that are written out in a file, and inputs that --input brought
 // from elsewhere, which it must bring again. The error is an [*Error].
 func (f *File) WithPlan(goal team.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
-	s := &saver{f: f, p: f.places, dir: dir, repeated: make(map[*fields]bool)}
+	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
 		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.fallback[f.places.agents[i]]))
 	}
@@ -61,6 +60,7 @@ type saver struct {
 	f     *File
 	p     *places
 	dir   string
+	flat  bool      // the settings of connections come from several files
 	found []finding // what keeps it from being saved
 	left  []finding // what is left out
 
@@ -79,11 +79,11 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 	if strings.TrimSpace(f.Name) != "" {
 		n.set("name", textNode(f.Name))
 	}
-	if !s.flat() {
+	if !s.flat {
 		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
 		n.set("structuredOutput", s.p.setting("structuredOutput"))
 	}
-	if list := s.p.main.spec.own("fallback"); list != nil && !s.flat() {
+	if list := s.p.main.spec.own("fallback"); list != nil && !s.flat {
 		n.set("fallback", s.fallback("", fallbackFields(list)))
 	}
 	s.limits(n)
@@ -98,7 +98,7 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 	n.set("inputs", s.inputs())
 	n.set("schemas", s.schemas())
 	n.set("endpoints", s.endpoints())
-	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat() {
+	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
 		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults, agentDefaultsPlace)}
 		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
 	}
@@ -114,36 +114,11 @@ func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
 	return n
 }
 
-// flat reports whether the settings of connections come from several files.
-func (s *saver) flat() bool { return len(s.p.layers) > 1 }
-
 // limits writes what bounds the run as a whole.
 func (s *saver) limits(n *node) {
-	run := &s.f.Run
-	if run.MaxConcurrency > 0 {
-		n.set("maxConcurrency", intNode(run.MaxConcurrency))
-	}
-	if run.MaxTokenBudget > 0 {
-		n.set("maxTokenBudget", intNode(run.MaxTokenBudget))
-	}
-	if run.MaxCostBudget > 0 {
-		n.set("maxCostBudget", dollarsNode(run.MaxCostBudget.Dollars()))
-	}
-	if run.Timeout > 0 {
-		n.set("timeoutMs", millisNode(run.Timeout))
-	}
-	if run.Strategy != "" {
-		n.set("schedulingStrategy", textNode(string(run.Strategy)))
-	}
-	if run.Reuse {
-		n.set("reuse", boolNode(true))
-	}
-	if bytes := s.f.Config.MaxContextBytes; bytes > 0 {
-		n.set("maxContextBytes", intNode(bytes))
-	}
-	if bytes := s.f.Config.MaxPromptBytes; bytes > 0 {
-		n.set("maxPromptBytes", intNode(bytes))
-	}
+	settings, own := runMembers(s.f)
+	settings.write(n)
+	own.write(n)
 	n.set("prices", s.prices())
 	if off := s.p.sharedMemory(); off != nil {
 		n.set("sharedMemory", off)
@@ -165,7 +140,7 @@ func (s *saver) goal(g team.Goal) *node {
 // coordinator writes who answers the goal; nil if that is nothing but what the spec says.
 func (s *saver) coordinator() *node {
 	f := s.p.coordinator
-	if f == nil && s.flat() {
+	if f == nil && s.flat {
 		s.wrong("it has a goal, and the files were loaded without one: load them with Options.Goal")
 	}
 	if f == nil {
@@ -182,13 +157,13 @@ func (s *saver) coordinator() *node {
 func (s *saver) agent(who string, f *fields) *node {
 	n := objectNode()
 	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: kidsOf(f.own("headers"))}
-	if s.flat() {
+	if s.flat {
 		l = s.p.links[f]
 	}
 	for i := range f.place.keys {
 		k := &f.place.keys[i]
 		value := f.own(k.name)
-		if s.flat() && f.place != fallbackPlace { // an entry inherits the rest from its agent
+		if s.flat && f.place != fallbackPlace { // an entry inherits the rest from its agent
 			value = f.get(k.name)
 			if value == nil && k.name == "structuredOutput" {
 				value = s.p.setting(k.name)
@@ -197,7 +172,7 @@ func (s *saver) agent(who string, f *fields) *node {
 		switch {
 		case k.name == "model":
 			s.connection(n, who, s.model(f, l.model), l.baseURL, l.apiKey, l.headers)
-		case k.name == "fallback" && (s.flat() || value != nil && s.p.fallback[f] != nil):
+		case k.name == "fallback" && (s.flat || value != nil && s.p.fallback[f] != nil):
 			n.set(k.name, s.fallback(who, s.p.fallback[f]))
 		case k.name == "fallback":
 			n.set(k.name, s.fallback(who, fallbackFields(value)))
@@ -350,14 +325,7 @@ func (s *saver) endpoints() *node {
 			n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
 		}
 		l := s.f.Limits[base]
-		for _, bound := range []struct {
-			key string
-			n   int
-		}{{"requestsPerMinute", l.RequestsPerMinute}, {"tokensPerMinute", l.TokensPerMinute}, {"maxConcurrency", l.MaxConcurrency}} {
-			if bound.n > 0 {
-				n.set(bound.key, intNode(bound.n))
-			}
-		}
+		endpointMembers(&l).write(n)
 		all.set(base, n)
 	}
 	return all
@@ -372,21 +340,13 @@ func (s *saver) prices() *node {
 	all := objectNode()
 	for _, model := range sortedKeys(prices) {
 		p, n := prices[model], objectNode()
-		n.set("input", dollarsNode(p.Input))
-		n.set("output", dollarsNode(p.Output))
-		if p.CachedInput != nil {
-			n.set("cachedInput", dollarsNode(*p.CachedInput))
-		}
-		if p.Reasoning != nil {
-			n.set("reasoning", dollarsNode(*p.Reasoning))
-		}
+		n.set("input", floatsNode(p.Input))
+		n.set("output", floatsNode(p.Output))
+		optionalPrices(&p).write(n)
 		all.set(model, n)
 	}
 	return all
 }
-
-// dollarsNode writes a number of US dollars.
-func dollarsNode(amount float64) *node { return numberNode(strconv.FormatFloat(amount, 'f', -1, 64)) }
 
 // messages writes what members of the team are told.
 func (s *saver) messages() *node {

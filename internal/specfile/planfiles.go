@@ -45,8 +45,8 @@ func (s *saver) inputs() *node {
 // givenInput returns the path of an input that --input brought, if it is in
 // the folder of the plan; else --input must bring it again.
 func (s *saver) givenInput(in inputPlaceOf, path string) *node {
-	if rel, err := s.from(path); path != "-" && err == nil && !strings.Contains(rel, opening) {
-		if err := s.there(rel); err == nil {
+	if rel, err := relative(s.dir, path); path != "-" && err == nil && !strings.Contains(rel, opening) {
+		if err := checkThere(s.dir, rel); err == nil {
 			return textNode(rel)
 		}
 	}
@@ -64,12 +64,12 @@ func (s *saver) path(what string, n *node) *node {
 	if variable {
 		given = n.src.dir
 	}
-	rel, err := s.from(given)
+	rel, err := relative(s.dir, given)
 	switch {
 	case err == nil && !variable && strings.Contains(rel, opening):
 		err = errors.New("a folder on the way is called ${…, which a spec would take for a variable")
 	case err == nil && !variable:
-		err = s.there(rel)
+		err = checkThere(s.dir, rel)
 	}
 	if err != nil {
 		s.found = append(s.found, finding{n.src, n.at, Problem{
@@ -86,9 +86,9 @@ func (s *saver) path(what string, n *node) *node {
 	return textNode(rel)
 }
 
-// from returns a path from the folder of the plan, in which it must stay.
-func (s *saver) from(path string) (string, error) {
-	dir, err := filepath.Abs(s.dir)
+// relative returns a path from a folder, in which it must stay.
+func relative(dir, path string) (string, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
@@ -102,9 +102,9 @@ func (s *saver) from(path string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
-// there reports why a file of the folder of the plan cannot be read.
-func (s *saver) there(rel string) error {
-	f, err := openInside(s.dir, rel)
+// checkThere reports why a file of a folder cannot be read.
+func checkThere(dir, rel string) error {
+	f, err := openInside(dir, rel)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -26,60 +25,20 @@ func (s *saver) tasks(tasks []task.Spec) *node {
 
 // task writes one task, as far as it is not as it would be without a word.
 func (s *saver) task(t *task.Spec) *node {
-	n := objectNode()
-	word := func(key, value string) {
-		if value != "" {
-			n.set(key, textNode(value))
-		}
-	}
-	n.set("title", textNode(t.Title))
-	word("key", t.Key)
-	word("assignee", t.Assignee)
-	word("role", t.Role)
-	word("priority", string(t.Priority))
+	n, spec := objectNode(), *t
+	spec.MaxRetries = max(spec.MaxRetries, 0)
+	who, what, bounds := taskMembers(&spec)
+	who.write(n)
 	n.set("requires", requiresNode(t.Requires))
 	n.set("dependsOn", dependsOnNode(t.DependsOn))
 	n.set("uses", usesNode(t.Uses))
-	n.set("needToKnow", pathsNode(t.NeedToKnow))
-	word("memoryScope", string(t.MemoryScope))
-	if t.AcceptTruncated {
-		n.set("acceptTruncated", boolNode(true))
-	}
-	word("reuse", string(t.Reuse))
-	if t.Classification != label.Internal {
-		word("classification", t.Classification.String())
-	}
-	if len(t.RequiredTags) > 0 {
-		n.set("requiredTags", textsNode(t.RequiredTags))
-	}
+	what.write(n)
 	n.set("provenance", provenanceNode(t.Provenance))
 	n.set("description", s.words(t.Description, t.Params))
 	n.set("outputSchema", s.schema(t.OutputSchema))
-	s.times(n, t)
+	bounds.write(n)
 	n.set("metadata", s.metadata(t.Metadata))
 	return n
-}
-
-// times writes what bounds a task and its attempts.
-func (s *saver) times(n *node, t *task.Spec) {
-	bound := func(key string, d time.Duration) {
-		if d != 0 {
-			n.set(key, millisNode(d))
-		}
-	}
-	bound("ttlMs", t.TTL)
-	bound("timeoutMs", t.Timeout)
-	if t.MaxRetries > 0 {
-		n.set("maxRetries", intNode(t.MaxRetries))
-	}
-	if t.RetryDelay == task.NoDelay {
-		n.set("retryDelayMs", intNode(0))
-	} else {
-		bound("retryDelayMs", t.RetryDelay)
-	}
-	if t.RetryBackoff != 0 {
-		n.set("retryBackoff", numberNode(strconv.FormatFloat(t.RetryBackoff, 'f', -1, 64)))
-	}
 }
 
 // check reports what of a task no spec can say.
@@ -181,18 +140,7 @@ func requiresNode(r *task.Requires) *node {
 		return nil
 	}
 	n := objectNode()
-	if len(r.Tools) > 0 {
-		n.set("requiredTools", textsNode(r.Tools))
-	}
-	if len(r.Capabilities) > 0 {
-		n.set("requiredCapabilities", textsNode(r.Capabilities))
-	}
-	if r.Backend != "" {
-		n.set("requiredBackend", textNode(r.Backend))
-	}
-	if r.Provider != "" {
-		n.set("requiredProvider", textNode(r.Provider))
-	}
+	requiresMembers(r).write(n)
 	return n
 }
 
@@ -202,22 +150,8 @@ func provenanceNode(p *task.Provenance) *node {
 		return nil
 	}
 	n := objectNode()
-	for _, one := range [...]struct{ key, value string }{
-		{"from", p.From}, {"run", p.Run}, {"envelope", p.Envelope}, {"createdAt", instantText(p.CreatedAt)}, {"expiresAt", instantText(p.ExpiresAt)},
-	} {
-		if one.value != "" {
-			n.set(one.key, textNode(one.value))
-		}
-	}
+	provenanceMembers(p).write(n)
 	return n
-}
-
-// instantText writes a time; nothing for the zero time.
-func instantText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // dependsOnNode writes references: titles, or mappings for those that say more.
@@ -232,17 +166,7 @@ func dependsOnNode(refs []task.Ref) *node {
 			continue
 		}
 		n := objectNode()
-		n.set("task", textNode(r.Task))
-		if r.As != "" {
-			n.set("as", textNode(string(r.As)))
-		}
-		n.set("need", pathsNode(r.Need))
-		if r.Optional {
-			n.set("optional", boolNode(true))
-		}
-		if r.MaxContextBytes > 0 {
-			n.set("maxContextBytes", intNode(r.MaxContextBytes))
-		}
+		dependencyMembers(&r).write(n)
 		all.kids.nodes = append(all.kids.nodes, *n)
 	}
 	return all
@@ -259,8 +183,7 @@ func usesNode(uses []task.Use) *node {
 			continue
 		}
 		n := objectNode()
-		n.set("name", textNode(u.Name))
-		n.set("need", pathsNode(u.Need))
+		useMembers(&u).write(n)
 		if len(u.Reveal) > 0 {
 			shown := objectNode()
 			for _, kind := range sortedKeys(u.Reveal) {
@@ -292,27 +215,25 @@ func (s *saver) metadata(all map[string]any) *node {
 		return nil
 	}
 	n := objectNode()
-	for _, key := range sortedKeys(all) {
-		if list, ok := all[key].([]any); ok {
-			n.set(key, s.metadataList(key, list))
-		} else if value := metadataNode(all[key]); value != nil {
-			n.set(key, value)
-		} else {
-			s.wrong("metadata: %s: it is a %T", quote(key), all[key])
-		}
-	}
-	return n
-}
-
-func (s *saver) metadataList(key string, list []any) *node {
-	n := &node{is: isList, kids: &kids{}}
-	for i, v := range list {
+	one := func(what string, v any) *node {
 		value := metadataNode(v)
 		if value == nil {
-			s.wrong("metadata: %s[%d]: it is a %T", quote(key), i, v)
+			s.wrong("metadata: %s: it is a %T", what, v)
+			return &node{}
+		}
+		return value
+	}
+	for _, key := range sortedKeys(all) {
+		list, ok := all[key].([]any)
+		if !ok {
+			n.set(key, one(quote(key), all[key]))
 			continue
 		}
-		n.kids.nodes = append(n.kids.nodes, *value)
+		values := listNode()
+		for i, v := range list {
+			values.kids.nodes = append(values.kids.nodes, *one(fmt.Sprintf("%s[%d]", quote(key), i), v))
+		}
+		n.set(key, values)
 	}
 	return n
 }

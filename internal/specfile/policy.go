@@ -34,14 +34,14 @@ func (r policyReader) readPolicy() {
 		p.Declassify = append(p.Declassify, r.declassifier(e))
 	}
 	for _, e := range r.entries(f, "endorse", endorsePlace) {
-		p.Endorse = append(p.Endorse, handoff.Endorser{
-			Name: text(e.own("name")), From: text(e.own("from")), To: text(e.own("to")), Reason: text(e.own("reason")), Origin: e.origin(),
-		})
+		d := handoff.Endorser{Origin: e.origin()}
+		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}}.read(e.own)
+		p.Endorse = append(p.Endorse, d)
 	}
 	for _, e := range r.entries(f, "renew", renewPlace) {
-		p.Renew = append(p.Renew, handoff.Renewal{
-			Name: text(e.own("name")), From: text(e.own("from")), To: text(e.own("to")), Reason: text(e.own("reason")), TTL: duration(e.own("ttlMs")), Origin: e.origin(),
-		})
+		d := handoff.Renewal{Origin: e.origin()}
+		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}, {"ttlMs", &d.TTL}}.read(e.own)
+		p.Renew = append(p.Renew, d)
 	}
 	if n.len() > 0 {
 		r.file.Config.Policy = p
@@ -109,19 +109,13 @@ func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 	r.subject = func() string { return "policy: " + entryName("rules", i, f.node) + ": " }
 	known := len(r.found)
 	p := handoff.PairRule{
-		ID:     handoff.Rule(text(f.own("name"))),
-		From:   text(f.own("from")),
-		To:     text(f.own("to")),
-		Mode:   handoff.Mode(text(f.own("mode"))),
-		Allow:  pathList(f.own("allow")),
-		Block:  pathList(f.own("block")),
 		Redact: r.redaction(f.own("redact"), "rules", i, "redact"),
 		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
 		Origin: f.origin(),
 	}
-	if n := f.own("maxClassification"); n != nil {
-		p.Ceiling = new(level(n))
-	}
+	members{
+		{"name", &p.ID}, {"from", &p.From}, {"to", &p.To}, {"mode", &p.Mode}, {"allow", &p.Allow}, {"block", &p.Block}, {"maxClassification", &p.Ceiling},
+	}.read(f.own)
 	p.Translate = r.translation(f.own("translate"), "rules", i, "translate")
 	if f.unread("allow") {
 		p.Allow = []task.Path{task.Whole}
@@ -156,7 +150,9 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 		if p.partly() {
 			r.places.spoilAll(append(slices.Clone(where), "patterns", i)...)
 		}
-		out.Patterns = append(out.Patterns, redact.Pattern{Name: text(p.own("name")), Regexp: text(p.own("regexp"))})
+		var pattern redact.Pattern
+		members{{"name", &pattern.Name}, {"regexp", &pattern.Regexp}}.read(p.own)
+		out.Patterns = append(out.Patterns, pattern)
 	}
 	return out
 }
@@ -169,7 +165,8 @@ func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 	known := len(r.found)
 	f := r.fields(n, translatePlace, nil)
 	r.places.spoil(f, where...)
-	t := &handoff.Translation{Fields: pathList(f.own("fields")), Filter: pathList(f.own("filter")), Recast: handoff.Recast(text(f.own("recast")))}
+	t := &handoff.Translation{}
+	members{{"fields", &t.Fields}, {"filter", &t.Filter}, {"recast", &t.Recast}}.read(f.own)
 	if s := f.own("summarize"); s != nil {
 		by := r.fields(s, summarizePlace, nil)
 		r.needs(s, summarizePlace, "summarize: ")
@@ -198,19 +195,10 @@ func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}
 	}
-	d := handoff.Declassifier{
-		Name:       text(f.own("name")),
-		From:       text(f.own("from")),
-		To:         text(f.own("to")),
-		Paths:      pathList(f.own("paths")),
-		LowerTo:    label.Internal,
-		Reason:     text(f.own("reason")),
-		UnsafeText: text(f.own("unsafeText")) == "true",
-		Origin:     f.origin(),
-	}
-	if n := f.own("lowerTo"); n != nil {
-		d.LowerTo = level(n)
-	}
+	d := handoff.Declassifier{LowerTo: label.Internal, Origin: f.origin()}
+	members{
+		{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"reason", &d.Reason}, {"unsafeText", &d.UnsafeText},
+	}.read(f.own)
 	if d.UnsafeText {
 		n := f.own("unsafeText")
 		r.subject = func() string { return "policy: " + entryName("declassify", 0, f.node) + ": " }

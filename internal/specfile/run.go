@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/team"
@@ -24,17 +24,13 @@ func (r runReader) readRun() {
 	f, main := r.file, r.places.main
 	f.Name = r.name()
 	f.Config.Name = f.Name
-	f.Config.MaxContextBytes, f.Config.MaxPromptBytes = integer(main.spec.own("maxContextBytes")), integer(main.spec.own("maxPromptBytes"))
 	f.Run.Output = text(main.spec.own("output"))
-	f.Run.Timeout = duration(main.spec.own("timeoutMs"))
-	f.Run.Reuse = text(main.spec.own("reuse")) == "true"
-	f.Run.MaxTokenBudget = integer(r.places.setting("maxTokenBudget"))
-	f.Run.MaxCostBudget = money(r.places.setting("maxCostBudget"))
-	f.Run.Strategy = assign.Strategy(text(r.places.setting("schedulingStrategy")))
+	settings, own := runMembers(f)
+	settings.read(r.places.setting)
+	own.read(main.spec.own)
 	if text(main.spec.own("mode")) == "auto" {
 		f.Run.Mode = team.ModeAuto
 	}
-	f.Run.MaxConcurrency = integer(r.places.setting("maxConcurrency"))
 	if n := integer(r.places.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
 		f.Run.MaxConcurrency = n
 	}
@@ -47,6 +43,21 @@ func (r runReader) readRun() {
 	if n := r.places.setting("strictAssignees"); n != nil && n.text == "false" {
 		r.warnAt(n.src, n.at, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
 	}
+}
+
+// runMembers are the limits of a run: those that any file may set, and those of the main file.
+func runMembers(f *File) (settings, own members) {
+	o, cfg := &f.Run, &f.Config
+	settings = members{
+		{"maxConcurrency", &o.MaxConcurrency}, {"maxTokenBudget", &o.MaxTokenBudget}, {"maxCostBudget", &o.MaxCostBudget}, {"schedulingStrategy", &o.Strategy},
+	}
+	own = members{{"timeoutMs", &o.Timeout}, {"reuse", &o.Reuse}, {"maxContextBytes", &cfg.MaxContextBytes}, {"maxPromptBytes", &cfg.MaxPromptBytes}}
+	return settings, own
+}
+
+// endpointMembers are the limits of the calls to an endpoint.
+func endpointMembers(l *limit.Limits) members {
+	return members{{"requestsPerMinute", &l.RequestsPerMinute}, {"tokensPerMinute", &l.TokensPerMinute}, {"maxConcurrency", &l.MaxConcurrency}}
 }
 
 // name is the name of the spec, else of the team, else of the file.
@@ -69,7 +80,7 @@ func (r runReader) name() string {
 // key, the first counts.
 func (r runReader) readEndpoints() {
 	f := r.file
-	for _, y := range r.places.layers {
+	for _, y := range slices.Backward(r.places.layers) {
 		n := y.spec.own("endpoints")
 		if n == nil {
 			continue
@@ -82,16 +93,14 @@ func (r runReader) readEndpoints() {
 			if f.Config.Endpoints == nil {
 				f.Config.Endpoints = make(map[string]label.Classification)
 			}
-			if accepts := own.own("accepts"); accepts != nil && !r.places.accepts[base] {
+			if accepts := own.own("accepts"); accepts != nil {
 				r.places.accepts[base] = true
 				f.Config.Endpoints[base] = level(accepts)
 			} else if _, named := f.Config.Endpoints[base]; !named {
 				f.Config.Endpoints[base] = team.DefaultAccepts(base)
 			}
 			l := f.Limits[base]
-			l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, integer(own.own("requestsPerMinute")))
-			l.TokensPerMinute = cmp.Or(l.TokensPerMinute, integer(own.own("tokensPerMinute")))
-			l.MaxConcurrency = cmp.Or(l.MaxConcurrency, integer(own.own("maxConcurrency")))
+			endpointMembers(&l).read(own.own)
 			if l == (limit.Limits{}) {
 				continue
 			}

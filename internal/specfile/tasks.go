@@ -39,52 +39,64 @@ func (r taskReader) readTasks() {
 		r.subject = r.mine
 		f := r.fields(item, taskPlace, defaults)
 		r.places.tasks = append(r.places.tasks, f)
-		if f == nil {
-			r.file.Tasks = append(r.file.Tasks, task.Spec{}) // keeps the numbers in step
-			continue
+		r.file.Tasks = append(r.file.Tasks, task.Spec{}) // also for what is no task, to keep the numbers in step
+		if f != nil {
+			r.needs(item, taskPlace, "")
+			r.task(f, &r.file.Tasks[i])
 		}
-		r.needs(item, taskPlace, "")
-		r.file.Tasks = append(r.file.Tasks, r.task(f))
 	}
 }
 
-// task reads one task.
-func (r taskReader) task(f *fields) task.Spec {
-	s := task.Spec{
-		Key:            text(f.own("key")),
-		Title:          text(f.own("title")),
-		Assignee:       text(f.get("assignee")),
-		Requires:       r.requires(r.pick(f, "requires")),
-		DependsOn:      r.dependencies(f),
-		Uses:           r.uses(r.pick(f, "uses")),
-		NeedToKnow:     pathList(f.get("needToKnow")),
-		MemoryScope:    task.MemoryScope(text(f.get("memoryScope"))),
-		Classification: level(f.get("classification")),
-		RequiredTags:   textList(f.get("requiredTags")),
-		OutputSchema:   r.schema(r.pick(f, "outputSchema")),
-		TTL:            duration(f.get("ttlMs")),
-		MaxRetries:     max(integer(f.get("maxRetries")), 0),
-		Timeout:        duration(f.get("timeoutMs")),
-		Reuse:          task.Reuse(text(f.get("reuse"))),
-		Role:           text(f.get("role")),
-		Priority:       task.Priority(text(f.get("priority"))),
-		Metadata:       r.metadata(r.pick(f, "metadata")),
-		Provenance:     r.provenance(f.own("provenance")),
-		Origin:         origin(f.node.src, f.node.at),
+// taskMembers are the plain values of a task, in the order in which a plan is written: who does
+// it, what it may see, and how long it may take.
+func taskMembers(s *task.Spec) (who, what, bounds members) {
+	who = members{{"title", &s.Title}, {"key", &s.Key}, {"assignee", &s.Assignee}, {"role", &s.Role}, {"priority", &s.Priority}}
+	what = members{
+		{"needToKnow", &s.NeedToKnow}, {"memoryScope", &s.MemoryScope}, {"acceptTruncated", &s.AcceptTruncated},
+		{"reuse", &s.Reuse}, {"classification", &s.Classification}, {"requiredTags", &s.RequiredTags},
 	}
-	s.AcceptTruncated = text(f.get("acceptTruncated")) == "true"
+	bounds = members{
+		{"ttlMs", &s.TTL}, {"timeoutMs", &s.Timeout}, {"maxRetries", &s.MaxRetries},
+		{"retryDelayMs", (*delay)(&s.RetryDelay)}, {"retryBackoff", &s.RetryBackoff},
+	}
+	return who, what, bounds
+}
+
+// task reads one task.
+func (r taskReader) task(f *fields, s *task.Spec) {
+	*s = task.Spec{
+		Requires:     r.requires(r.pick(f, "requires")),
+		DependsOn:    r.dependencies(f),
+		Uses:         r.uses(r.pick(f, "uses")),
+		OutputSchema: r.schema(r.pick(f, "outputSchema")),
+		Metadata:     r.metadata(r.pick(f, "metadata")),
+		Provenance:   r.provenance(f.own("provenance")),
+		Origin:       origin(f.node.src, f.node.at),
+	}
+	who, what, bounds := taskMembers(s)
+	who.read(f.get)
+	what.read(f.get)
+	bounds.read(f.get)
+	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
 	r.holds(f.node, s.Classification)
 	r.holds(f.get("description"), s.Classification)
-	if n := f.get("retryDelayMs"); n != nil {
-		if s.RetryDelay = duration(n); s.RetryDelay == 0 {
-			s.RetryDelay = task.NoDelay
-		}
+}
+
+func dependencyMembers(r *task.Ref) members {
+	return members{{"task", &r.Task}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"maxContextBytes", &r.MaxContextBytes}}
+}
+
+func useMembers(u *task.Use) members { return members{{"name", &u.Name}, {"need", &u.Need}} }
+
+func provenanceMembers(p *task.Provenance) members {
+	return members{{"from", &p.From}, {"run", &p.Run}, {"envelope", &p.Envelope}, {"createdAt", &p.CreatedAt}, {"expiresAt", &p.ExpiresAt}}
+}
+
+func requiresMembers(q *task.Requires) members {
+	return members{
+		{"requiredTools", &q.Tools}, {"requiredCapabilities", &q.Capabilities}, {"requiredBackend", &q.Backend}, {"requiredProvider", &q.Provider},
 	}
-	if n := f.get("retryBackoff"); n != nil {
-		s.RetryBackoff, _ = n.float()
-	}
-	return s
 }
 
 // dependencies reads dependsOn: names, or mappings with a name.
@@ -107,15 +119,9 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 			continue
 		}
 		d := r.fields(item, dependencyPlace, nil)
-		ref := task.Ref{Task: text(d.own("task")), As: all}
 		r.needs(item, dependencyPlace, fmt.Sprintf("dependsOn[%d]: ", i))
-		if as := d.own("as"); as != nil {
-			ref.As = task.Payload(as.text)
-		}
-		ref.Need, ref.MaxContextBytes = pathList(d.own("need")), integer(d.own("maxContextBytes"))
-		if o := d.own("optional"); o != nil {
-			ref.Optional = o.text == "true"
-		}
+		ref := task.Ref{As: all}
+		dependencyMembers(&ref).read(d.own)
 		refs = append(refs, ref)
 	}
 	return refs
@@ -139,9 +145,9 @@ func (r taskReader) uses(n *node) []task.Use {
 		}
 		u := r.fields(item, usePlace, nil)
 		r.needs(item, usePlace, fmt.Sprintf("uses[%d]: ", i))
-		uses = append(uses, task.Use{
-			Name: text(u.own("name")), Need: pathList(u.own("need")), Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind }),
-		})
+		use := task.Use{Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind })}
+		useMembers(&use).read(u.own)
+		uses = append(uses, use)
 	}
 	return uses
 }
@@ -154,10 +160,9 @@ func (r taskReader) provenance(n *node) *task.Provenance {
 	r.subject = r.mine
 	f := r.fields(n, provenancePlace, nil)
 	r.needs(n, provenancePlace, "provenance: ")
-	return &task.Provenance{
-		From: text(f.own("from")), Run: text(f.own("run")), Envelope: text(f.own("envelope")),
-		CreatedAt: instantOf(f.own("createdAt")), ExpiresAt: instantOf(f.own("expiresAt")),
-	}
+	p := &task.Provenance{}
+	provenanceMembers(p).read(f.own)
+	return p
 }
 
 // instantOf returns a time; the zero time without one.
@@ -175,10 +180,8 @@ func (r taskReader) requires(n *node) *task.Requires {
 		return nil
 	}
 	f := r.fields(n, requiresPlace, nil)
-	q := &task.Requires{
-		Tools: textList(f.own("requiredTools")), Capabilities: textList(f.own("requiredCapabilities")),
-		Backend: text(f.own("requiredBackend")), Provider: text(f.own("requiredProvider")),
-	}
+	q := &task.Requires{}
+	requiresMembers(q).read(f.own)
 	if q.Empty() {
 		return nil
 	}

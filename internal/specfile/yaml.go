@@ -92,6 +92,16 @@ func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
 	return found
 }
 
+// notTaken are the tokens that YAML has beyond values, with what to write instead.
+var notTaken = map[token.Type][2]string{
+	token.AnchorType:     {"anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
+	token.AliasType:      {"anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
+	token.MergeKeyType:   {"merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults"},
+	token.TagType:        {"tags (!) are not taken", "write the value alone; put a text that begins with ! in quotes"},
+	token.DirectiveType:  {"directives (%) are not taken", "remove the line; put a text that begins with % in quotes"},
+	token.MappingKeyType: {"keys of the form \"? key\" are not taken", "write key: value"},
+}
+
 // inspect returns the tokens that are refused, and what is nested too deep or too wide.
 func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 	line := 0 // of the last one: a line with several of a kind is reported once
@@ -101,66 +111,76 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 		}
 		line = t.Position.Line
 	}
-	type level struct{ column, keys int }
-	var blocks []level
-	flow, content, closed := 0, false, false
+	var in nesting
+	content, closed := false, false
 	for i, t := range tokens {
 		if len(bad) >= maxProblems {
 			return bad
 		}
-		switch t.Type {
-		case token.AnchorType, token.AliasType:
-			add(t, "anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes")
-		case token.MergeKeyType:
-			add(t, "merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults")
-		case token.TagType:
-			add(t, "tags (!) are not taken", "write the value alone; put a text that begins with ! in quotes")
-		case token.DirectiveType:
-			add(t, "directives (%) are not taken", "remove the line; put a text that begins with % in quotes")
-		case token.MappingKeyType:
-			add(t, "keys of the form \"? key\" are not taken", "write key: value")
-		case token.DocumentHeaderType:
-			closed = content
-		case token.DocumentEndType:
-			closed = content
-		case token.MappingStartType, token.SequenceStartType:
-			flow++
-		case token.MappingEndType, token.SequenceEndType:
-			flow--
+		if says, refused := notTaken[t.Type]; refused {
+			add(t, says[0], says[1])
 		}
 		switch t.Type {
-		case token.CommentType, token.DocumentHeaderType, token.DocumentEndType:
+		case token.CommentType:
+			continue
+		case token.DocumentHeaderType, token.DocumentEndType:
+			closed = content
 			continue
 		}
 		if content = true; closed {
 			add(t, "a second document (after --- or ...): a file holds one", "put it into a file of its own")
 			return bad
 		}
-		if flow == 0 && (t.Type == token.MappingValueType || t.Type == token.SequenceEntryType) {
-			first := t
-			if t.Type == token.MappingValueType && i > 0 {
-				first = tokens[i-1]
-			}
-			column := first.Position.Column
-			for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
-				blocks = blocks[:len(blocks)-1]
-			}
-			if len(blocks) == 0 || blocks[len(blocks)-1].column < column {
-				blocks = append(blocks, level{column: column})
-			}
-			if t.Type == token.MappingValueType {
-				if blocks[len(blocks)-1].keys++; blocks[len(blocks)-1].keys > maxBlockKeys {
-					add(first, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
-					return bad
-				}
-			}
+		first := t
+		if t.Type == token.MappingValueType && i > 0 {
+			first = tokens[i-1]
 		}
-		if len(blocks)+flow > maxDepth {
+		if in.enter(t.Type, first.Position.Column); in.keys() > maxBlockKeys {
+			add(first, fmt.Sprintf("more than %d keys in one mapping", maxBlockKeys), "write the file as JSON")
+			return bad
+		}
+		if len(in.blocks)+in.flow > maxDepth {
 			add(t, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
 			return bad
 		}
 	}
 	return bad
+}
+
+// nesting is how deep a token stands: in collections in block style, and in brackets.
+type nesting struct {
+	blocks []struct{ column, keys int }
+	flow   int
+}
+
+// enter counts a token whose key or dash begins in a column.
+func (n *nesting) enter(t token.Type, column int) {
+	switch t {
+	case token.MappingStartType, token.SequenceStartType:
+		n.flow++
+	case token.MappingEndType, token.SequenceEndType:
+		n.flow--
+	}
+	if n.flow != 0 || t != token.MappingValueType && t != token.SequenceEntryType {
+		return
+	}
+	for len(n.blocks) > 0 && n.blocks[len(n.blocks)-1].column > column {
+		n.blocks = n.blocks[:len(n.blocks)-1]
+	}
+	if len(n.blocks) == 0 || n.blocks[len(n.blocks)-1].column < column {
+		n.blocks = append(n.blocks, struct{ column, keys int }{column, 0})
+	}
+	if t == token.MappingValueType {
+		n.blocks[len(n.blocks)-1].keys++
+	}
+}
+
+// keys returns how many keys the innermost mapping in block style has so far.
+func (n *nesting) keys() int {
+	if len(n.blocks) == 0 {
+		return 0
+	}
+	return n.blocks[len(n.blocks)-1].keys
 }
 
 // syntax places an error of the parser.

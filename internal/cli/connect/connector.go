@@ -248,7 +248,7 @@ func (c *Connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
 // agent returns the agent that calls the models in order.
 func (c *Connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
 	return agent.New(models[0], agent.Options{
-		MaxTurns: ag.MaxTurns, Settings: llm.Settings{MaxTokens: ag.MaxTokens, Temperature: ag.Temperature, TopP: ag.TopP, FrequencyPenalty: ag.FrequencyPenalty, PresencePenalty: ag.PresencePenalty, Seed: ag.Seed, Stop: ag.Stop, ReasoningEffort: ag.ReasoningEffort},
+		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
 }
