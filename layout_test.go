@@ -49,7 +49,8 @@ var arrows = []struct {
 	{"internal/pick", "internal/naming task"},
 	{"internal/jsonvalue", ""},
 	{"envelope", "label task internal/jsonvalue"},
-	{"queue", "task internal/graph envelope"},
+	{"internal/readyqueue", "task internal/graph envelope"},
+	{"queue", "task internal/graph envelope internal/readyqueue"},
 	{"handoff", "label task envelope redact"},
 	{"internal/gate", "internal/naming label task internal/pick envelope redact handoff internal/jsonvalue"},
 	{"prompt", "internal/naming label task envelope handoff redact internal/gate"},
@@ -69,7 +70,7 @@ var arrows = []struct {
 	{"synth", "internal/naming label task prompt internal/gate internal/jsonvalue"},
 	{"internal/codes", ""},
 	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan internal/jsonvalue"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan internal/jsonvalue internal/readyqueue"},
 	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent synth internal/plan internal/engine"},
 	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
@@ -77,7 +78,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
+var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop
@@ -143,7 +144,7 @@ func TestPureCoreHasNoEffects(t *testing.T) {
 }
 
 // storing packages keep envelopes in their stored form.
-var storing = []string{"queue", "sharedmem", "messagebus"}
+var storing = []string{"internal/readyqueue", "sharedmem", "messagebus"}
 
 // TestOnlyTheGateOpensAnEnvelope holds that no package but the gate reads a
 // raw payload, and that prompts are built from what the gate sealed.

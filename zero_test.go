@@ -42,7 +42,7 @@ var zeros = map[string][]any{
 	"label":      {new(label.Classification), new(label.Trust)},
 	"messagebus": {new(messagebus.Bus), new(messagebus.Post), new(messagebus.Snapshot), new(messagebus.Draft), new(messagebus.Message), new(messagebus.Stored)},
 	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Shown), new(prompt.Layout), new(prompt.Part)},
-	"queue":      {new(queue.Queue), new(queue.Stored), new(queue.TransitionError)},
+	"queue":      {new(queue.Queue), new(queue.Snapshot)},
 	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},

@@ -1,44 +1,74 @@
 package queue_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
 
-func ExampleQueue() {
-	now := time.Now()
-	g, err := graph.Resolve([]task.Spec{
+func tasks(now time.Time) []task.Task {
+	all, err := task.Resolve([]task.Spec{
 		{Title: "Extract", Description: "List the facts."},
 		{Title: "Score", Description: "Score the risk.", DependsOn: task.On("Extract")},
 		{Title: "Write", Description: "Tell the customer.", DependsOn: task.On("Score")},
 	}, now)
 	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+func Example() {
+	now := time.Now()
+	q, err := queue.New(tasks(now)...)
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	q := queue.New(g)
-	for {
-		i, ok := q.NextReady()
-		if !ok {
-			break
-		}
-		_ = q.StartIndex(i, now)
-		if g.Task(i).Title == "Score" {
-			_ = q.FailIndex(i, "no answer", now)
+	q.On(queue.Ready, func(t task.Task) { fmt.Println("ready:", t.Title) })
+	for t, ok := q.Next(""); ok; t, ok = q.Next("") {
+		_ = q.Start(t.ID, now)
+		if t.Title == "Score" {
+			_ = q.Fail(t.ID, "no answer", now)
 		} else {
-			_ = q.CompleteIndex(i, nil, now)
+			_ = q.Complete(t.ID, nil, now)
 		}
 	}
 	for _, t := range q.List() {
-		root, _ := q.Root(t.ID)
-		fmt.Println(t.Title, t.Status, root == task.NewID("Score"))
+		fmt.Printf("%s: %s %q\n", t.Title, t.Status, q.Reason(t.ID))
 	}
+	fmt.Println(q.IsComplete(), q.Progress()[task.Failed], len(q.List(task.Completed)))
 	// Output:
-	// Extract completed false
-	// Score failed true
-	// Write failed true
+	// ready: Score
+	// Extract: completed ""
+	// Score: failed "no answer"
+	// Write: failed "Cancelled: dependency \"938a8b92-a799-5f1e-a5c9-a8ca4889bcec\" failed."
+	// true 2 1
+}
+
+func ExampleQueue_Snapshot() {
+	now := time.Now()
+	q, _ := queue.New(tasks(now)...)
+	first, _ := q.Next("")
+	_ = q.Start(first.ID, now)
+	data, err := json.Marshal(q.Snapshot())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var s queue.Snapshot
+	_ = json.Unmarshal(data, &s)
+	restored, err := queue.FromSnapshot(s, envelope.Header{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, _ := restored.Get(first.ID)
+	fmt.Println(again.Title, again.Status)
+	// Output: Extract pending
 }

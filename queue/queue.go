@@ -1,178 +1,218 @@
-// Package queue decides which tasks are ready, running and done, and what
-// failed because of what.
+// Package queue holds the tasks of a run by status: what may run, what waits, what
+// has ended and why.
 //
-// A [Queue] starts from a [graph.Graph]. Its owner asks [Queue.NextReady] for
-// the best task to run, says how it ended, and so makes others ready or, when
-// it failed, fails what depended on it. Times come in as arguments; nothing
-// here waits, and the same calls always lead to the same state.
+//	q, err := queue.New(tasks...)
+//	for t, ok := q.Next(""); ok; t, ok = q.Next("") {
+//		err = q.Start(t.ID, now)
+//		err = q.Complete(t.ID, nil, now)
+//	}
+//
+// A task is blocked until its dependencies are completed, then pending. When a task
+// fails or is skipped, every task that depends on it ends likewise, unless it does so
+// only optionally. Times come in as arguments; nothing here waits, and the same calls
+// always lead to the same state. A team runs its tasks by the same rules.
 package queue
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
-// The conditions that this package reports beside those of package task.
-var (
-	ErrTransition = errors.New("illegal transition") // a [*TransitionError] wraps it
-	ErrWaiting    = errors.New("task waits for its retry")
-	ErrResult     = errors.New("result of another task")
-	ErrSnapshot   = errors.New("unreadable snapshot")
-)
+// ErrTransition reports a step that the status of a task does not allow.
+var ErrTransition = readyqueue.ErrTransition
 
-// A TransitionError reports a step that a task's status does not allow.
-type TransitionError struct {
-	Task     task.ID
-	Title    string
-	From, To task.Status
+// A Queue holds tasks with their status and result. It has one owner: it is not safe
+// for concurrent use. The zero value is an empty queue, ready for [Queue.Add].
+type Queue struct{ q readyqueue.Queue }
+
+// New returns a queue of tasks, which may come in any order: pending, or blocked by
+// their dependencies, whatever status they carry. The error is that of [task.Validate].
+func New(tasks ...task.Task) (*Queue, error) {
+	g, err := graph.New(slices.Clone(tasks))
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{*readyqueue.New(g)}, nil
 }
 
-// Error names the task and both states.
-func (e *TransitionError) Error() string {
-	return fmt.Sprintf("task %q: %v from %s to %s", e.Title, ErrTransition, e.From, e.To)
-}
+// A Snapshot is a queue as data. Its JSON has the keys of open-multi-agent, and holds
+// what agents wrote.
+type Snapshot = readyqueue.Snapshot
 
-// Unwrap returns [ErrTransition].
-func (e *TransitionError) Unwrap() error { return ErrTransition }
-
-// A Queue keeps the status and the result of every task of a run. Tasks are
-// named by id, or by index: the place in the graph, then in the order of
-// [Queue.Add]. The methods that end in Index panic on an index that is none.
+// FromSnapshot returns the queue of which a snapshot was taken, or of a snapshot of
+// open-multi-agent, version 1 or 2. A task that was in progress is pending again.
 //
-// A Queue has one owner; it is not safe for concurrent use. The zero value is
-// an empty queue, ready for Add.
-type Queue struct {
-	g     *graph.Graph // the tasks at the start; nil in a zero Queue
-	added              // the tasks since
-
-	tasks   []entry
-	results []*envelope.Envelope
-	ends    []end // parallel to tasks once something failed or was skipped
-	counts  [skipped + 1]int
-	low     int // no pending task stands before it
-
-	schedule
-	events
-}
-
-// state is a task's status in one byte.
-type state uint8
-
-const (
-	pending state = iota
-	blocked
-	running
-	completed
-	failed
-	skipped
-)
-
-var statuses = [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped}
-
-func (s state) terminal() bool { return s >= completed }
-
-func stateOf(status task.Status) state {
-	for s, name := range statuses {
-		if name == status {
-			return state(s)
-		}
+// A result of open-multi-agent is a text without a label. It takes the caller's header,
+// above all its classification; an empty ID, Producer, Task and CreatedAt are filled in.
+func FromSnapshot(s Snapshot, unlabelled envelope.Header) (*Queue, error) {
+	q, err := readyqueue.Restore(s, unlabelled)
+	if err != nil {
+		return nil, err
 	}
-	return pending
+	return &Queue{*q}, nil
 }
 
-// An entry is what changes about a task.
-type entry struct {
-	updated time.Time
-	open    int32 // dependencies that must still settle
-	rank    int32 // place in the order of dispatch
-	agent   int32 // index into schedule.agents, once there are limits
-	state   state
-	flags   flags
-}
+// Snapshot returns the queue as data, from which [FromSnapshot] makes an equal one.
+func (q *Queue) Snapshot() Snapshot { return q.q.Snapshot() }
 
-type flags uint8
-
-const (
-	queued  flags = 1 << iota // in a heap, or will be once ranks are known
-	taken                     // handed out by NextReady, not started yet
-	waiting                   // in progress between two attempts
-	slotted                   // counts against its agent's limit
-)
-
-// An end says why a task failed or was skipped.
-type end struct {
-	text string
-	root int32 // the task that the cascade started from
-	via  int32 // the direct dependency through which it came; none for the root itself
-}
-
-// New returns a queue of a graph's tasks: pending, or blocked by their
-// dependencies. The status that the graph's tasks carry does not count; see
-// [FromSnapshot]. The queue shares the graph and never changes it, so any
-// number of queues may run one graph.
-func New(g *graph.Graph) *Queue {
-	n := g.Len()
-	q := &Queue{g: g, tasks: make([]entry, n), results: make([]*envelope.Envelope, n)}
-	for i := range q.tasks {
-		e := &q.tasks[i]
-		e.updated = g.Task(i).UpdatedAt
-		if e.open = int32(len(g.Upstream(i))); e.open > 0 {
-			e.state = blocked
-		} else {
-			e.flags = queued
-		}
-		q.counts[e.state]++
-	}
-	q.stale = true
-	return q
-}
-
-// Len returns the number of tasks.
-func (q *Queue) Len() int { return len(q.tasks) }
-
-// Index returns the index of the task with this id.
-func (q *Queue) Index(id task.ID) (i int, ok bool) {
+// Add appends a task. It is pending if its dependencies are done, and blocked while
+// one is unfinished or is not there yet. If one has failed or was skipped already, the
+// task ends likewise. An ID that is taken, a repeated dependency, a cycle and a task
+// that is not pending are errors, and then nothing changes.
+func (q *Queue) Add(t task.Task) error {
 	if q == nil {
-		return 0, false
+		return fmt.Errorf("add task %q: %w: the queue is nil", t.Title, task.ErrInvalid)
 	}
-	if q.g != nil {
-		if i, ok := q.g.Index(id); ok {
-			return i, true
-		}
-	}
-	n, ok := q.byID[id]
-	return int(n), ok
+	return q.q.Add(t)
 }
 
-// none is the index of no task and of no agent.
-const none int32 = -1
+// Start marks a pending task as in progress.
+func (q *Queue) Start(id task.ID, at time.Time) error {
+	i, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	return q.q.Start(i, at)
+}
 
-// find is Index with an error that says what was to be done.
-func (q *Queue) find(id task.ID, op string) (int, error) {
-	i, ok := q.Index(id)
+// Complete ends a task in progress with its result, which may be nil, and makes every
+// dependent pending that waited for nothing else.
+func (q *Queue) Complete(id task.ID, result *envelope.Envelope, at time.Time) error {
+	i, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	return q.q.Complete(i, result, at)
+}
+
+// Fail ends a task that has not ended yet, and with it every task that depends on it,
+// directly or not.
+func (q *Queue) Fail(id task.ID, text string, at time.Time) error {
+	i, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	return q.q.Fail(i, text, at)
+}
+
+// Skip ends a task without a failure, and skips what depends on it.
+func (q *Queue) Skip(id task.ID, reason string, at time.Time) error {
+	i, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	return q.q.Skip(i, reason, at)
+}
+
+// SkipRemaining skips every task that has not ended, for one reason. Without a reason
+// it is `Skipped: approval rejected.`.
+func (q *Queue) SkipRemaining(reason string, at time.Time) { q.q.SkipRemaining(reason, at) }
+
+// Next returns the first pending task of an agent, in the order in which tasks came.
+// Without an assignee it is the first pending task that has none, or else the first
+// pending task. The caller starts it.
+func (q *Queue) Next(assignee string) (task.Task, bool) {
+	first := -1
+	for i := range q.q.Pending() {
+		if t := q.q.Task(i); t.Assignee == assignee {
+			return t, true
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	if assignee != "" || first < 0 {
+		return task.Task{}, false
+	}
+	return q.q.Task(first), true
+}
+
+// Get returns a task as it stands: with its status and the time of its last change.
+func (q *Queue) Get(id task.ID) (task.Task, bool) {
+	i, ok := q.q.Index(id)
 	if !ok {
-		return 0, fmt.Errorf("%s task: %w %q", op, task.ErrUnknown, id)
+		return task.Task{}, false
+	}
+	return q.q.Task(i), true
+}
+
+// Result returns the result of a completed task, if it has one.
+func (q *Queue) Result(id task.ID) (*envelope.Envelope, bool) {
+	i, ok := q.q.Index(id)
+	if !ok {
+		return nil, false
+	}
+	return q.q.Result(i)
+}
+
+// Reason returns why a task failed or was skipped: the text that it was ended with, or
+// `Cancelled: dependency "<id>" failed.` with the dependency through which it came.
+func (q *Queue) Reason(id task.ID) string {
+	i, ok := q.q.Index(id)
+	if !ok {
+		return ""
+	}
+	return q.q.Reason(i)
+}
+
+// List returns the tasks of some statuses, or without any all tasks, in the order in
+// which they came.
+func (q *Queue) List(statuses ...task.Status) []task.Task {
+	var list []task.Task
+	for i := range q.q.Len() {
+		if len(statuses) == 0 || slices.Contains(statuses, q.q.Status(i)) {
+			list = append(list, q.q.Task(i))
+		}
+	}
+	return list
+}
+
+// IsComplete reports whether every task has ended. An empty queue is complete.
+func (q *Queue) IsComplete() bool { return q.q.IsComplete() }
+
+// Progress returns how many tasks have each status.
+func (q *Queue) Progress() map[task.Status]int {
+	counts := map[task.Status]int{}
+	for _, s := range [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped} {
+		counts[s] = q.q.Count(s)
+	}
+	return counts
+}
+
+// An Event is something that [Queue.On] reports.
+type Event = readyqueue.Event
+
+// The events. AllComplete comes once, when the last task has ended; adding a task that
+// has not ended makes it possible again.
+const (
+	Ready       = readyqueue.Ready
+	Completed   = readyqueue.Completed
+	Failed      = readyqueue.Failed
+	Skipped     = readyqueue.Skipped
+	AllComplete = readyqueue.AllComplete
+)
+
+// On calls fn for every event of one kind from now on, with the task as it stood then;
+// for AllComplete the task is empty. The returned function cancels the subscription.
+//
+// Handlers run within the call that caused the event, after it has changed the whole
+// state. A handler may call the queue; the events that it causes are delivered after
+// those that wait already.
+func (q *Queue) On(event Event, fn func(task.Task)) (cancel func()) { return q.q.On(event, fn) }
+
+func (q *Queue) find(id task.ID) (int, error) {
+	if q == nil {
+		return 0, fmt.Errorf("%w %q: the queue is nil", task.ErrUnknown, id)
+	}
+	i, ok := q.q.Index(id)
+	if !ok {
+		return 0, fmt.Errorf("%w %q", task.ErrUnknown, id)
 	}
 	return i, nil
-}
-
-// def returns a task as it was defined, with a status that does not count.
-func (q *Queue) def(i int) *task.Task {
-	if base := q.base(); i >= base {
-		return q.more[i-base]
-	}
-	return q.g.Task(i)
-}
-
-// base is the number of tasks that came with the graph.
-func (q *Queue) base() int {
-	if q.g == nil {
-		return 0
-	}
-	return q.g.Len()
 }

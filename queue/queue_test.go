@@ -1,326 +1,84 @@
 package queue_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// one returns a task that depends on others; "b?" is an optional dependency on b.
-func one(id task.ID, dependsOn ...string) task.Task {
-	t := task.Task{ID: id, Status: task.Pending, CreatedAt: at, UpdatedAt: at, Spec: task.Spec{Title: "T " + string(id)}}
-	for _, d := range dependsOn {
-		dep := task.Ref{Task: d, As: task.Output}
-		if d[len(d)-1] == '?' {
-			dep.Task, dep.Optional = d[:len(d)-1], true
-		}
-		t.DependsOn = append(t.DependsOn, dep)
-	}
-	return t
+// one returns a task that depends on others.
+func one(id task.ID, assignee string, dependsOn ...string) task.Task {
+	return task.Task{ID: id, Status: task.Pending, CreatedAt: at, UpdatedAt: at,
+		Spec: task.Spec{Title: "T " + string(id), Assignee: assignee, DependsOn: task.On(dependsOn...)}}
 }
 
-func newQueue(t require.TestingT, tasks ...task.Task) *queue.Queue {
-	g, err := graph.New(tasks)
+func TestNextPrefersTheAgentThenUnassignedTasks(t *testing.T) {
+	t.Parallel()
+	q, err := queue.New(one("a", "x"), one("b", "y"), one("c", ""), one("d", "x", "a"))
 	require.NoError(t, err)
-	return queue.New(g)
-}
-
-// result returns an envelope that holds a text.
-func result(t require.TestingT, id task.ID, text string) *envelope.Envelope {
-	e, err := envelope.New(envelope.Header{ID: "e-" + envelope.ID(id), Producer: "worker", Task: id, CreatedAt: at}, envelope.Text(text))
-	require.NoError(t, err)
-	return e
-}
-
-// run starts and completes tasks.
-func run(t require.TestingT, q *queue.Queue, ids ...task.ID) {
-	for _, id := range ids {
+	next := func(assignee string) task.ID { got, _ := q.Next(assignee); return got.ID }
+	run := func(id task.ID) {
 		require.NoError(t, q.Start(id, at))
 		require.NoError(t, q.Complete(id, nil, at))
 	}
-}
-
-// statuses returns the status of every task, in order.
-func statuses(q *queue.Queue) (list []task.Status) {
-	for i := range q.Len() {
-		list = append(list, q.Status(i))
-	}
-	return list
-}
-
-func TestNewBlocksWhatHasDependencies(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b", "a"), one("c"))
-	require.Equal(t, []task.Status{task.Pending, task.Blocked, task.Pending}, statuses(q))
-	require.Equal(t, queue.Progress{Total: 3, Pending: 2, Blocked: 1}, q.Progress())
-}
-
-func TestCompletePromotesDependentsWithoutOpenDependencies(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b"), one("c", "a", "b"), one("d", "a"))
-	want := result(t, "a", "text")
-	require.NoError(t, q.Start("a", at))
-	require.NoError(t, q.Complete("a", want, at.Add(time.Second)))
-	require.Equal(t, []task.Status{task.Completed, task.Pending, task.Blocked, task.Pending}, statuses(q))
-	got, ok := q.Result("a")
-	require.True(t, ok)
-	require.Same(t, want, got)
-	_, ok = q.Result("b")
-	require.False(t, ok)
-	a, _ := q.Get("a")
-	require.Equal(t, task.Completed, a.Status)
-	require.Equal(t, at.Add(time.Second), a.UpdatedAt)
-}
-
-func TestCompleteRefusesTheResultOfAnotherTask(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b"))
-	require.NoError(t, q.Start("a", at))
-	require.ErrorIs(t, q.Complete("a", result(t, "b", "x"), at), queue.ErrResult)
-	require.Equal(t, task.InProgress, q.Status(0))
-}
-
-func TestFailCancelsTransitiveDependents(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"), one("d", "a", "c"), one("e"), one("f", "c?", "e"))
-	require.NoError(t, q.Fail("a", "no answer", at))
-	require.Equal(t, []task.Status{task.Failed, task.Failed, task.Failed, task.Failed, task.Pending, task.Blocked}, statuses(q))
-	require.Equal(t, "no answer", q.Reason("a"))
-	require.Equal(t, `Cancelled: dependency "a" failed.`, q.Reason("b"))
-	require.Equal(t, `Cancelled: dependency "b" failed.`, q.Reason("c"))
-	require.Equal(t, `Cancelled: dependency "c" failed.`, q.Reason("d")) // depth first reaches d through c
-	require.Empty(t, q.Reason("e"))
-	for _, id := range []task.ID{"a", "b", "c", "d"} {
-		root, ok := q.Root(id)
-		require.True(t, ok)
-		require.EqualValues(t, "a", root)
-	}
-	_, ok := q.Root("e")
-	require.False(t, ok)
-	run(t, q, "e", "f")
-	require.True(t, q.IsComplete())
-}
-
-func TestSkipSkipsTransitiveDependents(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b", "a"), one("c", "b?"))
-	require.NoError(t, q.Skip("a", "not needed", at))
-	require.Equal(t, []task.Status{task.Skipped, task.Skipped, task.Pending}, statuses(q))
-	require.Equal(t, "not needed", q.Reason("a"))
-	require.Equal(t, `Skipped: dependency "a" was skipped.`, q.Reason("b"))
-}
-
-func TestSkipRemaining(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b"), one("c", "a"), one("d"), one("e", "d"))
-	run(t, q, "a")
-	require.NoError(t, q.Fail("d", "x", at))
-	require.NoError(t, q.Start("b", at))
-	q.SkipRemaining("", at)
-	require.Equal(t, []task.Status{task.Completed, task.Skipped, task.Skipped, task.Failed, task.Failed}, statuses(q))
-	require.Equal(t, "Skipped: approval rejected.", q.Reason("c"))
-	root, _ := q.Root("c")
-	require.EqualValues(t, "c", root)
-	q.SkipRemaining("Skipped: run aborted.", at) // nothing is left
-	require.Equal(t, "Skipped: approval rejected.", q.Reason("c"))
-}
-
-func TestIllegalTransitionsNameBothStates(t *testing.T) {
-	t.Parallel()
-	steps := map[string]func(*queue.Queue, task.ID) error{
-		"start":    func(q *queue.Queue, id task.ID) error { return q.Start(id, at) },
-		"complete": func(q *queue.Queue, id task.ID) error { return q.Complete(id, nil, at) },
-		"fail":     func(q *queue.Queue, id task.ID) error { return q.Fail(id, "x", at) },
-		"skip":     func(q *queue.Queue, id task.ID) error { return q.Skip(id, "x", at) },
-		"retry":    func(q *queue.Queue, id task.ID) error { return q.Retry(id, at) },
-		"requeue":  func(q *queue.Queue, id task.ID) error { return q.Requeue(id, at) },
-	}
-	legal := map[string][]task.ID{ // each task is named after its state
-		"start": {"pending"}, "complete": {"in_progress"}, "retry": {"in_progress"}, "requeue": {"in_progress"},
-		"fail": {"pending", "blocked", "in_progress"}, "skip": {"pending", "blocked", "in_progress"},
-	}
-	for step, do := range steps {
-		for _, id := range []task.ID{"pending", "blocked", "in_progress", "completed", "failed", "skipped"} {
-			t.Run(fmt.Sprintf("%s a %s task", step, id), func(t *testing.T) {
-				t.Parallel()
-				q := newQueue(t, one("pending"), one("blocked", "pending"), one("in_progress"), one("completed"), one("failed"), one("skipped"))
-				run(t, q, "completed")
-				require.NoError(t, q.Start("in_progress", at))
-				require.NoError(t, q.Fail("failed", "x", at))
-				require.NoError(t, q.Skip("skipped", "x", at))
-				before := q.List()
-				err := do(q, id)
-				if slices.Contains(legal[step], id) {
-					require.NoError(t, err)
-					return
-				}
-				require.ErrorIs(t, err, queue.ErrTransition)
-				require.ErrorContains(t, err, fmt.Sprintf(`task "T %s": illegal transition from %s to `, id, id))
-				require.Equal(t, before, q.List())
-			})
-		}
-		require.ErrorIs(t, do(newQueue(t), "x"), task.ErrUnknown)
-	}
-}
-
-func TestRetryHoldsNoSlot(t *testing.T) {
-	t.Parallel()
-	a, b := one("a"), one("b")
-	a.Assignee, b.Assignee = "w", "w"
-	q := newQueue(t, a, b)
-	q.Limit("w", 1)
-	i, ok := q.NextReady()
-	require.True(t, ok)
-	require.NoError(t, q.StartIndex(i, at))
-	_, ok = q.NextReady()
-	require.False(t, ok)
-
-	require.NoError(t, q.Retry("a", at))
-	require.True(t, q.Waiting("a"))
-	require.Equal(t, task.InProgress, q.Status(0))
-	require.ErrorIs(t, q.Complete("a", nil, at), queue.ErrWaiting)
-	require.ErrorIs(t, q.Retry("a", at), queue.ErrWaiting)
-	i, ok = q.NextReady()
-	require.True(t, ok)
-	require.Equal(t, 1, i)
-	require.NoError(t, q.StartIndex(i, at))
-
-	require.NoError(t, q.Requeue("a", at))
-	require.False(t, q.Waiting("a"))
-	require.Equal(t, task.Pending, q.Status(0))
-	_, ok = q.NextReady()
-	require.False(t, ok) // b has the only slot
-	require.NoError(t, q.Complete("b", nil, at))
-	i, ok = q.NextReady()
-	require.True(t, ok)
-	require.Zero(t, i)
-}
-
-func TestASaturatedAgentDoesNotBlockOthers(t *testing.T) {
-	t.Parallel()
-	var tasks []task.Task
-	for i := range 6 {
-		tasks = append(tasks, one(task.ID(fmt.Sprint(i))))
-		tasks[i].Assignee = []string{"busy", "busy", "busy", "free", "busy", "free"}[i]
-	}
-	q := newQueue(t, tasks...)
-	q.Limit("busy", 2)
-	require.Equal(t, []int{0, 1, 3, 5}, drain(q))
-	require.NoError(t, q.Skip("2", "x", at)) // parked, and gone
-	require.NoError(t, q.Start("0", at))
-	require.NoError(t, q.Complete("0", nil, at))
-	require.Equal(t, []int{4}, drain(q))
-	require.NoError(t, q.Requeue("1", at)) // handed out, given back
-	require.Equal(t, []int{1}, drain(q))
-	require.Empty(t, drain(q))
-	q.Limit("busy", 0)
-	require.Empty(t, drain(q))
-}
-
-// drain takes everything that is ready.
-func drain(q *queue.Queue) (got []int) {
-	for {
-		i, ok := q.NextReady()
-		if !ok {
-			return got
-		}
-		got = append(got, i)
-	}
-}
-
-func TestNextAndNextAvailable(t *testing.T) {
-	t.Parallel()
-	a, b, c, d := one("a"), one("b"), one("c"), one("d", "a")
-	a.Assignee, b.Assignee, d.Assignee = "x", "y", "x"
-	q := newQueue(t, a, b, c, d)
-	next := func(assignee string) task.ID { got, _ := q.Next(assignee); return got.ID }
 	require.EqualValues(t, "a", next("x"))
 	require.EqualValues(t, "b", next("y"))
 	require.EqualValues(t, "c", next("")) // unassigned first
-	run(t, q, "a", "c")
+	require.Empty(t, next("z"))
+	run("a")
+	run("c")
 	require.EqualValues(t, "d", next("x"))
-	got, ok := q.NextAvailable()
-	require.True(t, ok)
-	require.EqualValues(t, "b", got.ID) // else the first pending one
-	run(t, q, "b", "d")
-	_, ok = q.NextAvailable()
-	require.False(t, ok)
+	require.EqualValues(t, "b", next("")) // else the first pending one
+	run("b")
+	run("d")
+	require.Empty(t, next(""))
+	require.True(t, q.IsComplete())
 }
 
-func TestNextFindsWhatIsPendingAgain(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b"))
-	require.NoError(t, q.Start("a", at))
-	got, _ := q.NextAvailable()
-	require.EqualValues(t, "b", got.ID)
-	require.NoError(t, q.Requeue("a", at))
-	got, _ = q.NextAvailable()
-	require.EqualValues(t, "a", got.ID)
-}
-
-func TestATaskIsHandedOutOnceHoweverItCameBack(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, one("a"), one("b"))
-	require.Equal(t, []int{0, 1}, drain(q))
-	require.NoError(t, q.Requeue("a", at))
-	require.NoError(t, q.Start("a", at)) // not by way of NextReady
-	require.NoError(t, q.Requeue("a", at))
-	require.Equal(t, []int{0}, drain(q))
-}
-
-func TestAChainOfAHundredThousandTasks(t *testing.T) {
-	t.Parallel()
-	const n = 100_000
-	tasks := make([]task.Task, n)
-	for i := range tasks {
-		tasks[i] = one(task.ID(fmt.Sprint(i)))
-		if i > 0 {
-			tasks[i].DependsOn = []task.Ref{{Task: string(tasks[i-1].ID)}}
-		}
-	}
-	q := newQueue(t, tasks...)
-	for i := range n / 2 {
-		got, ok := q.NextReady()
-		require.True(t, ok)
-		require.Equal(t, i, got)
-		require.NoError(t, q.StartIndex(i, at))
-		require.NoError(t, q.CompleteIndex(i, nil, at))
-	}
-	require.NoError(t, q.FailIndex(n/2, "broken", at))
-	require.Equal(t, queue.Progress{Total: n, Completed: n / 2, Failed: n / 2}, q.Progress())
-	require.Equal(t, fmt.Sprintf("Cancelled: dependency %q failed.", fmt.Sprint(n-2)), q.ReasonIndex(n-1))
-	root, _ := q.RootIndex(n - 1)
-	require.Equal(t, n/2, root)
-}
-
-func TestManyQueuesShareOneGraph(t *testing.T) {
-	t.Parallel()
-	g, err := graph.New([]task.Task{one("a"), one("b", "a")})
-	require.NoError(t, err)
-	first, second := queue.New(g), queue.New(g)
-	run(t, first, "a", "b")
-	require.Equal(t, []task.Status{task.Pending, task.Blocked}, statuses(second))
-	require.Equal(t, task.Pending, g.Task(0).Status)
-}
-
-func TestTheZeroQueue(t *testing.T) {
+func TestUnknownIDs(t *testing.T) {
 	t.Parallel()
 	var q queue.Queue
-	require.True(t, q.IsComplete())
-	_, ok := q.NextReady()
+	for _, err := range []error{
+		q.Start("x", at), q.Complete("x", nil, at), q.Fail("x", "", at), q.Skip("x", "", at),
+	} {
+		require.ErrorIs(t, err, task.ErrUnknown)
+	}
+	_, ok := q.Get("x")
 	require.False(t, ok)
-	require.NoError(t, q.Add(one("a")))
-	i, ok := q.NextReady()
+	_, ok = q.Result("x")
+	require.False(t, ok)
+	require.Empty(t, q.Reason("x"))
+	require.Empty(t, q.List())
+	require.True(t, q.IsComplete())
+}
+
+func TestTransitionsAndResults(t *testing.T) {
+	t.Parallel()
+	_, err := queue.New(one("a", "", "b"))
+	require.ErrorIs(t, err, task.ErrUnknown)
+	var q queue.Queue
+	require.NoError(t, q.Add(one("b", "", "a")))
+	require.Equal(t, map[task.Status]int{
+		task.Pending: 0, task.Blocked: 1, task.InProgress: 0, task.Completed: 0, task.Failed: 0, task.Skipped: 0,
+	}, q.Progress())
+	require.NoError(t, q.Add(one("a", "")))
+	require.ErrorIs(t, q.Complete("a", nil, at), queue.ErrTransition)
+	e, err := envelope.New(envelope.Header{ID: "e", Producer: "worker", Task: "a", CreatedAt: at}, envelope.Text("x"))
+	require.NoError(t, err)
+	require.NoError(t, q.Start("a", at))
+	require.NoError(t, q.Complete("a", e, at))
+	got, ok := q.Result("a")
 	require.True(t, ok)
-	require.Zero(t, i)
+	require.Same(t, e, got)
+	require.NoError(t, q.Skip("b", "not needed", at))
+	require.Equal(t, "not needed", q.Reason("b"))
+	q.SkipRemaining("", at)
+	require.Len(t, q.List(task.Completed, task.Skipped), 2)
 }

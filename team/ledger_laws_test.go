@@ -15,11 +15,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -221,11 +223,16 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 			if !ok || breaks {
 				continue
 			}
-			for _, tk := range s.Queue.Tasks {
-				if tk.Task.Status == task.Completed && !j.has(func(x *record.Entry) bool {
-					return x.Exchange != nil && x.Exchange.Completed() && x.Exchange.Task == tk.Task.ID
+			q, err := queue.FromSnapshot(*s.Queue, envelope.Header{})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			for _, tk := range q.List(task.Completed) {
+				if !j.has(func(x *record.Entry) bool {
+					return x.Exchange != nil && x.Exchange.Completed() && x.Exchange.Task == tk.ID
 				}) {
-					t.Errorf("the monitor shows %s complete, and it is not durable", tk.Task.Title)
+					t.Errorf("the monitor shows %s complete, and it is not durable", tk.Title)
 				}
 			}
 		}

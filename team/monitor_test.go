@@ -41,8 +41,12 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 		return c.Run(ctx, p)
 	}), member("ada", says("found")), member("bob", func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		s := look()
-		require.Equal(t, []task.ID{task.NewID("Find")}, s.Queue.Completed)
-		require.Equal(t, []task.ID{task.NewID("Tell")}, s.Queue.InProgress)
+		data, err := json.Marshal(s.Queue)
+		require.NoError(t, err)
+		var lists struct{ Completed, InProgress []task.ID }
+		require.NoError(t, json.Unmarshal(data, &lists))
+		require.Equal(t, []task.ID{task.NewID("Find")}, lists.Completed)
+		require.Equal(t, []task.ID{task.NewID("Tell")}, lists.InProgress)
 		return agent.Reply{Text: "told"}, nil
 	}))
 	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "x"}, &team.RunOptions{Monitor: &m, Messages: []team.Message{{From: "ada", To: "bob", Text: "hello"}}})
@@ -60,7 +64,7 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	require.Equal(t, 1, back.Version)
 	q, err := queue.FromSnapshot(*back.Queue, envelope.Header{})
 	require.NoError(t, err)
-	require.Equal(t, 2, q.Progress().Completed)
+	require.Equal(t, 2, q.Progress()[task.Completed])
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

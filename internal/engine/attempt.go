@@ -50,7 +50,7 @@ func (r *run) attempt(i int) *attempt {
 	for j, up := range p.Graph.Upstream(i) {
 		d, from := &t.DependsOn[j], p.Graph.Task(int(up))
 		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
-		result, _ := r.queue.ResultIndex(int(up))
+		result, _ := r.queue.Result(int(up))
 		a.offers = append(a.offers, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
 			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
@@ -71,7 +71,7 @@ func (r *run) attempt(i int) *attempt {
 func (r *run) takeOut(a *attempt) {
 	t, out := a.task, &r.tasks[a.index]
 	a.began, a.existed = time.Now(), r.made
-	r.must(r.queue.StartIndex(a.index, a.began))
+	r.must(r.queue.Start(a.index, a.began))
 	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
 		return
 	}

@@ -54,7 +54,7 @@ func (r *run) mayWait(i int) bool {
 		}
 	}
 	for _, up := range r.plan.Graph.Upstream(i) {
-		if e, ok := r.queue.ResultIndex(int(up)); ok && e != nil && !e.Header().ExpiresAt.IsZero() {
+		if e, ok := r.queue.Result(int(up)); ok && e != nil && !e.Header().ExpiresAt.IsZero() {
 			return false
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -37,7 +37,7 @@ func newReplayOrder(r *run) *replayOrder {
 func (r *run) timely() bool { return r.plan.ReadsMemory() || len(r.options.Messages) > 0 }
 
 // next returns the task to begin next, while this many run.
-func (o *replayOrder) next(q *queue.Queue, running int) (i int, ok bool) {
+func (o *replayOrder) next(q *readyqueue.Queue, running int) (i int, ok bool) {
 	if running == 0 { // after a resume, a result may have been recorded before those that it depends on
 		if k := slices.IndexFunc(o.left, func(i int) bool { return q.Status(i) == task.Pending }); k >= 0 {
 			i := o.left[k]
@@ -48,5 +48,5 @@ func (o *replayOrder) next(q *queue.Queue, running int) (i int, ok bool) {
 	if running > 0 || o.strict {
 		return 0, false
 	}
-	return q.NextReady()
+	return q.Next()
 }

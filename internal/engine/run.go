@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
@@ -89,7 +89,7 @@ type run struct {
 
 	// Of a plan; nil until there is one.
 	plan   *plan.Plan
-	queue  *queue.Queue
+	queue  *readyqueue.Queue
 	tasks  []TaskResult
 	faults []*envelope.Envelope // of each task, why it failed by itself
 	free   []*attempt           // whose buffers may be used again
@@ -158,7 +158,7 @@ func (r *run) follow(p *plan.Plan) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.plan = p
-	r.queue = queue.New(p.Graph)
+	r.queue = readyqueue.New(p.Graph)
 	r.tasks = make([]TaskResult, p.Graph.Len())
 	r.faults = make([]*envelope.Envelope, p.Graph.Len())
 	for i := range r.team.Config.Agents {
@@ -327,10 +327,10 @@ func (r *run) prepare() {
 				r.ready(*g.Task(i))
 			}
 		}
-		r.queue.On(queue.Ready, r.ready)
+		r.queue.On(readyqueue.Ready, r.ready)
 	}
-	r.queue.On(queue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
-	r.queue.On(queue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
+	r.queue.On(readyqueue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
+	r.queue.On(readyqueue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
 }
 
 // ready tells that a task waits for nothing but a slot.

@@ -99,7 +99,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.settle(ctx, ended)
 	}
 	for _, i := range s.timers.due(time.Now()) {
-		r.must(r.queue.RequeueIndex(i, time.Now()))
+		r.must(r.queue.Requeue(i, time.Now()))
 	}
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
 		s.fill(ctx)
@@ -157,7 +157,7 @@ func (s *scheduler) next() (i int, ok bool) {
 	if s.order != nil {
 		return s.order.next(s.run.queue, s.running)
 	}
-	return s.run.queue.NextReady()
+	return s.run.queue.Next()
 }
 
 // settle takes in an attempt that has ended.

@@ -42,7 +42,7 @@ func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
 		r.bus.emit(ev)
 	}
 	r.made += r.sizeOf(a.envelope)
-	r.must(r.queue.CompleteIndex(a.index, a.envelope, a.end))
+	r.must(r.queue.Complete(a.index, a.envelope, a.end))
 	r.post(a)
 	r.release(a)
 	return time.Time{}
@@ -109,7 +109,7 @@ func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
 		return time.Time{} // there will be no other attempt: skipped as well
 	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
-	r.must(r.queue.RetryIndex(a.index, a.end))
+	r.must(r.queue.Retry(a.index, a.end))
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
 	}
@@ -128,16 +128,16 @@ func (r *run) fail(a *attempt) {
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	r.returnMail(a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
-	r.must(r.queue.FailIndex(a.index, a.message, time.Now()))
+	r.must(r.queue.Fail(a.index, a.message, time.Now()))
 }
 
 // cascaded notes that a task ended without a result, by itself or by what it depended on.
 func (r *run) cascaded(t task.Task, kind event.Type) {
 	i, _ := r.queue.Index(t.ID)
 	out := &r.tasks[i]
-	out.Status, out.Result = t.Status, r.queue.ReasonIndex(i)
+	out.Status, out.Result = t.Status, r.queue.Reason(i)
 	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
-	if root, ok := r.queue.RootIndex(i); ok && root != i {
+	if root, ok := r.queue.Root(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {
 			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}

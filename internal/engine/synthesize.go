@@ -105,7 +105,7 @@ func (r *run) few(ended []gate.Offer) []gate.Offer {
 	for k := range ended {
 		if o := &ended[k]; o.Envelope == nil {
 			i, _ := r.queue.Index(task.ID(o.Source.Name))
-			o.Envelope = r.told(o.Source.Name, r.queue.ReasonIndex(i))
+			o.Envelope = r.told(o.Source.Name, r.queue.Reason(i))
 		}
 	}
 	return ended

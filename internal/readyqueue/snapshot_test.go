@@ -1,4 +1,4 @@
-package queue_test
+package readyqueue_test
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -31,7 +31,7 @@ const original = `{
 	"pending": [], "inProgress": ["b"], "completed": ["a"], "failed": ["f"], "blocked": ["c", "g"], "skipped": []
 }`
 
-func read(t *testing.T, text string) (s queue.Snapshot) {
+func read(t *testing.T, text string) (s readyqueue.Snapshot) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &s))
 	return s
@@ -41,7 +41,7 @@ func read(t *testing.T, text string) (s queue.Snapshot) {
 func TestRestoredTextTakesTheCallersLabel(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1", "2"} {
-		q, err := queue.FromSnapshot(read(t, strings.Replace(original, "VERSION", version, 1)),
+		q, err := restore(read(t, strings.Replace(original, "VERSION", version, 1)),
 			envelope.Header{Classification: label.Confidential, Run: "run-1"})
 		require.NoError(t, err)
 		require.Equal(t, []task.Status{task.Completed, task.Pending, task.Blocked, task.Failed, task.Failed}, statuses(q))
@@ -70,7 +70,7 @@ func TestRestoredEnvelopesKeepTheirLabel(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, q.Start("a", at))
 	require.NoError(t, q.Complete("a", e, at))
-	restored, err := queue.FromSnapshot(q.Snapshot(), envelope.Header{Classification: label.Public})
+	restored, err := restore(q.Snapshot(), envelope.Header{Classification: label.Public})
 	require.NoError(t, err)
 	got, ok := restored.Result("a")
 	require.True(t, ok)
@@ -94,9 +94,9 @@ func TestSnapshotIsTheOriginalsShape(t *testing.T) {
 		"pending": [], "inProgress": ["c"], "completed": [], "failed": ["a", "b"], "blocked": [], "skipped": []}`, string(data))
 }
 
-func TestFromSnapshotReadsAStatusFromTheLists(t *testing.T) {
+func TestRestoreReadsAStatusFromTheLists(t *testing.T) {
 	t.Parallel()
-	q, err := queue.FromSnapshot(read(t, `{"version": 1, "tasks": [{"id": "a", "title": "A"}, {"id": "b", "title": "B"}],
+	q, err := restore(read(t, `{"version": 1, "tasks": [{"id": "a", "title": "A"}, {"id": "b", "title": "B"}],
 		"skipped": ["a"], "pending": ["b"]}`), envelope.Header{})
 	require.NoError(t, err)
 	require.Equal(t, []task.Status{task.Skipped, task.Pending}, statuses(q))
@@ -106,14 +106,14 @@ func TestACompleteQueueIsNotCompletedAgainByRestoring(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"))
 	run(t, q, "a")
-	restored, err := queue.FromSnapshot(q.Snapshot(), envelope.Header{})
+	restored, err := restore(q.Snapshot(), envelope.Header{})
 	require.NoError(t, err)
 	log := record(restored)
 	restored.SkipRemaining("", at)
 	require.Empty(t, *log)
 }
 
-func TestFromSnapshotRefuses(t *testing.T) {
+func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, give, want string }{
 		{"another version", `{"version": 4}`, "version 4: this program reads 1 to 3"},
@@ -128,38 +128,38 @@ func TestFromSnapshotRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			q, err := queue.FromSnapshot(read(t, tt.give), envelope.Header{})
+			q, err := restore(read(t, tt.give), envelope.Header{})
 			require.Nil(t, q)
-			require.ErrorIs(t, err, queue.ErrSnapshot)
+			require.ErrorIs(t, err, readyqueue.ErrSnapshot)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
 }
 
-func FuzzFromSnapshot(f *testing.F) {
+func FuzzRestore(f *testing.F) {
 	f.Add([]byte(strings.Replace(original, "VERSION", "2", 1)))
 	f.Add([]byte(`{"version": 3, "tasks": [{"id": "a", "status": "failed", "root": "a", "via": "b", "dependsOn": ["b"]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s queue.Snapshot
+		var s readyqueue.Snapshot
 		if json.Unmarshal(data, &s) != nil {
 			return
 		}
-		q, err := queue.FromSnapshot(s, envelope.Header{CreatedAt: at})
+		q, err := restore(s, envelope.Header{CreatedAt: at})
 		if err != nil {
 			return
 		}
 		for { // whatever was read can be run
-			i, ok := q.NextReady()
+			i, ok := q.Queue.Next()
 			if !ok {
 				break
 			}
-			require.NoError(t, q.StartIndex(i, at))
-			require.NoError(t, q.FailIndex(i, "x", at))
+			require.NoError(t, q.Queue.Start(i, at))
+			require.NoError(t, q.Queue.Fail(i, "x", at))
 		}
 		for i := range q.Len() {
-			_ = q.ReasonIndex(i)
+			_ = q.Queue.Reason(i)
 		}
-		_, err = queue.FromSnapshot(q.Snapshot(), envelope.Header{CreatedAt: at})
+		_, err = restore(q.Snapshot(), envelope.Header{CreatedAt: at})
 		require.NoError(t, err)
 	})
 }

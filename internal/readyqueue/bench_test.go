@@ -1,11 +1,11 @@
-package queue_test
+package readyqueue_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/runteam/runteam/internal/graph"
-	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -45,16 +45,16 @@ func BenchmarkRun(b *testing.B) {
 					g := shape(b, name, n)
 					b.ReportAllocs()
 					for b.Loop() {
-						q := queue.New(g)
+						q := &idQueue{readyqueue.New(g)}
 						for k := range 5 * boolInt(limits) {
 							q.Limit(fmt.Sprint("agent", k), 2)
 						}
 						for {
-							i, ok := q.NextReady()
+							i, ok := q.Queue.Next()
 							if !ok {
 								break
 							}
-							if q.StartIndex(i, at) != nil || q.CompleteIndex(i, nil, at) != nil {
+							if q.Queue.Start(i, at) != nil || q.Queue.Complete(i, nil, at) != nil {
 								b.Fatal("a ready task could not run")
 							}
 						}
@@ -75,9 +75,9 @@ func BenchmarkCascade(b *testing.B) {
 			g := shape(b, "layered", n)
 			b.ReportAllocs()
 			for b.Loop() {
-				q := queue.New(g)
+				q := &idQueue{readyqueue.New(g)}
 				for i := range 10 {
-					if q.Status(i) == task.Pending && q.FailIndex(i, "x", at) != nil {
+					if q.Status(i) == task.Pending && q.Queue.Fail(i, "x", at) != nil {
 						b.Fatal("a task could not fail")
 					}
 				}

@@ -1,4 +1,4 @@
-package queue_test
+package readyqueue_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -15,7 +15,7 @@ func TestAddToARunningQueue(t *testing.T) {
 	q := newQueue(t, one("a"), one("b", "a"))
 	run(t, q, "a")
 	var ready []task.ID
-	q.On(queue.Ready, func(t task.Task) { ready = append(ready, t.ID) })
+	q.On(readyqueue.Ready, func(t task.Task) { ready = append(ready, t.ID) })
 	require.NoError(t, q.Add(one("c", "a")))       // done already
 	require.NoError(t, q.Add(one("d", "a", "b")))  // b is not
 	require.NoError(t, q.Add(one("e", "f", "b?"))) // f is not there
@@ -81,7 +81,7 @@ func TestAddRefuses(t *testing.T) {
 func TestAddRanksAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b"), one("c", "b"))
-	i, _ := q.NextReady()
+	i, _ := q.Queue.Next()
 	require.Equal(t, 1, i)
 	require.NoError(t, q.Requeue("b", at))
 	require.NoError(t, q.Add(one("d", "a")))

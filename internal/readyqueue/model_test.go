@@ -1,4 +1,4 @@
-package queue_test
+package readyqueue_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -130,7 +130,7 @@ func (m *model) next() int {
 	}
 	slices.SortStableFunc(ready, func(a, b int) int {
 		for _, d := range []int{
-			m.height(b) - m.height(a), m.dependents(b) - m.dependents(a), m.tasks[b].Priority.Rank() - m.tasks[a].Priority.Rank(),
+			m.height(b) - m.height(a), m.dependents(b) - m.dependents(a), rankOf(m.tasks[b].Priority) - rankOf(m.tasks[a].Priority),
 		} {
 			if d != 0 {
 				return d
@@ -171,7 +171,7 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 				for _, i := range coming {
 					require.True(t, m.status[i] == task.Pending && !m.taken[i])
 				}
-				i, ok := q.NextReady()
+				i, ok := q.Queue.Next()
 				want := m.next()
 				require.Equal(t, want >= 0, ok)
 				if ok && len(m.limit) == 0 {
@@ -184,29 +184,29 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 			},
 			"start": func(t *rapid.T) {
 				i := pick(t)
-				try(t, m.status[i] == task.Pending, q.StartIndex(i, at), func() { m.status[i], m.taken[i] = task.InProgress, false })
+				try(t, m.status[i] == task.Pending, q.Queue.Start(i, at), func() { m.status[i], m.taken[i] = task.InProgress, false })
 			},
 			"complete": func(t *rapid.T) {
 				i := pick(t)
 				allowed := m.status[i] == task.InProgress && !m.waiting[i]
-				try(t, allowed, q.CompleteIndex(i, nil, at), func() { m.end(i, task.Completed) })
+				try(t, allowed, q.Queue.Complete(i, nil, at), func() { m.end(i, task.Completed) })
 			},
 			"fail": func(t *rapid.T) {
 				i := pick(t)
-				try(t, !m.status[i].Terminal(), q.FailIndex(i, "x", at), func() { m.end(i, task.Failed) })
+				try(t, !m.status[i].Terminal(), q.Queue.Fail(i, "x", at), func() { m.end(i, task.Failed) })
 			},
 			"skip": func(t *rapid.T) {
 				i := pick(t)
-				try(t, !m.status[i].Terminal(), q.SkipIndex(i, "x", at), func() { m.end(i, task.Skipped) })
+				try(t, !m.status[i].Terminal(), q.Queue.Skip(i, "x", at), func() { m.end(i, task.Skipped) })
 			},
 			"retry": func(t *rapid.T) {
 				i := pick(t)
 				allowed := m.status[i] == task.InProgress && !m.waiting[i]
-				try(t, allowed, q.RetryIndex(i, at), func() { m.waiting[i] = true })
+				try(t, allowed, q.Queue.Retry(i, at), func() { m.waiting[i] = true })
 			},
 			"requeue": func(t *rapid.T) {
 				i := pick(t)
-				try(t, m.status[i] == task.InProgress || m.taken[i], q.RequeueIndex(i, at), func() {
+				try(t, m.status[i] == task.InProgress || m.taken[i], q.Queue.Requeue(i, at), func() {
 					m.status[i], m.taken[i], m.waiting[i] = task.Pending, false, false
 				})
 			},
@@ -221,21 +221,21 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 }
 
 // requireModel requires every answer of the queue to be that of the model.
-func requireModel(t *rapid.T, m *model, q *queue.Queue) {
+func requireModel(t *rapid.T, m *model, q *idQueue) {
 	count := map[task.Status]int{}
 	for i, one := range m.tasks {
 		count[m.status[i]]++
 		require.Equal(t, m.status[i], q.Status(i), "task %d", i)
 		require.Equal(t, m.waiting[i], q.Waiting(one.ID))
-		root, ok := q.RootIndex(i)
+		root, ok := q.Queue.Root(i)
 		require.Equal(t, m.root[i] >= 0, ok)
 		if !ok {
-			require.Empty(t, q.ReasonIndex(i))
+			require.Empty(t, q.Queue.Reason(i))
 			continue
 		}
 		require.Equal(t, m.root[i], root)
 		if root == i {
-			require.Equal(t, "x", q.ReasonIndex(i))
+			require.Equal(t, "x", q.Queue.Reason(i))
 			continue
 		}
 		require.True(t, slices.ContainsFunc(one.DependsOn, func(d task.Ref) bool {
@@ -243,28 +243,21 @@ func requireModel(t *rapid.T, m *model, q *queue.Queue) {
 			if m.status[i] == task.Skipped {
 				text = fmt.Sprintf("Skipped: dependency %q was skipped.", task.ID(d.Task))
 			}
-			return !d.Optional && m.root[m.index(task.ID(d.Task))] == root && text == q.ReasonIndex(i)
-		}), "the reason of task %d names a direct dependency that ended so: %s", i, q.ReasonIndex(i))
+			return !d.Optional && m.root[m.index(task.ID(d.Task))] == root && text == q.Queue.Reason(i)
+		}), "the reason of task %d names a direct dependency that ended so: %s", i, q.Queue.Reason(i))
 	}
-	require.Equal(t, queue.Progress{
+	require.Equal(t, counts{
 		Total: len(m.tasks), Completed: count[task.Completed], Failed: count[task.Failed], Skipped: count[task.Skipped],
 		InProgress: count[task.InProgress], Pending: count[task.Pending], Blocked: count[task.Blocked],
-	}, q.Progress())
+	}, progress(q))
 	require.Equal(t, q.IsComplete(), count[task.Pending]+count[task.Blocked]+count[task.InProgress] == 0)
-	for _, s := range task.Statuses() {
-		var ids []task.ID
-		for i, one := range m.tasks {
-			if m.status[i] == s {
-				ids = append(ids, one.ID)
-			}
+	var pending []int
+	for i := range m.tasks {
+		if m.status[i] == task.Pending {
+			pending = append(pending, i)
 		}
-		var got []task.ID
-		for _, one := range q.ByStatus(s) {
-			require.Equal(t, s, one.Status)
-			got = append(got, one.ID)
-		}
-		require.Equal(t, ids, got)
 	}
+	require.Equal(t, pending, slices.Collect(q.Pending()))
 }
 
 // outcome decides what becomes of a task, always alike.
@@ -275,26 +268,26 @@ func outcome(id task.ID) task.Status {
 }
 
 // step runs the next ready task to its outcome.
-func step(t require.TestingT, q *queue.Queue) bool {
-	i, ok := q.NextReady()
+func step(t require.TestingT, q *idQueue) bool {
+	i, ok := q.Queue.Next()
 	if !ok {
 		return false
 	}
-	require.NoError(t, q.StartIndex(i, at))
+	require.NoError(t, q.Queue.Start(i, at))
 	id := q.Task(i).ID
 	switch outcome(id) {
 	case task.Failed:
-		require.NoError(t, q.FailIndex(i, "x", at))
+		require.NoError(t, q.Queue.Fail(i, "x", at))
 	case task.Skipped:
-		require.NoError(t, q.SkipIndex(i, "x", at))
+		require.NoError(t, q.Queue.Skip(i, "x", at))
 	default:
-		require.NoError(t, q.CompleteIndex(i, result(t, id, "result of "+string(id)), at))
+		require.NoError(t, q.Queue.Complete(i, result(t, id, "result of "+string(id)), at))
 	}
 	return true
 }
 
 // final is everything that a queue knows at the end, as JSON.
-func final(t require.TestingT, q *queue.Queue) string {
+func final(t require.TestingT, q *idQueue) string {
 	require.True(t, q.IsComplete())
 	data, err := json.Marshal(q.Snapshot())
 	require.NoError(t, err)
@@ -307,18 +300,18 @@ func TestEachTaskBecomesReadyOnceAndAfterItsDependencies(t *testing.T) {
 		tasks := drawTasks(t)
 		q := newQueue(t, slices.Clone(tasks)...)
 		ready, ended := map[task.ID]int{}, 0
-		q.On(queue.Ready, func(one task.Task) {
+		q.On(readyqueue.Ready, func(one task.Task) {
 			ready[one.ID]++
 			require.True(t, task.Ready(one, q.Get))
 		})
-		q.On(queue.AllComplete, func(task.Task) { ended++ })
+		q.On(readyqueue.AllComplete, func(task.Task) { ended++ })
 		for step(t, q) {
 		}
 		require.True(t, q.IsComplete())
 		require.Equal(t, min(len(tasks), 1), ended)
 		for i, one := range tasks {
 			cascaded := false
-			if root, ok := q.RootIndex(i); ok {
+			if root, ok := q.Queue.Root(i); ok {
 				cascaded = root != i
 			}
 			want := 1
@@ -340,22 +333,22 @@ func TestSnapshotAtAnyPointEndsInTheSameState(t *testing.T) {
 		}
 		var running []int
 		for range rapid.IntRange(0, 3).Draw(t, "running") {
-			if i, ok := q.NextReady(); ok {
+			if i, ok := q.Queue.Next(); ok {
 				running = append(running, i)
 				if rapid.Bool().Draw(t, "started") {
-					require.NoError(t, q.StartIndex(i, at))
+					require.NoError(t, q.Queue.Start(i, at))
 				}
 			}
 		}
 		data, err := json.Marshal(q.Snapshot())
 		require.NoError(t, err)
-		var s queue.Snapshot
+		var s readyqueue.Snapshot
 		require.NoError(t, json.Unmarshal(data, &s))
-		restored, err := queue.FromSnapshot(s, envelope.Header{})
+		restored, err := restore(s, envelope.Header{})
 		require.NoError(t, err)
 
 		for _, i := range running { // as the restored queue has done
-			require.NoError(t, q.RequeueIndex(i, at))
+			require.NoError(t, q.Queue.Requeue(i, at))
 		}
 		require.Equal(t, statuses(q), statuses(restored))
 		for step(t, q) {
@@ -401,7 +394,7 @@ func TestRestoredQueueStillKnowsWhatIsMissing(t *testing.T) {
 	q := newQueue(t, one("a"))
 	require.NoError(t, q.Add(one("b", "late", "a")))
 	require.NoError(t, q.Add(one("c", "late?")))
-	restored, err := queue.FromSnapshot(q.Snapshot(), envelope.Header{})
+	restored, err := restore(q.Snapshot(), envelope.Header{})
 	require.NoError(t, err)
 	run(t, restored, "a")
 	require.Equal(t, []task.Status{task.Completed, task.Blocked, task.Blocked}, statuses(restored))
@@ -409,4 +402,8 @@ func TestRestoredQueueStillKnowsWhatIsMissing(t *testing.T) {
 	require.NoError(t, restored.Add(one("late")))
 	require.NoError(t, restored.Fail("late", "x", at))
 	require.Equal(t, []task.Status{task.Completed, task.Failed, task.Pending, task.Failed}, statuses(restored))
+}
+
+func rankOf(p task.Priority) int {
+	return slices.Index([]task.Priority{task.Low, task.Normal, task.High, task.Critical}, p)
 }

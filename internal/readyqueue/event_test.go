@@ -1,4 +1,4 @@
-package queue_test
+package readyqueue_test
 
 import (
 	"fmt"
@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/queue"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
 // record notes every event of a queue as "event id".
-func record(q *queue.Queue) *[]string {
+func record(q *idQueue) *[]string {
 	log := new([]string)
-	for _, e := range []queue.Event{queue.Ready, queue.Completed, queue.Failed, queue.Skipped, queue.AllComplete} {
+	for _, e := range []readyqueue.Event{readyqueue.Ready, readyqueue.Completed, readyqueue.Failed, readyqueue.Skipped, readyqueue.AllComplete} {
 		q.On(e, func(t task.Task) { *log = append(*log, fmt.Sprintf("%s %s %s", e, t.ID, t.Status)) })
 	}
 	return log
@@ -51,9 +51,9 @@ func TestCancelEndsASubscription(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b"))
 	var first, second int
-	cancel := q.On(queue.Completed, func(task.Task) { first++ })
+	cancel := q.On(readyqueue.Completed, func(task.Task) { first++ })
 	var own func()
-	own = q.On(queue.Completed, func(task.Task) { second++; own() }) // while it is called
+	own = q.On(readyqueue.Completed, func(task.Task) { second++; own() }) // while it is called
 	run(t, q, "a")
 	cancel()
 	cancel()
@@ -65,8 +65,8 @@ func TestAHandlerMayCallTheQueue(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"), one("x"), one("y", "x"))
 	log := record(q)
-	q.On(queue.Ready, func(ready task.Task) { run(t, q, ready.ID) })
-	q.On(queue.Failed, func(failed task.Task) {
+	q.On(readyqueue.Ready, func(ready task.Task) { run(t, q, ready.ID) })
+	q.On(readyqueue.Failed, func(failed task.Task) {
 		if failed.ID == "x" {
 			got, _ := q.Get("y")
 			require.Equal(t, task.Failed, got.Status) // the state is ahead of the events
@@ -88,7 +88,7 @@ func TestAHandlerMayCallTheQueue(t *testing.T) {
 func TestEveryHandlerHearsEventsInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"))
-	q.On(queue.Completed, func(done task.Task) { // before those that only listen
+	q.On(readyqueue.Completed, func(done task.Task) { // before those that only listen
 		if done.ID == "a" {
 			run(t, q, "b")
 		}
@@ -103,7 +103,7 @@ func TestEveryHandlerHearsEventsInTheSameOrder(t *testing.T) {
 func TestAPanickingHandlerLeavesTheQueueWhole(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c"))
-	cancel := q.On(queue.Completed, func(task.Task) { panic("boom") })
+	cancel := q.On(readyqueue.Completed, func(task.Task) { panic("boom") })
 	log := record(q)
 	require.NoError(t, q.Start("a", at))
 	require.PanicsWithValue(t, "boom", func() { _ = q.Complete("a", nil, at) })

@@ -1,0 +1,231 @@
+package readyqueue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/task"
+)
+
+// legal are all steps from one status to another. Any other step is an error of the caller.
+var legal = [len(statuses)]uint8{
+	pending: 1<<blocked | 1<<running | 1<<failed | 1<<skipped,
+	blocked: 1<<pending | 1<<failed | 1<<skipped,
+	running: 1<<pending | 1<<completed | 1<<failed | 1<<skipped, // pending: a retry, or an interrupted run
+}
+
+// Start marks a pending task as running.
+func (q *Queue) Start(i int, at time.Time) error {
+	if err := q.check(i, running); err != nil {
+		return err
+	}
+	q.order.start(i)
+	q.set(i, running, at)
+	q.events.deliver()
+	return nil
+}
+
+// Complete ends a running task with its result, which may be nil, and makes
+// every dependent ready that waited for nothing else. A result that names
+// another task is refused with [ErrResult].
+func (q *Queue) Complete(i int, result *envelope.Envelope, at time.Time) error {
+	if err := q.check(i, completed); err != nil {
+		return err
+	}
+	t := q.tasks.at(i)
+	if q.states[i].waiting {
+		return fmt.Errorf("complete task %q: %w", t.Title, ErrWaiting)
+	}
+	if result != nil && result.Task() != "" && result.Task() != t.ID {
+		return fmt.Errorf("complete task %q: %w: %q", t.Title, ErrResult, result.Task())
+	}
+	q.results[i] = result
+	q.set(i, completed, at)
+	q.order.remove(i)
+	q.emit(Completed, i)
+	q.tasks.eachDownstream(i, func(j int32, _ bool) { q.settle(int(j), at) })
+	q.finish()
+	return nil
+}
+
+// Fail ends a task that is not terminal yet, and with it every task that
+// depends on it, directly or not, unless a dependency on the way is optional.
+func (q *Queue) Fail(i int, text string, at time.Time) error { return q.end(i, failed, text, at) }
+
+// Skip ends a task without a failure, and skips what depends on it as
+// [Queue.Fail] would fail it.
+func (q *Queue) Skip(i int, reason string, at time.Time) error { return q.end(i, skipped, reason, at) }
+
+// SkipRemaining skips every task that is not terminal yet, also those that
+// run, for one reason; an empty one means that an approval was rejected.
+func (q *Queue) SkipRemaining(reason string, at time.Time) {
+	reason = cmp.Or(reason, "Skipped: approval rejected.")
+	for i := range q.states {
+		if !q.states[i].status.terminal() {
+			q.close(i, skipped, end{text: reason, root: int32(i), via: none}, at)
+		}
+	}
+	q.finish()
+}
+
+// Retry takes a running task out of its slot until [Queue.Requeue]. It stays
+// in progress, since its next attempt is sure.
+func (q *Queue) Retry(i int, at time.Time) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
+	s := &q.states[i]
+	switch {
+	case s.status != running:
+		return q.illegal(i, task.InProgress)
+	case s.waiting:
+		return fmt.Errorf("retry task %q: %w", q.tasks.at(i).Title, ErrWaiting)
+	}
+	s.waiting, s.updated = true, at
+	q.order.remove(i)
+	return nil
+}
+
+// Requeue makes a task ready again that waits for its retry, runs, or was
+// handed out by [Queue.Next] and not started.
+func (q *Queue) Requeue(i int, at time.Time) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
+	if q.states[i].status != running && !q.order.isTaken(i) {
+		return q.illegal(i, task.Pending)
+	}
+	q.order.remove(i)
+	q.set(i, pending, at)
+	q.ready(i)
+	q.events.deliver()
+	return nil
+}
+
+// check reports whether a task may take the next status.
+func (q *Queue) check(i int, next status) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
+	if legal[q.states[i].status]&(1<<next) == 0 {
+		return q.illegal(i, statuses[next])
+	}
+	return nil
+}
+
+// has returns an error for an index of no task, and for a nil queue.
+func (q *Queue) has(i int) error {
+	if q == nil || i < 0 || i >= len(q.states) {
+		return fmt.Errorf("task %d: %w: the queue has no such index", i, task.ErrUnknown)
+	}
+	return nil
+}
+
+func (q *Queue) illegal(i int, to task.Status) error {
+	return fmt.Errorf("task %q: %w from %s to %s", q.tasks.at(i).Title, ErrTransition, q.Status(i), to)
+}
+
+// set changes a status that check has allowed.
+func (q *Queue) set(i int, next status, at time.Time) {
+	s := &q.states[i]
+	q.counts[s.status]--
+	q.counts[next]++
+	s.status, s.updated, s.waiting = next, at, false
+	if next == pending {
+		q.low = min(q.low, i)
+	}
+}
+
+// ready puts a pending task into the schedule.
+func (q *Queue) ready(i int) {
+	q.order.push(i)
+	q.emit(Ready, i)
+}
+
+// settle counts one dependency of task j as done, and makes j ready after the last.
+func (q *Queue) settle(j int, at time.Time) {
+	s := &q.states[j]
+	if s.open--; s.open == 0 && s.status == blocked {
+		q.set(j, pending, at)
+		q.ready(j)
+	}
+}
+
+// end ends a task as failed or skipped, and what depends on it.
+func (q *Queue) end(i int, how status, text string, at time.Time) error {
+	if err := q.check(i, how); err != nil {
+		return err
+	}
+	q.close(i, how, end{text: text, root: int32(i), via: none}, at)
+	q.cascade(int32(i), int32(i), how, at)
+	q.finish()
+	return nil
+}
+
+// close ends one task.
+func (q *Queue) close(i int, how status, why end, at time.Time) {
+	if q.ends == nil {
+		q.ends = make([]end, len(q.states), cap(q.states))
+	}
+	q.ends[i] = why
+	q.set(i, how, at)
+	q.order.remove(i)
+	if how == failed {
+		q.emit(Failed, i)
+	} else {
+		q.emit(Skipped, i)
+	}
+}
+
+// cascade ends every transitive dependent of a task that has ended, over
+// dependencies that are not optional, and settles the optional ones; root is
+// the task that it all started from. It visits depth first, the
+// dependents of each task in their order, as a recursion would; the stack is
+// its own, since a chain of a hundred thousand tasks is a depth of that many.
+func (q *Queue) cascade(first, root int32, how status, at time.Time) {
+	type step struct{ task, via int32 }
+	var stack []step
+	visit := func(i int32) {
+		start := len(stack)
+		q.tasks.eachDownstream(int(i), func(j int32, optional bool) {
+			switch {
+			case optional:
+				q.settle(int(j), at)
+			case q.states[j].status == pending || q.states[j].status == blocked:
+				stack = append(stack, step{j, i})
+			}
+		})
+		slices.Reverse(stack[start:]) // first on top
+	}
+	visit(first)
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if q.states[s.task].status.terminal() {
+			continue // reached on another way meanwhile
+		}
+		q.close(int(s.task), how, end{root: root, via: s.via}, at)
+		visit(s.task)
+	}
+}
+
+// emit notes an event of task i for those who listen to it.
+func (q *Queue) emit(event Event, i int) {
+	if q.events.wants(event) {
+		q.events.note(event, q.Task(i))
+	}
+}
+
+// finish notes the end of all tasks, once, and delivers what was noted.
+func (q *Queue) finish() {
+	if !q.events.over && q.IsComplete() {
+		q.events.over = true
+		if q.events.wants(AllComplete) {
+			q.events.note(AllComplete, task.Task{})
+		}
+	}
+	q.events.deliver()
+}
