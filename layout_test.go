@@ -61,6 +61,7 @@ var arrows = []struct {
 	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record internal/gate"},
 	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue"},
 	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate"},
+	{"journal", "envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"messagebus", "internal/naming label task envelope"},
 	{"sharedmem", "internal/naming task envelope"},

@@ -39,7 +39,7 @@ func TestWhatWasPreparedIsNotInterrupted(t *testing.T) {
 	journal := &memory{}
 	_, err := teamOf(t, w).RunTasks(ctx, specs, &team.RunOptions{RunID: "r", Journal: journal, MaxConcurrency: 1})
 	require.NoError(t, err)
-	res := run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, specs...)
+	res := run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: after(journal.history(journal.len()))}, specs...)
 	require.EqualValues(t, 1, calls.Load())
 	require.Zero(t, of(t, res, "b").Metrics.Interrupted)
 }
@@ -52,7 +52,7 @@ func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
 	journal := &memory{}
 	want, err := teamOf(t, w).RunTasks(ctx, two(), &team.RunOptions{RunID: "r", Journal: journal})
 	require.NoError(t, err)
-	got := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}}, two()...)
+	got := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(journal.history(journal.len()))}, two()...)
 	require.Equal(t, want.Status, got.Status)
 	require.Equal(t, want.Usage, got.Usage)
 }

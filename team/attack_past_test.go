@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,7 +38,7 @@ func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 	x[0].Core, x[1].Core = x[1].Core, x[0].Core
 	x[0].Reuse, x[1].Reuse = x[1].Reuse, x[0].Reuse
 	for name, o := range map[string]*team.RunOptions{
-		"resume": {RunID: "r", Past: past}, "reuse": {RunID: "s", Reuse: true, Journal: &memory{others: []record.AgentCall{*x[0], *x[1]}}},
+		"resume": {RunID: "r", Journal: after(past)}, "reuse": {RunID: "s", Reuse: true, Journal: &memory{others: []record.AgentCall{*x[0], *x[1]}}},
 	} {
 		c := &counter{}
 		res := run(t, teamOf(t, c, pair(c)), o, specs...)
@@ -66,7 +67,7 @@ func TestResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
 		specs, in := uses(), team.Input{Name: "facts", Text: "x"}
 		change(specs, &in)
 		c := &counter{}
-		res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: past, Inputs: []team.Input{in}}, specs...)
+		res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Inputs: []team.Input{in}, Journal: after(past)}, specs...)
 		require.Empty(t, c.count(), name)
 		for _, tk := range res.Tasks {
 			at := tk.Envelope.Header().ExpiresAt
@@ -80,8 +81,8 @@ func TestResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
 func TestPastOfAnotherRunIsRefused(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
-	_, err := teamOf(t, &counter{}).RunTasks(t.Context(), two(), &team.RunOptions{RunID: "other", Past: past})
-	require.ErrorContains(t, err, `the past is that of run "r"`)
+	_, err := start(t.Context(), teamOf(t, &counter{}), two(), &team.RunOptions{RunID: "other", Journal: after(past)})
+	require.ErrorContains(t, err, `the journal has run "r" in its place`)
 }
 
 // Where agents are asked, they are given nothing that has expired since.
@@ -103,7 +104,7 @@ func TestReplayThatAsksGivesNothingExpired(t *testing.T) {
 			seen += p.Text()
 			return agent.Reply{Text: "x"}, nil
 		})}
-		_, err = teamOf(t, w).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "s", Replay: &team.Replay{Past: journal.history(journal.len()), Ask: true, Without: []string{"z"}}})
+		_, err = start(context.Background(), teamOf(t, w), specs, &team.RunOptions{RunID: "s", Replay: &team.Replay{Ask: true, Without: []string{"z"}}, Journal: after(journal.history(journal.len()))})
 		require.NoError(t, err)
 		require.NotEmpty(t, seen)
 		require.NotContains(t, seen, journal.exchanges()[0].Result.Text)
@@ -116,13 +117,18 @@ type flakyRecall struct {
 	calls int
 }
 
-func (f *flakyRecall) Recall(context.Context, record.Key) ([]record.AgentCall, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.calls++; f.calls > 1 {
-		return nil, errDisk
+func (f *flakyRecall) OpenRun(context.Context, record.Opening) (record.Log, error) { return f, nil }
+
+func (f *flakyRecall) CachedAnswers(context.Context, record.Key) iter.Seq2[*record.AgentCall, error] {
+	return func(yield func(*record.AgentCall, error) bool) {
+		f.mu.Lock()
+		f.calls++
+		fails := f.calls > 1
+		f.mu.Unlock()
+		if fails {
+			yield(nil, errDisk)
+		}
 	}
-	return nil, nil
 }
 
 // What cannot be prepared because of the journal is not tried again and again.
@@ -154,7 +160,7 @@ func TestTimesOfAnInterruptedTaskThatNeverEnds(t *testing.T) {
 	past := &record.History{Begins: []record.RunStart{{Run: "r", Time: then}}, Log: []record.Entry{
 		{Asked: &record.CallStart{Session: "r/" + string(task.NewID("b")) + "/1", Task: task.NewID("b"), Agent: "worker", Attempt: 1, Time: then, Bytes: 40}},
 	}}
-	res := run(t, teamOf(t, &counter{fail: map[string]bool{"a": true}}), &team.RunOptions{RunID: "r", Past: past}, two()...)
+	res := run(t, teamOf(t, &counter{fail: map[string]bool{"a": true}}), &team.RunOptions{RunID: "r", Journal: after(past)}, two()...)
 	require.False(t, of(t, res, "b").Metrics.End.IsZero())
 	require.False(t, strings.Contains(document(t, res), "-62135596800000"))
 }

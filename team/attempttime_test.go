@@ -22,6 +22,8 @@ type slowJournal struct {
 	takes time.Duration
 }
 
+func (j *slowJournal) OpenRun(context.Context, record.Opening) (record.Log, error) { return j, nil }
+
 func (j *slowJournal) Append(entries []record.Entry, done func(error)) {
 	j.memory.Append(entries, func(err error) {
 		time.Sleep(j.takes)

@@ -79,9 +79,9 @@ func TestCallInfoIsRecorded(t *testing.T) {
 
 	past := journal.history(journal.len())
 	uncalled := &described{texts: []string{"another answer"}}
-	replay := run(t, countingTeam(t, uncalled), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, counting()...)
+	replay := run(t, countingTeam(t, uncalled), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, counting()...)
 	same(t, document(t, res), document(t, replay))
-	resumed := run(t, countingTeam(t, uncalled), &team.RunOptions{RunID: "r", Past: past}, counting()...)
+	resumed := run(t, countingTeam(t, uncalled), &team.RunOptions{RunID: "r", Journal: after(past)}, counting()...)
 	require.Equal(t, numbered(2), of(t, resumed, "count").Call)
 	reused := run(t, countingTeam(t, uncalled), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, counting()...)
 	require.Equal(t, numbered(2), of(t, reused, "count").Call)
@@ -171,7 +171,7 @@ func TestWarningsOfModelCalls(t *testing.T) {
 	require.Equal(t, want, said)
 	past := journal.history(journal.len())
 	require.Equal(t, want, past.End.Warnings)
-	same(t, document(t, res), document(t, run(t, newTeam(t, member), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, specs...)))
+	same(t, document(t, res), document(t, run(t, newTeam(t, member), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, specs...)))
 	require.Equal(t, 2, m.calls)
 
 	text, _ := logged(t, slog.LevelDebug, nil, specs, member)

@@ -140,7 +140,7 @@ func TestNoCarrierBringsTheCanary(t *testing.T) {
 				}
 				clock := by("low", spec("clock"))
 				clock.DependsOn = []task.Ref{{Task: "holder", Optional: true}}
-				res, err := tm.RunTasks(t.Context(), []task.Spec{s.holds, clock, after("peer"), after("low"), after("blocked")}, a.with(s.o))
+				res, err := start(t.Context(), tm, []task.Spec{s.holds, clock, after("peer"), after("low"), after("blocked")}, a.with(s.o))
 				if err != nil {
 					require.NotContains(t, err.Error(), canary)
 					require.Equal(t, label.Internal, accepts, "the goal or its answer is above the caller: refused beforehand: %v", err)

@@ -177,7 +177,7 @@ func TestAnsweredCorrectionIsNotRepeated(t *testing.T) {
 		}
 		seen[left] = true
 		again := &memory{}
-		res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Past: past, Journal: again}, counting()...)
+		res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Journal: again.after(past)}, counting()...)
 		require.NoError(t, res.Err())
 		require.Equal(t, answers(want), answers(res), "after %d commits", n)
 		require.Equal(t, left, m.count(), "after %d commits", n)
@@ -186,7 +186,7 @@ func TestAnsweredCorrectionIsNotRepeated(t *testing.T) {
 	require.Equal(t, map[int]bool{0: true, 1: true, 2: true}, seen)
 
 	whole := journal.history(journal.len())
-	res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: whole}}, counting()...)
+	res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(whole)}, counting()...)
 	same(t, document(t, want), document(t, res))
 	require.Len(t, of(t, res, "count").Receipts, 2, "a replay has both prompts")
 	res = run(t, countingTeam(t, m), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, counting()...)
@@ -207,7 +207,7 @@ func TestCorrectionThatWasAnsweredBeforeACrash(t *testing.T) {
 		return e.Exchange != nil && e.Exchange.Agent == "count" && e.Exchange.Part == ""
 	})
 	past.Log, past.End = past.Log[:cut], nil
-	res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Past: past}, counting()...)
+	res := run(t, countingTeam(t, m), &team.RunOptions{RunID: "r", Journal: after(past)}, counting()...)
 	require.Equal(t, answers(want), answers(res))
 	require.Zero(t, m.count())
 	require.Equal(t, want.Usage, res.Usage)

@@ -485,7 +485,7 @@ func TestCostBudgetGoesOn(t *testing.T) {
 				}
 				before.Log = append(before.Log, e)
 			}
-			res := run(t, worker(tt.model), &team.RunOptions{RunID: "r", Past: &before, MaxCostBudget: llm.Dollars(tt.limit)}, first, second, third)
+			res := run(t, worker(tt.model), &team.RunOptions{RunID: "r", MaxCostBudget: llm.Dollars(tt.limit), Journal: after(&before)}, first, second, third)
 			require.Equal(t, tt.want, res.Status, "%v", res.Err())
 			if tt.want == team.StatusBudget {
 				require.Contains(t, of(t, res, "c").Error.Message, "$0.20 of $0.29 spent")
@@ -498,12 +498,12 @@ func TestCostBudgetGoesOn(t *testing.T) {
 		x := *before.Log[len(before.Log)-1].Exchange
 		x.Model, x.Cost = "old", 0
 		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
-		_, err := worker("m").RunTasks(t.Context(), []task.Spec{first, second, third}, &team.RunOptions{RunID: "r", Past: &before, MaxCostBudget: llm.Dollar})
+		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &team.RunOptions{RunID: "r", MaxCostBudget: llm.Dollar, Journal: after(&before)})
 		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, plan.ErrNoPrice})
 	})
 	t.Run("a replay costs nothing", func(t *testing.T) {
 		t.Parallel()
-		res := run(t, worker("m"), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}, MaxCostBudget: 1}, first, second)
+		res := run(t, worker("m"), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, MaxCostBudget: 1, Journal: after(past)}, first, second)
 		require.NoError(t, res.Err())
 	})
 	t.Run("reuse costs nothing", func(t *testing.T) {

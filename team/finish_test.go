@@ -195,10 +195,10 @@ func TestAcceptTruncatedMarksTheAnswer(t *testing.T) {
 		require.Equal(t, e.Task == of(t, res, "a").ID, e.Truncated, e.Title)
 	}
 	past := journal.history(journal.len())
-	replay := run(t, team1(uncalled), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, specs...)
+	replay := run(t, team1(uncalled), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, specs...)
 	same(t, document(t, res), document(t, replay))
 
-	resumed := run(t, team1(uncalled), &team.RunOptions{RunID: "r", Past: past}, specs...)
+	resumed := run(t, team1(uncalled), &team.RunOptions{RunID: "r", Journal: after(past)}, specs...)
 	require.True(t, of(t, resumed, "a").Truncated)
 	reused := run(t, team1(cut("other")), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, specs...)
 	require.Equal(t, "half an answer", of(t, reused, "a").Result)

@@ -1,11 +1,13 @@
 package team_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +34,7 @@ type memory struct {
 	mu      sync.Mutex // guards the rest
 	batches [][]record.Entry
 	others  []record.AgentCall // of other runs
+	prior   *record.History
 	queue   []func(error)
 	busy    bool
 	fail    int // from which batch on it fails; zero means never
@@ -73,13 +76,65 @@ func (m *memory) work() {
 	}
 }
 
-func (m *memory) Recall(_ context.Context, key record.Key) (found []record.AgentCall, _ error) {
-	for _, x := range slices.Backward(m.others) {
-		if x.Reuse == key && x.Reusable && x.Completed() {
-			found = append(found, x)
+func (m *memory) CachedAnswers(_ context.Context, key record.Key) iter.Seq2[*record.AgentCall, error] {
+	return func(yield func(*record.AgentCall, error) bool) {
+		for _, x := range slices.Backward(m.others) {
+			if x.Reuse == key && x.Reusable && x.Completed() && !yield(&x, nil) {
+				return
+			}
 		}
 	}
-	return found, nil
+}
+
+func (m *memory) OpenRun(context.Context, record.Opening) (record.Log, error) { return m, nil }
+
+func (m *memory) LoadRun(context.Context, string) (*record.History, error) { return m.prior, nil }
+
+func (m *memory) History() *record.History { return m.prior }
+
+func (m *memory) Close(context.Context) (string, error) { return "", nil }
+
+// after makes the journal one that has this history of a run.
+func (m *memory) after(h *record.History) *memory {
+	m.prior = h
+	return m
+}
+
+// after is a journal that has this history of a run.
+func after(h *record.History) *memory { return new(memory).after(h) }
+
+// start runs tasks; it resumes or replays them if the journal of the options has a
+// history of the run.
+func start(ctx context.Context, tm *team.Team, specs []task.Spec, o *team.RunOptions) (*team.Result, error) {
+	if !hasPrior(o) {
+		return tm.RunTasks(ctx, specs, o)
+	}
+	o.Tasks = specs
+	return startPrior(ctx, tm, o)
+}
+
+// startGoal does the same with a goal.
+func startGoal(ctx context.Context, tm *team.Team, goal team.Goal, o *team.RunOptions) (*team.Result, error) {
+	if !hasPrior(o) {
+		return tm.RunTeam(ctx, goal, o)
+	}
+	o.Answer = &goal
+	return startPrior(ctx, tm, o)
+}
+
+func hasPrior(o *team.RunOptions) bool {
+	if o == nil {
+		return false
+	}
+	j, ok := o.Journal.(interface{ History() *record.History })
+	return ok && j.History() != nil
+}
+
+func startPrior(ctx context.Context, tm *team.Team, o *team.RunOptions) (*team.Result, error) {
+	if o.Replay != nil {
+		return tm.Replay(ctx, cmp.Or(o.RunID, "r"), o)
+	}
+	return tm.Resume(ctx, cmp.Or(o.RunID, "r"), o)
 }
 
 // history is what there was after so many batches.
@@ -205,8 +260,8 @@ func TestRunGoesOnAfterEveryCommit(t *testing.T) {
 				}
 			}
 			again := &counter{}
-			o := team.RunOptions{RunID: "r", Journal: &memory{}, Past: past}
-			res, err := teamOf(t, again).RunTasks(context.Background(), specs, &o)
+			o := team.RunOptions{RunID: "r", Journal: (&memory{}).after(past)}
+			res, err := start(context.Background(), teamOf(t, again), specs, &o)
 			require.NoError(t, err)
 			require.Equal(t, answers(want), answers(res), "after %d commits", n)
 			for title, calls := range again.count() {
@@ -283,7 +338,7 @@ func TestAffectedTasksRunAgain(t *testing.T) {
 		}
 		edited = rapid.Permutation(edited).Draw(t, "order")
 		again := &counter{}
-		res, err := teamOf(t, again).RunTasks(context.Background(), edited, &team.RunOptions{RunID: "r", Journal: &memory{}, Past: journal.history(journal.len())})
+		res, err := start(context.Background(), teamOf(t, again), edited, &team.RunOptions{RunID: "r", Journal: (&memory{}).after(journal.history(journal.len()))})
 		require.NoError(t, err)
 		require.NoError(t, res.Err())
 		ran := map[string]bool{}
@@ -309,7 +364,7 @@ func TestFailedTasksAndTheirCascadesRunAgain(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 2}, broken.count())
 
 	again := &counter{}
-	res, err = teamOf(t, again).RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r", Journal: journal, Past: journal.history(journal.len())})
+	res, err = start(t.Context(), teamOf(t, again), specs, &team.RunOptions{RunID: "r", Journal: journal.after(journal.history(journal.len()))})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]int{"b": 1, "c": 1}, again.count())
@@ -437,7 +492,7 @@ func TestReuseTakesAnswersToTheSamePrompts(t *testing.T) {
 		}
 		third, err := teamOf(t, again).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "third", Journal: &memory{others: second.exchanges()}, Reuse: true})
 		require.NoError(t, err)
-		replayed, err := teamOf(t, nobody(t)).RunTasks(context.Background(), specs, &team.RunOptions{RunID: "second", Replay: &team.Replay{Past: second.history(second.len())}})
+		replayed, err := start(context.Background(), teamOf(t, nobody(t)), specs, &team.RunOptions{RunID: "second", Replay: &team.Replay{}, Journal: after(second.history(second.len()))})
 		require.NoError(t, err)
 		same(t, document(t, res), document(t, replayed))
 		for _, tk := range third.Tasks {

@@ -37,7 +37,7 @@ func TestMessagesForLaterTasksSurviveAnInterruption(t *testing.T) {
 	play(&team.RunOptions{Journal: whole}, &[]string{})
 	for n := range whole.len() + 1 {
 		var read []string
-		play(&team.RunOptions{Journal: &memory{}, Past: whole.history(n)}, &read)
+		play(&team.RunOptions{Journal: (&memory{}).after(whole.history(n))}, &read)
 		for _, text := range read {
 			require.Equal(t, 1, strings.Count(text, "- **ada**: for later"), "after %d commits", n)
 			asked++

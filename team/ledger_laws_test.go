@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type lateJournal struct {
 	delay   func(n int) time.Duration
 	n       int
 	fail    int
+	prior   *record.History
 }
 
 type late struct {
@@ -79,9 +81,17 @@ func (j *lateJournal) work() {
 	}
 }
 
-func (j *lateJournal) Recall(context.Context, record.Key) ([]record.AgentCall, error) {
-	return nil, nil
+func (j *lateJournal) CachedAnswers(context.Context, record.Key) iter.Seq2[*record.AgentCall, error] {
+	return func(func(*record.AgentCall, error) bool) {}
 }
+
+func (j *lateJournal) OpenRun(context.Context, record.Opening) (record.Log, error) { return j, nil }
+
+func (j *lateJournal) LoadRun(context.Context, string) (*record.History, error) { return nil, nil }
+
+func (j *lateJournal) History() *record.History { return j.prior }
+
+func (j *lateJournal) Close(context.Context) (string, error) { return "", nil }
 
 func (j *lateJournal) has(is func(*record.Entry) bool) bool {
 	j.mu.Lock()
@@ -285,8 +295,8 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	mu.Unlock()
 	j.fail = 0
 	o2 := *o
-	o2.Past, o2.Monitor, o2.MaxTokenBudget = h, nil, 0
-	again, err := tm.RunTasks(context.Background(), specs, &o2)
+	j.prior, o2.Monitor, o2.MaxTokenBudget = h, nil, 0
+	again, err := start(context.Background(), tm, specs, &o2)
 	require.NoError(t, err)
 	if fail == 0 {
 		for id, result := range was {

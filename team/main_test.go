@@ -77,7 +77,7 @@ func newTeam(t testing.TB, members ...team.Member) *team.Team {
 // run runs tasks that can start.
 func run(t testing.TB, tm *team.Team, o *team.RunOptions, specs ...task.Spec) *team.Result {
 	t.Helper()
-	res, err := tm.RunTasks(t.Context(), specs, o)
+	res, err := start(t.Context(), tm, specs, o)
 	require.NoError(t, err)
 	return res
 }

@@ -72,12 +72,11 @@ func TestANilContextIsAnError(t *testing.T) {
 	}
 }
 
-// Two runs do not write to one journal, nor take from one bus, at the same time.
-func TestOneRunAtATimeUsesAJournalOrABus(t *testing.T) {
+// Two runs do not take from one bus at the same time.
+func TestOneRunAtATimeUsesABus(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]func(*team.Team) *team.RunOptions{
-		"journal": func(*team.Team) *team.RunOptions { return &team.RunOptions{Journal: &memory{}} },
-		"bus":     func(tm *team.Team) *team.RunOptions { return &team.RunOptions{Bus: tm.NewBus()} },
+		"bus": func(tm *team.Team) *team.RunOptions { return &team.RunOptions{Bus: tm.NewBus()} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -409,7 +410,7 @@ func newKeeper(ctx context.Context, o *team.RunOptions) (*keeper, error) {
 	if k.run, err = k.journal.Begin(ctx, journal.Info{Run: o.RunID}); err != nil {
 		return nil, err
 	}
-	o.Journal = k.run
+	o.Journal = journaltest.Opened(k.run)
 	o.Subscribers = append(o.Subscribers, k.trace.Event)
 	return k, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
 )
 
 // RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
@@ -80,31 +81,31 @@ type RunOptions struct {
 	// Nil keeps none; see [Recorder].
 	Recorder Recorder
 
-	// Journal keeps the run, so that it can go on after a crash. Nil keeps
-	// nothing. A prompt is not sent before what the gate ruled about it is
-	// durable, and no event is told before what it tells of is. If the journal
-	// fails, nothing more is begun, no event tells of what is not durable, and the
-	// Result has what was done.
+	// Journal stores the run, so that it can be resumed after a crash. Nil stores
+	// nothing. Gate decisions are durable before the model is called, and events
+	// before subscribers receive them. If the journal fails, no further task starts,
+	// events that could not be stored are not emitted, and the Result has what was done.
 	Journal Journal
 
-	// Past is what the journal has of the run that RunID names, which then goes
-	// on: what completed is not asked for again, as long as its agent would be
-	// asked the same, and what was spent counts. Nil means a run from the start.
-	Past *record.History
-
-	// Reuse lets answers of other runs in the Journal take the place of calls: an
-	// answer to the very same prompt, by an agent of the same Version, that has
-	// not expired. Fresh are tasks, by title, key or id, whose agents are asked
-	// whatever there is.
+	// Reuse takes cached answers from other runs in the Journal: an answer to the
+	// same prompt by an agent of the same Version that has not expired. Fresh names
+	// tasks, by title, key or ID, whose cached answers are not used.
 	Reuse bool
 	Fresh []string
 
-	// Replay repeats a run from its journal; see [Replay]. Nil runs as usual.
+	// Tasks are the tasks of [Team.Resume] and [Team.Replay]. If there are none, these
+	// run the goal in Answer. Other methods take their tasks as an argument.
+	Tasks []task.Spec
+
+	// Replay changes what [Team.Replay] repeats. Nil repeats the run as it was.
 	Replay *Replay
 
 	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
 	// math/rand/v2.
 	Random func() float64
+
+	log   record.Log      // already open, of a run that is resumed
+	prior *record.History // of the run that is resumed or replayed
 }
 
 // settings returns the options with every default filled in.
@@ -117,9 +118,9 @@ func (o *RunOptions) settings() engine.Options {
 			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
 			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Mode: o.Mode, Assert: o.Assert,
 			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-			Past: o.Past, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
+			Past: o.prior, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
 		}.WithDefaults(),
-		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random,
+		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random, Log: o.log,
 	}.WithPriorCalls()
 }
 

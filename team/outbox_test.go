@@ -274,8 +274,8 @@ func TestMessagesOfAgentsSurviveAnInterruption(t *testing.T) {
 				o.Bus = nil // the run has one all the same
 			}
 			after := &memory{}
-			o.Journal, o.Past = after, past
-			res, err := tm.RunTasks(t.Context(), specs, o)
+			o.Journal = after.after(past)
+			res, err := start(t.Context(), tm, specs, o)
 			require.NoError(t, err)
 			require.NoError(t, res.Err())
 			require.Empty(t, res.Warnings)
@@ -289,7 +289,7 @@ func TestMessagesOfAgentsSurviveAnInterruption(t *testing.T) {
 		}
 	}
 	tm, specs, _ = talk(t, &counter{})
-	replayed, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r", Messages: o.Messages, Replay: &team.Replay{Past: whole.history(whole.len())}})
+	replayed, err := start(t.Context(), tm, specs, &team.RunOptions{RunID: "r", Messages: o.Messages, Replay: &team.Replay{}, Journal: after(whole.history(whole.len()))})
 	require.NoError(t, err)
 	same(t, document(t, want), document(t, replayed))
 }
@@ -350,21 +350,22 @@ func TestMessagesOfAnAnswerThatIsNotTakenAreDropped(t *testing.T) {
 			t.Parallel()
 			c := &counter{}
 			tm, specs, o := talk(t, c)
-			j := &memory{}
-			o.Journal, o.Past = j, whole.history(whole.len())
-			change(o.Past, o)
-			for i, e := range o.Past.Log { // as if no message had been delivered
+			past := whole.history(whole.len())
+			j := after(past)
+			o.Journal = j
+			change(past, o)
+			for i, e := range past.Log { // as if no message had been delivered
 				if e.Exchange != nil {
 					x := *e.Exchange
 					x.Messages = nil
-					o.Past.Log[i].Exchange = &x
+					past.Log[i].Exchange = &x
 				} else if e.Asked != nil {
 					a := *e.Asked
 					a.Messages = nil
-					o.Past.Log[i].Asked = &a
+					past.Log[i].Asked = &a
 				}
 			}
-			res, err := tm.RunTasks(t.Context(), specs[:2], o)
+			res, err := start(t.Context(), tm, specs[:2], o)
 			require.NoError(t, err)
 			require.NoError(t, res.Err())
 			ids := wrote(j.history(j.len()))["work"]
@@ -394,7 +395,7 @@ func TestMessagesStayWithTheirTasks(t *testing.T) {
 		require.NoError(t, err)
 		second.Priority = ""
 		var bob listens
-		res := run(t, newTeam(t, team.Member{Name: "bob", Agent: &bob}), &team.RunOptions{RunID: "r", Journal: &memory{}, Past: j.history(j.len()), MaxConcurrency: 1, Messages: hello}, first, second)
+		res := run(t, newTeam(t, team.Member{Name: "bob", Agent: &bob}), &team.RunOptions{RunID: "r", Journal: (&memory{}).after(j.history(j.len())), MaxConcurrency: 1, Messages: hello}, first, second)
 		require.NoError(t, res.Err())
 		require.Len(t, bob.prompts, 2)
 		require.NotContains(t, bob.prompts[0], "hello")
@@ -407,7 +408,7 @@ func TestMessagesStayWithTheirTasks(t *testing.T) {
 		first, second := by("bob", spec("first")), by("bob", spec("second", "first"))
 		run(t, newTeam(t, team.Member{Name: "bob", Agent: c}), &team.RunOptions{RunID: "r", Journal: j}, first, second)
 		var bob listens
-		res := run(t, newTeam(t, team.Member{Name: "bob", Agent: &bob, Version: "1"}), &team.RunOptions{RunID: "r", Journal: &memory{}, Past: j.history(j.len()), Messages: hello}, first, second)
+		res := run(t, newTeam(t, team.Member{Name: "bob", Agent: &bob, Version: "1"}), &team.RunOptions{RunID: "r", Journal: (&memory{}).after(j.history(j.len())), Messages: hello}, first, second)
 		require.NoError(t, res.Err())
 		require.Len(t, bob.prompts, 1)
 		require.Contains(t, bob.prompts[0], "hello", "the first is not asked again, and so is given none")

@@ -107,10 +107,10 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 			records = append(records, r)
 			return nil
 		})
-		ask := func(o *team.RunOptions) (*team.Result, error) { return tm.RunTasks(t.Context(), specs, o) }
+		ask := func(o *team.RunOptions) (*team.Result, error) { return start(t.Context(), tm, specs, o) }
 		if rapid.Bool().Draw(rt, "goal") {
 			ask = func(o *team.RunOptions) (*team.Result, error) {
-				return tm.RunTeam(t.Context(), team.Goal{Text: "Count."}, o)
+				return startGoal(t.Context(), tm, team.Goal{Text: "Count."}, o)
 			}
 			n = 4
 		}
@@ -139,7 +139,7 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 		if i := strings.Index(seen, "CANARY"); i >= 0 {
 			rt.Fatalf("the reasoning stands in …%s", seen[max(0, i-200):min(len(seen), i+50)])
 		}
-		replay, err := ask(&team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}})
+		replay, err := ask(&team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(journal.history(journal.len()))})
 		if err != nil || strings.Contains(document(t, replay), "CANARY") {
 			rt.Fatalf("%v, or the reasoning in a replay", err)
 		}
@@ -214,8 +214,8 @@ func TestCachedSideTextsPassTheGateAgain(t *testing.T) {
 	reusing := &memory{others: journal.exchanges()}
 	for name, o := range map[string]team.RunOptions{
 		"reuse":  {Journal: reusing, Reuse: true},
-		"resume": {RunID: "r", Past: past},
-		"replay": {RunID: "r", Replay: &team.Replay{Past: past}},
+		"resume": {RunID: "r", Journal: after(past)},
+		"replay": {RunID: "r", Replay: &team.Replay{}, Journal: after(past)},
 	} {
 		res, _ := ask(o)
 		require.NotContains(t, document(t, res), thought, name)

@@ -68,7 +68,7 @@ func TestRejectedAnswersAreKept(t *testing.T) {
 			require.Equal(t, tt.code, code)
 			require.Equal(t, len(tt.want) > 0, len(journal.refusedTexts()) > 0)
 			past := journal.history(journal.len())
-			again := run(t, tm, &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, counting()...)
+			again := run(t, tm, &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, counting()...)
 			require.Equal(t, got.Rejected, of(t, again, "count").Rejected)
 			if len(tt.want) == 0 {
 				return

@@ -87,8 +87,8 @@ func TestReplayIsTheRun(t *testing.T) {
 		want, err := teamOf(t, c, pair(c)).RunTasks(context.Background(), specs, &o)
 		require.NoError(t, err)
 
-		o.Journal, o.Replay = nil, &team.Replay{Past: journal.history(journal.len())}
-		got, err := teamOf(t, nobody(t), pair(nobody(t))).RunTasks(context.Background(), specs, &o)
+		o.Journal, o.Replay = after(journal.history(journal.len())), &team.Replay{}
+		got, err := start(context.Background(), teamOf(t, nobody(t), pair(nobody(t))), specs, &o)
 		require.NoError(t, err)
 		same(t, document(t, want), document(t, got))
 	})
@@ -100,7 +100,7 @@ func TestReplayOfAnEditedRunSaysWhichPromptIsAnotherOne(t *testing.T) {
 	journal := &memory{}
 	run(t, teamOf(t, &counter{}), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
 	specs[1].Description = "Better."
-	res := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}}, specs...)
+	res := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
 	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
 	require.Equal(t, codes.Replay, of(t, res, "b").Error.Code)
 }
@@ -118,7 +118,7 @@ func TestReplayWithoutSomethingAsksWhoSawIt(t *testing.T) {
 		_, err := teamOf(t, c, pair(c)).RunTasks(context.Background(), specs, &o)
 		require.NoError(t, err)
 
-		replay := &team.Replay{Past: journal.history(journal.len()), Ask: true}
+		replay, history := &team.Replay{Ask: true}, after(journal.history(journal.len()))
 		if len(specs) > 1 && rapid.Bool().Draw(t, "a task") {
 			replay.Without = []string{rapid.SampledFrom(specs).Draw(t, "without").Title}
 		} else {
@@ -126,8 +126,8 @@ func TestReplayWithoutSomethingAsksWhoSawIt(t *testing.T) {
 		}
 		after := map[string]string{}
 		again := &recorded{counter: &counter{}, prompts: after}
-		o.Journal, o.Replay, o.RunID = &memory{}, replay, "again"
-		res, err := teamOf(t, again, pair(again)).RunTasks(context.Background(), specs, &o)
+		o.Journal, o.Replay, o.RunID = history, replay, "again"
+		res, err := start(context.Background(), teamOf(t, again, pair(again)), specs, &o)
 		require.NoError(t, err)
 		require.NoError(t, res.Err())
 		for title, text := range after {
@@ -158,11 +158,10 @@ func TestReplayWithoutWhatThereIsNot(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "write", Description: "A.", Assignee: "worker"}}
 	for _, r := range []*team.Replay{{Without: []string{"wrte"}}, {WithoutInputs: []string{"facts"}}, {Without: []string{"Write"}}} {
-		r.Past = &record.History{}
-		_, err := teamOf(t, nobody(t)).RunTasks(t.Context(), specs, &team.RunOptions{Replay: r})
+		_, err := start(t.Context(), teamOf(t, nobody(t)), specs, &team.RunOptions{Replay: r, Journal: after(&record.History{})})
 		require.Error(t, err)
 	}
-	_, err := teamOf(t, nobody(t)).RunTasks(t.Context(), specs, &team.RunOptions{Replay: &team.Replay{Past: &record.History{}, Without: []string{"wrte"}}})
+	_, err := start(t.Context(), teamOf(t, nobody(t)), specs, &team.RunOptions{Replay: &team.Replay{Without: []string{"wrte"}}, Journal: after(&record.History{})})
 	require.ErrorContains(t, err, `did you mean "write"?`)
 }
 
@@ -193,7 +192,7 @@ func TestGoalGoesOnAfterEveryCommit(t *testing.T) {
 		if done["coordinator"] > 0 {
 			again.plans = again.plans[1:] // the first answer is in the journal
 		}
-		res, err := with(c, again).RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r", Journal: &memory{}, Past: past})
+		res, err := startGoal(t.Context(), with(c, again), goal, &team.RunOptions{RunID: "r", Journal: (&memory{}).after(past)})
 		require.NoError(t, err)
 		require.NoError(t, res.Err())
 		require.Equal(t, want.Output, res.Output)
@@ -203,7 +202,7 @@ func TestGoalGoesOnAfterEveryCommit(t *testing.T) {
 		require.Len(t, res.Steps, 3)
 	}
 
-	replayed, err := with(nobody(t), &planner{}).RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}})
+	replayed, err := startGoal(t.Context(), with(nobody(t), &planner{}), goal, &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(journal.history(journal.len()))})
 	require.NoError(t, err)
 	same(t, document(t, want), document(t, replayed))
 
@@ -236,8 +235,8 @@ func TestRunGoesOnWithMemoryAndMessages(t *testing.T) {
 				}
 			}
 			c, after := &counter{}, &memory{}
-			o.Journal, o.Past = after, past
-			res, err := teamOf(t, c, pair(c)).RunTasks(context.Background(), specs, &o)
+			o.Journal = after.after(past)
+			res, err := start(context.Background(), teamOf(t, c, pair(c)), specs, &o)
 			require.NoError(t, err)
 			require.NoError(t, res.Err())
 			ran := map[string]bool{}

@@ -74,7 +74,7 @@ func TestResultsThatDoNotHoldRunAgain(t *testing.T) {
 			past := ended(t, two())
 			alter(past, "a", tt.change)
 			c := &counter{}
-			res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: past}, two()...)
+			res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Journal: after(past)}, two()...)
 			require.NoError(t, res.Err())
 			require.Equal(t, map[string]int{"a": 1}, c.count(), "b would read the same as before")
 			require.NotContains(t, of(t, res, "b").Result, "something else")
@@ -93,7 +93,7 @@ func TestPolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
 	held := teamOf(t, c, func(cfg *team.Config) {
 		cfg.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "worker", To: "worker", Mode: handoff.Scoped, Allow: []task.Path{"/x"}}}}
 	})
-	res := run(t, held, &team.RunOptions{RunID: "r", Past: past}, two()...)
+	res := run(t, held, &team.RunOptions{RunID: "r", Journal: after(past)}, two()...)
 	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
 	require.Equal(t, gate.CodeHeld, of(t, res, "b").Error.Code)
 	require.Empty(t, c.count())
@@ -103,15 +103,17 @@ func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	c := &counter{}
-	res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: past, Fresh: []string{"A"}}, two()...)
+	res := run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Fresh: []string{"A"}, Journal: after(past)}, two()...)
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]int{"a": 1}, c.count(), "it answers as before, so nobody else is asked")
 	require.Equal(t, 2, of(t, res, "a").Metrics.Attempts)
 
-	_, err := teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{RunID: "r", Past: past, Fresh: []string{"aa"}})
+	_, err := start(t.Context(), teamOf(t, c), two(), &team.RunOptions{RunID: "r", Fresh: []string{"aa"}, Journal: after(past)})
 	require.ErrorContains(t, err, `no task is called "aa"`)
-	_, err = teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{Past: past})
-	require.ErrorContains(t, err, "keeps its id")
+	_, err = teamOf(t, c).Resume(t.Context(), "", &team.RunOptions{Tasks: two(), Journal: after(past)})
+	require.ErrorContains(t, err, "the ID of the run is empty")
+	_, err = teamOf(t, c).Resume(t.Context(), "r", &team.RunOptions{Tasks: two()})
+	require.ErrorContains(t, err, "there is no journal")
 	_, err = teamOf(t, c).RunTasks(t.Context(), two(), &team.RunOptions{Reuse: true})
 	require.ErrorContains(t, err, "there is none")
 }
@@ -126,7 +128,7 @@ func TestBudgetGoesOn(t *testing.T) {
 		return agent.Reply{Text: "c", Usage: llm.Usage{OutputTokens: 1}}, nil
 	})
 	for limit, want := range map[int]team.Status{40: team.StatusBudget, 41: team.StatusOK} {
-		res := run(t, teamOf(t, versioned{worker}), &team.RunOptions{RunID: "r", Past: past, MaxTokenBudget: limit}, specs...)
+		res := run(t, teamOf(t, versioned{worker}), &team.RunOptions{RunID: "r", MaxTokenBudget: limit, Journal: after(past)}, specs...)
 		require.Equal(t, want, res.Status, "%d", limit)
 		if want == team.StatusOK {
 			c := of(t, res, "c")
@@ -149,7 +151,7 @@ func TestOptionalDependencyThatCompletesLater(t *testing.T) {
 	res := run(t, teamOf(t, &counter{fail: map[string]bool{"a": true}}), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
 	require.Equal(t, []task.Status{task.Failed, task.Completed}, statuses(res))
 	c := &counter{}
-	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, specs...)
+	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Journal: after(journal.history(journal.len()))}, specs...)
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, c.count())
 }
@@ -171,7 +173,7 @@ func TestAbortedRunGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, team.StatusCanceled, res.Status)
 	c := &counter{}
-	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Past: journal.history(journal.len())}, two()...)
+	res = run(t, teamOf(t, c), &team.RunOptions{RunID: "r", Journal: after(journal.history(journal.len()))}, two()...)
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]int{"b": 1}, c.count())
 	require.Equal(t, 1, of(t, res, "b").Metrics.Interrupted)
@@ -206,7 +208,7 @@ func TestRetellingIsNotPaidForTwice(t *testing.T) {
 		if retold {
 			again = retells(asked, work)
 		}
-		res := run(t, tm(again, long), &team.RunOptions{RunID: "r", Past: past}, specs...)
+		res := run(t, tm(again, long), &team.RunOptions{RunID: "r", Journal: after(past)}, specs...)
 		require.NoError(t, res.Err())
 		require.Equal(t, answers(want), answers(res), "after %d commits", n)
 		require.GreaterOrEqual(t, res.Usage.OutputTokens, want.Usage.OutputTokens)
@@ -219,10 +221,10 @@ func TestRetellingIsNotPaidForTwice(t *testing.T) {
 			whole.Log[i].Asked = &late
 		}
 	}
-	res := run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Past: whole}, specs...)
+	res := run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Journal: after(whole)}, specs...)
 	require.Equal(t, answers(want), answers(res))
 	require.Equal(t, want.Usage, res.Usage)
-	same(t, document(t, want), document(t, run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: whole}}, specs...)))
+	same(t, document(t, want), document(t, run(t, tm(asked, asked), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(whole)}, specs...)))
 	res = run(t, tm(asked, asked), &team.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true}, specs...)
 	require.Equal(t, answers(want), answers(res))
 	require.Zero(t, res.Usage)

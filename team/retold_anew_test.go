@@ -21,7 +21,7 @@ func TestRetellingOfAResultThatWasMadeAnew(t *testing.T) {
 	journal := &memory{}
 	want := run(t, tm(), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
 	require.NoError(t, want.Err())
-	res := run(t, tm(), &team.RunOptions{RunID: "r", Past: journal.history(journal.len()), Fresh: []string{"maker"}}, specs...)
+	res := run(t, tm(), &team.RunOptions{RunID: "r", Fresh: []string{"maker"}, Journal: after(journal.history(journal.len()))}, specs...)
 	require.NoError(t, res.Err())
 	require.Equal(t, answers(want), answers(res))
 }

@@ -65,8 +65,8 @@ func TestReuseStaysWithTheOrigin(t *testing.T) {
 			}
 			other.calls = 0
 			past := journal.history(journal.len())
-			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Past: past})))
-			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}})))
+			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Journal: after(past)})))
+			require.Equal(t, answers(want), answers(run1(other, &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)})))
 			require.Zero(t, other.calls)
 		})
 	}

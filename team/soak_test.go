@@ -24,6 +24,7 @@ import (
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -174,6 +175,18 @@ func (b *basin) requireKept(t *testing.T, first, second *team.Result) (kept int)
 	return kept
 }
 
+// opensFirst is a journal that says when a run was opened.
+type opensFirst struct {
+	record.Store
+	opened func()
+}
+
+func (j opensFirst) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
+	log, err := j.Store.OpenRun(ctx, o)
+	j.opened()
+	return log, err
+}
+
 // run makes or resumes the run on the journal and checks it.
 func (s *soak) run(t *testing.T, tm *team.Team, b *basin, id string, earlier *team.Result) *team.Result {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -181,31 +194,24 @@ func (s *soak) run(t *testing.T, tm *team.Team, b *basin, id string, earlier *te
 	o := b.o
 	var heard audience
 	o.RunID, o.Subscribers = id, []func(event.Event){heard.take}
-	var kept *journal.Run
-	var err error
-	if earlier == nil {
-		kept, err = s.journal.Begin(ctx, journal.Info{Run: id})
-		require.NoError(t, err)
-	} else {
-		var stored *journal.Stored
-		kept, stored, err = s.journal.Resume(ctx, id)
-		require.NoError(t, err)
-		o.Past = &stored.History
-	}
-	o.Journal = kept
+	o.Journal = opensFirst{s.journal, func() {
+		if b.cancel > 0 {
+			time.AfterFunc(b.cancel, cancel)
+		}
+	}}
 	if b.bus {
 		o.Bus = tm.NewBus()
 	}
-	if b.cancel > 0 {
-		timer := time.AfterFunc(b.cancel, cancel)
-		defer timer.Stop()
+	play := func() (*team.Result, error) { return tm.RunTasks(ctx, b.specs, &o) }
+	if o.Tasks = b.specs; earlier != nil {
+		play = func() (*team.Result, error) { return tm.Resume(ctx, id, &o) }
 	}
-	res, err := tm.RunTasks(ctx, b.specs, &o)
+	res, err := play()
 	require.NoError(t, err)
 	require.NoError(t, res.Unkept)
-	head, err := kept.Close(context.Background())
-	require.NoError(t, err)
-	s.check(t, b, &o, res, &heard)
+	var head audit.Head
+	require.NoError(t, head.UnmarshalText([]byte(res.Audit)))
+	s.check(t, b, &o, res, &heard, earlier != nil)
 	report, err := s.journal.Verify(context.Background(), id, audit.VerifyOptions{Key: s.key, Head: head})
 	require.NoError(t, err)
 	require.Equal(t, audit.Verified, report.Status, report.Why)
@@ -213,7 +219,7 @@ func (s *soak) run(t *testing.T, tm *team.Team, b *basin, id string, earlier *te
 }
 
 // check holds a run to what every run must keep.
-func (s *soak) check(t *testing.T, b *basin, o *team.RunOptions, res *team.Result, heard *audience) {
+func (s *soak) check(t *testing.T, b *basin, o *team.RunOptions, res *team.Result, heard *audience, resumed bool) {
 	for i := range res.Tasks {
 		require.True(t, res.Tasks[i].Status.Terminal(), "%s is %s", res.Tasks[i].Title, res.Tasks[i].Status)
 	}
@@ -233,7 +239,7 @@ func (s *soak) check(t *testing.T, b *basin, o *team.RunOptions, res *team.Resul
 			s.messages++
 		}
 	}
-	if o.MaxTokenBudget > 0 && o.Past == nil && *o.UserAccepts >= label.Confidential { // below that usage is told by its class
+	if o.MaxTokenBudget > 0 && !resumed && *o.UserAccepts >= label.Confidential { // below that usage is told by its class
 		require.LessOrEqual(t, res.Usage.InputTokens+res.Usage.OutputTokens, o.MaxTokenBudget)
 	}
 	b.mu.Lock()

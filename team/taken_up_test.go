@@ -38,7 +38,7 @@ func TestGoalThatIsTakenUpOftenCountsOnce(t *testing.T) {
 	past := first.history(first.len())
 	for range 3 {
 		next := &memory{}
-		res, err := with().RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r", Journal: next, Past: past})
+		res, err := startGoal(t.Context(), with(), goal, &team.RunOptions{RunID: "r", Journal: next.after(past)})
 		require.NoError(t, err)
 		require.NoError(t, res.Err())
 		past = joined(past, next.history(next.len()))
@@ -49,7 +49,7 @@ func TestGoalThatIsTakenUpOftenCountsOnce(t *testing.T) {
 		}
 	}
 	// and its replay
-	res, err := with().RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}})
+	res, err := startGoal(t.Context(), with(), goal, &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
 	require.Equal(t, want.Output, res.Output)
@@ -71,13 +71,13 @@ func TestReplayOfRetriesAndOfARunThatWasTakenUp(t *testing.T) {
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker", MaxRetries: 2, RetryDelay: task.NoDelay}, {Title: "b", Description: "B", Assignee: "worker", DependsOn: task.On("a")}, {Title: "c", Description: "B", Assignee: "worker", DependsOn: []task.Ref{{Task: "b", Optional: true}}}}
 	journal := &memory{}
 	want := run(t, teamOf(t, w), &team.RunOptions{RunID: "r", Journal: journal}, specs...)
-	got := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: journal.history(journal.len())}}, specs...)
+	got := run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
 	same(t, document(t, want), document(t, got))
 	// resumed after a failure, failing again, then done
 	past := journal.history(journal.len())
 	n = 1
 	next := &memory{}
-	want = run(t, teamOf(t, w), &team.RunOptions{RunID: "r", Journal: next, Past: past}, specs...)
-	got = run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{Past: joined(past, next.history(next.len()))}}, specs...)
+	want = run(t, teamOf(t, w), &team.RunOptions{RunID: "r", Journal: next.after(past)}, specs...)
+	got = run(t, teamOf(t, nobody(t)), &team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(joined(past, next.history(next.len())))}, specs...)
 	same(t, document(t, want), document(t, got))
 }

@@ -49,12 +49,12 @@ func TestTruncatedMarkSurvivesATranslation(t *testing.T) {
 			second := spec("reader", "maker")
 			res, prompts := read(&team.RunOptions{RunID: "r", Journal: journal}, second)
 			past, cached := journal.history(journal.len()), journal.exchanges()
-			replay, asked := read(&team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, second)
+			replay, asked := read(&team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, second)
 			same(t, document(t, res), document(t, replay))
 			require.Empty(t, asked)
 			all := [][]prompt.Prompt{prompts}
 			second.Description = "Do it otherwise." // so that its prompt is built and sent again
-			for _, o := range []*team.RunOptions{{RunID: "r", Past: past}, {Journal: &memory{others: cached}, Reuse: true}} {
+			for _, o := range []*team.RunOptions{{RunID: "r", Journal: after(past)}, {Journal: &memory{others: cached}, Reuse: true}} {
 				again, prompts := read(o, second)
 				require.True(t, of(t, again, "maker").Truncated)
 				all = append(all, prompts)
@@ -95,14 +95,14 @@ func TestTruncatedResultIsATruncatedInput(t *testing.T) {
 	require.True(t, saysTruncated(text, "user"), text)
 	require.False(t, of(t, res, "reader").Truncated, "its own answer is whole")
 	past := journal.history(journal.len())
-	replay, text := read(&team.RunOptions{RunID: "r", Replay: &team.Replay{Past: past}}, "Read.")
+	replay, text := read(&team.RunOptions{RunID: "r", Replay: &team.Replay{}, Journal: after(past)}, "Read.")
 	require.Empty(t, text)
 	same(t, document(t, res), document(t, replay))
-	for _, o := range []*team.RunOptions{{RunID: "r", Past: past}, {Journal: &memory{others: journal.exchanges()}, Reuse: true}} {
+	for _, o := range []*team.RunOptions{{RunID: "r", Journal: after(past)}, {Journal: &memory{others: journal.exchanges()}, Reuse: true}} {
 		_, text := read(o, "Read.")
 		require.Empty(t, text, "the answer is cached")
 	}
-	for _, o := range []*team.RunOptions{{RunID: "r", Past: past}, {Journal: &memory{others: journal.exchanges()}, Reuse: true}} {
+	for _, o := range []*team.RunOptions{{RunID: "r", Journal: after(past)}, {Journal: &memory{others: journal.exchanges()}, Reuse: true}} {
 		_, text := read(o, "Read otherwise.")
 		require.True(t, saysTruncated(text, "user"), text)
 	}
@@ -110,7 +110,7 @@ func TestTruncatedResultIsATruncatedInput(t *testing.T) {
 	require.NoError(t, err)
 	e = whole
 	asked := &audience{}
-	_, text = read(asked.with(team.RunOptions{RunID: "r", Past: past}), "Read.")
+	_, text = read(asked.with(team.RunOptions{RunID: "r", Journal: after(past)}), "Read.")
 	require.NotEmpty(t, text, "a result without the mark makes another prompt")
 	require.False(t, saysTruncated(text, "user"), text)
 	require.Len(t, asked.only(event.AgentStart), 1)

@@ -14,10 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -42,7 +41,7 @@ var tasks = []task.Spec{
 	{Title: "Report", Assignee: "reader", Description: "Say what it means.", DependsOn: task.On("Compare")},
 }
 
-// run begins a run, loses it, and takes it up again.
+// run starts a run, loses it, and resumes it.
 func run(ctx context.Context, path string, out io.Writer) error {
 	j, err := journal.Open(path, journal.Options{})
 	if err != nil {
@@ -50,31 +49,19 @@ func run(ctx context.Context, path string, out io.Writer) error {
 	}
 	defer j.Close()
 
-	kept, err := j.Begin(ctx, journal.Info{Run: "meter", Time: time.Now()})
-	if err != nil {
-		return err
-	}
 	dying, die := context.WithCancel(ctx)
-	res, err := reader(out, 2, die).RunTasks(dying, tasks, &team.RunOptions{RunID: "meter", Journal: kept})
+	res, err := reader(out, 2, die).RunTasks(dying, tasks, &team.RunOptions{RunID: "meter", Journal: j})
 	if err != nil {
-		return err
-	}
-	if _, err := kept.Close(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "the first process ends: %s\n", res.Status)
 
-	kept, stored, err := j.Resume(ctx, "meter")
-	if err != nil {
-		return err
-	}
-	res, err = reader(out, 0, nil).RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: kept, Past: &stored.History})
+	res, err = reader(out, 0, nil).Resume(ctx, "meter", &team.RunOptions{Tasks: tasks, Journal: j})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "the second process ends: %s, %d tokens for the whole run\n%s\n", res.Status, res.Usage.OutputTokens, res.Output)
-	_, err = kept.Close(ctx)
-	return err
+	return nil
 }
 
 // reader returns a team of one agent, which says what it is asked for. In the

@@ -20,7 +20,7 @@ func RunGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	if err := r.claim(); err != nil {
+	if err := r.claim(ctx); err != nil {
 		return nil, err
 	}
 	defer r.releaseClaims()
@@ -34,7 +34,7 @@ func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*
 		return nil, err
 	}
 	r.plansOnly = true
-	if err := r.claim(); err != nil {
+	if err := r.claim(ctx); err != nil {
 		return nil, err
 	}
 	defer r.releaseClaims()

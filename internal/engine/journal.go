@@ -10,27 +10,42 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Journal makes one run durable. It is safe for concurrent use.
-type Journal interface {
-	// Append takes entries that belong together: after a crash all of them are
-	// there or none, and behind what earlier calls brought. It keeps the slice
-	// and does not wait. done is called once, in the order of the calls: with nil
-	// when the entries are as durable as the journal can make them, and never
-	// within Append. After an error nothing more is taken, and every later done
-	// is given that error.
-	Append(entries []record.Entry, done func(error))
+// A Journal stores runs, so that a later process can resume, replay or reuse them. A
+// [journal.Journal] is one. The types of its methods are internal to this module:
+// programs pass a journal on and call none of them.
+//
+// [journal.Journal]: https://pkg.go.dev/github.com/runteam/runteam/journal#Journal
+type Journal = record.Store
 
-	// Recall returns what other runs were answered under this key of reuse,
-	// the newest first, as far as it may be taken: reusable and kept. None is no
-	// error.
-	Recall(ctx context.Context, key record.Key) ([]record.AgentCall, error)
+// openLog opens the run in the journal, unless there is none or it is open already.
+func (r *run) openLog(ctx context.Context) (err error) {
+	if r.log = r.options.Log; r.log != nil || r.options.Journal == nil {
+		return nil
+	}
+	start := r.runStart()
+	ctx = context.WithoutCancel(ctx) // a run that is canceled at once is recorded too
+	r.log, err = r.options.Journal.OpenRun(ctx, record.Opening{Run: r.id, Name: start.Name, Time: start.Time, Tasks: start.Tasks, Inputs: start.Inputs})
+	return err
 }
 
-// begin tells the journal what the run is of.
-func (r *run) begin() {
-	if r.ledger == nil {
-		return
+// closeLog releases the run in the journal and returns the head of its chain of
+// decisions. The context may have ended: the run must be released all the same.
+func (r *run) closeLog(ctx context.Context) (head string, err error) {
+	if r.log == nil {
+		return "", nil
 	}
+	return r.log.Close(context.WithoutCancel(ctx))
+}
+
+// begin records what the run is of.
+func (r *run) begin() {
+	if r.ledger != nil {
+		r.ledger.add(nil, record.Entry{Begin: r.runStart()}) // at once: a journal knows the run before it is asked for answers
+	}
+}
+
+// runStart is what the journal stores of the beginning of the run.
+func (r *run) runStart() *record.RunStart {
 	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers}
 	if r.plan != nil {
 		b.Tasks = r.outline()
@@ -45,7 +60,7 @@ func (r *run) begin() {
 		}
 		b.Inputs = append(b.Inputs, given)
 	}
-	r.ledger.add(nil, record.Entry{Begin: b}) // at once: a journal knows the run before it is asked for answers
+	return b
 }
 
 // The reasons of all failures share so many bytes of the last entry, which a

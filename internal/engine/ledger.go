@@ -25,7 +25,7 @@ var ErrJournal = errors.New("the journal of the run failed")
 // nobody waits for joins the next batch that somebody does, or goes a moment
 // later by itself.
 type ledger struct {
-	journal Journal
+	log     record.Log
 	publish func(event.Event)
 	broken  chan struct{} // closed with the first error
 
@@ -49,11 +49,11 @@ type batch struct {
 	err     error         // why it never will; set before done is closed
 }
 
-func newLedger(j Journal, publish func(event.Event)) *ledger {
-	if j == nil {
+func newLedger(log record.Log, publish func(event.Event)) *ledger {
+	if log == nil {
 		return nil
 	}
-	return &ledger{journal: j, publish: publish, broken: make(chan struct{})}
+	return &ledger{log: log, publish: publish, broken: make(chan struct{})}
 }
 
 // hold opens a batch that waits for its holder, behind all others. What is
@@ -183,7 +183,7 @@ func (l *ledger) give() {
 			continue
 		}
 		l.given = b
-		l.journal.Append(b.entries, func(err error) { l.kept(b, err) })
+		l.log.Append(b.entries, func(err error) { l.kept(b, err) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,22 +37,18 @@ type mail struct {
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
 // that the checks before the run know of the messages in its journal.
 func carryBus(t *plan.Roster, o *plan.Options) {
-	past := o.Past
-	if o.Replay != nil {
-		past = o.Replay.Past
-	}
-	if o.Bus != nil || past == nil {
+	if o.Bus != nil || o.Past == nil {
 		return
 	}
-	if slices.ContainsFunc(past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+	if slices.ContainsFunc(o.Past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
 		o.Bus = NewMessageBus(t)
 	}
 }
 
-// claim reserves for the run what only one run may use at a time: its journal
-// and the caller's message bus. The caller must release them.
-func (r *run) claim() error {
-	if err := journals.claim(r.options.Journal); err != nil {
+// claim reserves for the run what only one run may use at a time: its entry in the
+// journal and the caller's message bus. The caller must release them.
+func (r *run) claim(ctx context.Context) error {
+	if err := r.openLog(ctx); err != nil {
 		return err
 	}
 	if r.options.Bus == nil || r.plansOnly {
@@ -60,7 +57,7 @@ func (r *run) claim() error {
 	m := r.newMail(r.options.Bus)
 	post, err := m.bus.Attach(r.id, m.sent)
 	if err != nil {
-		journals.release(r.options.Journal)
+		_, _ = r.closeLog(ctx) // nothing was recorded
 		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "runs at the same time need a bus each", Err: err}}
 	}
 	m.post, r.mail = post, m
@@ -72,7 +69,6 @@ func (r *run) releaseClaims() {
 	if r.mail != nil {
 		r.mail.post.Detach()
 	}
-	journals.release(r.options.Journal)
 }
 
 func (r *run) newMail(b *messagebus.Bus) *mail {

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -14,7 +15,8 @@ type Options struct {
 	Recorder    Recorder
 	Journal     Journal
 	Random      func() float64
-	Untitled    bool // a prompt is the description of its task alone
+	Log         record.Log // of a run that is resumed; nil if the run opens one in the Journal
+	Untitled    bool       // a prompt is the description of its task alone
 }
 
 // WithPriorCalls returns the options with the calls that earlier processes of the run made.
@@ -28,8 +30,8 @@ func (o Options) WithPriorCalls() Options {
 // checkKeeping reports what a run is to take from a journal that it has not. A plan
 // needs none.
 func (o *Options) checkKeeping() task.Problems {
-	if o.Replay != nil && o.Replay.Past == nil {
-		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "set Replay.Past to the history of one", Err: task.ErrInvalid}}
+	if o.Replay != nil && o.Past == nil {
+		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "call Team.Replay with the ID of the run", Err: task.ErrInvalid}}
 	}
 	if !o.Reuse || o.Journal != nil || o.Replay != nil {
 		return nil

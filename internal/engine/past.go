@@ -50,12 +50,12 @@ type before struct {
 func pastOf(o *plan.Options) *past {
 	var p *past
 	switch {
-	case o.Replay != nil && o.Replay.Past != nil:
-		p = &past{history: o.Replay.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
-	case o.Past != nil:
-		p = &past{history: o.Past, own: true}
-	default:
+	case o.Past == nil:
 		return nil
+	case o.Replay != nil:
+		p = &past{history: o.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
+	default:
+		p = &past{history: o.Past, own: true}
 	}
 	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*before{}, map[string]bool{}
 	asked := map[string]*record.CallStart{} // by session: those of which no exchange came yet

@@ -52,15 +52,14 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	if r.past != nil && r.past.strict {
 		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
 	}
-	if !r.options.Reuse || r.options.Journal == nil || fresh || !x.reusable() {
+	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
 		return false, nil
 	}
-	list, err := r.options.Journal.Recall(ctx, x.reuseKey())
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrJournal, err)
-	}
-	for i := range list {
-		taken, err := x.reissue(ctx, &list[i], false)
+	for answer, err := range r.log.CachedAnswers(ctx, x.reuseKey()) {
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrJournal, err)
+		}
+		taken, err := x.reissue(ctx, answer, false)
 		if taken && err == nil {
 			err = x.credit(ctx, p)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -46,7 +47,7 @@ func RunTasks(ctx context.Context, t *plan.Roster, specs []task.Spec, o Options)
 	if err := r.follow(p); err != nil {
 		return nil, err
 	}
-	if err := r.claim(); err != nil {
+	if err := r.claim(ctx); err != nil {
 		return nil, err
 	}
 	defer r.releaseClaims()
@@ -72,6 +73,7 @@ type run struct {
 	options  Options
 	id       string
 	start    time.Time
+	log      record.Log       // the run in the journal; nil without one
 	ledger   *ledger          // what becomes durable; nil without a journal
 	past     *past            // what there was before; nil if nothing was
 	fresh    map[task.ID]bool // the tasks that are run anew whatever there was
@@ -211,7 +213,7 @@ func (r *run) enter(phase Phase) {
 // open opens what a run needs while it goes on.
 func (r *run) open() {
 	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
-	r.ledger = newLedger(r.options.Journal, r.bus.publish)
+	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
 	_, r.context = r.past.spent()
@@ -234,6 +236,10 @@ func (r *run) close(ctx context.Context) *Result {
 	r.bus.emit(ev)
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
 		res.Unkept, res.Status = err, StatusError
+	}
+	head, err := r.closeLog(ctx)
+	if res.Audit = head; err != nil && res.Unkept == nil {
+		res.Unkept = err
 	}
 	r.asides.Wait()
 	r.bus.close() // subscribers may look at the run until here

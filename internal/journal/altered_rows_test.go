@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -72,7 +73,7 @@ func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 			require.NoError(t, err)
 			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 			require.NoError(t, err)
-			_, err = dbTeam(t, map[string]int{}).RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, MaxConcurrency: 1})
+			_, err = dbTeam(t, map[string]int{}).RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 1})
 			require.NoError(t, err)
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)
@@ -100,18 +101,14 @@ func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 			require.NoError(t, err)
 			defer j.Close()
 			calls := map[string]int{}
-			o := &team.RunOptions{}
+			o := &team.RunOptions{Tasks: specs, Journal: j}
+			var res *team.Result
 			if mode == "reuse" {
 				o.RunID, o.Reuse = "r2", true
-				o.Journal, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
-				require.NoError(t, err)
+				res, err = dbTeam(t, calls).RunTasks(t.Context(), specs, o)
 			} else {
-				o.RunID = "r1"
-				rr, s, err := j.Resume(t.Context(), "r1")
-				require.NoError(t, err)
-				o.Journal, o.Past = rr, &s.History
+				res, err = dbTeam(t, calls).Resume(t.Context(), "r1", o)
 			}
-			res, err := dbTeam(t, calls).RunTasks(t.Context(), specs, o)
 			require.NoError(t, err)
 			require.Equal(t, "to a", res.Tasks[0].Result)
 			require.Equal(t, "to c", res.Tasks[1].Result)

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -112,7 +113,7 @@ func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 				{Title: "after", Description: "C", Assignee: "three", DependsOn: task.On("fail1")},
 				{Title: "afterall", Description: "C", Assignee: "three", MemoryScope: task.ScopeAll, DependsOn: []task.Ref{{Task: "fail1", Optional: true}, {Task: "schema1", Optional: true}, {Task: "panic1", Optional: true}}},
 			}
-			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}},
+			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}},
 				Messages: []team.Message{{From: "user", To: "one", Text: "canary-message", Classification: label.Secret}, {From: "user", To: "three", Text: "canary-message", Classification: label.Secret}}})
 			require.NoError(t, err)
 			text := allText(t, path)
@@ -161,7 +162,7 @@ func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
 		exact("user", "one"), bare("coordinator", "one"), exact("one", "one"), exact("one", "coordinator"), bare("coordinator", "user"), exact("one", "user"), bare("coordinator", "coordinator"),
 	}}})
 	require.NoError(t, err)
-	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "goal"}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}}})
+	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "goal"}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}}})
 	require.NoError(t, err)
 	require.Equal(t, "canary-answer", res.Output)
 	text := allText(t, path)

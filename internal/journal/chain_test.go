@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -54,14 +55,10 @@ func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 				if turn == 0 {
 					r, err = j.Begin(t.Context(), journal.Info{Run: "r1"})
 				} else {
-					var s *journal.Stored
-					r, s, err = j.Resume(t.Context(), "r1")
-					if err == nil {
-						o.Past = &s.History
-					}
+					r, _, err = j.Resume(t.Context(), "r1")
 				}
 				require.NoError(t, err)
-				o.Journal = r
+				o.Tasks, o.Journal = specs, journaltest.Opened(r)
 				ctx, cancel := context.WithCancel(t.Context())
 				calls := 0
 				worker := team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -74,7 +71,11 @@ func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 				})
 				tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Version: "1", Agent: worker, Accepts: label.Confidential}}})
 				require.NoError(t, err)
-				res, err := tm.RunTasks(ctx, specs, o)
+				play := func() (*team.Result, error) { return tm.RunTasks(ctx, specs, o) }
+				if turn > 0 {
+					play = func() (*team.Result, error) { return tm.Resume(ctx, "r1", o) }
+				}
+				res, err := play()
 				cancel()
 				require.NoError(t, err)
 				if turn == 4 || closes {

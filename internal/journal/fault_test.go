@@ -271,7 +271,7 @@ func TestJournalRecoversAfterALock(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.History.Log, 2)
 	require.NoError(t, journaltest.Append(again, ready...))
-	head, err := again.Close(t.Context())
+	head, err := again.End(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 	require.NoError(t, j.Close())
@@ -480,7 +480,7 @@ func requirePrefix(t *testing.T, copied map[string]string, all []record.Entry, m
 	}
 	journaltest.RequireHistory(t, want, &s.History)
 	require.NoError(t, journaltest.Append(r, all[len(all)-1]))
-	head, err := r.Close(t.Context())
+	head, err := r.End(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 	return n

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -60,7 +61,7 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 					{Title: "small", Description: "x", Assignee: "a"},
 					{Title: "next", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "small"}}},
 				}
-				res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Reveal: true})
+				res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 				require.NoError(t, err)
 				require.NoError(t, res.Unkept)
 				require.Equal(t, give.code, res.Tasks[0].Error.Code)
@@ -92,7 +93,7 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 	for i := range 50 {
 		specs = append(specs, task.Spec{Title: fmt.Sprint("t", i), Description: "x", Assignee: "a"})
 	}
-	res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r})
+	res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)})
 	require.NoError(t, err)
 	require.NoError(t, res.Unkept)
 	_, err = r.Close(t.Context())
@@ -124,7 +125,7 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil
 			})}}})
 			require.NoError(t, err)
-			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Reveal: true})
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)

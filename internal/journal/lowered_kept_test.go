@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -51,7 +52,7 @@ func TestLoweredWordsAreKeptByTheirOwnLabel(t *testing.T) {
 	res, err := tm.RunTasks(t.Context(), []task.Spec{
 		{Title: "make", Description: "Make it.", Assignee: "maker", Classification: label.Secret},
 		{Title: "read", Description: "Read it.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
-	}, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret)})
+	}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
 	require.Contains(t, read, "canary-4711")

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -73,7 +74,7 @@ func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 			for i := range specs {
 				specs[i].Classification = tt.level
 			}
-			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Bus: tm.NewBus()})
+			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus()})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Contains(t, read[0], "canary-message")
@@ -90,11 +91,11 @@ func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 			j, err = journal.Open(path, journal.Options{Key: tt.key})
 			require.NoError(t, err)
 			defer j.Close()
-			r, s, err := j.Resume(t.Context(), "r1")
+			r, _, err = j.Resume(t.Context(), "r1")
 			require.NoError(t, err)
 			read = nil
 			tm, _ = talking(t, true, &read)
-			res, err = tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Past: &s.History})
+			res, err = tm.Resume(t.Context(), "r1", &team.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
 			require.NoError(t, err)
 			require.Equal(t, task.Completed, res.Tasks[1].Status)
 			require.Equal(t, tt.reads, strings.Contains(read[len(read)-1], "canary-message"))

@@ -89,7 +89,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 		}
 		r, _, err := j.Resume(t.Context(), "r1")
 		require.NoError(t, err)
-		head, err := r.Close(t.Context())
+		head, err := r.End(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 	}

@@ -143,7 +143,7 @@ func TestProcessThatIsKilled(t *testing.T) {
 		require.GreaterOrEqual(t, len(s.History.Log), 2*durable)
 		story := journaltest.NewTeller("r1", 1)
 		require.NoError(t, journaltest.Append(r, story.Events(story.Task(0), event.TaskReady)...))
-		head, err := r.Close(t.Context())
+		head, err := r.End(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 		require.NoError(t, j.Close())

@@ -129,7 +129,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		s, err := j.Load(t.Context(), "r1")
 		require.NoError(rt, err)
 		journaltest.RequireHistory(rt, all, &s.History)
-		head, err := r.Close(t.Context())
+		head, err := r.End(t.Context())
 		require.NoError(rt, err)
 		require.EqualValues(rt, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 		require.NoError(rt, j.Close())

@@ -4,45 +4,47 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
 )
 
-// Recall returns what other runs were answered under a key of reuse, the newest
-// first: of what can be reused that which is whole, not expired, and can be
-// read with the keys of the journal. Its keys are masked.
-func (r *Run) Recall(ctx context.Context, key record.Key) (list []record.AgentCall, err error) {
-	masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
-	for {
-		leaves, err := r.j.store.answers(ctx, masked, before)
-		if err != nil {
-			return nil, r.j.fail("read", err)
-		}
-		for _, l := range leaves {
-			before = l.n
-			if l.run == r.row.n {
-				continue
-			}
-			found, err := r.j.answersIn(l, masked)
+// CachedAnswers yields the answers of other runs under a key of reuse, the newest first:
+// of those that may be reused the ones that are whole, have not expired, and can be read
+// with the keys of the journal. Their keys are masked. An error is the last that it yields.
+func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*record.AgentCall, error] {
+	return func(yield func(*record.AgentCall, error) bool) {
+		masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
+		for more := true; more; {
+			leaves, err := r.j.store.answers(ctx, masked, before)
 			if err != nil {
-				return nil, r.j.fail("read", err)
+				yield(nil, r.j.fail("read", err))
+				return
 			}
-			for _, x := range slices.Backward(found) {
-				if fresh(&x, now) {
-					list = append(list, x)
+			for _, l := range leaves {
+				if before = l.n; l.run == r.row.n {
+					continue
+				}
+				found, err := r.j.answersIn(l, masked)
+				if err != nil {
+					yield(nil, r.j.fail("read", err))
+					return
+				}
+				for _, x := range slices.Backward(found) {
+					if fresh(x, now) && !yield(x, nil) {
+						return
+					}
 				}
 			}
-		}
-		if len(leaves) < pageSize {
-			return list, nil
+			more = len(leaves) == pageSize
 		}
 	}
 }
 
 // answersIn returns what a row has that was answered to a prompt.
-func (j *Journal) answersIn(l leaf, masked record.Key) (list []record.AgentCall, err error) {
+func (j *Journal) answersIn(l leaf, masked record.Key) (list []*record.AgentCall, err error) {
 	lines, err := l.read(false)
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func (j *Journal) answersIn(l leaf, masked record.Key) (list []record.AgentCall,
 			return nil, err
 		}
 		if x.Reuse == masked && x.Reusable && x.Completed() {
-			list = append(list, *x)
+			list = append(list, x)
 		}
 	}
 	return list, nil

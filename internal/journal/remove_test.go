@@ -89,7 +89,7 @@ func TestRemovalThatWasKilled(t *testing.T) {
 	r, err := j.Begin(t.Context(), journal.Info{Run: "next", Time: journaltest.Noon.Add(time.Hour)})
 	require.NoError(t, err)
 	write(t, r, 1)
-	head, err := r.Close(t.Context())
+	head, err := r.End(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "next", nil, head).Status)
 	gone, bytes, err := j.Remove(t.Context(), journaltest.Noon)

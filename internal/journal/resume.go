@@ -55,7 +55,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
 	r := j.run(s.Info, row)
-	r.lease = l
+	r.lease, r.history = l, &s.History
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
 		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {

@@ -30,6 +30,8 @@ type Run struct {
 	begun  bool // a team has begun to write it
 	shared bool // a second one has, so nothing more is taken
 
+	history *record.History // of a run that was resumed; nil of a new one
+
 	// These belong to the pen.
 	lines *trace.Lines
 	lease lease
@@ -172,14 +174,23 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	return nil
 }
 
-// Close writes the closing line of the chain, releases the run, and returns the
+// History returns what the journal had of the run when it was resumed; nil of a new run.
+func (r *Run) History() *record.History { return r.history }
+
+// Close does what [Run.End] does and returns the head as text.
+func (r *Run) Close(ctx context.Context) (string, error) {
+	head, err := r.End(ctx)
+	return head.String(), err
+}
+
+// End writes the closing line of the chain, releases the run, and returns the
 // head of the chain. It returns when that is durable, or the context ends. A
-// second Close returns ErrClosed.
+// second End returns ErrClosed.
 //
-// If something of the run could not be written, Close returns why, and releases
+// If something of the run could not be written, End returns why, and releases
 // the run all the same, so that it can be resumed: at once, or as soon as the
 // journal can be written again.
-func (r *Run) Close(ctx context.Context) (audit.Head, error) {
+func (r *Run) End(ctx context.Context) (audit.Head, error) {
 	o := &order{run: r, close: true}
 	if err := r.await(ctx, o); err != nil {
 		return audit.Head{}, err

@@ -165,7 +165,7 @@ func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	require.Error(t, e.Genuine())
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.NoError(t, err)
-	found, err := r.Recall(t.Context(), journaltest.Key(0))
+	found, err := journaltest.Cached(t.Context(), r, journaltest.Key(0))
 	require.NoError(t, err)
 	require.Empty(t, found)
 	_, _, err = j.Resume(t.Context(), "r1")

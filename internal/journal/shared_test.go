@@ -29,7 +29,7 @@ func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
 		return agent.Reply{Text: "Done."}, nil
 	})}}})
 	require.NoError(t, err)
-	o := &team.RunOptions{RunID: "r1", Journal: r}
+	o := &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)}
 	res, err := tm.RunTasks(t.Context(), chains(3, 1), o)
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
@@ -41,7 +41,7 @@ func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
 	}
 	require.ErrorIs(t, err, journal.ErrShared)
 	require.EqualValues(t, 3, calls.Load(), "nobody was asked")
-	head, err := r.Close(t.Context())
+	head, err := r.End(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
 	s, err := j.Load(t.Context(), "r1")

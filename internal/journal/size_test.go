@@ -128,7 +128,7 @@ func BenchmarkRecall(b *testing.B) {
 	require.NoError(b, err)
 	for b.Loop() {
 		for n := range 1000 {
-			list, err := other.Recall(b.Context(), journaltest.Key(n))
+			list, err := journaltest.Cached(b.Context(), other, journaltest.Key(n))
 			require.NoError(b, err)
 			require.Len(b, list, 1)
 		}

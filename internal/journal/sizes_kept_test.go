@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/team"
 )
@@ -34,7 +35,7 @@ func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
 				specs[i].Classification = label.Secret
 			}
 			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{
-				RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Bus: tm.NewBus(),
+				RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus(),
 				Inputs: []team.Input{{Name: "pin", Text: "4711", Classification: label.Secret}, {Name: "year", Text: "2026"}},
 			})
 			require.NoError(t, err)

@@ -203,7 +203,7 @@ func requireWhole(t *testing.T, j *journal.Journal, run string) {
 	}
 	r, _, err := j.Resume(t.Context(), run)
 	require.NoError(t, err, "its lease is free")
-	head, err := r.Close(t.Context())
+	head, err := r.End(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, run, nil, head).Status)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -61,7 +62,7 @@ func kept(b testing.TB, path string, specs []task.Spec, w worker, set func(*team
 	require.NoError(b, err)
 	r, err := j.Begin(b.Context(), journal.Info{Run: fmt.Sprintf("run-%d", time.Now().UnixNano()), Time: time.Now()})
 	require.NoError(b, err)
-	o := team.RunOptions{RunID: r.Info().Run, Journal: r, MaxConcurrency: 16}
+	o := team.RunOptions{RunID: r.Info().Run, Journal: journaltest.Opened(r), MaxConcurrency: 16}
 	if set != nil {
 		set(&o)
 	}
@@ -134,7 +135,7 @@ func BenchmarkRead(b *testing.B) {
 	defer j.Close()
 	r, err := j.Begin(b.Context(), info)
 	require.NoError(b, err)
-	_, err = teamOf(b, worker{}).RunTasks(b.Context(), specs, &team.RunOptions{RunID: "r1", Journal: r, MaxConcurrency: 16})
+	_, err = teamOf(b, worker{}).RunTasks(b.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 16})
 	require.NoError(b, err)
 	for _, read := range []struct {
 		name string
@@ -164,7 +165,7 @@ func BenchmarkResume(b *testing.B) {
 	for b.Loop() {
 		j, err := journal.Open(path, journal.Options{})
 		require.NoError(b, err)
-		r, stored, err := j.Resume(b.Context(), res.RunID)
+		r, _, err := j.Resume(b.Context(), res.RunID)
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
 		last, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: team.AgentFunc(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
@@ -173,7 +174,7 @@ func BenchmarkResume(b *testing.B) {
 			return agent.Reply{}, ctx.Err()
 		}), Version: "1"}}})
 		require.NoError(b, err)
-		got, err := last.RunTasks(ctx, specs, &team.RunOptions{RunID: res.RunID, Journal: r, Past: &stored.History, MaxConcurrency: 16})
+		got, err := last.Resume(ctx, res.RunID, &team.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), MaxConcurrency: 16})
 		require.NoError(b, err)
 		require.Equal(b, team.StatusCanceled, got.Status)
 		_, err = r.Close(b.Context())

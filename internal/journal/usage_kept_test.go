@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -40,7 +41,7 @@ func TestTokensAboveTheCeilingAreClasses(t *testing.T) {
 			})}}})
 			require.NoError(t, err)
 			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "t", Description: "x", Assignee: "a", Classification: label.Secret}},
-				&team.RunOptions{RunID: "r1", Journal: r, UserAccepts: new(label.Secret), Subscribers: []func(event.Event){func(event.Event) {}}})
+				&team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Subscribers: []func(event.Event){func(event.Event) {}}})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Equal(t, took, res.Usage, "the caller may see it")

@@ -32,7 +32,7 @@ func recordedRuns(t *testing.T, path string, key []byte) (one, oneBefore, two au
 		return r
 	}
 	finish := func(r *journal.Run) audit.Head {
-		head, err := r.Close(t.Context())
+		head, err := r.End(t.Context())
 		require.NoError(t, err)
 		return head
 	}

@@ -84,7 +84,7 @@ func removed(t *testing.T, open Open) {
 	_, err = j.Load(t.Context(), "old")
 	require.ErrorIs(t, err, journal.ErrUnknownRun)
 	r := begun(t, j, "old")
-	answers, err := r.Recall(t.Context(), Key(0))
+	answers, err := Cached(t.Context(), r, Key(0))
 	require.NoError(t, err)
 	require.Len(t, answers, 2, "what was removed is not recalled")
 	s, err := j.Load(t.Context(), "new")

@@ -100,7 +100,7 @@ func Append(r *journal.Run, entries ...record.Entry) error {
 // closed closes a run.
 func closed(t *testing.T, r *journal.Run) audit.Head {
 	t.Helper()
-	head, err := r.Close(t.Context())
+	head, err := r.End(t.Context())
 	require.NoError(t, err)
 	return head
 }

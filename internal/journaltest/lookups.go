@@ -16,12 +16,12 @@ func recalls(t *testing.T, open Open) {
 		r, story := begun(t, j, id), NewTeller(id, 1)
 		require.NoError(t, Append(r, record.Entry{Exchange: story.Answer(story.Task(1), "the answer of "+id, Key(7))}, record.Entry{Exchange: story.Answer(story.Task(2), "another", Key(8))}))
 		if id == "r3" {
-			list, err := r.Recall(t.Context(), Key(7))
+			list, err := Cached(t.Context(), r, Key(7))
 			require.NoError(t, err)
 			require.Len(t, list, 2, "its own answer is not another's")
 			require.Equal(t, "the answer of r2", list[0].Result.Text)
 			require.Equal(t, "the answer of r1", list[1].Result.Text)
-			list, err = r.Recall(t.Context(), Key(9))
+			list, err = Cached(t.Context(), r, Key(9))
 			require.NoError(t, err)
 			require.Empty(t, list)
 		}
@@ -46,7 +46,7 @@ func recallsOnlyWhatMayBeTaken(t *testing.T, open Open) {
 	require.NoError(t, Append(r, record.Entry{Exchange: short}))
 	asks := begun(t, j, "r2")
 	has := func(n int) bool {
-		list, err := asks.Recall(t.Context(), Key(n))
+		list, err := Cached(t.Context(), asks, Key(n))
 		require.NoError(t, err)
 		return len(list) == 1
 	}

@@ -144,15 +144,6 @@ func (c *checker) checkOptions() {
 	if err := naming.CheckLine(o.RunID); o.RunID != "" && err != nil {
 		c.add(task.Problem{Pointer: "/runId", Message: "the run's id: " + err.Error(), Err: err})
 	}
-	if o.Past != nil && o.Replay != nil {
-		c.add(task.Problem{Pointer: "/replay", Message: "a run goes on or repeats another one, and not both", Hint: "take Past or Replay back", Err: task.ErrInvalid})
-	}
-	if o.Past != nil && o.RunID == "" {
-		c.add(task.Problem{Pointer: "/runId", Message: "a run that goes on keeps its id", Hint: "set RunID to that of the run", Err: task.ErrInvalid})
-	}
-	if o.Past != nil && len(o.Past.Begins) > 0 && o.RunID != "" && o.Past.Begins[0].Run != o.RunID {
-		c.add(task.Problem{Pointer: "/runId", Message: fmt.Sprintf("the past is that of run %q", o.Past.Begins[0].Run), Hint: "set RunID to that of the run", Err: task.ErrInvalid})
-	}
 	if o.Timeout < 0 {
 		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
 	}

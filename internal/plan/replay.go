@@ -6,16 +6,13 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
-// A Replay repeats a run from what its journal has: with the same tasks, inputs
-// and options, the prompts and results of the run come again. The prompts are
-// built anew and must be the same to the byte.
+// A Replay changes what is repeated of a run. Without changes and with the same tasks,
+// inputs and options, the prompts are built again, byte for byte, and get the recorded
+// answers.
 type Replay struct {
-	Past *record.History // of the run
-
 	// Ask has agents asked where the run has no answer to the very same prompt.
 	// Otherwise nobody is asked, and a task whose prompt is another one fails with
 	// [codes.Replay].

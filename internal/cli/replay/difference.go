@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -56,7 +57,7 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 	defer cancel(nil)
 	var mu sync.Mutex // guards found
 	o, past := r.o, r.run.History
-	o.Replay = &team.Replay{Past: &past, Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}
+	o.Replay, o.Journal = &team.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &past}
 	o.Recorder = team.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
 		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
 			return nil
@@ -72,7 +73,7 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 	for i := range file.Tasks {
 		file.Tasks[i].MaxRetries = 0
 	}
-	once := &repetition{file: &file, team: r.team, o: o}
+	once := &repetition{run: r.run, file: &file, team: r.team, o: o}
 	_, _, _ = once.repeat(ctx) // what it comes to is known
 	mu.Lock()
 	defer mu.Unlock()

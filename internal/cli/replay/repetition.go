@@ -93,7 +93,7 @@ func newRepetition(con *console.Console, ctx context.Context, r *replayFlags, k 
 	}
 	past := k.History
 	past.Mask = again.mask
-	again.o.Replay = &team.Replay{Past: &past, Without: m.Without, WithoutInputs: m.WithoutInputs}
+	again.o.Replay, again.o.Journal = &team.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &past}
 	return again, nil
 }
 
@@ -123,18 +123,15 @@ func (r *repetition) mask(key record.Key) record.Key {
 
 // repeat makes the run again.
 func (r *repetition) repeat(ctx context.Context) (res *team.Result, output []task.ID, err error) {
-	if r.file.Goal != nil {
-		res, err = r.team.RunTeam(ctx, *r.file.Goal, &r.o)
-		return res, nil, err
-	}
-	if r.file.Run.Answer == nil {
+	if r.file.Goal == nil && r.file.Run.Answer == nil {
 		plan, err := r.team.Plan(r.file.Tasks, &r.o)
 		if err != nil {
 			return nil, nil, err
 		}
 		output = plan.Output
 	}
-	res, err = r.team.RunTasks(ctx, r.file.Tasks, &r.o)
+	run.SetTasks(&r.o, r.file)
+	res, err = r.team.Replay(ctx, r.run.Run, &r.o)
 	return res, output, err
 }
 

@@ -79,7 +79,6 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err != nil {
 		return file.Locate(err)
 	}
-	t.told.Close(res)
 	if err := reportWithout(con, t, res); err != nil || unwritten == nil {
 		if unwritten != nil {
 			con.PrintError(unwritten, nil)
@@ -192,7 +191,7 @@ func runVariant(con *console.Console, ctx context.Context, t *variant) (*team.Re
 	o := t.job.Options(t.file)
 	o.Reuse = false // what is the same is taken from the run itself
 	past := t.past.History
-	o.Replay = &team.Replay{Past: &past, Ask: true}
+	o.Replay = &team.Replay{Ask: true}
 	o.Replay.Without, o.Replay.WithoutInputs = t.asked.omitted(t.how)
 	var plan *team.Plan
 	if t.file.Goal == nil {
@@ -201,18 +200,10 @@ func runVariant(con *console.Console, ctx context.Context, t *variant) (*team.Re
 			return nil, err
 		}
 	}
-	if err := t.told.Apply(ctx, &o); err != nil {
-		return nil, err
-	}
-	res, err := progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+	o.Journal = run.ReplayJournal{History: &past, Writer: t.told}
+	run.SetTasks(&o, t.file)
+	return progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
 		o.Subscribers = t.told.Subscribers(append(watch, t.events.Subscribers()...))
-		if t.file.Goal != nil {
-			return t.team.RunTeam(ctx, *t.file.Goal, &o)
-		}
-		return t.team.RunTasks(ctx, t.file.Tasks, &o)
+		return t.team.Replay(ctx, t.past.Run, &o)
 	})
-	if err == nil {
-		err = t.told.BeginError()
-	}
-	return res, err
 }

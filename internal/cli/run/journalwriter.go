@@ -20,20 +20,16 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// A JournalWriter keeps one run in a journal, as [team.Journal]. The run is begun
-// there with the first that is told of it, so that none stands in the journal
-// that was refused before it began. A nil *chronicle keeps nothing.
+// A JournalWriter stores one run in a journal, as [team.Journal]. A nil *JournalWriter
+// stores nothing.
 type JournalWriter struct {
 	journal *journal.Journal
 	keyed   bool // what is above confidential is kept too
 	Info    journal.Info
 	again   *resumed // nil for a new run
 
-	once   sync.Once
 	run    *journal.Run
-	failed error         // why the run could not be begun
-	unused string        // why answers of the run are not used now that it is resumed; empty if they are
-	last   chan struct{} // closed when the latest done that was given that error has returned
+	unused string // why answers of the run are not used now that it is resumed; empty if they are
 
 	mu      sync.Mutex // guards what follows
 	earlier int        // tasks of which there was a result before the run was resumed
@@ -79,45 +75,29 @@ func (c *JournalWriter) Apply(ctx context.Context, o *team.RunOptions) error {
 		return unresumed(ctx, err)
 	}
 	c.run, c.again.stored = run, stored
-	o.Past = &stored.History
 	return nil
 }
 
-// Append keeps entries; see [team.Journal]. The first are those with which the
-// run begins.
-func (c *JournalWriter) Append(entries []record.Entry, done func(error)) {
-	c.once.Do(c.begin)
-	if c.failed == nil {
-		c.run.Append(entries, done)
-		return
-	}
-	before, now := c.last, make(chan struct{})
-	c.last = now
-	go func() {
-		defer close(now)
-		if before != nil {
-			<-before
-		}
-		done(c.failed)
-	}()
-}
-
-// Recall returns answers of other runs; see [team.Journal].
-func (c *JournalWriter) Recall(ctx context.Context, key record.Key) ([]record.AgentCall, error) {
-	if c.failed != nil {
-		return nil, c.failed
-	}
-	return c.run.Recall(ctx, key)
-}
-
-// begin makes the run known to the journal, or what of it has changed.
-func (c *JournalWriter) begin() {
-	ctx := context.Background() // it is a matter of one commit, also if the run is to end already
+// OpenRun begins the run, or returns the one that Apply has claimed; see [team.Journal].
+func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
+	ctx = context.WithoutCancel(ctx) // it is a matter of one commit, also if the run is to end already
 	if c.again == nil {
-		c.run, c.failed = c.journal.Begin(ctx, c.Info)
+		run, err := c.journal.Begin(ctx, c.Info)
+		if err != nil {
+			return nil, journals.OpenError(err, journals.ToKeep)
+		}
+		c.run = run
 	} else if c.changed() {
-		c.failed = c.run.Update(ctx, c.Info)
+		if err := c.run.Update(ctx, c.Info); err != nil {
+			return nil, journals.OpenError(err, journals.ToKeep)
+		}
 	}
+	return c.run, nil
+}
+
+// LoadRun returns what the journal has of a run; see [team.Journal].
+func (c *JournalWriter) LoadRun(ctx context.Context, run string) (*record.History, error) {
+	return c.journal.LoadRun(ctx, run)
 }
 
 // changed reports whether a run is resumed otherwise than it was asked for. Of
@@ -130,21 +110,12 @@ func (c *JournalWriter) changed() bool {
 	return c.journal.Masked(c.Info.Fingerprint) != old.Fingerprint || !bytes.Equal(old.Invocation, c.Info.Invocation)
 }
 
-// Subscribers returns subscribers who are told nothing of a run that could not be
-// begun, and one that counts.
+// Subscribers returns subscribers and one that counts.
 func (c *JournalWriter) Subscribers(watch []func(event.Event)) []func(event.Event) {
 	if c == nil {
 		return watch
 	}
-	out := make([]func(event.Event), 0, len(watch)+1)
-	for _, take := range append(watch, c.count) {
-		out = append(out, func(e event.Event) {
-			if c.failed == nil {
-				take(e)
-			}
-		})
-	}
-	return out
+	return append(slices.Clip(watch), c.count)
 }
 
 // count counts what is worth a word in the summary.
@@ -159,34 +130,11 @@ func (c *JournalWriter) count(e event.Event) {
 	}
 }
 
-// Close ends the keeping of a run that came to a result, and gives that the head
-// of its chain of decisions if it has none of its own.
-func (c *JournalWriter) Close(res *team.Result) {
-	if c == nil || c.run == nil {
-		return
-	}
-	head, err := c.run.Close(context.Background())
-	if err == nil && res.Audit == "" {
-		res.Audit = head.String()
-	}
-	if err != nil && res.Unkept == nil {
-		res.Unkept = err
-	}
-}
-
 // Release gives up what is open. It may be called at any time, and again.
 func (c *JournalWriter) Release() {
 	if c != nil {
 		_ = c.journal.Close() // what of it matters, the run has said
 	}
-}
-
-// BeginError returns why a run could not be begun in the journal, if so.
-func (c *JournalWriter) BeginError() error {
-	if c == nil || c.failed == nil {
-		return nil
-	}
-	return journals.OpenError(c.failed, journals.ToKeep)
 }
 
 // mayStoreDigestOnly reports whether of something that may come of a run, or that came from
@@ -226,4 +174,31 @@ func unresumed(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w; a record goes on under the key with which it began, or without one: --audit-key FILE or %s", err, journals.EnvAuditKey)
 	}
 	return &exit.Error{Kind: exit.KindRuntime, Err: err}
+}
+
+// A ReplayJournal has the history of the run that is replayed, and stores the new run
+// where Writer says; nil stores it nowhere.
+type ReplayJournal struct {
+	History *record.History
+	Writer  *JournalWriter
+}
+
+// LoadRun returns the history; see [team.Journal].
+func (j ReplayJournal) LoadRun(context.Context, string) (*record.History, error) {
+	return j.History, nil
+}
+
+// OpenRun begins the new run; see [team.Journal].
+func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
+	if j.Writer == nil {
+		return nil, nil
+	}
+	return j.Writer.OpenRun(ctx, o)
+}
+
+// SetTasks sets what a run is resumed or replayed with: the tasks of a spec, or its goal.
+func SetTasks(o *team.RunOptions, file *specfile.File) {
+	if o.Tasks = file.Tasks; file.Goal != nil {
+		o.Tasks, o.Answer = nil, file.Goal
+	}
 }

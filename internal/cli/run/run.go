@@ -2,6 +2,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -249,8 +250,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	}
 	r.recordErr = errors.Join(rec.Save(), kept.Close(r.Recorded()), unwritten)
 	j.conversation.Attach(r.Result) // the trace has the prompts already
-	r.Audit = kept.Head()
-	r.journal.Close(r.Result)
+	r.Audit = cmp.Or(kept.Head(), r.Audit)
 	return printOutcome(con, j, r, rec, kept)
 }
 
@@ -276,6 +276,10 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, fi
 	var plan *team.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
 		o.Subscribers = out.journal.Subscribers(append(watch, observers...))
+		if j.resumed != nil {
+			SetTasks(&o, file)
+			return t.Resume(ctx, file.Run.RunID, &o)
+		}
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
@@ -305,10 +309,7 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, fi
 		return out, err
 	}
 	out.began = con.Now()
-	if out.Result, err = progress.Follow(con, ctx, j.Progress, plan, start); err == nil {
-		err = out.journal.BeginError()
-	}
-	if err != nil {
+	if out.Result, err = progress.Follow(con, ctx, j.Progress, plan, start); err != nil {
 		return out, err
 	}
 	out.Command, out.digestOnly = j.Command, !warned && out.journal.digestOnly(out.Result)

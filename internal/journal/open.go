@@ -1,0 +1,42 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
+)
+
+// OpenRun begins or resumes a run; see [record.Store].
+func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
+	if o.Resume {
+		r, _, err := j.Resume(ctx, o.Run)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+	info := Info{Run: o.Run, Name: o.Name, Time: o.Time}
+	for i := range o.Tasks {
+		t := &o.Tasks[i]
+		info.Tasks = append(info.Tasks, trace.Task{ID: t.Task, Title: t.Title, Assignee: t.Agent})
+	}
+	for i := range o.Inputs {
+		in := &o.Inputs[i]
+		info.Inputs = append(info.Inputs, trace.Input{Name: in.Name, Classification: in.Classification, Line: in.Line})
+	}
+	r, err := j.Begin(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// LoadRun returns what the journal has of a run; see [record.Store].
+func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, error) {
+	s, err := j.Load(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return &s.History, nil
+}

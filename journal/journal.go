@@ -1,0 +1,131 @@
+// Package journal stores the runs of a team in a file, so that a later process can
+// resume, replay or reuse them:
+//
+//	j, err := journal.Open("runs.db", journal.Options{})
+//	…
+//	res, err := tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "audit", Journal: j})
+//	res, err = tm.Resume(ctx, "audit", &team.RunOptions{Tasks: tasks, Journal: j}) // after a crash
+//
+// A journal is one SQLite file that many processes may use at once; each run belongs to
+// one process at a time. It stores results whole: values above confidential are
+// encrypted under [Options.Key], and without a key only a keyed digest of them is
+// stored. A program links SQLite only if it imports this package.
+package journal
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+)
+
+// Options say how a journal stores runs. The zero value stores only digests of values
+// above confidential, and its chain of gate decisions has no key.
+type Options struct {
+	Key      []byte       // 32 bytes that encrypt values above confidential; see [ParseKey]
+	AuditKey []byte       // at least 16 bytes that sign the chain of gate decisions
+	ReadOnly bool         // nothing is written; the folder need not be writable
+	Logger   *slog.Logger // nil discards
+}
+
+// A Journal stores runs, and is what [team.RunOptions] takes as Journal. It is safe for
+// concurrent use. Close it when no run uses it any more.
+//
+// [team.RunOptions]: https://pkg.go.dev/github.com/runteam/runteam/team#RunOptions
+type Journal struct{ stored *journal.Journal }
+
+// Open opens the journal in a file, which is created if it does not exist, with mode
+// 0600. The folder must exist. Beside the file there is path.key, the key of the
+// digests, without which no run can be resumed. The error wraps one of this package's
+// variables where these apply.
+func Open(path string, o Options) (*Journal, error) {
+	j, err := journal.Open(path, journal.Options{Key: o.Key, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{j}, nil
+}
+
+// InMemory returns a journal that ends with the process, for tests.
+func InMemory() *Journal { return &Journal{journal.InMemory(journal.Options{})} }
+
+// ParseKey reads an encryption key: 64 hex digits or 44 characters of base64, with an
+// optional line feed. `openssl rand -hex 32` makes one.
+func ParseKey(text []byte) ([]byte, error) { return journal.ParseKey(text) }
+
+// Close waits until what the runs appended is durable, releases runs that still go on,
+// and closes the file. It may be called again.
+func (j *Journal) Close() error { return j.stored.Close() }
+
+// OpenRun is for [team.Team] and begins or resumes a run. Its types are opaque.
+//
+// [team.Team]: https://pkg.go.dev/github.com/runteam/runteam/team#Team
+func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
+	return j.stored.OpenRun(ctx, o)
+}
+
+// LoadRun is for [team.Team] and reads a run that is replayed. Its type is opaque.
+//
+// [team.Team]: https://pkg.go.dev/github.com/runteam/runteam/team#Team
+func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, error) {
+	return j.stored.LoadRun(ctx, run)
+}
+
+// A Run is a stored run in short.
+type Run struct {
+	ID      string
+	Name    string    // of the team
+	Status  string    // how it ended; "running" or "interrupted" if it did not
+	Started time.Time // when its first process began
+	Ended   time.Time // zero if it did not end
+}
+
+// Runs returns all runs, the newest first.
+func (j *Journal) Runs(ctx context.Context) ([]Run, error) {
+	list, err := j.stored.Newest(ctx, "", 1<<31-1)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]Run, len(list))
+	for i := range list {
+		r := &list[i]
+		runs[i] = Run{ID: r.Run, Name: r.Name, Status: r.Status, Started: r.Started, Ended: r.Ended}
+	}
+	return runs, nil
+}
+
+// Result returns the last result of a task, as the input of another run: pass it on in
+// [team.Input]. The task is named by its title or ID; the run by its ID or the first
+// digits of it. What the policy of that run withheld from its caller is left out. The
+// error says why there is no result.
+//
+// [team.Input]: https://pkg.go.dev/github.com/runteam/runteam/team#Input
+func (j *Journal) Result(ctx context.Context, run, task string) (*envelope.Envelope, error) {
+	return j.stored.Result(ctx, run, task)
+}
+
+// Remove removes the runs that began before a time, unless a process works on them, and
+// returns their IDs, the newest first and also with an error. Their space in the file
+// goes back to the file system.
+func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, err error) {
+	runs, _, err = j.stored.Remove(ctx, before)
+	return runs, err
+}
+
+// What can be wrong with a journal or a run in it. Errors of this package wrap these.
+var (
+	ErrClosed       = journal.ErrClosed       // the journal is closed
+	ErrReadOnly     = journal.ErrReadOnly     // the journal was opened read-only
+	ErrLeased       = journal.ErrLeased       // another process works on the run
+	ErrLost         = journal.ErrLost         // another process has taken the run over
+	ErrUnknownRun   = journal.ErrUnknownRun   // no run has this ID
+	ErrAmbiguousRun = journal.ErrAmbiguousRun // several runs have IDs that begin so
+	ErrClock        = journal.ErrClock        // the clock is behind what the run has
+	ErrNoKey        = journal.ErrNoKey        // a value is encrypted under another key
+	ErrFull         = journal.ErrFull         // the disk is full
+	ErrLocked       = journal.ErrLocked       // another process has locked the file for too long
+	ErrCorrupt      = journal.ErrCorrupt      // the file is damaged
+)
