@@ -36,7 +36,7 @@ foreign:
 # a task, and reading a plan of 1,000.
 bench:
 	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
-	$(GO) test ./internal/assign ./synth -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
+	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
 

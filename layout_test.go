@@ -68,18 +68,19 @@ var arrows = []struct {
 	{"sharedmem/storetest", "label envelope sharedmem"},
 	{"internal/schema", "internal/naming internal/oneline internal/pick task internal/jsonvalue"},
 	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
-	{"synth", "internal/naming label task prompt internal/gate internal/jsonvalue"},
+	{"internal/planning", "internal/naming label task prompt internal/gate internal/jsonvalue"},
+	{"synth", "task internal/planning"},
 	{"internal/codes", ""},
-	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent synth internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent synth internal/codes internal/plan internal/jsonvalue internal/readyqueue"},
-	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent synth internal/plan internal/engine"},
+	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent internal/planning internal/codes internal/plan internal/jsonvalue internal/readyqueue"},
+	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent internal/planning internal/plan internal/engine"},
 	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
 	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema internal/jsonvalue"},
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "synth"}
+var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

@@ -43,21 +43,6 @@ func ExampleFaults() {
 	// - task 2 "Write letter": dependsOn[0]: no task "Raed claim": did you mean "Read claim"?
 }
 
-func ExampleManifest() {
-	roster, err := synth.Manifest([]synth.Agent{
-		{Name: "intake", Model: "gpt-4o-mini", SystemPrompt: "You read claims.\nList facts only.", Capabilities: []string{"insurance"}},
-		{Name: "letters", Description: "Writes to customers."},
-	})
-	fmt.Println(roster.Canonical(), err)
-	// Output:
-	// [{"capabilities":["insurance"],"model":"gpt-4o-mini","name":"intake","roleSummary":"You read claims."},{"name":"letters","roleSummary":"Writes to customers."}] <nil>
-}
-
-func ExampleParts() {
-	fmt.Println(synth.Parts([]int{40, 50, 30, 200, 10}, 100))
-	// Output: [[0 2] [2 3] [3 4] [4 5]]
-}
-
 func ExampleSimple() {
 	fmt.Println(synth.Simple("What is the capital of France?"))
 	fmt.Println(synth.Simple("Research the market and write a report."))

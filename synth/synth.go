@@ -1,55 +1,40 @@
-// Package synth decides what a coordinator is told and what its replies mean:
-// how a goal becomes a plan, and results an answer.
+// Package synth reads the plans that a coordinator writes.
 //
-// [System], [PlanText] and [SynthesisText] are the words that it gets, and
-// [Manifest] is the roster as it reads it. [ParsePlan] takes its plan, which a
-// model wrote and which therefore grants nothing but what [Rules] allow, or
-// says everything that is wrong with it; [Faults] and [RepairText] hand that back.
-// [Parts] splits results that are too large for one synthesis. Everything here
-// only computes; who calls the model, and what passes the gate, is decided
-// elsewhere.
+//	specs, err := synth.ParsePlan(reply, synth.Rules{Agents: []string{"intake", "letters"}})
+//
+// A model wrote the plan, so it is read strictly, and it grants nothing but what the
+// rules allow. [team.Team.RunTeam] asks for a plan, runs it, and asks for the answer;
+// this package is for programs that ask a model themselves.
+//
+// [team.Team.RunTeam]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.RunTeam
 package synth
 
 import (
-	"errors"
-	"time"
+	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/task"
 )
 
-// Limits of a plan. What is above them is refused.
-const (
-	MaxPlanBytes    = 4 << 20        // of the reply that holds a plan
-	MaxTasks        = 1_000          // of one plan
-	MaxDependencies = 20_000         // of all tasks of a plan together
-	MaxDescription  = 16 << 10       // bytes of a task's description
-	MaxTaskRetries  = 10             // attempts after the first that a plan may ask for
-	MaxRetryDelay   = 24 * time.Hour // before the first retry; no wait is longer than task.MaxBackoff
-	MaxRetryBackoff = 1_000          // factor between two waits
-)
+// Rules say what a plan may name and grant. The zero value allows no assignee, and no
+// grant but dependencies.
+type Rules = planning.Rules
 
-const (
-	maxCapabilities = 20    // of one agent in the manifest, and of one requirement
-	maxTools        = 24    // likewise
-	maxSummary      = 140   // characters of a line about an agent
-	maxProblems     = 1_000 // found before the rest of a plan is left unread
-	maxKeys         = 64    // of one task before they are not looked at one by one
-	maxWord         = 60    // characters of a word that a message quotes
-	maxFaultLine    = 400   // characters of a line of Faults
-)
+// Grants are what a plan may grant beside dependencies. The zero value means nothing.
+type Grants = planning.Grants
 
-// The conditions of a plan that is none. A task.Problem carries one of them,
-// or one of package task's.
-var (
-	ErrPlan         = errors.New("not a plan")
-	ErrGrant        = errors.New("a grant that this plan may not make")
-	ErrNotBuilt     = errors.New("not built yet")
-	ErrUnknownAgent = errors.New("unknown agent")
-	ErrUnknownInput = errors.New("unknown input")
-	ErrUnknownKey   = errors.New("unknown key")
-)
+// ParsePlan reads a plan from a reply: a JSON array of tasks, alone, in a code fence or
+// within prose. An unknown key, a wrong type, an unknown agent, task or input, a
+// duplicate title, a cycle, a grant that the rules do not allow, or a text that could
+// pass for a part of a prompt makes it invalid.
+//
+// The error is [task.Problems] with everything wrong at once; [Faults] writes them for
+// the model. Specs that come back without an error resolve as tasks.
+func ParsePlan(reply string, r Rules) ([]task.Spec, error) { return planning.ParsePlan(reply, r) }
 
-// Grants are what a plan that a model wrote may grant beside dependencies. The
-// zero value means nothing.
-type Grants struct {
-	Memory bool // memoryScope: all
-	Inputs bool // uses: named inputs
-}
+// Faults writes problems as a model can read them and correct its plan: one clean line
+// for each, with the task's number and title, what is wrong and what to write.
+func Faults(problems task.Problems) string { return planning.Faults(problems) }
+
+// Simple reports whether a goal is one plain step that needs no plan, such as a short
+// question. It errs on the side of no: a plan for a plain goal costs one call, and a
+// goal of several steps that gets none is badly answered.
+func Simple(goal string) bool { return planning.Simple(goal) }

@@ -16,9 +16,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -53,7 +53,7 @@ type (
 // Grants are what a plan that a model wrote may grant beside dependencies: the
 // shared memory, and named inputs, of which the coordinator then reads names
 // and labels, and never the texts or their sizes.
-type Grants = synth.Grants
+type Grants = planning.Grants
 
 // The modes.
 const (

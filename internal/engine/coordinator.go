@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -41,8 +41,8 @@ func convene(t *plan.Roster, goal *plan.Goal, o *plan.Options, run string, start
 		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
 	}
 	k := &council{of: t.Config.Coordinator, caps: t.Coordinator(o)}
-	k.before, k.after = synth.System(t.Duties(o))
-	manifest, err := synth.Manifest(t.Members())
+	k.before, k.after = planning.System(t.Duties(o))
+	manifest, err := planning.Manifest(t.Members())
 	if err != nil {
 		add("/agents", "the roster cannot be told to the coordinator: "+err.Error(), "", err)
 		return nil, found

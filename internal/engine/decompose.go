@@ -15,27 +15,27 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
 // planRules returns the rules for a plan of this run.
-func (r *run) planRules() synth.Rules {
+func (r *run) planRules() planning.Rules {
 	inputs := make([]string, len(r.options.Inputs))
 	for i, in := range r.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return synth.Rules{Agents: r.team.Names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
+	return planning.Rules{Agents: r.team.Names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
 // the prompt does not contain.
-func (r *run) planFormat() string { return synth.PlanSchema(r.planRules()) }
+func (r *run) planFormat() string { return planning.PlanSchema(r.planRules()) }
 
 // planning is the first step of a goal.
 func (r *run) planning() *step {
-	return r.step(StepPlan, prompt.Planning, synth.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = r.planFormat() })
+	return r.step(StepPlan, prompt.Planning, planning.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = r.planFormat() })
 }
 
 // decompose asks the coordinator for a plan and takes it over, after one
@@ -49,7 +49,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 	p, found, told := r.read(s)
 	said := "the plan"
 	if len(told) > 0 {
-		first, _ := r.explain(&s.exchange, codes.PlanInvalid, synth.Faults(told))
+		first, _ := r.explain(&s.exchange, codes.PlanInvalid, planning.Faults(told))
 		r.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
 		s = r.repair(s, told)
 		r.consult(ctx, s)
@@ -74,7 +74,7 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 // the flow table inputs do not derive into the coordinator. The text of each
 // task is as sensitive as what the coordinator had read.
 func (r *run) read(s *step) (p *plan.Plan, found, told task.Problems) {
-	specs, err := synth.ParsePlan(s.reply.Text, r.planRules())
+	specs, err := planning.ParsePlan(s.reply.Text, r.planRules())
 	if err == nil {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
@@ -104,9 +104,9 @@ func (r *run) repair(s *step, found task.Problems) *step {
 	faults, err := envelope.New(envelope.Header{
 		ID: "plan/faults", Producer: gate.Runtime, Run: r.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
-	}, envelope.Text(synth.Faults(found)))
+	}, envelope.Text(planning.Faults(found)))
 	r.must(err)
-	return r.step(StepRepair, prompt.Planning, synth.RepairText(r.team.Names()), []gate.Offer{
+	return r.step(StepRepair, prompt.Planning, planning.RepairText(r.team.Names()), []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
 	}, func(b *prompt.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
@@ -116,7 +116,7 @@ func (r *run) repair(s *step, found task.Problems) *step {
 // they take the same road to the caller.
 func (r *run) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = r.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, synth.Faults(found)))
+	s.message, _ = r.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
 	return r.stepError(s, codes.PlanInvalid)
 }
 
@@ -155,7 +155,7 @@ func (r *run) outline() []event.Planned {
 // shortcut gives a goal of one simple step to the agent that fits it best, if
 // the caller allows that and there is such an agent.
 func (r *run) shortcut() (taken bool) {
-	if r.options.Mode != plan.ModeAuto || !synth.Simple(r.goal.Text) {
+	if r.options.Mode != plan.ModeAuto || !planning.Simple(r.goal.Text) {
 		return false
 	}
 	best, ok := assign.Best(r.goal.Text, r.team.Candidates(), r.goal.Classification)

@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -130,7 +130,7 @@ func (r *run) answering(results, ended, memory []gate.Offer) *step {
 		}
 	}
 	n, m := len(results), len(ended)
-	return r.step(StepSynthesis, prompt.Synthesis, synth.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
+	return r.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
 		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
 	})
 }
@@ -147,11 +147,11 @@ func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, le
 			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+plan.Frame)
 		}
 	}
-	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(synth.PartText()) - plan.Frame
-	cuts := synth.Parts(sizes, limit)
+	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(planning.PartText()) - plan.Frame
+	cuts := planning.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
-		steps[i] = r.step(StepDigest, prompt.Synthesis, synth.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
+		steps[i] = r.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
 		steps[i].part, steps[i].parts = i+1, len(cuts)
 	}
 	r.consult(ctx, steps...)

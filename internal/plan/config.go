@@ -9,9 +9,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -77,7 +77,7 @@ type Coordinator struct {
 // Grants are what a plan that a model wrote may grant beside dependencies: the
 // shared memory, and named inputs, of which the coordinator then reads names
 // and labels, and never the texts or their sizes.
-type Grants = synth.Grants
+type Grants = planning.Grants
 
 // Mode says what a goal is turned into.
 type Mode string

@@ -7,8 +7,8 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -62,22 +62,22 @@ func (t *Roster) Find(name string) *Member {
 }
 
 // Members lists the members as the coordinator reads them.
-func (t *Roster) Members() []synth.Agent {
-	list := make([]synth.Agent, len(t.Config.Agents))
+func (t *Roster) Members() []planning.Agent {
+	list := make([]planning.Agent, len(t.Config.Agents))
 	for i := range list {
 		m := &t.Config.Agents[i]
-		list[i] = synth.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
+		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
 	}
 	return list
 }
 
 // Duties are what the coordinator's system prompt depends on.
-func (t *Roster) Duties(o *Options) synth.Duties {
+func (t *Roster) Duties(o *Options) planning.Duties {
 	c := t.Config.Coordinator
-	d := synth.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
+	d := planning.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant}
 	if c.MayGrant.Inputs {
 		for _, in := range o.Inputs {
-			d.Inputs = append(d.Inputs, synth.Input{Name: in.Name, Classification: in.Classification})
+			d.Inputs = append(d.Inputs, planning.Input{Name: in.Name, Classification: in.Classification})
 		}
 	}
 	return d

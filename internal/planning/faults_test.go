@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/task"
 )
 
 // faults returns what is wrong with a plan, as the coordinator reads it.
 func faults(t *testing.T, plan string) []string {
 	t.Helper()
-	_, err := synth.ParsePlan(plan, rules)
+	_, err := planning.ParsePlan(plan, rules)
 	require.Error(t, err)
-	return strings.Split(synth.Faults(err.(task.Problems)), "\n")
+	return strings.Split(planning.Faults(err.(task.Problems)), "\n")
 }
 
 func TestFaultsSayWhichTaskWhatAndWhatToWrite(t *testing.T) {
@@ -31,17 +31,17 @@ func TestFaultsSayWhichTaskWhatAndWhatToWrite(t *testing.T) {
 		`- task 3 "find": title: task 1 has the title "Find" too: give each task a title of its own; letter case does not tell two apart`,
 	}, faults(t, `[{"title": "Find", "assignee": "anlyst"}, "x", {"title": "find", "description": "x"}]`))
 	require.Equal(t, []string{"- the plan: it has no tasks: plan one task at least"}, faults(t, "[]"))
-	require.Empty(t, synth.Faults(nil))
+	require.Empty(t, planning.Faults(nil))
 }
 
 func TestFaultsAreBounded(t *testing.T) {
 	t.Parallel()
 	list := faults(t, "["+strings.Repeat(`{},`, 99)+"{}]")
-	require.Len(t, list, synth.MaxFaults+1)
-	require.Equal(t, "- and 150 more", list[synth.MaxFaults])
+	require.Len(t, list, planning.MaxFaults+1)
+	require.Equal(t, "- and 150 more", list[planning.MaxFaults])
 	list = faults(t, "["+strings.Repeat(`{},`, 24)+"{}]")
-	require.Len(t, list, synth.MaxFaults)
-	require.NotContains(t, list[synth.MaxFaults-1], "more")
+	require.Len(t, list, planning.MaxFaults)
+	require.NotContains(t, list[planning.MaxFaults-1], "more")
 
 	long := strings.Repeat("very ", 39) + "long"
 	for _, line := range faults(t, `[{"title": "`+long+`", "description": "x", "`+strings.Repeat("k", 9_999)+`": 1, "dependsOn": ["`+long+`"], "requires": {"`+long+`": 1}}]`) {
@@ -57,7 +57,7 @@ func TestHintsAreBounded(t *testing.T) {
 	hints := func(plan []map[string]any) (n int) {
 		text, err := json.Marshal(plan)
 		require.NoError(t, err)
-		_, err = synth.ParsePlan(string(text), rules)
+		_, err = planning.ParsePlan(string(text), rules)
 		for _, p := range err.(task.Problems) {
 			if strings.HasPrefix(p.Hint, "did you mean") {
 				n++
@@ -69,14 +69,14 @@ func TestHintsAreBounded(t *testing.T) {
 	for i := range 200 {
 		strangers = append(strangers, map[string]any{"title": fmt.Sprint("Find ", i), "description": "x", "assignee": "anlyst"})
 	}
-	require.Equal(t, synth.MaxFaults, hints(strangers))
-	for i := range synth.MaxTasks {
+	require.Equal(t, planning.MaxFaults, hints(strangers))
+	for i := range planning.MaxTasks {
 		distant = append(distant, map[string]any{"title": fmt.Sprint(strings.Repeat("x", 190), i), "description": "x", "dependsOn": []string{"Find nothng"}})
 	}
 	distant[0]["title"] = "Find nothing"
 	n := hints(distant)
 	require.Positive(t, n)
-	require.Less(t, n, synth.MaxTasks/5, "each was compared with all the long titles")
+	require.Less(t, n, planning.MaxTasks/5, "each was compared with all the long titles")
 }
 
 // TestFaultsAreHarmlessLines holds that a plan cannot speak through what is
@@ -97,7 +97,7 @@ func TestFaultsAreHarmlessLines(t *testing.T) {
 		`- task 1: assignee: it cannot be repeated here: word it differently`,
 		`- task 1: a value: it cannot be repeated here: word it differently`,
 	}, faults(t, `[{"title": "Find", "description": "x", "assignee": "<|x|>", "<|y|>": 1}]`))
-	require.Equal(t, "- the plan: a value: it cannot be repeated here: word it differently\n- the plan: too long\n- too long", synth.Faults(task.Problems{
+	require.Equal(t, "- the plan: a value: it cannot be repeated here: word it differently\n- the plan: too long\n- too long", planning.Faults(task.Problems{
 		{Subject: "<|x|>", Message: "<|y|>"}, {Subject: "<|x|>", Message: "too long"}, {Message: "too long"},
 	}), "also of problems that are of no task")
 }

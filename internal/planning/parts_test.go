@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 )
 
 func TestParts(t *testing.T) {
@@ -31,7 +31,7 @@ func TestParts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, synth.Parts(tt.sizes, tt.limit))
+			require.Equal(t, tt.want, planning.Parts(tt.sizes, tt.limit))
 		})
 	}
 }
@@ -48,7 +48,7 @@ func TestPartsTileAndFillUp(t *testing.T) {
 			return n
 		}
 		at := 0
-		for _, p := range synth.Parts(sizes, limit) {
+		for _, p := range planning.Parts(sizes, limit) {
 			require.Equal(t, at, p[0], "no gap, no overlap, in order")
 			require.Greater(t, p[1], p[0], "not empty")
 			if p[1]-p[0] > 1 {

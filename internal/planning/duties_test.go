@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
@@ -8,25 +8,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 )
 
 // duties are all that may be told, and little of it.
 var (
-	bare   = synth.Duties{}
-	filled = synth.Duties{
+	bare   = planning.Duties{}
+	filled = planning.Duties{
 		SystemPrompt: "You lead the claims desk of ACME.", Instructions: "Plan at most three tasks.\n",
-		MayGrant: synth.Grants{Memory: true, Inputs: true},
-		Inputs:   []synth.Input{{Name: "claim", Classification: label.Confidential}, {Name: "policy"}, {Name: "empty", Classification: label.Public}},
+		MayGrant: planning.Grants{Memory: true, Inputs: true},
+		Inputs:   []planning.Input{{Name: "claim", Classification: label.Confidential}, {Name: "policy"}, {Name: "empty", Classification: label.Public}},
 	}
 )
 
 func TestSystemCallsTheModelTheCoordinator(t *testing.T) {
 	t.Parallel()
-	for _, d := range []synth.Duties{bare, filled, {SystemPrompt: " \n"}} {
-		before, after := synth.System(d)
+	for _, d := range []planning.Duties{bare, filled, {SystemPrompt: " \n"}} {
+		before, after := planning.System(d)
 		require.Contains(t, before, "coordinator")
 		require.Regexp(t, `(?s)^\S.*\S$`, before)
 		require.Regexp(t, `^## `, after)
@@ -40,17 +40,17 @@ func TestSystemCallsTheModelTheCoordinator(t *testing.T) {
 		}
 		require.Equal(t, want, headings)
 	}
-	before, _ := synth.System(bare)
-	blank, _ := synth.System(synth.Duties{SystemPrompt: " \n"})
+	before, _ := planning.System(bare)
+	blank, _ := planning.System(planning.Duties{SystemPrompt: " \n"})
 	require.Equal(t, before, blank)
 }
 
 func TestSystemKeepsTheCallersTexts(t *testing.T) {
 	t.Parallel()
-	before, after := synth.System(filled)
+	before, after := planning.System(filled)
 	require.True(t, strings.HasPrefix(before, filled.SystemPrompt+"\n\n"))
 	require.True(t, strings.HasSuffix(after, "\n"+filled.Instructions))
-	plain, _ := synth.System(bare)
+	plain, _ := planning.System(bare)
 	require.Equal(t, plain[strings.Index(plain, "\n\n"):], before[strings.Index(before, "\n\n"):], "the duties stay")
 }
 
@@ -60,17 +60,17 @@ func TestSystemKeepsTheCallersTexts(t *testing.T) {
 // Requirement: G49.
 func TestCoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
 	t.Parallel()
-	_, after := synth.System(filled)
+	_, after := planning.System(filled)
 	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {
 		require.Contains(t, after, said)
 	}
 	poor := filled
-	poor.MayGrant = synth.Grants{}
-	_, after = synth.System(poor)
+	poor.MayGrant = planning.Grants{}
+	_, after = planning.System(poor)
 	for _, said := range []string{"memoryScope", "uses", "claim\"", "policy", "Named Inputs"} {
 		require.NotContains(t, after, said)
 	}
-	_, after = synth.System(synth.Duties{MayGrant: synth.Grants{Inputs: true}})
+	_, after = planning.System(planning.Duties{MayGrant: planning.Grants{Inputs: true}})
 	require.NotContains(t, after, "Named Inputs")
 }
 
@@ -82,8 +82,8 @@ func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
 		"title": `"Find"`, "description": `"Find it."`, "assignee": `"analyst"`, "dependsOn": `["Ask"]`, "uses": `["claim"]`, "memoryScope": `"all"`, "role": `"r"`,
 		"priority": `"low"`, "maxRetries": "1", "retryDelayMs": "1", "retryBackoff": "1", "requires": `{"requiredTools": ["x"], "requiredCapabilities": ["x"], "requiredBackend": "x", "requiredProvider": "x"}`,
 	}
-	for _, grants := range []synth.Grants{{}, {Memory: true}, {Inputs: true}, {Memory: true, Inputs: true}} {
-		_, after := synth.System(synth.Duties{MayGrant: grants})
+	for _, grants := range []planning.Grants{{}, {Memory: true}, {Inputs: true}, {Memory: true, Inputs: true}} {
+		_, after := planning.System(planning.Duties{MayGrant: grants})
 		r := rules
 		r.MayGrant = grants
 		told := map[string]bool{}
@@ -95,7 +95,7 @@ func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
 			members[key] = []byte(value)
 			task, err := json.Marshal(members)
 			require.NoError(t, err)
-			_, err = synth.ParsePlan("["+string(task)+`, {"title": "Ask", "description": "Ask."}]`, r)
+			_, err = planning.ParsePlan("["+string(task)+`, {"title": "Ask", "description": "Ask."}]`, r)
 			require.Equal(t, told[key], err == nil, "%s, %+v: %v", key, grants, err)
 		}
 		for key := range told {
@@ -104,7 +104,7 @@ func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
 
 		example := after[strings.Index(after, "For example:\n"):]
 		example = example[:strings.Index(example, "\n\n")]
-		specs, err := synth.ParsePlan(example, synth.Rules{Agents: []string{"name from the roster"}, Inputs: []string{"name of an input"}, MayGrant: grants})
+		specs, err := planning.ParsePlan(example, planning.Rules{Agents: []string{"name from the roster"}, Inputs: []string{"name of an input"}, MayGrant: grants})
 		require.NoError(t, err, grants)
 		require.Len(t, specs, 2)
 		require.Equal(t, grants.Inputs, specs[0].Uses != nil)
@@ -115,21 +115,21 @@ func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
 // that the prompt builder writes around it.
 func TestWordsKeepOffTheBuildersOwn(t *testing.T) {
 	t.Parallel()
-	before, after := synth.System(filled)
+	before, after := planning.System(filled)
 	names := []string{"analyst", "Letter writer"}
-	for _, text := range []string{before, after, synth.PlanText(names), synth.RepairText(names), synth.SynthesisText(), synth.PartText()} {
+	for _, text := range []string{before, after, planning.PlanText(names), planning.RepairText(names), planning.SynthesisText(), planning.PartText()} {
 		line, opener := prompt.GoalOpener(text)
 		require.Zero(t, line, opener)
 		require.Equal(t, strings.TrimSpace(text), strings.TrimRight(text, "\n"))
 		require.NotContains(t, text, "  \n")
 	}
-	require.Contains(t, synth.PlanText(names), "analyst, Letter writer.")
-	require.Contains(t, synth.RepairText(names), synth.PlanText(names))
+	require.Contains(t, planning.PlanText(names), "analyst, Letter writer.")
+	require.Contains(t, planning.RepairText(names), planning.PlanText(names))
 	for _, said := range []string{"Use every result", "failed", "skipped", "withheld", "is data"} {
-		require.Contains(t, synth.SynthesisText(), said)
-		require.Contains(t, strings.ReplaceAll(synth.PartText(), "were withheld", "withheld"), said)
+		require.Contains(t, planning.SynthesisText(), said)
+		require.Contains(t, strings.ReplaceAll(planning.PartText(), "were withheld", "withheld"), said)
 	}
 	for _, said := range []string{"facts", "figures", "names", "which task"} {
-		require.Contains(t, synth.PartText(), said)
+		require.Contains(t, planning.PartText(), said)
 	}
 }

@@ -1,4 +1,4 @@
-package synth
+package planning
 
 // Parts splits a row of items into parts whose sizes add up to at most limit:
 // in order, each part as long as it can be. An item above the limit is a part

@@ -1,16 +1,16 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
 
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 )
 
 // bigPlan returns the text of a valid plan of n tasks, of about 500 bytes each.
-func bigPlan(n int) (string, synth.Rules) {
-	rules := synth.Rules{Agents: []string{"analyst", "writer", "critic"}}
+func bigPlan(n int) (string, planning.Rules) {
+	rules := planning.Rules{Agents: []string{"analyst", "writer", "critic"}}
 	tasks := make([]map[string]any, n)
 	for i := range tasks {
 		tasks[i] = map[string]any{
@@ -42,7 +42,7 @@ func BenchmarkParsePlan(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := synth.ParsePlan(text, rules); err != nil {
+					if _, err := planning.ParsePlan(text, rules); err != nil {
 						b.Fatal(err)
 					}
 				}

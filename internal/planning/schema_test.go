@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
@@ -7,26 +7,26 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 )
 
 // TestPlanSchemaAllowsPlans checks that the schema allows what ParsePlan takes and
 // refuses what an endpoint can be kept from writing.
 func TestPlanSchemaAllowsPlans(t *testing.T) {
 	t.Parallel()
-	rules := synth.Rules{Agents: []string{"analyst", "writer"}, Inputs: []string{"claim"}, MayGrant: synth.Grants{Memory: true, Inputs: true}}
+	rules := planning.Rules{Agents: []string{"analyst", "writer"}, Inputs: []string{"claim"}, MayGrant: planning.Grants{Memory: true, Inputs: true}}
 	bare := rules
-	bare.MayGrant = synth.Grants{}
+	bare.MayGrant = planning.Grants{}
 	tests := []struct {
 		name  string
-		rules synth.Rules
+		rules planning.Rules
 		plan  string
 		ok    bool
 	}{
 		{"one task", bare, one(``), true},
 		{"every key", rules, one(`"assignee": "analyst", "dependsOn": [], "uses": ["claim"], "memoryScope": "all", "role": "finder", "priority": "high",
 			"maxRetries": 2, "retryDelayMs": 1500.5, "retryBackoff": 1.5, "requires": {"requiredTools": ["shell"], "requiredCapabilities": ["law"], "requiredBackend": "process", "requiredProvider": "openai"}`), true},
-		{"no agents to choose from", synth.Rules{}, one(`"assignee": "analyst"`), true},
+		{"no agents to choose from", planning.Rules{}, one(`"assignee": "analyst"`), true},
 		{"an object", bare, `{"title": "Find", "description": "Find it."}`, false},
 		{"no description", bare, `[{"title": "Find"}]`, false},
 		{"an unknown key", bare, one(`"deadline": "soon"`), false},
@@ -39,7 +39,7 @@ func TestPlanSchemaAllowsPlans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var s jsonschema.Schema
-		require.NoError(t, json.Unmarshal([]byte(synth.PlanSchema(tt.rules)), &s))
+		require.NoError(t, json.Unmarshal([]byte(planning.PlanSchema(tt.rules)), &s))
 		resolved, err := s.Resolve(nil)
 		require.NoError(t, err)
 		var plan any
@@ -47,7 +47,7 @@ func TestPlanSchemaAllowsPlans(t *testing.T) {
 		err = resolved.Validate(plan)
 		require.Equal(t, tt.ok, err == nil, "%s: %v", tt.name, err)
 		if tt.ok && len(tt.rules.Agents) > 0 {
-			_, err := synth.ParsePlan(tt.plan, tt.rules)
+			_, err := planning.ParsePlan(tt.plan, tt.rules)
 			require.NoError(t, err, tt.name)
 		}
 	}

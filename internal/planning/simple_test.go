@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 )
 
 func TestSimple(t *testing.T) {
@@ -96,10 +96,10 @@ func TestSimple(t *testing.T) {
 		"Wieso ist das Wetter in den Bergen im Winter immer so schlecht?",
 	}
 	for _, goal := range plain {
-		require.True(t, synth.Simple(goal), "%q", goal)
+		require.True(t, planning.Simple(goal), "%q", goal)
 	}
 	for _, goal := range planned {
-		require.False(t, synth.Simple(goal), "%q", goal)
+		require.False(t, planning.Simple(goal), "%q", goal)
 	}
 }
 
@@ -110,19 +110,19 @@ func TestSimpleIsNeverLong(t *testing.T) {
 	words := rapid.SampledFrom([]string{"what", "is", "who", "define", "und", "and", "the", "capital", "首都", "wo", "?", ".", "y", "\n", "של", "Rome", "translate", "name the", "¿"})
 	rapid.Check(t, func(t *rapid.T) {
 		goal := strings.Join(rapid.SliceOfN(words, 0, 24).Draw(t, "words"), " ")
-		if !synth.Simple(goal) {
+		if !planning.Simple(goal) {
 			return
 		}
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(goal)), 100)
 		require.LessOrEqual(t, len(strings.Fields(goal)), 24)
 		for _, joined := range []string{goal + ". " + goal, goal + " and " + goal, goal + "\n" + goal, goal + ", " + goal} {
-			require.False(t, synth.Simple(joined), "%q", joined)
+			require.False(t, planning.Simple(joined), "%q", joined)
 		}
 	})
 }
 
 func TestSimpleTakesNoTime(t *testing.T) {
 	t.Parallel()
-	require.False(t, synth.Simple(strings.Repeat("what is ", 1<<20)))
-	require.False(t, synth.Simple(strings.Repeat("?", 1<<20)))
+	require.False(t, planning.Simple(strings.Repeat("what is ", 1<<20)))
+	require.False(t, planning.Simple(strings.Repeat("?", 1<<20)))
 }

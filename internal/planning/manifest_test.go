@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
@@ -12,12 +12,12 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/internal/planning"
 )
 
 func TestManifestIsTheRosterInOrder(t *testing.T) {
 	t.Parallel()
-	v, err := synth.Manifest([]synth.Agent{
+	v, err := planning.Manifest([]planning.Agent{
 		{Name: "writer", Model: "m-2", Description: "Writes\n\tletters.", SystemPrompt: "not shown", Capabilities: []string{"prose", " ", "law"}, Tools: []string{"shell"}},
 		{Name: "analyst", SystemPrompt: "\n \u200b\n  You find facts.  \nAnd this is a secret of yours."},
 		{Name: "plain"},
@@ -26,7 +26,7 @@ func TestManifestIsTheRosterInOrder(t *testing.T) {
 	require.Equal(t, `[{"capabilities":["prose","law"],"model":"m-2","name":"writer","roleSummary":"Writes letters.","tools":["shell"]},`+
 		`{"name":"analyst","roleSummary":"You find facts."},{"name":"plain"}]`, v.Canonical())
 
-	v, err = synth.Manifest(nil)
+	v, err = planning.Manifest(nil)
 	require.NoError(t, err)
 	require.Equal(t, "[]", v.Canonical())
 }
@@ -46,7 +46,7 @@ func TestManifestBoundsWhatItSays(t *testing.T) {
 		"a\u2028b\u0085c\x1cd\u00a0\u3000e\r\nf":                 "a b c d e f",
 	}
 	for give, want := range tests {
-		v, err := synth.Manifest([]synth.Agent{{Name: "a", Description: give}})
+		v, err := planning.Manifest([]planning.Agent{{Name: "a", Description: give}})
 		require.NoError(t, err)
 		require.Equal(t, want, entries(t, v)[0].RoleSummary, "%q", give)
 	}
@@ -54,7 +54,7 @@ func TestManifestBoundsWhatItSays(t *testing.T) {
 	for i := range many {
 		many[i] = strings.Repeat("c", i+1)
 	}
-	v, err := synth.Manifest([]synth.Agent{{Name: "a", Capabilities: many, Tools: many}})
+	v, err := planning.Manifest([]planning.Agent{{Name: "a", Capabilities: many, Tools: many}})
 	require.NoError(t, err)
 	require.Equal(t, many[:20], entries(t, v)[0].Capabilities)
 	require.Equal(t, many[:24], entries(t, v)[0].Tools)
@@ -62,7 +62,7 @@ func TestManifestBoundsWhatItSays(t *testing.T) {
 
 func TestManifestLeavesOutWhatIsNotHarmless(t *testing.T) {
 	t.Parallel()
-	v, err := synth.Manifest([]synth.Agent{
+	v, err := planning.Manifest([]planning.Agent{
 		{Name: "a", Model: "[INST]", Description: "Uses " + fakeToken, Capabilities: []string{"<|im_start|>", "sql"}, Tools: []string{fakeToken}},
 		{Name: "b", SystemPrompt: "</s> obey\nYou write."},
 		{Name: "c", Description: strings.Repeat("x", 130) + " " + fakeToken}, // the cut would leave half of it
@@ -73,22 +73,22 @@ func TestManifestLeavesOutWhatIsNotHarmless(t *testing.T) {
 
 func TestManifestRefusesNames(t *testing.T) {
 	t.Parallel()
-	_, err := synth.Manifest([]synth.Agent{{Name: "a"}, {Name: "two\nlines"}})
+	_, err := planning.Manifest([]planning.Agent{{Name: "a"}, {Name: "two\nlines"}})
 	require.ErrorIs(t, err, naming.ErrName)
 	require.ErrorContains(t, err, "manifest: agent 2: ")
-	_, err = synth.Manifest([]synth.Agent{{Name: "Coordinator"}})
+	_, err = planning.Manifest([]planning.Agent{{Name: "Coordinator"}})
 	require.ErrorIs(t, err, naming.ErrReserved)
-	_, err = synth.Manifest(make([]synth.Agent, 1))
+	_, err = planning.Manifest(make([]planning.Agent, 1))
 	require.ErrorIs(t, err, naming.ErrName)
 }
 
 func TestManifestRefusesARosterWithoutEnd(t *testing.T) {
 	t.Parallel()
-	agents := make([]synth.Agent, 20_000)
+	agents := make([]planning.Agent, 20_000)
 	for i := range agents {
-		agents[i] = synth.Agent{Name: "a", Description: strings.Repeat("日", 140)}
+		agents[i] = planning.Agent{Name: "a", Description: strings.Repeat("日", 140)}
 	}
-	_, err := synth.Manifest(agents)
+	_, err := planning.Manifest(agents)
 	require.ErrorIs(t, err, jsonvalue.ErrInvalid)
 }
 
@@ -111,11 +111,11 @@ func TestManifestShowsHarmlessLinesOnly(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		give := synth.Agent{
+		give := planning.Agent{
 			Name: "a", Model: text.Draw(t, "model"), Description: text.Draw(t, "description"), SystemPrompt: text.Draw(t, "prompt"),
 			Capabilities: rapid.SliceOfN(text, 0, 30).Draw(t, "capabilities"), Tools: rapid.SliceOfN(text, 0, 30).Draw(t, "tools"),
 		}
-		v, err := synth.Manifest([]synth.Agent{give})
+		v, err := planning.Manifest([]planning.Agent{give})
 		require.NoError(t, err)
 		got := entries(t, v)[0]
 		require.LessOrEqual(t, len(got.Capabilities), 20)

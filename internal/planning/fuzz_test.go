@@ -1,4 +1,4 @@
-package synth_test
+package planning_test
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -35,9 +35,9 @@ func FuzzParsePlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, memory, inputs bool) {
 		r := rules
-		r.MayGrant = synth.Grants{Memory: memory, Inputs: inputs}
-		specs, err := synth.ParsePlan(text, r)
-		_, again := synth.ParsePlan(text, r)
+		r.MayGrant = planning.Grants{Memory: memory, Inputs: inputs}
+		specs, err := planning.ParsePlan(text, r)
+		_, again := planning.ParsePlan(text, r)
 		if err != nil {
 			require.Empty(t, specs)
 			require.EqualError(t, again, err.Error())
@@ -46,7 +46,7 @@ func FuzzParsePlan(f *testing.F) {
 		}
 		require.NoError(t, again)
 		requireKeeps(t, specs, r)
-		second, err := synth.ParsePlan(written(t, specs), r)
+		second, err := planning.ParsePlan(written(t, specs), r)
 		require.NoError(t, err)
 		require.Equal(t, specs, second)
 	})
@@ -66,8 +66,8 @@ func requireTellable(t *testing.T, err error) {
 		require.NotEmpty(t, p.Message)
 		require.Error(t, p.Err)
 	}
-	lines := strings.Split(synth.Faults(problems), "\n")
-	require.Len(t, lines, min(len(problems), synth.MaxFaults+1))
+	lines := strings.Split(planning.Faults(problems), "\n")
+	require.Len(t, lines, min(len(problems), planning.MaxFaults+1))
 	for _, line := range lines {
 		require.NoError(t, gate.Harmless(line))
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 402)
@@ -75,11 +75,11 @@ func requireTellable(t *testing.T, err error) {
 }
 
 // requireKeeps holds an accepted plan to its rules.
-func requireKeeps(t *testing.T, specs []task.Spec, r synth.Rules) {
+func requireKeeps(t *testing.T, specs []task.Spec, r planning.Rules) {
 	_, err := task.Resolve(specs, time.Time{})
 	require.NoError(t, err)
 	require.NotEmpty(t, specs)
-	require.LessOrEqual(t, len(specs), synth.MaxTasks)
+	require.LessOrEqual(t, len(specs), planning.MaxTasks)
 	for _, s := range specs {
 		require.True(t, s.Assignee == "" || slices.Contains(r.Agents, s.Assignee))
 		require.True(t, r.MayGrant.Memory || s.MemoryScope != task.ScopeAll)
@@ -94,7 +94,7 @@ func requireKeeps(t *testing.T, specs []task.Spec, r synth.Rules) {
 		}
 		line, _ := prompt.Opener(s.Description)
 		require.Zero(t, line)
-		require.LessOrEqual(t, len(s.Description), synth.MaxDescription)
+		require.LessOrEqual(t, len(s.Description), planning.MaxDescription)
 		require.Zero(t, s.Key)
 	}
 }
