@@ -71,7 +71,7 @@ func (h *Handoff) Lower(clearance label.Classification) Handoff {
 	if h.Coarse || h.Label <= clearance {
 		return *h
 	}
-	d := gate.Decision{Verdict: h.Verdict, BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}
+	d := gate.Decision{Verdict: h.Verdict, Sizes: gate.Sizes{BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}}
 	if h.Before.Outputs > 0 {
 		d.Envelope = "there is one"
 	}

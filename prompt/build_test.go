@@ -25,13 +25,13 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
+		"Context": reflect.TypeFor[prompt.Context](),
 	}
 	brief := reflect.TypeFor[prompt.Brief]()
 	for f := range brief.Fields() {
-		if want, ok := spec[f.Name]; ok {
-			require.Equal(t, want, f.Type, f.Name)
-			continue
-		}
+		require.Equal(t, spec[f.Name], f.Type, f.Name)
+	}
+	for f := range reflect.TypeFor[prompt.Context]().Fields() {
 		require.Contains(t, []reflect.Type{reflect.TypeFor[[]gate.Sealed](), reflect.TypeFor[*gate.Sealed]()}, f.Type, f.Name)
 	}
 	made := reflect.TypeFor[prompt.Prompt]()

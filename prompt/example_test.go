@@ -39,9 +39,9 @@ func ExampleBuild() {
 	}
 	asked := seal(gate.Offer{Source: goal}, handoff.User, "Find out why margins fell.")
 	p, receipt, err := prompt.Build(prompt.Brief{
-		Layout: prompt.Synthesis, Contract: contract, Goal: &asked,
-		Task:         &task.Task{ID: "synthesis", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal."}},
-		Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")},
+		Layout: prompt.Synthesis, Contract: contract,
+		Task:    &task.Task{ID: "synthesis", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal."}},
+		Context: prompt.Context{Goal: &asked, Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")}},
 	})
 	if err != nil {
 		panic(err)

@@ -133,13 +133,20 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-// fenceWhole adds the blocks of a piece that never stands in a line.
-func (r *renderer) fenceWhole(p *piece) {
+// A fencing is what of a prompt gets fences, and what must not look like one.
+type fencing struct {
+	layout  Layout
+	blocks  []block  // all fences, in the order of the text
+	inlined []string // payloads without a fence
+}
+
+// whole adds the blocks of a piece that never stands in a line.
+func (f *fencing) whole(p *piece) {
 	if p.Withheld() || p.silent() {
 		return
 	}
 	if p.worded() {
-		r.blocks = append(r.blocks, p.block(p.text))
+		f.blocks = append(f.blocks, p.block(p.text))
 	}
 	if p.canonical == "" {
 		return
@@ -151,7 +158,7 @@ func (r *renderer) fenceWhole(p *piece) {
 		}
 		b.marks = marks(&d, 0)
 	}
-	r.blocks = append(r.blocks, b)
+	f.blocks = append(f.blocks, b)
 }
 
 func (p *piece) block(payload string) block {

@@ -10,17 +10,17 @@ import (
 // Texts that may stand in a line of the builder's, such as messages and errors,
 // and get a fence only if they are more than one clean line.
 
-// fenceLines adds a block for each piece of a list that may stand in a line of
-// the builder's and is not one clean line.
-func (r *renderer) fenceLines(list int) {
-	for i := range r.list[list] {
-		p := &r.list[list][i]
+// lines adds a block for each piece that may stand in a line of the builder's and
+// is not one clean line.
+func (f *fencing) lines(pieces []piece) {
+	for i := range pieces {
+		p := &pieces[i]
 		switch {
 		case p.silent() || p.Withheld():
-		case r.inline(p):
-			r.inlined = append(r.inlined, p.text)
+		case p.inline(f.layout):
+			f.inlined = append(f.inlined, p.text)
 		default:
-			r.blocks = append(r.blocks, p.block(p.text))
+			f.blocks = append(f.blocks, p.block(p.text))
 		}
 	}
 }
@@ -28,8 +28,8 @@ func (r *renderer) fenceLines(list int) {
 // inline reports whether a text may stand in a line of the builder's: one
 // line, without control or invisible characters, and no structure of the
 // builder's; and nothing to say about it, for which only a fence has room.
-func (r *renderer) inline(p *piece) bool {
-	return marks(p.Decision(), 0) == "" && clean(p.text, r.brief.Layout)
+func (p *piece) inline(l Layout) bool {
+	return marks(p.Decision(), 0) == "" && clean(p.text, l)
 }
 
 func clean(text string, l Layout) bool {
@@ -44,7 +44,7 @@ func clean(text string, l Layout) bool {
 
 // said writes a text behind a colon: in the same line, or in a fence.
 func (r *renderer) said(p *piece) {
-	if r.inline(p) {
+	if p.inline(r.brief.Layout) {
 		r.frame(" ")
 		r.put(PartPayload, p.source, p.text)
 		return

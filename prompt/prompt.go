@@ -51,26 +51,31 @@ type Brief struct {
 	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is [ErrTooLarge]
 
+	// What the coordinator gets. Its Task is a step of the runtime, which the
+	// Description words: it opens a Planning and ends a Synthesis.
+	GoalParams []task.Param // which bytes of the goal came from parameters, as long as the gate changed none of it
+	Guidance   string       // follows the roster in the system prompt
+	Part       int          // Synthesis: which part of the results this is, from 1
+	Parts      int          // Synthesis: of how many parts; zero means that all results are here
+
+	Context
+}
+
+// A Context is what the gate sealed for a prompt, by the section in which it stands.
+type Context struct {
 	Inputs       []gate.Sealed // in the order of the task's uses
 	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
 	Memory       []gate.Sealed // entries of shared memory; those of one agent stand together
 	Messages     []gate.Sealed // in the order of arrival
+	Drafts       []gate.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
+	Failed       []gate.Sealed // Synthesis: for each failed task its title, and its error as a text
+	Skipped      []gate.Sealed // Synthesis: for each skipped task its title, and the reason as a text
 
 	// Instruction is the description of a task that the coordinator planned. It
 	// stands in the place of Task.Description, and never in part.
 	Instruction *gate.Sealed
-
-	// What the coordinator gets. Its Task is a step of the runtime, which the
-	// Description words: it opens a Planning and ends a Synthesis.
-	Goal       *gate.Sealed  // what the caller asks, unfenced and never in part; Planning needs it
-	GoalParams []task.Param  // which bytes of the goal came from parameters, as long as the gate changed none of it
-	Roster     *gate.Sealed  // structured; follows System under a heading of its own
-	Guidance   string        // follows the roster in the system prompt
-	Drafts     []gate.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
-	Failed     []gate.Sealed // Synthesis: for each failed task its title, and its error as a text
-	Skipped    []gate.Sealed // Synthesis: for each skipped task its title, and the reason as a text
-	Part       int           // Synthesis: which part of the results this is, from 1
-	Parts      int           // Synthesis: of how many parts; zero means that all results are here
+	Goal        *gate.Sealed // what the caller asks, unfenced and never in part; Planning needs it
+	Roster      *gate.Sealed // structured; follows System under a heading of its own
 }
 
 // A Prompt is what an agent gets: two texts and an account of them. It is

@@ -12,17 +12,13 @@ import (
 
 // A renderer writes the two texts and their ranges at once.
 type renderer struct {
-	brief   Brief          // a copy: the caller's need not leave its stack
-	pieces  []piece        // all context, in the order of the texts
-	one     [ones]*piece   // of them; nil where there is none
-	list    [lists][]piece // of them
-	blocks  []block        // all fences, in the order of the text
-	inlined []string       // payloads that stand without a fence
-	next    int            // the block to write next
-	sources []Source       // the task's text, the system prompt, the pieces, the parameters
-	text    []byte
-	ranges  []Range // of the system prompt, then of the text
-	closed  int     // ranges that belong to the other text and do not grow
+	brief  Brief          // a copy: the caller's need not leave its stack
+	pieces []piece        // all context, in the order of the texts
+	one    [ones]*piece   // of them; nil where there is none
+	list   [lists][]piece // of them
+	next   int            // the block to write next
+	fencing
+	writer
 }
 
 // scratch is what one prompt is written into before its parts are kept.
@@ -35,7 +31,7 @@ var scratches = sync.Pool{New: func() any { return &scratch{make([]byte, 0, 8192
 
 func render(b *Brief) *built {
 	s := scratches.Get().(*scratch)
-	r := renderer{brief: *b, text: s.text[:0], ranges: s.ranges[:0]}
+	r := renderer{brief: *b, fencing: fencing{layout: b.Layout}, writer: writer{text: s.text[:0], ranges: s.ranges[:0]}}
 	r.collect()
 	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
@@ -118,17 +114,17 @@ func (r *renderer) fence() {
 		for _, i := range [...]int{listInputs, listResults} {
 			for j := range r.list[i] {
 				if p := &r.list[i][j]; r.stands(p) == recast {
-					r.fenceWhole(p)
+					r.whole(p)
 				}
 			}
 		}
 	}
-	r.fenceLines(listFailed)
-	r.fenceLines(listSkipped)
-	r.fenceMemory()
-	r.fenceLines(listMessages)
+	r.lines(r.list[listFailed])
+	r.lines(r.list[listSkipped])
+	r.fencing.memory(r.list[listMemory])
+	r.lines(r.list[listMessages])
 	for j := range r.list[listDrafts] {
-		r.fenceWhole(&r.list[listDrafts][j])
+		r.whole(&r.list[listDrafts][j])
 	}
 }
 
@@ -191,52 +187,4 @@ func (r *renderer) sections() []Section {
 func (p *piece) hidden() bool {
 	kind := p.Source().Kind
 	return p.Withheld() && (kind == handoff.Memory || kind == handoff.Message)
-}
-
-// put appends text; the last range grows if it has the same part and source.
-func (r *renderer) put(part Part, source int32, text string) {
-	if text == "" {
-		return
-	}
-	start := int32(len(r.text))
-	r.text = append(r.text, text...)
-	end := int32(len(r.text))
-	if last := len(r.ranges) - 1; last >= r.closed && r.ranges[last].Part == part && r.ranges[last].Source == source {
-		r.ranges[last].End = end
-		return
-	}
-	r.ranges = append(r.ranges, Range{Start: start, End: end, Source: source, Part: part})
-}
-
-func (r *renderer) frame(text string) { r.put(PartFrame, -1, text) }
-
-// heading writes the heading of a section, after a blank line if something
-// stands before it.
-func (r *renderer) heading(text string) {
-	if len(r.text) > 0 {
-		r.frame("\n\n")
-	}
-	r.frame(text)
-}
-
-// open writes a section's heading once.
-func (r *renderer) open(opened *bool, heading string) {
-	if !*opened {
-		r.heading(heading)
-		*opened = true
-	}
-}
-
-// instruction appends a text of the spec, with a source of its own for each parameter in it.
-func (r *renderer) instruction(part Part, source int32, text string, params []task.Param) {
-	done := 0
-	for _, p := range params {
-		r.put(part, source, text[done:p.Start])
-		of := r.sources[source]
-		of.Param = p.Name
-		r.sources = append(r.sources, of)
-		r.put(part, int32(len(r.sources)-1), text[p.Start:p.End])
-		done = p.End
-	}
-	r.put(part, source, text[done:])
 }

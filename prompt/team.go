@@ -27,11 +27,11 @@ func byAgent(pieces []piece) [][]piece {
 	return runs
 }
 
-// fenceMemory adds one block for each agent of the shared memory.
-func (r *renderer) fenceMemory() {
-	for _, run := range byAgent(r.list[listMemory]) {
+// memory adds one block for each agent of the shared memory.
+func (f *fencing) memory(pieces []piece) {
+	for _, run := range byAgent(pieces) {
 		var lines []string
-		whole := gate.Decision{Mode: handoff.Full, Redacted: redact.Counts{}, After: label.Public}
+		whole := gate.Decision{Mode: handoff.Full, After: label.Public, Redactions: gate.Redactions{Redacted: redact.Counts{}}}
 		for i := range run {
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)
@@ -52,7 +52,7 @@ func (r *renderer) fenceMemory() {
 			if whole.CutFrom > 0 {
 				whole.CutFrom += len(payload)
 			}
-			r.blocks = append(r.blocks, block{heading: agent, producer: agent, level: whole.After, marks: marks(&whole, len(payload)), payload: payload})
+			f.blocks = append(f.blocks, block{heading: agent, producer: agent, level: whole.After, marks: marks(&whole, len(payload)), payload: payload})
 		}
 	}
 }

@@ -60,13 +60,6 @@ func (r *renderer) granted(heading string, pieces []piece, recast handoff.Recast
 	}
 }
 
-// by ends a heading with who stands behind it.
-func (r *renderer) by(how string, source int32, name string) {
-	r.frame(how)
-	r.put(PartHeading, source, name)
-	r.frame(")")
-}
-
 // body writes what stands under the heading of a piece that is not silent.
 func (r *renderer) body(p *piece) {
 	if p.Withheld() {

@@ -98,7 +98,7 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	k := s.run.council
 	b := prompt.Brief{
-		Layout: s.layout, Untitled: true, Goal: &s.sealed[0], GoalParams: s.run.goal.Params, Roster: &s.sealed[1],
+		Layout: s.layout, Untitled: true, Context: prompt.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: s.run.goal.Params,
 		System: k.before, SystemParams: k.of.SystemParams, SystemOrigin: k.of.Origin.String(), Guidance: k.after,
 		Whole: s.whole, Part: s.part, Parts: s.parts,
 	}

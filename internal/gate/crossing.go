@@ -42,7 +42,7 @@ func (t *Terms) Crossing(level, clearance label.Classification, to string) Cross
 		c.Rule, c.Reason = RuleSecret, handoff.ReasonRule
 		c.Detail = "it is secret, and secret flows only by a rule for the exact pair of agents that states a mode"
 	case t != nil && c.After > t.ceiling:
-		c.Rule, c.Reason, c.Line = t.ceilingRule, handoff.ReasonRule, t.ceilingLine
+		c.Rule, c.Reason, c.Line = t.ceilingBy.Rule, handoff.ReasonRule, t.ceilingBy.Line
 		c.Detail = fmt.Sprintf("it is %v, and the rule lets %v through at most", c.After, t.ceiling)
 	}
 	return c

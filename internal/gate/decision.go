@@ -37,25 +37,43 @@ type Decision struct {
 	To       string          `json:"to"`
 	Task     task.ID         `json:"task,omitempty"` // the reader's task
 
+	Narrowing
+
+	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
+	Translated bool    `json:"translated,omitempty"`
+
+	Redactions
+
+	Before label.Classification `json:"labelBefore"`
+	After  label.Classification `json:"labelAfter"`
+	Sizes
+	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
+
+	byValue bool // the detail depends on more of the value than its label
+}
+
+// Narrowing says which parts of a value pass.
+type Narrowing struct {
 	InPart      bool        `json:"inPart,omitempty"`      // parts are granted and not the whole, whatever the value has
 	Narrowed    bool        `json:"narrowed,omitempty"`    // something of what crosses was left behind
 	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what crosses; keys that nobody wrote down beforehand are written *
 	Dropped     []task.Path `json:"dropped,omitempty"`     // what of it stays behind, likewise
 	TextDropped bool        `json:"textDropped,omitempty"` // a text that says more than the structured part stays behind
 	Unmatched   []task.Path `json:"unmatched,omitempty"`   // granted paths at which there was nothing
+}
 
-	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
-	Translated bool    `json:"translated,omitempty"`
-
+// Redactions count what was changed in the part that passes.
+type Redactions struct {
 	Redacted redact.Counts `json:"redacted,omitempty"`
 	Revealed redact.Counts `json:"revealed,omitempty"`
 	Broken   int           `json:"broken,omitempty"` // chat-template tokens made harmless
+}
 
-	Before      label.Classification `json:"labelBefore"`
-	After       label.Classification `json:"labelAfter"`
-	BytesBefore int                  `json:"bytesBefore"` // of what is held, its [label.SizeClass]
-	BytesAfter  int                  `json:"bytesAfter"`
-	CutFrom     int                  `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
+// Sizes measure a value in bytes before and after the gate.
+type Sizes struct {
+	BytesBefore int `json:"bytesBefore"` // of what is held, its [label.SizeClass]
+	BytesAfter  int `json:"bytesAfter"`
+	CutFrom     int `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
 	// AnswerTruncated says that a limit on tokens ended the answer before the
 	// gate saw it.
@@ -64,9 +82,6 @@ type Decision struct {
 	// Truncated says that a size limit cut the text. A text that was cut because
 	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
 	Truncated bool `json:"truncated,omitempty"`
-	Coarse    bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
-
-	byValue bool // the detail depends on more of the value than its label
 }
 
 // A Ruling is a decision together with what it lets through. Only

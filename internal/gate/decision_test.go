@@ -45,11 +45,10 @@ func TestADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 	s := seal(t, compartment(nil), offer(t, structured(t, give)))
 	require.Equal(t, gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
-		From: "analyst", To: "writer", Task: "t-down", InPart: true, Narrowed: true,
-		Kept:      []task.Path{"/facts/*", "/items/*/id", "/score"},
-		Dropped:   []task.Path{"/*", "/facts/name", "/items/*/*"},
-		Unmatched: []task.Path{"/gone"},
-		Before:    label.Confidential, After: label.Confidential, BytesBefore: 134, BytesAfter: 55,
+		From: "analyst", To: "writer", Task: "t-down",
+		Before: label.Confidential, After: label.Confidential,
+		Narrowing: gate.Narrowing{InPart: true, Narrowed: true, Kept: []task.Path{"/facts/*", "/items/*/id", "/score"}, Dropped: []task.Path{"/*", "/facts/name", "/items/*/*"}, Unmatched: []task.Path{"/gone"}},
+		Sizes:     gate.Sizes{BytesBefore: 134, BytesAfter: 55},
 	}, *s.Decision())
 
 	d := sealed(t, compartment(schema{"notes", "facts"}), offer(t, structured(t, give))).Decision()

@@ -155,57 +155,95 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 
 // rule rules on what is genuine, fresh and granted by somebody.
 func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, now time.Time) error {
-	if t := g.Terms; t.Mode() == handoff.Minimal && !Instructs(g.Source, d.From) { // whatever the label: nothing that is labelled crosses
-		d.Mode, d.Rule, d.Line = handoff.Minimal, t.rule, cmp.Or(t.line, d.Line)
-		d.Verdict, d.Reason, d.Detail = handoff.Minimized, handoff.ReasonMinimal, "its heading and status cross"
+	if d.minimized(g) {
 		return nil
 	}
-	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
-	d.After, d.trust = x.After, o.Envelope.Trust()
-	if x.Held() {
-		d.refuse(&x)
+	x, ok := c.admit(o, g, d)
+	if !ok {
 		return nil
 	}
-	if x.After > c.Contract.MaxInput {
-		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
-		return nil
-	}
-	if t := g.Terms; t != nil {
-		if t.endorse != nil && d.trust != label.Endorsed {
-			d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
-		}
-		if !Instructs(g.Source, d.From) {
-			if d.Mode = t.mode; t.rule != "" {
-				d.Rule, d.Line = t.rule, cmp.Or(t.line, d.Line)
-			}
-		}
-	}
+	d.apply(g)
 	s, err := g.selects()
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if x.Lowers != nil {
-		if o.Source.Kind == handoff.Reasoning || !x.Lowers.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
-			d.hold(handoff.Rule(x.Lowers.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+		if !d.lower(o, x.Lowers) {
 			return nil
 		}
-		d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, x.Lowers.Name}), x.Lowers
 		s = narrowed(s.Only(x.Lowers.Paths...))
 	}
 	p, verdict := c.parts(o, g, s, d)
 	if verdict != handoff.Passed {
 		return nil
 	}
-	if g.Terms != nil && g.Terms.byModel && (g.Source.Kind == handoff.Dependency || g.Source.Kind == handoff.Input) {
-		if p, verdict = c.retold(o, g, d, p, now); verdict != handoff.Passed {
+	t := g.Terms
+	if t != nil && t.translation.byModel && (g.Source.Kind == handoff.Dependency || g.Source.Kind == handoff.Input) {
+		if p, verdict = c.translated(o, g, d, p, now); verdict != handoff.Passed {
 			return nil
 		}
 	}
-	if g.Terms != nil && g.Terms.recast == handoff.RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
+	if t != nil && t.translation.recast == handoff.RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
 		d.hold(cmp.Or(d.Rule, RuleGrant), handoff.ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
-	return c.gated(ctx, g, d, p, o.As)
+	return c.finish(ctx, g, d, p, o.As)
+}
+
+// minimized rules on a value of which only heading and status pass. Its label
+// does not matter, since nothing labeled passes.
+func (d *Ruling) minimized(g *Grant) bool {
+	t := g.Terms
+	if t.Mode() != handoff.Minimal || Instructs(g.Source, d.From) {
+		return false
+	}
+	d.Mode, d.Rule, d.Line = handoff.Minimal, t.stated.Rule, cmp.Or(t.stated.Line, d.Line)
+	d.Verdict, d.Reason, d.Detail = handoff.Minimized, handoff.ReasonMinimal, "its heading and status cross"
+	return true
+}
+
+// admit rules on the label of a value, under the terms of the pair and the
+// contract. It reports false if the value is held.
+func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Crossing, bool) {
+	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
+	d.After, d.trust = x.After, o.Envelope.Trust()
+	switch {
+	case x.Held():
+		d.refuse(&x)
+	case x.After > c.Contract.MaxInput:
+		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
+	default:
+		return x, true
+	}
+	return x, false
+}
+
+// apply notes the endorsement, the mode and the rule of the terms.
+func (d *Ruling) apply(g *Grant) {
+	t := g.Terms
+	if t == nil {
+		return
+	}
+	if t.endorse != nil && d.trust != label.Endorsed {
+		d.trust, d.Entries = label.Endorsed, append(d.Entries, Entry{EntryEndorsed, t.endorse.Name})
+	}
+	if Instructs(g.Source, d.From) {
+		return
+	}
+	if d.Mode = t.mode; t.stated.Rule != "" {
+		d.Rule, d.Line = t.stated.Rule, cmp.Or(t.stated.Line, d.Line)
+	}
+}
+
+// lower applies a declassifier, which lowers only the validated parts of a
+// result unless it allows unsafe text. It reports false if the value is held.
+func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
+	if o.Source.Kind == handoff.Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
+		d.hold(handoff.Rule(by.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+		return false
+	}
+	d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, by.Name}), by
+	return true
 }
 
 // refuse holds a value whose label does not cross. Where the label alone
@@ -255,13 +293,13 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (en
 	return c.narrow(g, s, p, d)
 }
 
-// retold asks for a translation by a model, or rules on the one that is
+// translated asks for a translation by a model, or rules on the one that is
 // offered, as Decide does on the original: it is new context, and may be worse.
-func (c *Compartment) retold(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, handoff.Verdict) {
+func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, handoff.Verdict) {
 	t := o.Translated
 	if t == nil {
 		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granting(o.Source)), left
-		d.Translate = &handoff.Translation{MaxTokens: g.Terms.tokens, ByModel: true}
+		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
 		return envelope.Payload{}, handoff.NeedsTranslation
 	}
 	switch {
@@ -294,8 +332,8 @@ func derives(e, from *envelope.Envelope) bool {
 	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
 }
 
-// gated redacts, breaks control tokens and cuts. An error holds.
-func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
+// finish redacts, breaks control tokens and cuts. An error holds.
+func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.holdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
 		return nil
@@ -312,12 +350,12 @@ func (c *Compartment) gated(ctx context.Context, g *Grant, d *Ruling, p envelope
 			d.holdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
-		if t := g.Terms; t != nil && t.retells && !Instructs(g.Source, d.From) {
+		if t := g.Terms; t != nil && t.translation.active && !Instructs(g.Source, d.From) {
 			d.Translated = true
-			if t.tokens > 0 {
-				p, d.CutFrom = excerpt(p, min(t.tokens, MaxRedact)*BytesPerToken)
+			if t.translation.maxTokens > 0 {
+				p, d.CutFrom = excerpt(p, min(t.translation.maxTokens, MaxRedact)*BytesPerToken)
 			}
-			d.recast = t.recast
+			d.recast = t.translation.recast
 		}
 		limit := g.limit(as)
 		if canonical, _ := p.JSON(); len(canonical) > limit { // structured values are never cut

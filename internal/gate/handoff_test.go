@@ -150,7 +150,8 @@ func TestBaseOfferPasses(t *testing.T) {
 	r := decide(t, newCompartment(t), offer(t, envelope.Text("numbers")))
 	require.Equal(t, gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Full, Rule: gate.RuleDependsOn, Line: "team.yaml:12 dependsOn", Source: upstream,
-		Envelope: "e-up", From: "analyst", To: "writer", Task: "t-down", Before: label.Confidential, After: label.Confidential, BytesBefore: 7, BytesAfter: 7,
+		Envelope: "e-up", From: "analyst", To: "writer", Task: "t-down", Before: label.Confidential, After: label.Confidential,
+		Sizes: gate.Sizes{BytesBefore: 7, BytesAfter: 7},
 	}, r.Decision)
 	require.NoError(t, r.Err())
 	s := seal(t, newCompartment(t), offer(t, envelope.Text("numbers")))

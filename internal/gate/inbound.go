@@ -53,63 +53,75 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	k := &c.Contract
 	d := Decision{Rule: RuleResult, Mode: handoff.Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
-		Source: handoff.Source{Kind: handoff.Dependency, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, BytesBefore: len(r.Text)}
-	refuse := func(rule handoff.Rule, why string) (*envelope.Envelope, Decision, error) {
-		d.hold(rule, handoff.ReasonRule, why)
-		return nil, d, d.Err()
+		Source: handoff.Source{Kind: handoff.Dependency, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, Sizes: Sizes{BytesBefore: len(r.Text)}}
+	payload, tags, refused := k.accept(&r, schema, now)
+	if refused != nil {
+		return d.refused(refused)
 	}
-	if k.Session == "" || k.replied == nil {
-		return refuse(RuleContract, "there is no contract that a handshake made")
-	}
-	if r.Session != "" && r.Session != k.Session {
-		return refuse(RuleContract, "the reply belongs to another contract")
-	}
-	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
-		return refuse(RuleContract, "the reply came after the contract had ended")
-	}
-	if r.tooLarge() {
-		return refuse(RuleReplySize, tooLargeReply)
-	}
-	if r.Claim != nil && *r.Claim > k.MaxOutput {
-		return refuse(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
-	}
-	level, until := k.MaxInput, time.Time{}
+	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: k.MaxInput, CreatedAt: now, Tags: tags, Truncated: r.Truncated}
 	if e := r.Earlier; e != nil {
-		level, until = level.Join(e.Classification), e.ExpiresAt
+		h.Classification, h.ExpiresAt = h.Classification.Join(e.Classification), e.ExpiresAt
 	}
-	payload, err := r.payload(schema)
-	if err != nil {
-		return refuse(RuleSchema, err.Error())
-	}
-	if r.tooLarge() { // with the structured part that the text holds
-		return refuse(RuleReplySize, tooLargeReply)
-	}
-	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
-		return refuse(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))
-	}
-	tags := carried(r.Tags, k.DeclaredTags, r.JSON)
-	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
-		return refuse(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
-	}
-	h := envelope.Header{ID: r.ID, Producer: k.Callee, Task: k.Task, Run: k.Run, Classification: level, CreatedAt: now, ExpiresAt: until, Tags: tags, Truncated: r.Truncated}
 	if r.TTL > 0 {
-		h.ExpiresAt = envelope.Earliest(until, now.Add(r.TTL))
+		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, now.Add(r.TTL))
 	}
 	if err := k.derive(&h, parts); err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
-		return refuse(RuleExpiry, "what it was made from expired meanwhile")
+		return d.refused(refusal(RuleExpiry, "what it was made from expired meanwhile"))
 	}
 	if !k.replied.CompareAndSwap(false, true) {
-		return refuse(RuleContract, "a reply has come under this contract already")
+		return d.refused(refusal(RuleContract, "a reply has come under this contract already"))
 	}
 	e, err := envelope.New(h, payload)
 	if err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
-	d.Verdict, d.After, d.BytesAfter = handoff.Passed, level, payload.Size()
+	d.Verdict, d.After, d.BytesAfter = handoff.Passed, h.Classification, payload.Size()
 	return e, d, nil
+}
+
+// accept returns the payload and the tags of a reply, or why it is refused.
+func (k *Contract) accept(r *Reply, schema Validator, now time.Time) (envelope.Payload, []string, *handoff.Refusal) {
+	var none envelope.Payload
+	switch {
+	case k.Session == "" || k.replied == nil:
+		return none, nil, refusal(RuleContract, "there is no contract that a handshake made")
+	case r.Session != "" && r.Session != k.Session:
+		return none, nil, refusal(RuleContract, "the reply belongs to another contract")
+	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+		return none, nil, refusal(RuleContract, "the reply came after the contract had ended")
+	case r.tooLarge():
+		return none, nil, refusal(RuleReplySize, tooLargeReply)
+	case r.Claim != nil && *r.Claim > k.MaxOutput:
+		return none, nil, refusal(RuleClaim, fmt.Sprintf("the reply claims to be %v, at most %v can come out of what it was given", *r.Claim, k.MaxOutput))
+	}
+	payload, err := r.payload(schema)
+	if err != nil {
+		return none, nil, refusal(RuleSchema, err.Error())
+	}
+	if r.tooLarge() { // with the structured part that the text holds
+		return none, nil, refusal(RuleReplySize, tooLargeReply)
+	}
+	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
+		return none, nil, refusal(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))
+	}
+	tags := carried(r.Tags, k.DeclaredTags, r.JSON)
+	if missing := without(k.RequiredTags, tags); len(missing) > 0 {
+		return none, nil, refusal(RuleTags, fmt.Sprintf("the reply lacks the required tags %q", missing))
+	}
+	return payload, tags, nil
+}
+
+func refusal(rule handoff.Rule, reason string) *handoff.Refusal {
+	return &handoff.Refusal{Rule: rule, Reason: reason}
+}
+
+// refused holds a reply for a reason, and returns it as GateInbound does.
+func (d *Decision) refused(r *handoff.Refusal) (*envelope.Envelope, Decision, error) {
+	d.hold(r.Rule, handoff.ReasonRule, r.Reason)
+	return nil, *d, d.Err()
 }
 
 // derive writes into the header of a reply from which envelopes it derives, and

@@ -82,7 +82,8 @@ func TestInboundEdges(t *testing.T) {
 	require.Equal(t, []string{"score"}, e.Header().Tags)
 	require.Equal(t, gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Full, Rule: gate.RuleResult, Source: handoff.Source{Kind: handoff.Dependency, Name: "t-down"}, Envelope: "e",
-		From: "writer", To: "user", Task: "t-down", Before: label.Confidential, After: label.Confidential, BytesBefore: 1, BytesAfter: 1,
+		From: "writer", To: "user", Task: "t-down", Before: label.Confidential, After: label.Confidential,
+		Sizes: gate.Sizes{BytesBefore: 1, BytesAfter: 1},
 	}, d)
 }
 

@@ -43,7 +43,7 @@ func (c *policyChecker) place(r *law) {
 		w = &bundle{selection: pick.Everything(), blocks: pick.Everything(), mode: handoff.Full}
 		b.by[at] = w
 	}
-	w.cites = append(w.cites, Citation{r.ID, r.Origin.String()})
+	w.cites = append(w.cites, r.citation())
 	w.redact, w.blocks = w.redact.and(redaction(r.Redact)), w.blocks.And(r.blocks)
 	if r.Translate != nil {
 		w.retells = append(w.retells, r.Translate)
@@ -64,6 +64,9 @@ func (c *policyChecker) place(r *law) {
 	w.needs = w.needs || r.Mode == handoff.Scoped && r.Allow == nil
 	w.selection = w.selection.And(r.picked)
 }
+
+// citation names r, and where it is written.
+func (r *law) citation() Citation { return Citation{r.ID, r.Origin.String()} }
 
 // before orders rules that say the same, so that their order in a file does not matter.
 func (r *law) before(other *law) bool {

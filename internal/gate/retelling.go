@@ -40,7 +40,7 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 	retold.As = task.Output
 	terms := *g.Terms
 	terms.selection, terms.needs, terms.mode = pick.Everything(), false, handoff.Full
-	terms.retells, terms.byModel, terms.tokens, terms.recast = false, false, 0, ""
+	terms.translation = translation{}
 	terms.lower, terms.renew, terms.endorse = nil, nil, nil
 	if d.lowers != nil { // the paths are picked already: all that is left may be lowered
 		whole := *d.lowers

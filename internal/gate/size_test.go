@@ -40,7 +40,8 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	t.Parallel()
 	short := &gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
-		Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "entry"}}, Translated: true, BytesBefore: 4, BytesAfter: 2,
+		Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "entry"}}, Translated: true,
+		Sizes: gate.Sizes{BytesBefore: 4, BytesAfter: 2},
 	}
 	long := *short
 	long.Narrowed, long.Kept, long.Dropped, long.TextDropped = true, []task.Path{"/score"}, []task.Path{"/hiv"}, true
@@ -51,7 +52,8 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	require.Equal(t, o, o.Outline())
 	require.Equal(t, gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
-		Entries: short.Entries, Translated: true, BytesBefore: 1 << 10, BytesAfter: 1 << 10, Coarse: true,
+		Entries: short.Entries, Translated: true, Coarse: true,
+		Sizes: gate.Sizes{BytesBefore: 1 << 10, BytesAfter: 1 << 10},
 	}, o)
 
 	own := long.Delivered()

@@ -19,22 +19,17 @@ import (
 type Terms struct {
 	from, to  string
 	mode      handoff.Mode
-	rule      handoff.Rule // what states the mode; empty if no rule does
-	line      string
-	exact     bool // a rule for exactly this pair states the mode
-	needs     bool // scoped without a list: only what the task needs
+	stated    Citation // the rule that states the mode; empty if none does
+	exact     bool     // a rule for exactly this pair states the mode
+	needs     bool     // scoped without a list: only what the task needs
 	selection pick.Selection
 
 	narrows Citation // the first rule that takes parts away without stating a mode
 
-	ceiling     label.Classification
-	ceilingRule handoff.Rule
-	ceilingLine string
+	ceiling   label.Classification
+	ceilingBy Citation
 
-	retells bool // what crosses is not what was left, or not where it stood
-	tokens  int
-	byModel bool
-	recast  handoff.Recast
+	translation translation
 
 	reveal   map[redact.Kind][]task.Path
 	redactor *redact.Redactor
@@ -43,6 +38,14 @@ type Terms struct {
 	endorse *handoff.Endorser
 	renew   *handoff.Renewal
 	laws    []Citation
+}
+
+// A translation is what the rules of a pair say together about translating what passes.
+type translation struct {
+	active    bool // what passes is not what was left, or not where it stood
+	maxTokens int
+	byModel   bool
+	recast    handoff.Recast
 }
 
 // A Citation names a rule that has a say on an edge, and where it is written.
@@ -104,7 +107,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 	states := false
 	if i, ok := b.exact[pair]; ok {
 		r := &b.rules[i]
-		t.laws = append(t.laws, Citation{r.ID, r.Origin.String()})
+		t.laws = append(t.laws, r.citation())
 		states = t.exactly(r)
 		added = added.and(redaction(r.Redact))
 	}
@@ -125,7 +128,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 		}
 		added = added.and(w.redact)
 	}
-	if !states && t.rule == "" {
+	if !states && t.stated.Rule == "" {
 		t.fallBack(b)
 	}
 	t.redactor = b.redactorFor(to, added)
@@ -142,7 +145,7 @@ func (t *Terms) exactly(r *law) bool {
 		t.selection = t.selection.And(r.blocks)
 		return false
 	}
-	t.mode, t.rule, t.line, t.exact = r.Mode, r.ID, r.Origin.String(), true
+	t.mode, t.stated, t.exact = r.Mode, r.citation(), true
 	t.needs = r.Mode == handoff.Scoped && r.Allow == nil
 	t.selection = t.selection.And(r.picked)
 	return true
@@ -150,8 +153,8 @@ func (t *Terms) exactly(r *law) bool {
 
 // compose narrows the mode to that of the rules with one Anyone.
 func (t *Terms) compose(w *bundle) {
-	if t.rule == "" || narrower(t.mode, w.mode) != t.mode {
-		t.rule, t.line = w.deciding.ID, w.deciding.Origin.String()
+	if t.stated.Rule == "" || narrower(t.mode, w.mode) != t.mode {
+		t.stated = w.deciding.citation()
 	}
 	t.mode, t.needs = narrower(t.mode, w.mode), t.needs || w.needs
 	t.selection = t.selection.And(w.selection)
@@ -160,7 +163,7 @@ func (t *Terms) compose(w *bundle) {
 // taken notes a rule that takes parts away, unless one is noted already.
 func (t *Terms) taken(r *law) {
 	if r != nil && r.narrows() && t.narrows.Rule == "" {
-		t.narrows = Citation{r.ID, r.Origin.String()}
+		t.narrows = r.citation()
 	}
 }
 
@@ -172,7 +175,7 @@ func (r *law) narrows() bool {
 // bound lowers the ceiling to that of a rule.
 func (t *Terms) bound(r *law) {
 	if r != nil && r.Ceiling != nil && *r.Ceiling < t.ceiling {
-		t.ceiling, t.ceilingRule, t.ceilingLine = *r.Ceiling, r.ID, r.Origin.String()
+		t.ceiling, t.ceilingBy = *r.Ceiling, r.citation()
 	}
 }
 
@@ -185,19 +188,19 @@ func (t *Terms) retell(with *handoff.Translation) {
 	if with == nil {
 		return
 	}
-	t.retells = true
+	t.translation.active = true
 	if with.Fields != nil {
 		t.selection = narrowed(t.selection.Only(with.Fields...))
 	}
 	if len(with.Filter) > 0 {
 		t.selection = narrowed(t.selection.Except(with.Filter...))
 	}
-	if with.MaxTokens > 0 && (t.tokens == 0 || with.MaxTokens < t.tokens) {
-		t.tokens = with.MaxTokens
+	if with.MaxTokens > 0 && (t.translation.maxTokens == 0 || with.MaxTokens < t.translation.maxTokens) {
+		t.translation.maxTokens = with.MaxTokens
 	}
-	t.byModel = t.byModel || with.ByModel
+	t.translation.byModel = t.translation.byModel || with.ByModel
 	if with.Recast == handoff.RecastSystem {
-		t.recast = handoff.RecastSystem
+		t.translation.recast = handoff.RecastSystem
 	}
 }
 
@@ -218,10 +221,10 @@ func (t *Terms) fallBack(b *Rulebook) {
 	own := b.defaults[t.to]                      // who is not known gets what the policy says
 	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that nobody compiled
 	if t.mode != handoff.Full {
-		t.rule, t.line = RuleDefault, "policy.default"
+		t.stated = Citation{RuleDefault, "policy.default"}
 	}
 	if own = cmp.Or(own, handoff.Full); narrower(own, t.mode) != t.mode {
-		t.mode, t.rule, t.line = own, RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)
+		t.mode, t.stated = own, Citation{RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)}
 	}
 	t.needs = t.mode == handoff.Scoped
 }
@@ -289,7 +292,7 @@ func (t *Terms) Stated() (handoff.Rule, string) {
 	if t == nil {
 		return "", ""
 	}
-	return t.rule, t.line
+	return t.stated.Rule, t.stated.Line
 }
 
 // Cited returns every rule that has a say, the one for the exact pair first.
@@ -332,11 +335,11 @@ func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standard
 // stand elsewhere.
 func (t *Terms) Unendorsed() *handoff.Refusal {
 	switch {
-	case t == nil || t.recast != handoff.RecastSystem:
+	case t == nil || t.translation.recast != handoff.RecastSystem:
 		return nil
 	case t.endorse == nil:
 		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt, and no entry endorses it", Hint: "endorse it in the policy, or leave recast out"}
-	case t.byModel: // an endorser speaks for what it has seen
+	case t.translation.byModel: // an endorser speaks for what it has seen
 		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt as a model retells it, which nobody endorses", Hint: "summarize it by: excerpt, or leave recast out"}
 	}
 	return nil
@@ -346,13 +349,13 @@ func (t *Terms) Unendorsed() *handoff.Refusal {
 // tokens"; empty if it is not.
 func (t *Terms) Retells() string {
 	switch {
-	case t == nil || !t.retells:
+	case t == nil || !t.translation.active:
 		return ""
-	case t.byModel:
-		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.tokens)
-	case t.tokens > 0:
-		return fmt.Sprintf("excerpt of at most %d tokens", t.tokens)
-	case t.recast == handoff.RecastSystem:
+	case t.translation.byModel:
+		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.translation.maxTokens)
+	case t.translation.maxTokens > 0:
+		return fmt.Sprintf("excerpt of at most %d tokens", t.translation.maxTokens)
+	case t.translation.recast == handoff.RecastSystem:
 		return "into the system prompt"
 	}
 	return "parts only"
@@ -381,7 +384,7 @@ func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
 	if t == nil {
 		return nil
 	}
-	rule := t.rule
+	rule := t.stated.Rule
 	s, err := t.Delivers(need)
 	switch {
 	case err != nil:
@@ -398,7 +401,7 @@ func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
 
 // cited words the rule that states the mode, or else the first that takes parts away.
 func (t *Terms) cited() string {
-	c := Citation{t.rule, t.line}
+	c := t.stated
 	if c.Rule == "" {
 		c = t.narrows
 	}

@@ -20,28 +20,50 @@ type node struct {
 	fixed []any  // of enum or const; nil if the schema has neither
 	guard bool   // fixed is a const
 
+	textRules
+	numberRules
+	objectRules
+	listRules
+	combined
+}
+
+// textRules are the keywords for strings.
+type textRules struct {
 	pattern, format string
 	maxLength       int // -1 for none
+}
 
+// numberRules are the keywords for numbers.
+type numberRules struct {
 	integer  bool     // a number that may stand here is whole
-	min, max *float64 // bounds of it; nil for none
+	min, max *float64 // nil for none
+}
 
-	props    map[string]*node
-	patterns []patterned
-	rest     *node    // of every other member; nil lets anything through
-	required []string // names that stand there in any case
-	prefix   []*node
-	items    *node // of every other item; nil lets anything through
-	maxItems int   // -1 for none
+// objectRules are the keywords for objects.
+type objectRules struct {
+	props       map[string]*node
+	patterns    []patterned
+	rest        *node    // of every other member; nil lets anything through
+	required    []string // names that stand there in any case
+	names       *node    // propertyNames
+	unevaluated *node    // unevaluatedProperties
+}
 
-	every          []*node   // $ref and allOf
-	some           [][]*node // anyOf and oneOf: one of each list
-	maybe          []*node   // if, then, else and dependencies: may apply
-	inPlace        []*node   // all of these, and not
+// listRules are the keywords for arrays.
+type listRules struct {
+	prefix         []*node
+	items          *node // of every other item; nil lets anything through
+	maxItems       int   // -1 for none
 	contains       *node
-	names          *node // propertyNames
-	unevaluated    *node // unevaluatedProperties
 	unevaluatedSeq *node // unevaluatedItems
+}
+
+// combined are the schemas that apply to the same value.
+type combined struct {
+	every   []*node   // $ref and allOf
+	some    [][]*node // anyOf and oneOf: one of each list
+	maybe   []*node   // if, then, else and dependencies: may apply
+	inPlace []*node   // all of these, and not
 }
 
 // patterned is a schema of patternProperties.
@@ -92,7 +114,9 @@ func kindOf(v any) kind {
 }
 
 // open is the node of a schema that says nothing.
-func open() *node { return &node{types: allKinds, maxLength: -1, maxItems: -1} }
+func open() *node {
+	return &node{types: allKinds, textRules: textRules{maxLength: -1}, listRules: listRules{maxItems: -1}}
+}
 
 // fixedTo is the node of a schema that lists its values.
 func fixedTo(values []any) *node {

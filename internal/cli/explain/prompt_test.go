@@ -40,9 +40,10 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 	t.Parallel()
 	d := &gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user",
-		Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true, Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}},
-		Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}, Before: label.Confidential, After: label.Internal, CutFrom: 80_000,
+		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
+		Narrowing:  gate.Narrowing{Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true},
+		Redactions: gate.Redactions{Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}},
+		Sizes:      gate.Sizes{CutFrom: 80_000},
 	}
 	x := &Document{Trace: &trace.Trace{}}
 	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
@@ -75,7 +76,7 @@ func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
 		{"nothing", nil, nil, false, "narrowed to nothing"},
 	}
 	for _, tt := range tests {
-		d := &gate.Decision{Narrowed: true, Rule: "r", Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text, Source: handoff.Source{Kind: handoff.Input, Name: "claim"}}
+		d := &gate.Decision{Rule: "r", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
 		require.Equal(t, "input claim, internal, r, "+tt.want, x.describeDecision(d), tt.name)
 	}
 	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
