@@ -18,27 +18,42 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
-// binary is the command as users have it: go run would turn every exit status into 1.
+// binary is the path of the command.
 var binary string
 
 // scratch is a folder that is gone when the tests are.
 var scratch string
 
+// commandName is the name under which the test binary is the command itself, so that no second
+// binary has to be linked.
+const commandName = "runteam"
+
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == commandName {
+		os.Exit(Main())
+	}
 	dir, err := os.MkdirTemp("", "runteam-test-")
 	if err != nil {
 		panic(err)
 	}
 	scratch = dir
-	binary = filepath.Join(dir, "runteam")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/runteam").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
-		os.Exit(1)
+	binary = filepath.Join(dir, commandName)
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Link(self, binary) // which other users may execute, unlike what a symbolic link leads to
+	}
+	if err != nil {
+		panic(err)
+	}
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		os.Setenv("TMPDIR", "/dev/shm") // journals wait for the disk on any other file system
 	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "16") // most of these tests wait for another process
@@ -86,12 +101,29 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
+// run makes the call: in this process if it has no folder of its own, else as a process.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
+	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") {
+		return c.runHere(t)
+	}
 	cmd := c.command(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// runHere makes the call in this process, which has no folder and no environment of the call's own.
+func (c call) runHere(t *testing.T) outcome {
+	t.Helper()
+	con, stdout, stderr := clitest.Console(t, c.args...)
+	con.Stdin, con.ConfigDir = strings.NewReader(c.stdin), t.TempDir()
+	con.LookupEnv = func(name string) (string, bool) {
+		value, ok := c.env[name]
+		return value, ok
+	}
+	status := runCommandLine(console.New(*con))
+	return outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
 
 func statusAfter(t *testing.T, err error) int {

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -50,10 +51,10 @@ func crashDepends(i int) (titles []string) {
 // crashPoints is how often a run is killed in each of the two tests below, and
 // in how many runs.
 func crashPoints() (kills, runs int) {
-	if testing.Short() || raced {
-		return 6, 2
+	if slowtest.Enabled() {
+		return 50, 5
 	}
-	return 50, 5
+	return 4, 1
 }
 
 // A crash is a run that is killed again and again.

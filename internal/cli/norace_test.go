@@ -1,3 +1,0 @@
-package cli
-
-const raced = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package cli
-
-// raced reports whether the race detector makes all of it slow.
-const raced = true
