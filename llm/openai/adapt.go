@@ -22,17 +22,17 @@ type changes struct {
 // An adaptation recognizes that an endpoint refused one part of a request, and
 // changes the requests that follow.
 type adaptation struct {
-	refused func(c *call) bool           // whether c sent the part and c.refusal is about it
-	change  func(c *call, next *changes) // leaves the part out, or writes it in the next form
+	applies func(r *request, f *refusal) bool           // whether r has the part and f is about it
+	change  func(r *request, f *refusal, next *changes) // leaves the part out, or writes it in the next form
 }
 
 // adaptations are tried in order; the first that applies is made.
 var adaptations = append([]adaptation{
-	{refused: (*call).refusedUsage, change: func(_ *call, next *changes) { next.noUsage = true }},
-	{refused: (*call).refusedFormat, change: (*call).weaken},
-	{refused: (*call).refusedTokensKey, change: func(_ *call, next *changes) { next.otherTokens = true }},
-	{refused: (*call).refusedDeveloper, change: func(_ *call, next *changes) { next.role = systemRole }},
-	{refused: (*call).refusedSystem, change: func(_ *call, next *changes) { next.role = mergedRole }},
+	{refusesUsage, func(_ *request, _ *refusal, next *changes) { next.noUsage = true }},
+	{refusesFormat, weakenFormat},
+	{refusesTokensKey, func(_ *request, _ *refusal, next *changes) { next.otherTokens = true }},
+	{refusesDeveloper, func(_ *request, _ *refusal, next *changes) { next.role = systemRole }},
+	{refusesSystem, func(_ *request, _ *refusal, next *changes) { next.role = mergedRole }},
 }, settingAdaptations()...)
 
 // maxAdaptations bounds the requests of one call. There are fewer changes than that.
@@ -49,68 +49,75 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 	}
 	var refused llm.Usage // what refused requests took, of which endpoints rarely report any
 	for n := 1; ; n++ {
-		c := &call{model: m, req: req, changes: changes}
-		res, err := c.attempt(ctx, emit)
+		r := &request{Request: req, model: m, changes: changes, stream: emit != nil}
+		res, accepted, err := r.attempt(ctx, emit)
+		refusal, isRefusal := err.(*refusedError)
+		if isRefusal {
+			err = refusal.err
+		}
 		if e, ok := err.(*llm.Error); ok { // not errors.AsType: the cause of a context belongs to the caller
 			refused = refused.Add(e.Usage)
 			e.Usage = refused
 		}
-		if c.refusal == nil {
+		if !isRefusal {
 			res.Usage = res.Usage.Add(refused)
-			if n > 1 && c.reply != nil {
+			if n > 1 && accepted {
 				changes.forms.thisCall = strictForm
 				m.changes.CompareAndSwap(known, &changes) // if another call stored changes first, a later call adds these
 			}
 			return res, err
 		}
-		i := c.adaptation()
+		i := refusal.adaptation(r)
 		if i < 0 || n == maxAdaptations || ctx.Err() != nil {
-			return res, c.withHint(err)
+			refusal.hintAtFormat(r)
+			return res, err
 		}
-		adaptations[i].change(c, &changes)
+		adaptations[i].change(r, &refusal.refusal, &changes)
 	}
 }
 
-// adaptation returns the index of the adaptation that applies, or -1.
-func (c *call) adaptation() int {
-	if c.refusal == nil {
-		return -1
-	}
-	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.refused(c) })
+// A refusedError is an error with which an endpoint may say that it does not accept a part
+// of a request.
+type refusedError struct {
+	err *llm.Error
+	refusal
 }
 
-// warn adds a warning to the response: which part of the request was left out or
-// changed, and what that means. Warnings are constant texts, so they quote nothing.
-func (c *call) warn(warning string) { c.warnings = append(c.warnings, warning) }
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
 
-// A refusal is an error with which an endpoint may say that it does not accept a
-// part of a request.
+// A refusal is what an endpoint says about a part of a request.
 type refusal struct {
 	text     string // the message, the setting in question and the codes, in lower case; bounded
 	param    string // the setting in question, if the endpoint names it
 	noReason bool   // the endpoint says that the request is bad, without a reason
 }
 
-// refusalOf returns the refusal that an error may be, or nil if its kind or status
-// excludes that. Passages of the prompt that the error repeats do not count: whoever
-// wrote them must not decide what is left out of requests.
-func (c *call) refusalOf(kind llm.Kind, status int, said *errorBody) *refusal {
-	switch kind {
+// adaptation returns the index of the adaptation that applies, or -1.
+func (f *refusal) adaptation(r *request) int {
+	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.applies(r, f) })
+}
+
+// asRefusal returns an error as one that may refuse a part of the request, unless its kind
+// or status excludes that. Passages of the prompt that the error repeats do not count:
+// whoever wrote them must not decide what is left out of requests.
+func asRefusal(e *llm.Error, status int, said *errorBody, clean *sanitizer) error {
+	switch e.Kind {
 	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong, llm.Moderated:
-		return nil
+		return e
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError, http.StatusNotImplemented:
-		text := strings.Join(append([]string{c.withoutPassages(said.message), said.param}, said.codes...), "\n")
+		text := strings.Join(append([]string{clean.withoutPassages(said.message), said.param}, said.codes...), "\n")
 		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
-		return &refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}
+		return &refusedError{e, refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}}
 	}
-	return nil
+	return e
 }
 
-// refusedUsage reports whether the endpoint refused the option that requests token
+// refusesUsage reports whether the endpoint refused the option that requests token
 // counts in a stream.
-func (c *call) refusedUsage() bool {
-	return c.streamed && !c.changes.noUsage && strings.Contains(c.refusal.text, "stream_options")
+func refusesUsage(r *request, f *refusal) bool {
+	return r.stream && !r.changes.noUsage && strings.Contains(f.text, "stream_options")
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"io"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/runteam/runteam/llm"
 )
 
-// Errors of a decoder.
+// Errors of a completionReader.
 var (
 	errForm     = errors.New("JSON of another form than a chat completion")
 	errUsage    = errors.New("the token counts are negative")
@@ -44,12 +42,9 @@ type toolCall struct {
 	id, name, arguments []byte
 }
 
-// A decoder reads chat completions in one pass. Its time and memory are linear
-// in the size of the reply, whatever the shape: it builds no values for members
-// that it does not need. The zero value is ready for use.
-type decoder struct {
-	tokens  *jsontext.Decoder
-	in      bytes.Buffer
+// A completionReader reads chat completions. The zero value is ready for use.
+type completionReader struct {
+	valueReader
 	piece   completion          // of the choice that is being read
 	apart   [sourceCount][]byte // reasoning of the message that is being read, by source
 	kind    []byte              // of the part that is being read
@@ -66,10 +61,10 @@ const (
 	sourceCount
 )
 
-// decode adds one JSON object to c: a whole reply or, if chunk is set, a chunk
+// add adds one JSON object to c: a whole reply or, if chunk is set, a chunk
 // of a stream. data may be overwritten. The error is one of this file's, an
 // error of JSON syntax, or io.ErrUnexpectedEOF if data ends too early.
-func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
+func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 	d.open(data)
 	if d.tokens.PeekKind() != '{' {
 		return errForm
@@ -127,18 +122,8 @@ func (d *decoder) decode(data []byte, c *completion, chunk bool) error {
 
 var errTrailing = errors.New("something follows the JSON object")
 
-// open makes data what the decoder reads.
-func (d *decoder) open(data []byte) {
-	d.in = *bytes.NewBuffer(data)
-	if d.tokens == nil {
-		d.tokens = jsontext.NewDecoder(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-		return
-	}
-	d.tokens.Reset(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
 // choice adds one choice. In a stream, only the first of several counts.
-func (d *decoder) choice(c *completion, chunk bool) error {
+func (d *completionReader) choice(c *completion, chunk bool) error {
 	p := &d.piece
 	*p = completion{text: p.text[:0], refusal: p.refusal[:0], reasoning: p.reasoning[:0], calls: p.calls[:0]}
 	index, pieces := 0, false
@@ -238,7 +223,7 @@ func (c *completion) addCall(t *toolCall, chunk bool) error {
 }
 
 // message reads a message or a delta.
-func (d *decoder) message(p *completion) error {
+func (d *completionReader) message(p *completion) error {
 	for i := range d.apart {
 		d.apart[i] = d.apart[i][:0]
 	}
@@ -276,14 +261,14 @@ func (d *decoder) message(p *completion) error {
 }
 
 // reasoning reads the reasoning of a message from a member of it.
-func (d *decoder) reasoning(source int) (err error) {
+func (d *completionReader) reasoning(source int) (err error) {
 	d.apart[source], err = d.texts(d.apart[source][:0])
 	return err
 }
 
 // texts appends the text of a value of reasoning: a string, an object with the text in
 // one of the known members, or a list of these.
-func (d *decoder) texts(text []byte) ([]byte, error) {
+func (d *completionReader) texts(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '[':
 		err := d.array(func() (err error) {
@@ -307,7 +292,7 @@ func (d *decoder) texts(text []byte) ([]byte, error) {
 }
 
 // content appends a content to a text: a string, a part, or a list of parts and strings.
-func (d *decoder) content(text []byte) ([]byte, error) {
+func (d *completionReader) content(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '[':
 		err := d.array(func() (err error) {
@@ -329,7 +314,7 @@ func (d *decoder) content(text []byte) ([]byte, error) {
 // without a type. The text of a reasoning part (docs.mistral.ai/capabilities/reasoning)
 // goes into d.apart. Other parts, such as the "reference" parts of Mistral
 // (docs.mistral.ai/api/#tag/chat), are skipped.
-func (d *decoder) part(text []byte) ([]byte, error) {
+func (d *completionReader) part(text []byte) ([]byte, error) {
 	isText, isReasoning, start := true, false, len(text)
 	d.thought = d.thought[:0]
 	err := d.object(func(name []byte) (err error) {
@@ -357,7 +342,7 @@ func (d *decoder) part(text []byte) ([]byte, error) {
 }
 
 // toolCall reads a tool call.
-func (d *decoder) toolCall(p *completion) error {
+func (d *completionReader) toolCall(p *completion) error {
 	if len(p.calls) >= maxTools {
 		return errTools
 	}

@@ -53,7 +53,7 @@ func parseErrorBody(body []byte) errorBody {
 //
 // It reads at most maxFault bytes, and returns what came before a syntax error.
 func parseError(raw []byte) (said errorBody, err error) {
-	var d decoder
+	var d errorReader
 	d.open(raw[:min(len(raw), maxFault)])
 	switch d.tokens.PeekKind() {
 	case '"', '{', '[':
@@ -62,9 +62,12 @@ func parseError(raw []byte) (said errorBody, err error) {
 	return errorBody{}, errForm
 }
 
+// An errorReader reads an error.
+type errorReader struct{ valueReader }
+
 // errorValue reads a text, an error, an object that holds one, or a list, of
 // which the first item that says something counts.
-func (d *decoder) errorValue() (said errorBody, err error) {
+func (d *errorReader) errorValue() (said errorBody, err error) {
 	switch d.tokens.PeekKind() {
 	case '[':
 		err = d.array(func() (err error) {
@@ -96,7 +99,7 @@ func (d *decoder) errorValue() (said errorBody, err error) {
 }
 
 // errorMember reads one member of an error.
-func (d *decoder) errorMember(s *errorBody, name []byte) (err error) {
+func (d *errorReader) errorMember(s *errorBody, name []byte) (err error) {
 	switch kind := d.tokens.PeekKind(); string(name) {
 	case "message", "detail", "msg", "errors":
 		text, err := d.readable("; ")
@@ -134,7 +137,7 @@ func (d *decoder) errorMember(s *errorBody, name []byte) (err error) {
 
 // errorMetadata reads what OpenRouter adds to the error of a provider: the
 // provider's name, its own error as JSON or text, and headers of its reply.
-func (d *decoder) errorMetadata(s *errorBody) error {
+func (d *errorReader) errorMetadata(s *errorBody) error {
 	var provider string
 	var raw errorBody
 	err := d.object(func(name []byte) (err error) {
@@ -175,7 +178,7 @@ func (d *decoder) errorMetadata(s *errorBody) error {
 // retryInfo reads the details of an error of Google and returns the delay of the
 // first google.rpc.RetryInfo among them, which is a google.protobuf.Duration such
 // as "34s" (github.com/googleapis/googleapis, google/rpc/error_details.proto).
-func (d *decoder) retryInfo() (delay time.Duration, err error) {
+func (d *errorReader) retryInfo() (delay time.Duration, err error) {
 	err = d.array(func() error {
 		if d.tokens.PeekKind() != '{' {
 			return d.tokens.SkipValue()
@@ -203,7 +206,7 @@ func (d *decoder) retryInfo() (delay time.Duration, err error) {
 // readable returns what a value says, in at most maxForeign bytes: a string or a
 // number as it is, the items of a list with sep between them, and of an object
 // its message after its location in the request, or each member without one.
-func (d *decoder) readable(sep string) (said string, err error) {
+func (d *errorReader) readable(sep string) (said string, err error) {
 	switch d.tokens.PeekKind() {
 	case '"', '0':
 		text, err := d.verbatim()
@@ -253,18 +256,4 @@ func joined(a, sep, b string) string {
 	}
 	text := a + sep + b
 	return text[:min(len(text), maxForeign)]
-}
-
-// words reads a value and returns it if it is a text: at most n bytes of it. A
-// syntax error is found by what is read next.
-func (d *decoder) words(n int) string {
-	if d.tokens.PeekKind() != '"' {
-		_ = d.tokens.SkipValue()
-		return ""
-	}
-	text, err := d.string(nil)
-	if err != nil {
-		return ""
-	}
-	return string(text[:min(len(text), n)])
 }

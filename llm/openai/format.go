@@ -2,14 +2,13 @@ package openai
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"strings"
 	"sync"
 
-	"github.com/runteam/runteam/llm"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // The values of Config.StructuredOutput.
@@ -43,15 +42,15 @@ type format struct {
 
 // formatOf returns the format of the request, by its schema, the configuration and what
 // the endpoint refused before.
-func (c *call) formatOf() format {
-	if c.req.Schema == nil || c.model.output == promptOutput {
+func (r *request) formatOf() format {
+	if r.Schema == nil || r.model.output == promptOutput {
 		return format{form: noForm, best: noForm, last: noForm}
 	}
-	schema := c.req.Schema
+	schema := r.Schema
 	strict, isObject := strictSchema(schema)
 	// json_object would make every answer an object.
-	allowed := [...]bool{strict, isObject || c.model.lists, isObject, true}
-	switch c.model.output {
+	allowed := [...]bool{strict, isObject || r.model.lists, isObject, true}
+	switch r.model.output {
 	case schemaOutput:
 		allowed = [...]bool{strict, true, false, false}
 	case objectOutput:
@@ -63,7 +62,7 @@ func (c *call) formatOf() format {
 			continue
 		}
 		f.best, f.last = i, max(f.last, i)
-		if !c.changes.forms.refuses(i, f.schema) {
+		if !r.changes.forms.refuses(i, f.schema) {
 			f.form = i
 		}
 	}
@@ -98,40 +97,28 @@ func (r *refusedForms) add(schema digest, f form) map[digest]form {
 // maxRefusedSchemas bounds how many schemas a model remembers.
 const maxRefusedSchemas = 1000
 
-// A responseFormat is the response_format of a request
-// (platform.openai.com/docs/api-reference/chat/create).
-type responseFormat struct {
-	Type   string      `json:"type"`
-	Schema *jsonSchema `json:"json_schema,omitempty"`
-}
-
-// A jsonSchema is the schema of a responseFormat.
-type jsonSchema struct {
-	Name   string          `json:"name"`
-	Strict bool            `json:"strict"`
-	Schema json.RawMessage `json:"schema"`
-}
-
 // responseFormat returns the response_format of the request, or nil. It adds a warning if
 // the endpoint refused a stronger form.
-func (c *call) responseFormat() *responseFormat {
-	c.format = c.formatOf()
-	weaker := c.format.form > c.format.best
-	switch f := c.format.form; f {
+func (r *request) responseFormat() *openai.ChatCompletionResponseFormat {
+	r.format = r.formatOf()
+	weaker := r.format.form > r.format.best
+	switch f := r.format.form; f {
 	case strictForm, schemaForm:
 		if weaker {
-			c.warn("response_format: the endpoint refused the strict mode of json_schema, which was sent without it")
+			r.warn("response_format: the endpoint refused the strict mode of json_schema, which was sent without it")
 		}
-		schema := &jsonSchema{"answer", f == strictForm, c.req.Schema}
-		return &responseFormat{"json_schema", schema}
+		return &openai.ChatCompletionResponseFormat{
+			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Strict: f == strictForm, Schema: r.Schema},
+		}
 	case objectForm:
 		if weaker {
-			c.warn("response_format: the endpoint refused json_schema; json_object was sent, which does not hold the answer to the schema")
+			r.warn("response_format: the endpoint refused json_schema; json_object was sent, which does not hold the answer to the schema")
 		}
-		return &responseFormat{"json_object", nil}
+		return &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	}
 	if weaker {
-		c.warn("response_format: the endpoint refused it; only the prompt asked for JSON")
+		r.warn("response_format: the endpoint refused it; only the prompt asked for JSON")
 	}
 	return nil
 }
@@ -163,34 +150,33 @@ var (
 // (console.groq.com/docs/structured-outputs).
 const invalidJSON = "json_validate_failed"
 
-// refusedFormat reports whether the endpoint refused the response_format and a
+// refusesFormat reports whether the endpoint refused the response_format and a
 // weaker form is left.
-func (c *call) refusedFormat() bool { return c.format.form < c.format.last && c.isFormatRefusal() }
-
-// isFormatRefusal reports whether the endpoint refused the response_format that was sent.
-func (c *call) isFormatRefusal() bool {
-	return c.refusal != nil && c.format.form < noForm && (c.refusal.noReason || aboutFormat().MatchString(c.refusal.text))
+func refusesFormat(r *request, f *refusal) bool {
+	return r.format.form < r.format.last && f.isAboutFormat(r)
 }
 
-// weaken records the refused form: for this call if the model failed to write JSON of
+// isAboutFormat reports whether the endpoint refused the response_format that was sent.
+func (f *refusal) isAboutFormat(r *request) bool {
+	return r.format.form < noForm && (f.noReason || aboutFormat().MatchString(f.text))
+}
+
+// weakenFormat records the refused form: for this call if the model failed to write JSON of
 // that form, for this schema if the endpoint gives it as the reason, else for all.
-func (c *call) weaken(next *changes) {
-	switch f := c.format.form; {
-	case strings.Contains(c.refusal.text, invalidJSON):
-		next.forms.thisCall = f + 1
-	case c.refusal.noReason, aboutSchema().MatchString(c.refusal.text):
-		next.forms.schemas = next.forms.add(c.format.schema, f)
+func weakenFormat(r *request, f *refusal, next *changes) {
+	switch form := r.format.form; {
+	case strings.Contains(f.text, invalidJSON):
+		next.forms.thisCall = form + 1
+	case f.noReason, aboutSchema().MatchString(f.text):
+		next.forms.schemas = next.forms.add(r.format.schema, form)
 	default:
-		next.forms.always[f] = true
+		next.forms.always[form] = true
 	}
 }
 
-// withHint adds to the error of a refused response_format which setting to change.
-func (c *call) withHint(err error) error {
-	e, ok := err.(*llm.Error)
-	if !ok || !c.isFormatRefusal() || c.format.last == noForm {
-		return err
+// hintAtFormat adds to the error of a refused response_format which setting to change.
+func (e *refusedError) hintAtFormat(r *request) {
+	if e.isAboutFormat(r) && r.format.last != noForm {
+		e.err.Message += fmt.Sprintf("; structuredOutput is %s: set it to auto or prompt", r.model.output)
 	}
-	e.Message += fmt.Sprintf("; structuredOutput is %s: set it to auto or prompt", c.model.output)
-	return e
 }

@@ -8,9 +8,27 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// A valueReader reads JSON in one pass. Its time and memory are linear in the size of the
+// text, whatever the shape: it builds no values that are not needed. The zero value is
+// ready for use.
+type valueReader struct {
+	tokens *jsontext.Decoder
+	in     bytes.Buffer
+}
+
+// open makes data what d reads.
+func (d *valueReader) open(data []byte) {
+	d.in = *bytes.NewBuffer(data)
+	if d.tokens == nil {
+		d.tokens = jsontext.NewDecoder(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		return
+	}
+	d.tokens.Reset(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // object calls member with the name of each member, which must read the value.
 // null is an object without members.
-func (d *decoder) object(member func(name []byte) error) error {
+func (d *valueReader) object(member func(name []byte) error) error {
 	if open, err := d.enter('{'); !open || err != nil {
 		return err
 	}
@@ -32,7 +50,7 @@ func (d *decoder) object(member func(name []byte) error) error {
 }
 
 // array calls item for each item, which must read it. null is an array without items.
-func (d *decoder) array(item func() error) error {
+func (d *valueReader) array(item func() error) error {
 	if open, err := d.enter('['); !open || err != nil {
 		return err
 	}
@@ -49,7 +67,7 @@ func (d *decoder) array(item func() error) error {
 }
 
 // enter reads the opening token of a container. null opens nothing.
-func (d *decoder) enter(kind jsontext.Kind) (open bool, err error) {
+func (d *valueReader) enter(kind jsontext.Kind) (open bool, err error) {
 	switch d.tokens.PeekKind() {
 	case kind:
 		_, err := d.tokens.ReadToken()
@@ -61,7 +79,7 @@ func (d *decoder) enter(kind jsontext.Kind) (open bool, err error) {
 }
 
 // string appends a string to a text. null is empty.
-func (d *decoder) string(text []byte) ([]byte, error) {
+func (d *valueReader) string(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '"':
 		raw, err := d.tokens.ReadValue()
@@ -77,7 +95,7 @@ func (d *decoder) string(text []byte) ([]byte, error) {
 }
 
 // optional appends a value to a text if it is a string. Other values are skipped.
-func (d *decoder) optional(text []byte) ([]byte, error) {
+func (d *valueReader) optional(text []byte) ([]byte, error) {
 	if d.tokens.PeekKind() == '"' {
 		return d.string(text)
 	}
@@ -85,7 +103,7 @@ func (d *decoder) optional(text []byte) ([]byte, error) {
 }
 
 // verbatim reads a string, or any other value as its JSON text. null is empty.
-func (d *decoder) verbatim() ([]byte, error) {
+func (d *valueReader) verbatim() ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '"', 'n', 0:
 		return d.string(nil)
@@ -97,7 +115,7 @@ func (d *decoder) verbatim() ([]byte, error) {
 // integer reads an integer: a number without a fraction, or a string that holds
 // one. known is false for every other value. A negative number that is no integer
 // is read as -1, so that its sign is known.
-func (d *decoder) integer() (n int, known bool, err error) {
+func (d *valueReader) integer() (n int, known bool, err error) {
 	var raw []byte
 	switch d.tokens.PeekKind() {
 	case '0':
@@ -123,4 +141,18 @@ func (d *decoder) integer() (n int, known bool, err error) {
 		return int(f), true, nil
 	}
 	return 0, false, nil
+}
+
+// words reads a value and returns it if it is a text: at most n bytes of it. A
+// syntax error is found by what is read next.
+func (d *valueReader) words(n int) string {
+	if d.tokens.PeekKind() != '"' {
+		_ = d.tokens.SkipValue()
+		return ""
+	}
+	text, err := d.string(nil)
+	if err != nil {
+		return ""
+	}
+	return string(text[:min(len(text), n)])
 }

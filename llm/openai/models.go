@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -22,10 +20,10 @@ const (
 
 // lookInto decides whether a 404 means the model or the address, by what the
 // endpoint lists. Nothing else reads the list.
-func (c *call) lookInto(ctx context.Context, e *llm.Error) {
+func (p *reporter) lookInto(ctx context.Context, e *llm.Error) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	models, offered := c.list(ctx)
+	models, offered := p.list(ctx)
 	if len(models) > 0 && (e.Kind == llm.UnknownModel || !offered) {
 		e.Kind, e.Models = llm.UnknownModel, models
 	}
@@ -34,13 +32,20 @@ func (c *call) lookInto(ctx context.Context, e *llm.Error) {
 // list returns the names of the models that the endpoint offers, those that
 // begin most like the model's own first, and reports whether its own is among them.
 // It returns nothing if there is no list.
-func (c *call) list(ctx context.Context) (names []string, offered bool) {
-	l := &lister{model: c.model}
-	_, _ = c.model.goOpenAI(l).ListModels(ctx) // it makes the request; l reads the reply
-	own := c.model.name
-	var d decoder
-	d.open(l.body)
-	err := d.object(func(name []byte) error {
+func (p *reporter) list(ctx context.Context) (names []string, offered bool) {
+	res, err := p.model.do(ctx, http.MethodGet, "/models", nil, "application/json")
+	if err != nil {
+		return nil, false
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxList))
+	if err != nil || res.StatusCode != http.StatusOK {
+		return nil, false
+	}
+	own := p.model.name
+	var d valueReader
+	d.open(body)
+	err = d.object(func(name []byte) error {
 		if string(name) != "data" {
 			return d.tokens.SkipValue()
 		}
@@ -66,7 +71,7 @@ func (c *call) list(ctx context.Context) (names []string, offered bool) {
 	names = slices.Compact(names)
 	for i, name := range names {
 		if name != own {
-			names[i] = c.sanitize(name)
+			names[i] = p.clean.sanitize(name)
 		}
 	}
 	return names, offered
@@ -79,29 +84,4 @@ func alike(a, b string) int {
 		n++
 	}
 	return n
-}
-
-// A lister is the HTTP client that reads the list: signed, and of bounded size.
-type lister struct {
-	model *Model
-	body  []byte
-}
-
-// Do sends r and keeps the body of the reply. It always returns an error.
-func (l *lister) Do(r *http.Request) (*http.Response, error) {
-	l.model.sign(r)
-	res, err := l.model.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, errors.New("no list")
-	}
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(io.LimitReader(res.Body, maxList)); err != nil {
-		return nil, err
-	}
-	l.body = body.Bytes()
-	return nil, errTaken
 }

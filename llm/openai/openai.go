@@ -88,6 +88,7 @@ type Model struct {
 	azure     bool   // the key is sent in the header api-key
 	key       Key
 	headers   http.Header
+	secrets   []string // what no text of an endpoint may repeat
 	client    *http.Client
 	own       *http.Transport // nil if the client was given
 	timeout   time.Duration
@@ -137,7 +138,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, base.NoKey()
 	}
 	m := &Model{
-		name: cfg.Model, base: base.String(), query: base.Query, azure: base.IsAzure(), key: cfg.APIKey, headers: headers,
+		name: cfg.Model, base: base.String(), query: base.Query, azure: base.IsAzure(), key: cfg.APIKey, headers: headers, secrets: secretsOf(cfg.APIKey, headers),
 		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
 		lists: !base.IsOpenAI() && !base.IsAzure(), // platform.openai.com/docs/guides/structured-outputs
 	}

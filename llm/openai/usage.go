@@ -5,7 +5,7 @@ import "math"
 // usage reads the token counts. A count that is missing or cannot be read leaves
 // what an earlier chunk counted, else zero: not counted. A negative count is an
 // error, since it would lower what a budget counts.
-func (d *decoder) usage(c *completion) error {
+func (d *completionReader) usage(c *completion) error {
 	if d.tokens.PeekKind() != '{' {
 		return d.tokens.SkipValue() // null in most chunks of a stream
 	}
@@ -43,7 +43,7 @@ func (d *decoder) usage(c *completion) error {
 
 // countIn reads a part of a count, such as cached_tokens, from a member of an object. Any
 // other value is skipped.
-func (d *decoder) countIn(member string, count *int) error {
+func (d *completionReader) countIn(member string, count *int) error {
 	if d.tokens.PeekKind() != '{' {
 		return d.tokens.SkipValue()
 	}
@@ -56,7 +56,7 @@ func (d *decoder) countIn(member string, count *int) error {
 }
 
 // partOfCount reads a part of a count. A negative number is skipped.
-func (d *decoder) partOfCount(count *int) error {
+func (d *completionReader) partOfCount(count *int) error {
 	n, known, err := d.integer()
 	if known && n >= 0 {
 		*count = n
@@ -65,7 +65,7 @@ func (d *decoder) partOfCount(count *int) error {
 }
 
 // count reads a count. A negative number is an error.
-func (d *decoder) count(count *int) error {
+func (d *completionReader) count(count *int) error {
 	n, known, err := d.integer()
 	switch {
 	case err != nil || !known:

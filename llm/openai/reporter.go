@@ -3,17 +3,12 @@ package openai
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -22,13 +17,43 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// refused words a reply whose status is not a success. A 404 is looked into further.
-func (c *call) refused(ctx context.Context, res *http.Response) error {
+// A reporter makes the errors of one call. No text of an endpoint enters them before it is
+// sanitized.
+type reporter struct {
+	model *Model
+	clean *sanitizer
+}
+
+// error returns the error of a reply with status 200.
+func (p *reporter) error(kind llm.Kind, message string) *llm.Error {
+	e := p.model.fault(kind, message)
+	e.Status = http.StatusOK
+	return e
+}
+
+// bad returns the error of a reply that cannot be used.
+func (p *reporter) bad(message string) *llm.Error { return p.error(llm.BadResponse, message) }
+
+// cut returns the error of a reply that ended too early.
+func (p *reporter) cut(message string, err error) *llm.Error {
+	e := p.error(llm.Cut, message)
+	e.Err = cause(err)
+	return e
+}
+
+// tooLarge returns the error of a reply above the limit.
+func (p *reporter) tooLarge() *llm.Error {
+	return p.error(llm.TooLarge, fmt.Sprintf("the limit is %d bytes", p.model.maxReply))
+}
+
+// ofStatus returns the error of a reply whose status is not a success. For a 404 that
+// refuses no part of the request, it looks into the list of models.
+func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
 	said := parseErrorBody(body)
-	e := c.model.fault(c.kindOf(res.StatusCode, said), c.sanitize(said.message))
-	c.refusal = c.refusalOf(e.Kind, res.StatusCode, &said)
+	e := p.model.fault(p.kindOf(res.StatusCode, said), p.clean.sanitize(said.message))
 	e.Status = res.StatusCode
+	refused := asRefusal(e, e.Status, &said, p.clean)
 	now := time.Now()
 	e.RetryAfter = cmp.Or(retryAfter(res.Header, now), said.wait(now))
 	if e.RetryAfter == 0 && e.Status == http.StatusTooManyRequests {
@@ -36,41 +61,40 @@ func (c *call) refused(ctx context.Context, res *http.Response) error {
 	}
 	switch {
 	case res.StatusCode < 400:
-		e.Message = "it redirects to " + c.sanitize(connection.Redact(res.Header.Get("Location")))
-	case e.Kind == llm.Unauthorized && c.model.key == (Key{}) && c.model.headers.Get("Authorization") == "" && c.model.headers.Get("Api-Key") == "":
+		e.Message = "it redirects to " + p.clean.sanitize(connection.Redact(res.Header.Get("Location")))
+	case e.Kind == llm.Unauthorized && p.model.key == (Key{}) && p.model.headers.Get("Authorization") == "" && p.model.headers.Get("Api-Key") == "":
 		e.Err = llm.ErrNoKey
-	case (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && c.adaptation() < 0:
-		c.lookInto(ctx, e)
+	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
+		if f, ok := refused.(*refusedError); !ok || f.adaptation(r) < 0 {
+			p.lookInto(ctx, e)
+		}
 	}
-	return e
+	return refused
 }
 
-// failure returns the error of a reply that has status 200.
-func (c *call) failure(said *errorBody, u llm.Usage) error {
+// ofBody returns the error in a reply that has status 200, and the status that it means.
+func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status int) {
 	kind := llm.BadResponse
 	if said.status >= 400 && said.status < 600 {
-		kind = c.kindOf(said.status, *said)
-	} else if k := c.kindOf(0, *said); k != "" {
+		kind = p.kindOf(said.status, *said)
+	} else if k := p.kindOf(0, *said); k != "" {
 		kind = k
 	}
-	if !c.emitted {
-		c.refusal = c.refusalOf(kind, cmp.Or(said.status, http.StatusBadRequest), said)
-	}
 	message := "an error under status 200"
-	if m := c.sanitize(said.message); m != "" {
+	if m := p.clean.sanitize(said.message); m != "" {
 		message += ": " + m
 	}
-	e := c.model.fault(kind, message)
+	e = p.error(kind, message)
 	now := time.Now()
-	e.Status, e.Usage, e.RetryAfter = http.StatusOK, u, said.wait(now)
+	e.Usage, e.RetryAfter = u, said.wait(now)
 	if e.RetryAfter == 0 && kind == llm.RateLimited {
 		e.RetryAfter = untilReset(said.headers, now)
 	}
-	return e
+	return e, cmp.Or(said.status, http.StatusBadRequest)
 }
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
-func (c *call) kindOf(status int, said errorBody) llm.Kind {
+func (p *reporter) kindOf(status int, said errorBody) llm.Kind {
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests && overLimit.MatchString(said.message) {
 		return llm.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds
 	}
@@ -93,7 +117,7 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 		}
 	}
 	switch {
-	case (status == 0 || status == http.StatusInternalServerError || status >= 400 && status < 500 && status != http.StatusTooManyRequests) && c.tooLong(said.message):
+	case (status == 0 || status == http.StatusInternalServerError || status >= 400 && status < 500 && status != http.StatusTooManyRequests) && p.tooLong(said.message):
 		return llm.PromptTooLong
 	case status == 0:
 		return ""
@@ -109,7 +133,7 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 		return llm.RateLimited
 	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == statusFlexFull:
 		return llm.ServerError
-	case aboutModel().MatchString(said.message), status == http.StatusNotFound && names(said.message, c.model.name):
+	case aboutModel().MatchString(said.message), status == http.StatusNotFound && names(said.message, p.model.name):
 		return llm.UnknownModel
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return llm.NotFound
@@ -119,8 +143,8 @@ func (c *call) kindOf(status int, said errorBody) llm.Kind {
 
 // tooLong reports whether an endpoint says that the prompt exceeds the context
 // window of the model. A passage of the prompt that it repeats does not count.
-func (c *call) tooLong(message string) bool {
-	return overContext().MatchString(message) && overContext().MatchString(c.sanitize(message))
+func (p *reporter) tooLong(message string) bool {
+	return overContext().MatchString(message) && overContext().MatchString(p.clean.sanitize(message))
 }
 
 // overContext matches the words of OpenAI, Azure, DeepSeek, OpenRouter, vLLM and
@@ -170,50 +194,3 @@ func names(text, model string) bool {
 var aboutModel = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\bmodel\b.{0,200}(does not exist|not found|is not a valid|not available)|(not a valid|invalid|unknown|no such) model\b`)
 })
-
-// unreachable is an error of the connection. Servers, proxies and name servers
-// write parts of it.
-func (m *Model) unreachable(req llm.Request, err error) error {
-	if stray, ok := errors.AsType[*strayError](err); ok {
-		return m.fault(llm.NotFound, "it redirects to "+m.sanitize(req, stray.to)+", which is not followed")
-	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without the URL
-	}
-	e := m.fault(llm.Unreachable, m.sanitize(req, reason(err)))
-	e.Err = cause(err)
-	return e
-}
-
-// cause returns the known condition behind an error of a connection, or nil. The
-// error itself may quote a server, such as a GOAWAY frame.
-func cause(err error) error {
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return errno
-	}
-	for _, known := range [...]error{io.ErrUnexpectedEOF, io.EOF, os.ErrDeadlineExceeded, context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, known) {
-			return known
-		}
-	}
-	return nil
-}
-
-// reason says in few words why a connection failed.
-func reason(err error) string {
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	timeout, isNet := errors.AsType[net.Error](err)
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server closed the connection without an answer"
-	case isDNS && dns.IsNotFound:
-		return fmt.Sprintf("no such host %q", dns.Name)
-	case isNet && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
-		return "connecting timed out"
-	}
-	return err.Error()
-}

@@ -1,0 +1,218 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/llm"
+)
+
+const (
+	envelope = 64 << 10 // what a reply may hold beside its text, in bytes
+	maxFault = 64 << 10 // how much of an error's body is read
+)
+
+// An emitError is what the caller's emit returned.
+type emitError struct{ err error }
+
+func (e *emitError) Error() string { return e.err.Error() }
+
+// attempt sends a request and reads its reply. accepted reports whether the endpoint took
+// the request.
+func (r *request) attempt(ctx context.Context, emit func(llm.Delta) error) (res llm.Response, accepted bool, err error) {
+	sent, err := r.send(ctx)
+	if err != nil {
+		return res, false, err
+	}
+	defer sent.Body.Close()
+	report := &reporter{model: r.model, clean: newSanitizer(r.model, &r.Request)}
+	if sent.StatusCode < 200 || sent.StatusCode >= 300 {
+		return res, false, report.ofStatus(ctx, r, sent)
+	}
+	in := bufio.NewReader(sent.Body)
+	p := &replyReader{request: r, report: report, header: sent.Header, emit: emit}
+	if isEvents(sent.Header, in) { // some proxies always stream
+		res, err = p.stream(in)
+		return res, true, err
+	}
+	res, err = p.whole(in, sent.ContentLength)
+	if err == nil && emit != nil && res.Text != "" {
+		if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {
+			return llm.Response{}, true, &emitError{err}
+		}
+	}
+	return res, true, err
+}
+
+// A replyReader reads the reply to one request.
+type replyReader struct {
+	request *request
+	report  *reporter
+	header  http.Header
+	emit    func(llm.Delta) error // nil for a request without a stream
+	emitted bool                  // a part of the reply was emitted
+	decode  completionReader
+}
+
+// read returns the body of a reply in one piece, within the limit.
+func (p *replyReader) read(in io.Reader, announced int64) ([]byte, error) {
+	limit := int64(p.report.model.maxReply) + envelope
+	if announced > limit {
+		return nil, p.report.tooLarge()
+	}
+	var body bytes.Buffer
+	if announced > 0 {
+		body.Grow(int(announced) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(in, limit+1))
+	switch {
+	case int64(body.Len()) > limit:
+		return nil, p.report.tooLarge()
+	case err != nil:
+		return nil, p.report.cut("the connection broke", err)
+	}
+	return body.Bytes(), nil
+}
+
+// whole reads a reply in one piece.
+func (p *replyReader) whole(in io.Reader, announced int64) (llm.Response, error) {
+	body, err := p.read(in, announced)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	body = bytes.TrimSpace(body)
+	what := ""
+	switch {
+	case len(body) == 0:
+		what = "the body is empty"
+	case body[0] == '<':
+		what = "HTML instead of JSON"
+	case body[0] != '{':
+		if said, err := parseError(body); err == nil && said.message != "" {
+			return llm.Response{}, p.failure(&said, llm.Usage{})
+		}
+		what = "not a JSON object"
+	}
+	if what != "" {
+		return llm.Response{}, p.report.bad(what)
+	}
+	all := completion{limit: p.report.model.maxReply}
+	if err := p.decode.add(body, &all, false); err != nil {
+		return llm.Response{}, p.unreadable(err)
+	}
+	switch {
+	case all.failure != nil:
+		return llm.Response{}, p.failure(all.failure, all.usage)
+	case !all.choices:
+		return llm.Response{}, p.empty(p.response(&all), "no choices")
+	}
+	return p.checked(p.response(&all))
+}
+
+// unreadable returns the error of a call for one of the decoder.
+func (p *replyReader) unreadable(err error) error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return p.report.tooLarge()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return p.report.cut("the JSON ends half-way", nil)
+	case errors.Is(err, errForm), errors.Is(err, errUsage), errors.Is(err, errTools):
+		return p.report.bad(err.Error())
+	}
+	return p.report.bad("not JSON: " + p.report.clean.sanitize(err.Error()))
+}
+
+// failure returns the error that a reply with status 200 holds. One that ends a stream of
+// which a part was emitted refuses no part of the request.
+func (p *replyReader) failure(said *errorBody, u llm.Usage) error {
+	e, status := p.report.ofBody(said, u)
+	if p.emitted {
+		return e
+	}
+	return asRefusal(e, status, said, p.report.clean)
+}
+
+// response converts a reply. All of it is sanitized except for the text and the
+// arguments of tool calls.
+func (p *replyReader) response(all *completion) llm.Response {
+	clean, m := p.report.clean, p.report.model
+	res := llm.Response{
+		Text: string(all.text), Reasoning: string(all.reasoning), Usage: all.usage,
+		CallInfo: llm.CallInfo{FinishReason: all.finish, Model: all.model, Endpoint: m.base, RequestID: clean.sanitize(requestID(p.header, all.id))},
+	}
+	cached := max(all.usage.CachedTokens, all.cached) // some endpoints leave these out of the input tokens
+	if res.Usage.InputTokens > 0 && isCut(&p.request.Request, res.Usage.InputTokens+cached) {
+		p.request.warn(cutPrompt)
+	}
+	res.Warnings = p.request.warnings
+	res.Usage.CachedTokens = min(res.Usage.CachedTokens, res.Usage.InputTokens)
+	res.Usage.ReasoningTokens = min(res.Usage.ReasoningTokens, res.Usage.OutputTokens)
+	if !knownFinish[res.FinishReason] {
+		res.FinishReason = clean.sanitize(res.FinishReason)
+	}
+	if len(all.refusal) > 0 {
+		res.Refusal = clean.sanitize(string(all.refusal))
+	}
+	if res.Model != m.name {
+		res.Model = clean.sanitize(res.Model)
+	}
+	for i := range all.calls {
+		t := &all.calls[i]
+		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: clean.sanitize(string(t.name)), Arguments: string(t.arguments)})
+	}
+	return res
+}
+
+// requestIDHeaders hold the provider's ID of a request: those of OpenAI and most others,
+// Anthropic, Azure and Amazon.
+var requestIDHeaders = [...]string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Amzn-Requestid"}
+
+// requestID returns the provider's ID of the request: that of a header, else id, which
+// the body of the reply has.
+func requestID(h http.Header, id string) string {
+	for _, name := range requestIDHeaders {
+		if value := strings.TrimSpace(h.Get(name)); value != "" {
+			return value
+		}
+	}
+	return id
+}
+
+// knownFinish holds the finish reasons of the API.
+var knownFinish = map[string]bool{"": true, "stop": true, "length": true, "tool_calls": true, "function_call": true, "content_filter": true}
+
+// checked refuses a response that is empty, unless its finish reason says why it
+// is: the same call would be truncated, filtered or refused again.
+func (p *replyReader) checked(res llm.Response) (llm.Response, error) {
+	switch callinfo.FinishOf(&res) {
+	case callinfo.Truncated, callinfo.Filtered, callinfo.Refused:
+		return res, nil
+	}
+	if strings.TrimSpace(res.Text) == "" && len(res.ToolCalls) == 0 {
+		what := "neither text nor tool calls"
+		if res.Reasoning != "" {
+			what = "reasoning without an answer"
+		}
+		return llm.Response{}, p.empty(res, what)
+	}
+	return res, nil
+}
+
+func (p *replyReader) empty(res llm.Response, what string) error {
+	if res.FinishReason != "" {
+		what += fmt.Sprintf(", finish reason %q", res.FinishReason)
+	}
+	if p.request.format.form < noForm { // some servers accept a response_format and then answer with nothing
+		what += "; if all structured answers are empty, set structuredOutput to prompt"
+	}
+	e := p.report.error(llm.Empty, what)
+	e.Usage = res.Usage
+	return e
+}
