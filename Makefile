@@ -35,7 +35,7 @@ foreign:
 # Runs of 1,000 to 100,000 tasks beside the least that they could cost; who gets
 # a task, and reading a plan of 1,000.
 bench:
-	$(GO) test ./team -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
+	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
@@ -50,7 +50,7 @@ bench-journal:
 
 # Random runs and resumes under the race detector, for five minutes unless SOAK says otherwise.
 soak:
-	SOAK=$(SOAK) $(GO) test -race ./team -run 'TestSoak$$' -count 1 -v -timeout 0
+	SOAK=$(SOAK) $(GO) test -race ./internal/engine -run 'TestSoak$$' -count 1 -v -timeout 0
 
 # Twenty processes on one journal, of which five are killed at random moments.
 soak-journal:

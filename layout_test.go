@@ -72,11 +72,11 @@ var arrows = []struct {
 	{"synth", "task internal/planning"},
 	{"internal/codes", ""},
 	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent internal/planning internal/codes internal/plan internal/jsonvalue internal/readyqueue"},
-	{"team", "label llm task event internal/assign internal/record internal/flow messagebus sharedmem agent internal/planning internal/plan internal/engine"},
-	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow team internal/gate"},
-	{"spec", "llm llm/limit llm/openai task agent team internal/specfile"},
-	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt event agent internal/trace internal/flow team spec internal/scripted internal/schema internal/jsonvalue"},
+	{"internal/engine", "internal/flow label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph envelope queue handoff internal/gate prompt event internal/assign internal/record messagebus sharedmem internal/schema agent internal/planning internal/codes internal/plan internal/jsonvalue internal/readyqueue"},
+	{"team", "label task envelope handoff prompt event messagebus sharedmem llm agent synth internal/naming internal/assign internal/flow internal/plan internal/engine"},
+	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine"},
+	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
+	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue internal/engine"},
 }
 
 // pure packages compute and do nothing else.

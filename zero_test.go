@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -46,13 +47,15 @@ var zeros = map[string][]any{
 	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
-	"team":       {new(team.BudgetError), new(team.CostBudgetError), new(team.Monitor), new(team.Result), new(team.TaskError), new(team.Team), new(team.AgentFunc), new(team.RecorderFunc), new(team.Outbox), new(team.Snapshot), new(team.Goal), new(team.Input), new(team.Message)},
+	"engine":     {new(engine.BudgetError), new(engine.CostBudgetError), new(engine.Monitor), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.RecorderFunc), new(engine.Outbox), new(engine.Snapshot), new(engine.Goal), new(engine.Input), new(engine.Message)},
+	"team":       {new(team.Plan), new(team.Result), new(team.RunError), new(team.TaskError), new(team.Team), new(team.Outbox), new(team.Monitor), new(team.Goal), new(team.Input), new(team.Message), new(team.Config), new(team.RunOptions)},
 }
 
 // documented are the methods whose doc comment says that they panic, or that a
 // nil or zero value has none of them.
 var documented = map[string]string{
 	"*team.Team.NewBus":       "runteam: the team is nil or zero",
+	"*engine.Team.NewBus":     "runteam: the team is nil or zero",
 	"*flow.Table.Graph":       "",
 	"*flow.Table.Reach":       "",
 	"*flow.Table.Row":         "",

@@ -18,13 +18,13 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A scenario is a request that needs some fields of a vault of records, and no others.
@@ -118,9 +118,9 @@ func corpus(t *testing.T) (out []scenario) {
 func (sum *tally) try(t *testing.T, s *scenario, byTask bool) {
 	tb := &fake{TB: t}
 	f := flowtest.LoadOptions(tb, spec.Options{Path: "-", Stdin: strings.NewReader(s.spec(byTask))})
-	f.Agent("vault", team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return s.open() }))
+	f.Agent("vault", engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return s.open() }))
 	var got map[string]map[string]int
-	f.Agent("reader", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+	f.Agent("reader", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		var text string
 		got, text = read(p)
 		return agent.Reply{Text: text}, nil

@@ -12,11 +12,11 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 func load(t *testing.T, text string) *flowtest.Flow {
@@ -77,7 +77,7 @@ func TestEncodedCanariesAreFound(t *testing.T) {
 				before, behind := strings.Repeat("~", n), strings.Repeat("?", 3-n)
 				got := told(t, chains, func(f *flowtest.Flow) {
 					claim := f.PlantInput("claim")
-					f.Agent("clerk", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					f.Agent("clerk", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 						f.Logger().Debug(tt.encode(before + claim.String() + behind))
 						return agent.Reply{Text: "done"}, nil
 					}))

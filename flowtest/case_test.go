@@ -12,9 +12,9 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
-	"github.com/runteam/runteam/team"
 )
 
 // sickness is an employee's file of which each agent is granted a part, by
@@ -127,8 +127,8 @@ func TestTheWayOfALeakPassesALongMemory(t *testing.T) {
 }
 
 // says is an agent that answers with this text.
-func says(text string) team.Agent {
-	return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
+func says(text string) engine.Agent {
+	return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
 }
 
 // TestWhatIsWithheldIsSaid holds that a promise of too much names what the

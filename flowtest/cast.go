@@ -8,11 +8,11 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // openAI is where prompts go for whom neither the spec nor the environment names an endpoint.
@@ -67,11 +67,11 @@ func newCast(f *Flow, base string) (*cast, error) {
 type member struct {
 	cast      *cast
 	name      string
-	endpoints []string   // its own, then those of its fallback
-	own       team.Agent // the one that the test brought, or nil
+	endpoints []string     // its own, then those of its fallback
+	own       engine.Agent // the one that the test brought, or nil
 }
 
-func (c *cast) connect(a specfile.Agent) (team.Agent, error) {
+func (c *cast) connect(a specfile.Agent) (engine.Agent, error) {
 	name := a.Member.Name
 	m := &member{cast: c, name: name, own: c.f.agents[name]}
 	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {

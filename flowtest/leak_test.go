@@ -14,8 +14,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/team"
 )
 
 // chains is a team of two chains that share an agent and nothing else.
@@ -66,12 +66,12 @@ func TestABrokenGateIsCaught(t *testing.T) {
 	plain := func(p prompt.Prompt) agent.Reply { return agent.Reply{Text: p.Text()} }
 	tests := []struct {
 		name  string
-		leaky func(f *flowtest.Flow) team.AgentFunc
+		leaky func(f *flowtest.Flow) engine.AgentFunc
 		want  []string
 	}{
 		{
 			"logs its prompt",
-			func(f *flowtest.Flow) team.AgentFunc {
+			func(f *flowtest.Flow) engine.AgentFunc {
 				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 					f.Logger().Debug("asked", "prompt", p.Text())
 					return plain(p), nil
@@ -81,7 +81,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 		},
 		{
 			"logs its prompt, encoded",
-			func(f *flowtest.Flow) team.AgentFunc {
+			func(f *flowtest.Flow) engine.AgentFunc {
 				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 					f.Logger().Info("asked", "prompt", base64.URLEncoding.EncodeToString([]byte(p.Text())))
 					return plain(p), nil
@@ -91,7 +91,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 		},
 		{
 			"remembers between tasks",
-			func(*flowtest.Flow) team.AgentFunc {
+			func(*flowtest.Flow) engine.AgentFunc {
 				var mu sync.Mutex
 				var memory string
 				return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -130,7 +130,7 @@ func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
 		}
 		got := told(t, text, func(f *flowtest.Flow) {
 			f.PlantInput("claim")
-			f.Agent("clerk", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			f.Agent("clerk", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 				err := os.WriteFile(filepath.Join(f.Dir(), p.Sections()[0].Title), []byte(p.Text()), 0o600)
 				return agent.Reply{Text: "done"}, err
 			}))
@@ -208,7 +208,7 @@ func TestARunThatFailsShowsNothing(t *testing.T) {
 	t.Parallel()
 	got := told(t, chains, func(f *flowtest.Flow) {
 		f.PlantInput("claim")
-		f.Agent("clerk", team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		f.Agent("clerk", engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("out of ink")
 		}))
 	})

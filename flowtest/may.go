@@ -5,17 +5,17 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A chart is the flow of a plan: what canaries are held against.
 type chart struct {
-	plan  *team.Plan
+	plan  *engine.Plan
 	table *flow.Table
 	g     *flow.Graph
 	user  int // reader
@@ -24,7 +24,7 @@ type chart struct {
 	writes    map[int][]int // sources of each task
 }
 
-func newChart(p *team.Plan) *chart {
+func newChart(p *engine.Plan) *chart {
 	c := &chart{plan: p, table: p.Flow(), delivered: map[int][]int{}, writes: map[int][]int{}}
 	c.g = c.table.Graph()
 	c.user = slices.IndexFunc(c.g.Readers, func(r flow.Reader) bool { return r.Kind == flow.User })

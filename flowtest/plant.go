@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 const coordinator = "coordinator"
@@ -31,7 +31,7 @@ func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 		f.fault("input %q: a canary stands at one path, not at %d: plant one at each", name, len(path))
 	}
 	inputs := slices.Clone(f.file.Run.Inputs)
-	at := slices.IndexFunc(inputs, func(in team.Input) bool { return strings.EqualFold(in.Name, name) })
+	at := slices.IndexFunc(inputs, func(in engine.Input) bool { return strings.EqualFold(in.Name, name) })
 	if at < 0 {
 		f.fault("no input is called %q", name)
 		return f.plant(p)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/flowtest"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/team"
 )
 
 // remembering is a team of which the last agent reads a shared memory, the first one's
@@ -106,7 +106,7 @@ func TestMessagesAreCarriersToo(t *testing.T) {
 	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))
 	got := told(t, text, func(f *flowtest.Flow) {
 		f.PlantEverywhere()
-		f.Agent("writer", team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		f.Agent("writer", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			f.Logger().Info("told", "what", p.Text())
 			return agent.Reply{Text: "done"}, nil
 		}))

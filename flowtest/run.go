@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // Run runs the team and fails the test for every canary that stands where it
@@ -58,7 +58,7 @@ type run struct {
 	trace   buffer
 	cast    *cast
 	chart   *chart
-	result  *team.Result
+	result  *engine.Result
 	events  feed
 	grants  map[*planted]*grant
 }
@@ -103,7 +103,7 @@ func (r *run) do() error {
 
 // options are the spec's, so that two runs of one test differ in nothing that
 // an agent sees.
-func (r *run) options() team.RunOptions {
+func (r *run) options() engine.RunOptions {
 	o := r.file.Run
 	o.RunID = "flowtest"
 	o.Random = func() float64 { return 0 }
@@ -111,7 +111,7 @@ func (r *run) options() team.RunOptions {
 }
 
 // build makes the team with a new cast.
-func (r *run) build() (*team.Team, error) {
+func (r *run) build() (*engine.Team, error) {
 	base, _ := os.LookupEnv("OPENAI_BASE_URL")
 	var err error
 	if r.cast, err = newCast(r.Flow, base); err != nil {
@@ -122,7 +122,7 @@ func (r *run) build() (*team.Team, error) {
 }
 
 // plan returns what the run will do, which a goal's coordinator is asked for.
-func (r *run) plan() (*team.Plan, error) {
+func (r *run) plan() (*engine.Plan, error) {
 	tm, err := r.build()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (r *run) place() error {
 				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
-			at := slices.IndexFunc(r.chart.plan.Tasks, func(t team.PlannedTask) bool { return t.ID == x.id })
+			at := slices.IndexFunc(r.chart.plan.Tasks, func(t engine.PlannedTask) bool { return t.ID == x.id })
 			if err := x.fit(r.schema(&specs[at])); err != nil {
 				found = append(found, fmt.Errorf("%v: %w", x, err))
 				continue
@@ -227,7 +227,7 @@ func (r *run) places() (out []place) {
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
-		at := slices.IndexFunc(r.chart.plan.Tasks, func(p team.PlannedTask) bool { return p.ID == t.ID })
+		at := slices.IndexFunc(r.chart.plan.Tasks, func(p engine.PlannedTask) bool { return p.ID == t.ID })
 		text := t.Result + "\n" + t.Structured
 		if t.Error != nil {
 			text += "\n" + t.Error.Message

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func Example() {
 		interrupt() // as if the process were stopped here, the first time
 		return agent.Reply{Text: "less than last year"}, ctx.Err()
 	})
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: reads, Version: "1"}, {Name: "analyst", Agent: compares, Version: "1"}}})
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: reads, Backend: team.Backend{Version: "1"}}, {Name: "analyst", Agent: compares, Backend: team.Backend{Version: "1"}}}})
 	if err != nil {
 		panic(err)
 	}
@@ -46,7 +47,7 @@ func Example() {
 	}
 
 	res, err := tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: j})
-	fmt.Println(res.Status, err)
+	fmt.Println(res.Status, errors.Is(err, team.ErrCanceled))
 	res, err = tm.Resume(context.Background(), "meter", &team.RunOptions{Tasks: tasks, Journal: j})
 	fmt.Println(res.Status, res.Output, err)
 	runs, err := j.Runs(context.Background())
@@ -54,7 +55,7 @@ func Example() {
 	// Output:
 	// called: reader
 	// called: analyst
-	// cancelled <nil>
+	// cancelled true
 	// called: analyst
 	// ok less than last year <nil>
 	// meter ok <nil>

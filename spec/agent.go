@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -20,7 +22,7 @@ type Agent struct {
 
 // agent returns what the file says about an agent.
 func (f *File) agent(a specfile.Agent) Agent {
-	out := Agent{Member: a.Member, Options: agent.Options{
+	out := Agent{Member: member(&a.Member), Options: agent.Options{
 		MaxTurns: a.MaxTurns, Settings: a.Settings,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
@@ -51,4 +53,34 @@ func (f *File) connect(a Agent) (team.Agent, error) {
 	}
 	a.Options.Fallback = models[1:]
 	return agent.New(models[0], a.Options), nil
+}
+
+func member(m *plan.Member) team.Member {
+	return team.Member{
+		Name: m.Name, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema, Accepts: m.Accepts, Produces: m.Produces,
+		OutputTags: m.OutputTags, Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
+		Limits:   team.Limits{MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes},
+		Budget:   team.Budget{MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget},
+		Backend:  team.Backend{Model: m.Model, Endpoint: m.Endpoint, EndpointName: m.EndpointName, FallbackNames: m.FallbackNames, Version: m.Version, Reuse: m.Reuse},
+		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
+	}
+}
+
+// runOptions returns the options of a file in their public form.
+func runOptions(o *engine.RunOptions) team.RunOptions {
+	out := team.RunOptions{
+		Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: string(o.Strategy), Mode: team.Mode(o.Mode),
+		Budget: team.Budget{MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget}, Answer: (*team.Goal)(o.Answer),
+		UserAccepts: o.UserAccepts, Reuse: o.Reuse,
+	}
+	for _, in := range o.Inputs {
+		out.Inputs = append(out.Inputs, team.Input(in))
+	}
+	for _, m := range o.Messages {
+		out.Messages = append(out.Messages, team.Message(m))
+	}
+	for _, a := range o.Assert {
+		out.Assert = append(out.Assert, a.String())
+	}
+	return out
 }

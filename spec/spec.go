@@ -25,6 +25,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
@@ -94,7 +95,7 @@ func Load(o Options) (*File, error) {
 		return nil, problemsOf(err)
 	}
 	file := &File{
-		Name: f.Name, Tasks: f.Tasks, Goal: f.Goal, Run: f.Run, Warnings: problems(f.Warnings),
+		Name: f.Name, Tasks: f.Tasks, Goal: (*team.Goal)(f.Goal), Run: runOptions(&f.Run), Warnings: problems(f.Warnings),
 		file: f, lookup: o.Lookup, limits: new(limit.Group),
 	}
 	for base, bounds := range f.Limits {
@@ -115,7 +116,7 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	if err != nil {
 		return nil, problemsOf(err)
 	}
-	return tm, nil
+	return engine.Public(tm).(*team.Team), nil
 }
 
 // Locate returns the [Problems] of an error of the team, with their places in

@@ -2,12 +2,14 @@ package team_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -36,7 +38,7 @@ func Example() {
 		{Title: "Count", Description: "Count the words.", Assignee: "counter", Uses: []task.Use{{Name: "claim"}}},
 		{Title: "Report", Description: "Report them.", Assignee: "reporter", DependsOn: task.On("Count")},
 	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "A pipe burst in the kitchen.", Classification: label.Confidential}}})
-	if err != nil { // the run could not start
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -70,14 +72,29 @@ func ExampleTeam_Plan() {
 		{Title: "Write", Description: "Write a letter.", Assignee: "letters", DependsOn: task.On("Read")},
 	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Classification: label.Confidential}}})
 	fmt.Println(err)
+
+	p, err := tm.Plan([]task.Spec{{Title: "Write", Description: "Write a letter.", Assignee: "letters"}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Tasks[0].Assignee, p.Tasks[0].Label)
+	res, err := p.Run(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Status)
 	// Output:
 	// task "Write": dependsOn[0]: no task "Raed": did you mean "Read"?
 	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "letters"
+	// letters internal
+	// ok
 }
 
-// A failed task fails what depends on it; everything else goes on, and
-// finished work is always returned.
-func ExampleResult_Err() {
+// A failed task fails what depends on it; everything else continues. The result comes with
+// a *team.RunError, which wraps what the agent returned.
+func ExampleRunError() {
 	errNoPaper := errors.New("out of paper")
 	tm, err := team.New(team.Config{Agents: []team.Member{
 		{Name: "printer", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, errNoPaper })},
@@ -92,21 +109,19 @@ func ExampleResult_Err() {
 		{Title: "Send", Description: "Send it.", Assignee: "clerk", DependsOn: task.On("Print")},
 		{Title: "File", Description: "File it.", Assignee: "clerk"},
 	}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
+	if failed, ok := errors.AsType[*team.RunError](err); ok {
+		fmt.Println(failed)
 	}
+	fmt.Println(errors.Is(err, errNoPaper))
 	for _, t := range res.Tasks {
 		fmt.Println(t.Title, t.Status)
 	}
-	fmt.Println(res.Err())
-	fmt.Println(errors.Is(res.Err(), errNoPaper))
 	// Output:
+	// run ended with status error: task "Print": out of paper
+	// true
 	// Print failed
 	// Send failed
 	// File completed
-	// task "Print": out of paper
-	// true
 }
 
 // One agent, one prompt.
@@ -128,48 +143,128 @@ func ExampleTeam_RunAgent() {
 	// Output: HEAR YE.
 }
 
-// A structured result is decoded from its canonical JSON, and receipts say
-// what was granted and yet withheld.
-func ExampleTaskResult() {
+// A structured result is validated against the task's schema, and decoded into a Go type.
+func ExampleResultAs() {
 	score := func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{Text: `{"score": 0.25}`}, nil
 	}
-	broken := func(context.Context, prompt.Prompt) (agent.Reply, error) {
-		return agent.Reply{}, errors.New("no model today")
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "scorer", Agent: team.AgentFunc(score)}}})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	tm, err := team.New(team.Config{Agents: []team.Member{
-		{Name: "scorer", Agent: team.AgentFunc(score)},
-		{Name: "reader", Agent: team.AgentFunc(broken)},
-	}})
+	res, err := tm.RunTasks(context.Background(), []task.Spec{{
+		Title: "Score", Description: "Score the risk.", Assignee: "scorer",
+		OutputSchema: []byte(`{"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}}}`),
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	risk, err := team.ResultAs[struct{ Score float64 }](res, "Score")
+	fmt.Println(risk.Score, err)
+	// Output: 0.25 <nil>
+}
+
+// A policy narrows what passes between agents. The receipt of a prompt says what was
+// withheld, and by which rule.
+func ExampleConfig_policy() {
+	extract := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: `{"amount": 120, "note": "ask the lawyers"}`}, nil
+	}
+	write := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: p.Sections()[0].JSON}, nil
+	}
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "intake", Agent: team.AgentFunc(extract)}, {Name: "letters", Agent: team.AgentFunc(write)}},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "intake", To: "letters", Block: []task.Path{"/note"}}}},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	res, err := tm.RunTasks(context.Background(), []task.Spec{
-		{Title: "Read", Description: "Read the file.", Assignee: "reader"},
 		{
-			Title: "Score", Description: "Score the risk.", Assignee: "scorer",
-			DependsOn:    []task.Ref{{Task: "Read", Optional: true}},
-			OutputSchema: []byte(`{"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}}}`),
+			Title: "Extract", Description: "List the facts.", Assignee: "intake",
+			OutputSchema: []byte(`{"type": "object", "properties": {"amount": {"type": "number"}, "note": {"type": "string"}}}`),
 		},
+		{Title: "Write", Description: "Write a letter.", Assignee: "letters", DependsOn: []task.Ref{{Task: "Extract", As: task.Structured}}},
 	}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	scored, _ := res.Task("Score")
-	var answer struct{ Score float64 }
-	if err := json.Unmarshal([]byte(scored.Structured), &answer); err != nil {
+	fmt.Println(res.Output)
+	// Output: {"amount":120}
+}
+
+// Subscribers receive every event of a run, in order.
+func ExampleRunOptions_events() {
+	echo := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "done"}, nil })
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "echo", Agent: echo}}})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(answer.Score)
-	for _, held := range scored.Receipts[0].Withheld() {
-		fmt.Println("withheld from", held.To+":", held.From, held.Reason)
+	_, err = tm.RunTasks(context.Background(), []task.Spec{{Title: "Say", Description: "Say something.", Assignee: "echo"}}, &team.RunOptions{
+		Subscribers: []func(event.Event){func(e event.Event) { fmt.Println(e.Type) }},
+	})
+	if err != nil {
+		fmt.Println(err)
 	}
 	// Output:
-	// 0.25
-	// withheld from scorer: reader failed
+	// run_start
+	// task_ready
+	// task_start
+	// agent_start
+	// context_handoff
+	// agent_complete
+	// task_complete
+	// all_complete
+	// run_complete
+}
+
+// A run that was interrupted is resumed from its journal: completed tasks are not run
+// again.
+func ExampleTeam_Resume() {
+	j := journal.InMemory()
+	defer j.Close()
+	ctx, interrupt := context.WithCancel(context.Background())
+	read := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		title, _, _ := strings.Cut(p.Text(), "\n")
+		fmt.Println("called:", title)
+		if title == "# Task: Report" && ctx.Err() == nil && interrupt != nil {
+			interrupt()
+			<-ctx.Done()
+			return agent.Reply{}, ctx.Err()
+		}
+		return agent.Reply{Text: "4,711 kWh"}, nil
+	}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: team.AgentFunc(read), Backend: team.Backend{Version: "1"}}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tasks := []task.Spec{
+		{Title: "Measure", Description: "Read the meter.", Assignee: "reader"},
+		{Title: "Report", Description: "Report it.", Assignee: "reader", DependsOn: task.On("Measure")},
+	}
+	_, err = tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: j})
+	fmt.Println(errors.Is(err, team.ErrCanceled))
+
+	interrupt = nil
+	res, err := tm.Resume(context.Background(), "meter", &team.RunOptions{Tasks: tasks, Journal: j})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Status)
+	// Output:
+	// called: # Task: Measure
+	// called: # Task: Report
+	// true
+	// called: # Task: Report
+	// ok
 }
 
 // A coordinator plans two tasks for a goal and answers it. It would ask a model
@@ -232,7 +327,7 @@ func Example_meteredAgent() {
 		return agent.Reply{Text: text}, nil
 	}
 	t, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "writer", Agent: team.AgentFunc(writer), Model: "small"}},
+		Agents: []team.Member{{Name: "writer", Agent: team.AgentFunc(writer), Backend: team.Backend{Model: "small"}}},
 		Prices: map[string]llm.Price{"small": {Input: 5, Output: 20}}, // US dollars for a million tokens
 	})
 	if err != nil {
@@ -240,14 +335,12 @@ func Example_meteredAgent() {
 		return
 	}
 	specs := []task.Spec{{Title: "Write", Description: "Write a poem.", Assignee: "writer"}}
-	res, err := t.RunTasks(context.Background(), specs, &team.RunOptions{MaxCostBudget: llm.Dollars(0.01)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	res, err := t.RunTasks(context.Background(), specs, &team.RunOptions{Budget: team.Budget{MaxCostBudget: llm.Dollars(0.01)}})
+	fmt.Println(errors.Is(err, team.ErrCostBudget))
 	fmt.Println(res.Status, res.Errors[0].Code)
 	fmt.Println(res.Usage.InputTokens, "tokens in,", res.Usage.OutputTokens, "out")
 	// Output:
+	// true
 	// budget_exhausted COST_BUDGET_EXCEEDED
 	// 800 tokens in, 200 out
 }

@@ -1,17 +1,15 @@
 package team
 
 import (
-	"slices"
 	"time"
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -21,108 +19,113 @@ import (
 type RunOptions struct {
 	RunID  string // empty means a new UUID
 	Inputs []Input
-	Output string // title, key or id of the task whose result is the answer; empty means the sinks
+	Output string // title, key or id of the task whose result is the answer; empty means the tasks that nothing depends on
 
 	MaxConcurrency int           // attempts at the same time; zero means 5
 	Timeout        time.Duration // bound on the run; zero means none
 
-	// Strategy says who gets a task without an assignee; empty means
-	// dependency-first.
-	Strategy assign.Strategy
+	// Budget bounds all model calls of the run. The task of a call that does not fit fails
+	// with the code BUDGET_EXCEEDED or COST_BUDGET_EXCEEDED, and tasks that have not begun
+	// are skipped.
+	Budget
 
-	// MaxTokenBudget bounds the tokens of all model calls of the run; zero means
-	// no bound. Before each call an estimate of it is reserved (a fourth of the
-	// bytes that are sent, and the bound on the reply, or 1,000 if it has none);
-	// afterwards what the endpoint counted takes its place. A call for which not
-	// enough is left waits for those under way, and is then not made: its task
-	// fails with BUDGET_EXCEEDED, and what has not begun is skipped. A reply or a
-	// prompt of more tokens than estimated can so overdraw the budget by the
-	// excess, once for each call under way.
-	MaxTokenBudget int
+	// Strategy chooses the agents of tasks without an assignee: dependency-first, which is
+	// the default, round-robin, least-busy, capability-match or composite.
+	Strategy string
 
-	// MaxCostBudget bounds the cost of all model calls of the run by [Config].Prices; zero
-	// means no bound. Reservations are made as for tokens, at the price of uncached input
-	// and of the more expensive kind of output. A call that does not fit fails with the
-	// code COST_BUDGET_EXCEEDED. A model without a price is an error before the run.
-	MaxCostBudget llm.Money
-
-	// Answer, if not nil, is the goal that the coordinator answers from the
-	// results of [Team.RunTasks]: the answer is then the synthesis. Of
-	// [Team.RunTeam] it is not used, since the goal itself is what is answered.
+	// Answer, if not nil, is the goal that the coordinator answers from the results of
+	// [Team.RunTasks]. [Team.RunTeam] ignores it.
 	Answer *Goal
 	Mode   Mode // of RunTeam; the zero value always plans
 
-	// Assert are promises about the flow of the run, which is not begun if one
-	// does not hold. A goal's plan that breaks one is given back to the coordinator.
-	Assert []flow.Assertion
+	// Assert are promises about the flow of the run, such as "input claim never reaches
+	// letters" or "task Research/sources never derives into user". A run does not start if
+	// one does not hold. The coordinator gets a plan that breaks one back.
+	Assert []string
 
-	// Messages are sent before anything runs. Bus, made by [Team.NewBus], lets
-	// messages come during the run: from the program, and from agents, which send
-	// through [OutboxFrom]. Nil means that there are none but Messages, unless the
-	// run resumes or replays one that had more.
+	// Messages are sent before anything runs. Bus, made by [Team.NewBus], allows messages
+	// during the run: from the program, and from agents, which send through [OutboxFrom].
 	Messages []Message
 	Bus      *messagebus.Bus
 	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
-	Monitor  *Monitor        // shows the run from outside while it goes on; nil means that nobody looks
+	Monitor  *Monitor        // shows the run while it goes on; nil means that nothing looks
 
-	// UserAccepts is the clearance of the caller, who reads results, events and
-	// errors. Nil means confidential. Reveal says that it was raised on request
-	// for the Result of this run alone: events, records of prompts and the journal
-	// hold nothing above confidential, and one event says that the caller reads more.
+	// UserAccepts is the clearance of the caller, who reads results, events and errors. Nil
+	// means confidential. Reveal says that it was raised for the Result of this run alone:
+	// events, records of prompts and the journal contain nothing above confidential.
 	UserAccepts *label.Classification
 	Reveal      bool
 
-	// Subscribers receive every event of the run in order, each in a goroutine
-	// of its own. A slow or panicking one changes nothing for the run; when the
-	// run ends they have 5 seconds to catch up.
+	// Subscribers receive every event of the run in order, each in a goroutine of its own.
+	// A slow or panicking subscriber does not affect the run; when the run ends, subscribers
+	// have 5 seconds to catch up.
 	Subscribers []func(event.Event)
 
-	// Recorder keeps the record of the run: what the gate ruled, and each prompt.
-	// Nil keeps none; see [Recorder].
-	Recorder Recorder
-
-	// Journal stores the run, so that it can be resumed after a crash. Nil stores
-	// nothing. Gate decisions are durable before the model is called, and events
-	// before subscribers receive them. If the journal fails, no further task starts,
-	// events that could not be stored are not emitted, and the Result has what was done.
+	// Journal stores the run, so that it can be resumed. Gate decisions are durable before
+	// the model is called, and events are emitted when they are durable. If the journal
+	// fails, no new task starts, and the Result contains what was done.
 	Journal Journal
 
-	// Reuse takes cached answers from other runs in the Journal: an answer to the
-	// same prompt by an agent of the same Version that has not expired. Fresh names
-	// tasks, by title, key or ID, whose cached answers are not used.
+	// Reuse allows answers of other runs in the Journal to take the place of model calls:
+	// an answer to the same prompt, by an agent of the same Version, that has not expired.
+	// Fresh are tasks, by title, key or id, whose agents are called in any case.
 	Reuse bool
 	Fresh []string
 
-	// Tasks are the tasks of [Team.Resume] and [Team.Replay]. If there are none, these
-	// run the goal in Answer. Other methods take their tasks as an argument.
+	// Tasks are the tasks of [Team.Resume] and [Team.Replay]. If there are none, these run
+	// the goal in Answer. Other methods take their tasks as an argument.
 	Tasks []task.Spec
 
-	// Replay changes what [Team.Replay] repeats. Nil repeats the run as it was.
-	Replay *Replay
-
-	// Random gives the jitter of delays between attempts, in [0, 1). Nil means
-	// math/rand/v2.
-	Random func() float64
-
-	log   record.Log      // already open, of a run that is resumed
-	prior *record.History // of the run that is resumed or replayed
+	Replay *Replay // changes what [Team.Replay] repeats; nil repeats the run as it was
 }
 
-// settings returns the options with every default filled in.
-func (o *RunOptions) settings() engine.Options {
+// A Replay changes what is repeated of a run.
+type Replay struct {
+	// Ask calls agents where the run has no answer to the same prompt. Otherwise no agent
+	// is called, and a task whose prompt differs fails with the code NOT_IN_JOURNAL.
+	Ask bool
+
+	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are left out.
+	// With Ask, the difference shows what they mattered for.
+	Without       []string
+	WithoutInputs []string
+}
+
+// A Journal stores runs, so that a later process can resume, replay or reuse them. A
+// [journal.Journal] is one. Programs pass a journal on and call none of its methods, whose
+// types are internal to this module.
+//
+// [journal.Journal]: https://pkg.go.dev/github.com/runteam/runteam/journal#Journal
+type Journal interface{ engine.Journal }
+
+// internal returns the options as the engine takes them.
+func (o *RunOptions) internal() (*engine.RunOptions, error) {
 	if o == nil {
-		o = new(RunOptions)
+		return nil, nil
 	}
-	return engine.Options{
-		Options: plan.Options{
-			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
-			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Mode: o.Mode, Assert: o.Assert,
-			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-			Past: o.prior, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
-		}.WithDefaults(),
-		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random, Log: o.log,
-	}.WithPriorCalls()
+	out := &engine.RunOptions{
+		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
+		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Mode: plan.Mode(o.Mode),
+		Bus: o.Bus, Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
+		Subscribers: o.Subscribers, Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
+		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
+	}
+	for _, in := range o.Inputs {
+		out.Inputs = append(out.Inputs, plan.Input(in))
+	}
+	for _, m := range o.Messages {
+		out.Messages = append(out.Messages, plan.Message(m))
+	}
+	var found task.Problems
+	for i, text := range o.Assert {
+		a, err := flow.ParseAssertion(text)
+		if err != nil {
+			found = append(found, task.Problem{Pointer: naming.Pointer("assert", i), Message: err.Error(), Err: err})
+		}
+		out.Assert = append(out.Assert, a)
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	return out, nil
 }
-
-// DefaultConcurrency is how many attempts run at the same time unless told otherwise.
-const DefaultConcurrency = plan.DefaultConcurrency

@@ -1,124 +1,154 @@
-// Package team carries a goal or a graph of tasks to a result.
+// Package team runs a team of agents over a graph of tasks.
 //
-// A [Team] is a roster of agents. [Team.Plan] says before anything runs which
-// agent will read what at which label, or everything that is wrong;
-// [Team.RunTasks] runs the same plan. Each attempt at a task follows one road:
-// a handshake fixes a contract, the gate seals what the contract grants,
-// [prompt.Build] writes the prompt from what was sealed, the agent answers,
-// and the gate turns the answer into an envelope.
+//	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "writer", Agent: agent.New(model, agent.Options{})}}})
+//	…
+//	res, err := tm.RunTasks(ctx, []task.Spec{{Title: "Write", Description: "Write a haiku.", Assignee: "writer"}}, nil)
+//
+// [New] checks the roster. [Team.Plan] checks tasks and says who would read what,
+// [Team.RunTasks] runs tasks, and [Team.RunTeam] turns a goal into an answer. Before
+// each prompt, the gate decides what of the task's context the agent may read, and after
+// it what of the answer counts. A run returns its [Result] and, unless it succeeded, a
+// [*RunError].
+//
+// A Team is immutable and safe for concurrent use.
 package team
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
 
-// Agent performs tasks; see [agent.Agent].
-type Agent = agent.Agent
-
-// AgentFunc makes a function an [Agent]; see [agent.Func].
-type AgentFunc = agent.Func
-
-// What a team and its runs are made of.
-type (
-	Config      = plan.Config
-	Member      = plan.Member
-	Coordinator = plan.Coordinator
-	Goal        = plan.Goal
-	Input       = plan.Input
-	Message     = plan.Message
-	Mode        = plan.Mode
-	Replay      = plan.Replay
-
-	Plan              = plan.Plan
-	PlannedAgent      = plan.PlannedAgent
-	PlannedInput      = plan.PlannedInput
-	PlannedTask       = plan.PlannedTask
-	PlannedUser       = plan.PlannedUser
-	PlannedLowering   = plan.PlannedLowering
-	PlannedDisclosure = plan.PlannedDisclosure
-	Reading           = plan.Reading
-	Finding           = plan.Finding
-)
-
-// Grants are what a plan that a model wrote may grant beside dependencies: the
-// shared memory, and named inputs, of which the coordinator then reads names
-// and labels, and never the texts or their sizes.
-type Grants = planning.Grants
-
-// The modes.
-const (
-	ModePlan = plan.ModePlan // a plan of the coordinator's
-	ModeAuto = plan.ModeAuto // a goal of one simple step goes to the agent that fits it best, without a plan; any other is planned
-)
-
-// DefaultAccepts returns the clearance of an endpoint that no setting names:
-// secret for one on this machine, confidential for any other.
-func DefaultAccepts(baseURL string) label.Classification { return plan.DefaultAccepts(baseURL) }
-
 // A Team is a checked roster. It is immutable and safe for concurrent runs.
-type Team struct{ roster *plan.Roster }
+type Team struct{ engine *engine.Team }
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
 func New(cfg Config) (*Team, error) {
-	roster, err := plan.New(cfg)
+	t, err := engine.New(cfg.internal())
 	if err != nil {
 		return nil, err
 	}
-	return &Team{roster}, nil
+	return &Team{t}, nil
 }
 
-// made returns an error for a team that [New] did not make, and for a nil context.
-func (t *Team) made(ctx context.Context) error {
-	if t == nil || t.roster == nil {
-		return task.Problems{{Pointer: "", Message: "the team is nil or zero", Hint: "make it with New", Err: task.ErrInvalid}}
-	}
-	if ctx == nil {
-		return task.Problems{{Pointer: "", Message: "the context is nil", Hint: "give context.Background() if there is no other", Err: task.ErrInvalid}}
-	}
-	return nil
+func init() {
+	engine.Public = func(t *engine.Team) any { return &Team{t} }
 }
 
-// NewBus returns a message bus for the agents of the team, for
-// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time. A
-// team that [New] did not make panics.
-func (t *Team) NewBus() *messagebus.Bus {
-	if err := t.made(context.Background()); err != nil {
-		panic(fmt.Sprintf("runteam: %v", err))
+// inner returns the team that runs; nil, which its methods refuse, for a team that [New]
+// did not make.
+func (t *Team) inner() *engine.Team {
+	if t == nil {
+		return nil
 	}
-	return engine.NewMessageBus(t.roster)
+	return t.engine
 }
 
-// Plan checks tasks against the team and says what a run of them would do. The
-// error is [task.Problems]: everything wrong, with pointers into the tasks as
-// written. It makes no model call and changes nothing.
+// NewBus returns a message bus for the agents of the team, for [RunOptions].Bus. It is
+// safe for concurrent use, and for one run at a time. NewBus panics for a team that [New]
+// did not make.
+func (t *Team) NewBus() *messagebus.Bus { return t.inner().NewBus() }
+
+// Plan checks tasks against the team and returns what a run of them would do. The error
+// is [task.Problems]: everything that is wrong, with pointers into the tasks as written.
+// Plan calls no model and changes nothing.
 //
-// With patterns of the policy that are slow, the check of large inputs may take a
-// second and that of a large [RunOptions] Answer 30 seconds. Nothing ends it
-// before; [Team.PlanTeam] and runs end with their context.
+// With slow patterns in the policy, the check of large inputs may take a second and that
+// of a large [RunOptions] Answer 30 seconds.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
-	if err := t.made(context.Background()); err != nil {
-		return nil, err
-	}
-	options := o.settings()
-	p, err := t.roster.Check(specs, options.Options, time.Time{})
+	options, err := o.internal()
 	if err != nil {
 		return nil, err
 	}
-	p.Describe()
-	if options.Answer != nil {
-		if p.Coordinator, err = engine.CheckAnswer(context.Background(), t.roster, options); err != nil {
-			return nil, err
-		}
+	p, err := t.inner().Plan(specs, options)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return newPlan(t, p, options), nil
+}
+
+// PlanTeam asks the coordinator for a plan of the goal and checks it, and runs nothing.
+// This makes one model call, or two if the first plan cannot be run. The error is
+// [task.Problems] if the coordinator could not be called, and a [*TaskError] if it
+// returned no valid plan.
+func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.inner().PlanTeam(ctx, goal.internal(), options)
+	if err != nil {
+		return nil, publicError(err)
+	}
+	options.Answer = new(goal.internal())
+	return newPlan(t, p, options), nil
+}
+
+// RunTasks runs a graph of tasks and returns the result of each.
+//
+// The error is nil if every task completed, and a [*RunError] beside the Result if the
+// run started and did not succeed. Any other error means that the run did not start and
+// nothing was spent: [task.Problems] list what is wrong with the tasks or the options.
+//
+// When RunTasks returns, no goroutine of the run is left, except one for each subscriber
+// that does not return.
+func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	return ended(t.inner().RunTasks(ctx, specs, options))
+}
+
+// RunAgent gives one agent a prompt: the text, followed by the inputs of the options. The
+// same gate and limits apply as to a task of a graph, and the errors are those of
+// [Team.RunTasks].
+func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	return ended(t.inner().RunAgent(ctx, agent, text, options))
+}
+
+// RunTeam turns a goal into an answer: the coordinator plans tasks, the plan is checked
+// as the caller's own tasks would be, the tasks run, and the coordinator answers the goal
+// from their results. The coordinator gets a plan that cannot be run back once, with
+// everything that is wrong with it. If its second plan cannot be run either, nothing
+// runs. The errors are those of [Team.RunTasks].
+func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	return ended(t.inner().RunTeam(ctx, goal.internal(), options))
+}
+
+// Resume continues the run with this ID in o.Journal, with the tasks in o.Tasks or, if
+// there are none, the goal in o.Answer. Completed tasks are not run again unless their
+// prompts have changed since, and what earlier processes spent counts against the
+// budgets. While another process works on the run, the error wraps [journal.ErrLeased].
+//
+// [journal.ErrLeased]: https://pkg.go.dev/github.com/runteam/runteam/journal#pkg-variables
+func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	return ended(t.inner().Resume(ctx, runID, options))
+}
+
+// Replay repeats the run with this ID from o.Journal, with the tasks in o.Tasks or, if
+// there are none, the goal in o.Answer. No agent is called and nothing is stored: the
+// recorded answers are used, and a task whose prompt differs fails with the code
+// NOT_IN_JOURNAL. With o.Replay.Ask, agents are called where prompts differ, and the new
+// run is stored under o.RunID.
+func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
+	options, err := o.internal()
+	if err != nil {
+		return nil, err
+	}
+	return ended(t.inner().Replay(ctx, runID, options))
 }

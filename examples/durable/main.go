@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,7 +52,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 
 	dying, die := context.WithCancel(ctx)
 	res, err := reader(out, 2, die).RunTasks(dying, tasks, &team.RunOptions{RunID: "meter", Journal: j})
-	if err != nil {
+	if !errors.Is(err, team.ErrCanceled) {
 		return err
 	}
 	fmt.Fprintf(out, "the first process ends: %s\n", res.Status)

@@ -89,11 +89,11 @@ func run(ctx context.Context, out, log io.Writer) error {
 		Inputs:      []team.Input{{Name: "invoice", Text: invoiceText}, {Name: "order", Text: orderText}},
 		Subscribers: []func(event.Event){func(e event.Event) { show(log, e) }},
 	})
-	if err != nil {
-		return err // the run could not start
+	if result == nil {
+		return err // the run did not start
 	}
 	fmt.Fprintln(out, result.Output)
-	return result.Err() // what failed in it
+	return err // what failed in it
 }
 
 // show prints an event that a person wants to see.

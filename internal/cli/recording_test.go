@@ -14,8 +14,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
@@ -164,7 +164,7 @@ func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
 	r := &connect.Recording{File: f, Models: &scripted.Recorder{}}
 	require.NoError(t, r.Save())
 	require.Equal(t, "a good one", clitest.Contents(t, f.Path))
-	require.Equal(t, "nothing was answered, so nothing was recorded", r.Summary(&team.Result{}))
+	require.Equal(t, "nothing was answered, so nothing was recorded", r.Summary(&engine.Result{}))
 }
 
 // What cannot be kept in the end takes nothing from the result.

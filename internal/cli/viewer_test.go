@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/slowtest"
@@ -28,7 +29,6 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
@@ -101,23 +101,23 @@ func (c crossing) reads() label.Classification {
 // returns everything that is told in the process: trace, events, log and result.
 func (c crossing) run(t *testing.T, j *journal.Journal) string {
 	t.Helper()
-	replies := func(text string) team.AgentFunc {
+	replies := func(text string) engine.AgentFunc {
 		return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{Text: text, Usage: llm.Usage{InputTokens: 71117, OutputTokens: 81119}}, nil
 		}
 	}
 	var seenMu sync.Mutex // guards seen: the reader has two tasks
 	var seen string       // by the reader, so that the test can fail
-	reader := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+	reader := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		seenMu.Lock()
 		defer seenMu.Unlock()
 		seen += p.System() + p.Text()
 		return agent.Reply{Text: "done"}, nil
 	})
 	var logged, traced, told bytes.Buffer
-	tm, err := team.New(team.Config{
+	tm, err := engine.New(engine.Config{
 		Policy: c.policy(), Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Agents: []team.Member{
+		Agents: []engine.Member{
 			{Name: "maker", Agent: replies(patientResult), Accepts: c.level, SystemPrompt: "You make."},
 			{Name: "reader", Agent: reader, Accepts: c.reads(), SystemPrompt: "You read."},
 		},
@@ -131,7 +131,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 		{Title: "make", Description: "Make it.", Assignee: "maker", Classification: c.level, OutputSchema: []byte(patientSchema)},
 		{Title: "read", Description: "Read it.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
 		{Title: "tell", Description: "Say that it is done.", Assignee: "reader", Classification: label.Public}, // for whom the run is
-	}, &team.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: journaltest.Opened(stored), Recorder: writer, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
+	}, &engine.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: journaltest.Opened(stored), Recorder: writer, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
 		told.Write(append(text, '\n'))

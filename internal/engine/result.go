@@ -235,14 +235,9 @@ func (r *Result) Outcomes() (o event.Outcomes) {
 // there was a goal.
 func (r *Result) Success() bool { return r.Status == StatusOK }
 
-// Err joins why the run ended early, which wraps [ErrCanceled] or [ErrTimeout],
-// the errors of the tasks that failed by themselves, and those of the
-// coordinator; it is nil for a success.
-func (r *Result) Err() error {
-	if r == nil {
-		return errNoResult
-	}
-	var errs []error
+// EarlyEnd returns why the run ended early, which wraps [ErrCanceled] or [ErrTimeout], and
+// why its journal failed.
+func (r *Result) EarlyEnd() (errs []error) {
 	switch {
 	case r.Status == StatusCanceled:
 		errs = append(errs, fmt.Errorf("%w: %w", ErrCanceled, r.Cause))
@@ -254,6 +249,16 @@ func (r *Result) Err() error {
 	if r.Unkept != nil {
 		errs = append(errs, r.Unkept)
 	}
+	return errs
+}
+
+// Err joins [Result.EarlyEnd], the errors of the tasks that failed by themselves, and those
+// of the coordinator; it is nil for a success.
+func (r *Result) Err() error {
+	if r == nil {
+		return errNoResult
+	}
+	errs := r.EarlyEnd()
 	for i := range r.Errors {
 		if r.Errors[i].Root == "" {
 			errs = append(errs, &r.Errors[i])

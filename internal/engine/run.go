@@ -29,13 +29,18 @@ func RunTasks(ctx context.Context, t *plan.Roster, specs []task.Spec, o Options)
 	if err != nil {
 		return nil, err
 	}
+	return runPlan(ctx, p, o, start)
+}
+
+// runPlan runs a checked plan.
+func runPlan(ctx context.Context, p *plan.Plan, o Options, start time.Time) (*Result, error) {
 	if broken := p.Broken(); len(broken) > 0 {
 		return nil, broken
 	}
 	if found := o.checkKeeping(); len(found) > 0 {
 		return nil, found
 	}
-	r, err := newRun(t, o, start)
+	r, err := newRun(p.Roster(), o, start)
 	if err != nil {
 		return nil, err
 	}

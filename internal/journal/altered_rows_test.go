@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // rewrite changes the kept lines of a run.
@@ -51,14 +51,14 @@ func rewrite(t *testing.T, path string, change func(string) string) {
 
 var keyOf = regexp.MustCompile(`"key":"([0-9a-f]+)","core":"([0-9a-f]+)"`)
 
-func dbTeam(t *testing.T, calls map[string]int) *team.Team {
-	w := func(name string) team.Member {
-		return team.Member{Name: name, Version: "1", Accepts: label.Confidential, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+func dbTeam(t *testing.T, calls map[string]int) *engine.Team {
+	w := func(name string) engine.Member {
+		return engine.Member{Name: name, Version: "1", Accepts: label.Confidential, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			calls[name]++
 			return agent.Reply{Text: "to " + p.Text()[len("# Task: "):len("# Task: ")+1]}, nil
 		})}
 	}
-	tm, err := team.New(team.Config{Agents: []team.Member{w("one"), w("two")}})
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{w("one"), w("two")}})
 	require.NoError(t, err)
 	return tm
 }
@@ -73,7 +73,7 @@ func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 			require.NoError(t, err)
 			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 			require.NoError(t, err)
-			_, err = dbTeam(t, map[string]int{}).RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 1})
+			_, err = dbTeam(t, map[string]int{}).RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 1})
 			require.NoError(t, err)
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)
@@ -101,8 +101,8 @@ func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 			require.NoError(t, err)
 			defer j.Close()
 			calls := map[string]int{}
-			o := &team.RunOptions{Tasks: specs, Journal: j}
-			var res *team.Result
+			o := &engine.RunOptions{Tasks: specs, Journal: j}
+			var res *engine.Result
 			if mode == "reuse" {
 				o.RunID, o.Reuse = "r2", true
 				res, err = dbTeam(t, calls).RunTasks(t.Context(), specs, o)

@@ -15,13 +15,13 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 var canary = regexp.MustCompile(`canary-[a-z]+`)
@@ -57,7 +57,7 @@ func requireNoCanaries(t *testing.T, text string) {
 	}
 }
 
-type ver struct{ team.AgentFunc }
+type ver struct{ engine.AgentFunc }
 
 func (ver) Version() string { return "1" }
 
@@ -92,10 +92,10 @@ func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 				return agent.Reply{Text: "canary-result", Tags: nil}, nil
 			}}
 			sec := label.Secret
-			m := func(n string) team.Member {
-				return team.Member{Name: n, Agent: worker, Accepts: label.Secret, SystemPrompt: "You."}
+			m := func(n string) engine.Member {
+				return engine.Member{Name: n, Agent: worker, Accepts: label.Secret, SystemPrompt: "You."}
 			}
-			tm, err := team.New(team.Config{Agents: []team.Member{m("one"), m("two"), m("three")}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{m("one"), m("two"), m("three")}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
 				exact("user", "one"), exact("user", "two"), exact("one", "two"), exact("one", "user"), exact("two", "user"), exact("three", "user"), {From: "one", To: "three", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}},
 				exact("two", "three"), exact("user", "three"),
 			}}})
@@ -113,8 +113,8 @@ func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 				{Title: "after", Description: "C", Assignee: "three", DependsOn: task.On("fail1")},
 				{Title: "afterall", Description: "C", Assignee: "three", MemoryScope: task.ScopeAll, DependsOn: []task.Ref{{Task: "fail1", Optional: true}, {Task: "schema1", Optional: true}, {Task: "panic1", Optional: true}}},
 			}
-			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}},
-				Messages: []team.Message{{From: "user", To: "one", Text: "canary-message", Classification: label.Secret}, {From: "user", To: "three", Text: "canary-message", Classification: label.Secret}}})
+			res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []engine.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}},
+				Messages: []engine.Message{{From: "user", To: "one", Text: "canary-message", Classification: label.Secret}, {From: "user", To: "three", Text: "canary-message", Classification: label.Secret}}})
 			require.NoError(t, err)
 			text := allText(t, path)
 			requireNoCanaries(t, text)
@@ -158,11 +158,11 @@ func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
 		return agent.Reply{Text: "canary-work"}, nil
 	}}
 	sec := label.Secret
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &team.Coordinator{Agent: lead, Version: "1", MayGrant: team.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &engine.Coordinator{Agent: lead, Version: "1", MayGrant: engine.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
 		exact("user", "one"), bare("coordinator", "one"), exact("one", "one"), exact("one", "coordinator"), bare("coordinator", "user"), exact("one", "user"), bare("coordinator", "coordinator"),
 	}}})
 	require.NoError(t, err)
-	res, err := tm.RunTeam(t.Context(), team.Goal{Text: "goal"}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []team.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}}})
+	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "goal"}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: &sec, Reveal: true, Inputs: []engine.Input{{Name: "facts", Text: "canary-input", Classification: label.Secret}}})
 	require.NoError(t, err)
 	require.Equal(t, "canary-answer", res.Output)
 	text := allText(t, path)

@@ -11,12 +11,12 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // However often a run is interrupted and taken up, the record of its decisions
@@ -49,7 +49,7 @@ func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 			}
 			for turn := range 5 {
 				j := open()
-				o := &team.RunOptions{RunID: "r1", MaxConcurrency: 1}
+				o := &engine.RunOptions{RunID: "r1", MaxConcurrency: 1}
 				var r *journal.Run
 				var err error
 				if turn == 0 {
@@ -61,7 +61,7 @@ func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 				o.Tasks, o.Journal = specs, journaltest.Opened(r)
 				ctx, cancel := context.WithCancel(t.Context())
 				calls := 0
-				worker := team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				worker := engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 					sent[p.Receipt().Session] = true
 					if calls++; calls == 3 && turn < 4 {
 						cancel()
@@ -69,11 +69,11 @@ func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
 					}
 					return agent.Reply{Text: "done"}, nil
 				})
-				tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Version: "1", Agent: worker, Accepts: label.Confidential}}})
+				tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Version: "1", Agent: worker, Accepts: label.Confidential}}})
 				require.NoError(t, err)
-				play := func() (*team.Result, error) { return tm.RunTasks(ctx, specs, o) }
+				play := func() (*engine.Result, error) { return tm.RunTasks(ctx, specs, o) }
 				if turn > 0 {
-					play = func() (*team.Result, error) { return tm.Resume(ctx, "r1", o) }
+					play = func() (*engine.Result, error) { return tm.Resume(ctx, "r1", o) }
 				}
 				res, err := play()
 				cancel()

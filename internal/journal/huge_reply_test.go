@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -20,7 +21,6 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // One reply or error that is too large for a line of the journal fails its own
@@ -49,7 +49,7 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 				r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 				require.NoError(t, err)
 				produces := label.Secret
-				tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 					if strings.Contains(p.Text(), "# Task: huge") {
 						return give.reply, give.err
 					}
@@ -61,7 +61,7 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 					{Title: "small", Description: "x", Assignee: "a"},
 					{Title: "next", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "small"}}},
 				}
-				res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
+				res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 				require.NoError(t, err)
 				require.NoError(t, res.Unkept)
 				require.Equal(t, give.code, res.Tasks[0].Error.Code)
@@ -85,7 +85,7 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 	defer j.Close()
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("out of order " + strings.Repeat("\x01", 64<<10))
 	})}}})
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 	for i := range 50 {
 		specs = append(specs, task.Spec{Title: fmt.Sprint("t", i), Description: "x", Assignee: "a"})
 	}
-	res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)})
+	res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)})
 	require.NoError(t, err)
 	require.NoError(t, res.Unkept)
 	_, err = r.Close(t.Context())
@@ -118,14 +118,14 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 			require.NoError(t, err)
 			produces := label.Secret
 			huge := strings.Repeat(of, (1<<20)/len(of))
-			tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 				if !strings.Contains(p.Text(), "## Your previous answer") {
 					return agent.Reply{Text: huge, Reasoning: huge}, &agent.RejectedError{Problem: "no text", Err: errors.New("no text")}
 				}
 				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil
 			})}}})
 			require.NoError(t, err)
-			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)

@@ -10,13 +10,13 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // TestLoweredWordsAreKeptByTheirOwnLabel runs a declassifier that lets a secret
@@ -33,12 +33,12 @@ func TestLoweredWordsAreKeptByTheirOwnLabel(t *testing.T) {
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	read := ""
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{
-			{Name: "maker", Accepts: label.Secret, Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+	tm, err := engine.New(engine.Config{
+		Agents: []engine.Member{
+			{Name: "maker", Accepts: label.Secret, Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 				return agent.Reply{Text: "the canary-4711 sings to ada.one@example.org"}, nil
 			})},
-			{Name: "reader", Accepts: label.Public, Agent: team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			{Name: "reader", Accepts: label.Public, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 				read = p.Text()
 				return agent.Reply{Text: "done", Usage: llm.Usage{InputTokens: 71117, OutputTokens: 5}}, nil
 			})},
@@ -52,7 +52,7 @@ func TestLoweredWordsAreKeptByTheirOwnLabel(t *testing.T) {
 	res, err := tm.RunTasks(t.Context(), []task.Spec{
 		{Title: "make", Description: "Make it.", Assignee: "maker", Classification: label.Secret},
 		{Title: "read", Description: "Read it.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
-	}, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
+	}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
 	require.Contains(t, read, "canary-4711")

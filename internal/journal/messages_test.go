@@ -10,19 +10,19 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // talking is a team in which maker sends reader a message above the ceiling, or
 // below it, and reader fails until it may answer.
-func talking(t *testing.T, answers bool, read *[]string) (*team.Team, []task.Spec) {
+func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.Spec) {
 	maker := ver{func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
-		return agent.Reply{Text: "made"}, team.OutboxFrom(ctx).Send("reader", "canary-message")
+		return agent.Reply{Text: "made"}, engine.OutboxFrom(ctx).Send("reader", "canary-message")
 	}}
 	reader := ver{func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		*read = append(*read, p.Text())
@@ -31,8 +31,8 @@ func talking(t *testing.T, answers bool, read *[]string) (*team.Team, []task.Spe
 		}
 		return agent.Reply{Text: "read"}, nil
 	}}
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "maker", Agent: maker, Accepts: label.Secret}, {Name: "reader", Agent: reader, Accepts: label.Secret}},
+	tm, err := engine.New(engine.Config{
+		Agents: []engine.Member{{Name: "maker", Agent: maker, Accepts: label.Secret}, {Name: "reader", Agent: reader, Accepts: label.Secret}},
 		Policy: &handoff.Policy{Rules: []handoff.PairRule{exact("maker", "reader")}},
 	})
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 			for i := range specs {
 				specs[i].Classification = tt.level
 			}
-			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus()})
+			res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus()})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Contains(t, read[0], "canary-message")
@@ -95,7 +95,7 @@ func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 			require.NoError(t, err)
 			read = nil
 			tm, _ = talking(t, true, &read)
-			res, err = tm.Resume(t.Context(), "r1", &team.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
+			res, err = tm.Resume(t.Context(), "r1", &engine.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
 			require.NoError(t, err)
 			require.Equal(t, task.Completed, res.Tasks[1].Status)
 			require.Equal(t, tt.reads, strings.Contains(read[len(read)-1], "canary-message"))

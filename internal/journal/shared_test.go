@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/team"
 )
 
 // A second run of a team that is given the same run of a journal asks nobody, and
@@ -24,12 +24,12 @@ func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	var calls atomic.Int64
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		calls.Add(1)
 		return agent.Reply{Text: "Done."}, nil
 	})}}})
 	require.NoError(t, err)
-	o := &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)}
+	o := &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)}
 	res, err := tm.RunTasks(t.Context(), chains(3, 1), o)
 	require.NoError(t, err)
 	require.NoError(t, res.Err())

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/team"
 )
 
 // The caller may see secrets, and whoever reads the file may not: it holds size
@@ -34,9 +34,9 @@ func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
 			for i := range specs {
 				specs[i].Classification = label.Secret
 			}
-			res, err := tm.RunTasks(t.Context(), specs, &team.RunOptions{
+			res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{
 				RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus(),
-				Inputs: []team.Input{{Name: "pin", Text: "4711", Classification: label.Secret}, {Name: "year", Text: "2026"}},
+				Inputs: []engine.Input{{Name: "pin", Text: "4711", Classification: label.Secret}, {Name: "year", Text: "2026"}},
 			})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)

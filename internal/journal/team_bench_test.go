@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A worker answers every prompt with 1,000 characters after a while. Its
@@ -50,19 +50,19 @@ func chains(tasks, n int) []task.Spec {
 	return specs
 }
 
-func teamOf(b testing.TB, w worker) *team.Team {
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: w}}})
+func teamOf(b testing.TB, w worker) *engine.Team {
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: w}}})
 	require.NoError(b, err)
 	return tm
 }
 
 // kept runs tasks with a journal in a new file of the folder, and returns the run's id.
-func kept(b testing.TB, path string, specs []task.Spec, w worker, set func(*team.RunOptions)) *team.Result {
+func kept(b testing.TB, path string, specs []task.Spec, w worker, set func(*engine.RunOptions)) *engine.Result {
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(b, err)
 	r, err := j.Begin(b.Context(), journal.Info{Run: fmt.Sprintf("run-%d", time.Now().UnixNano()), Time: time.Now()})
 	require.NoError(b, err)
-	o := team.RunOptions{RunID: r.Info().Run, Journal: journaltest.Opened(r), MaxConcurrency: 16}
+	o := engine.RunOptions{RunID: r.Info().Run, Journal: journaltest.Opened(r), MaxConcurrency: 16}
 	if set != nil {
 		set(&o)
 	}
@@ -87,7 +87,7 @@ func BenchmarkRun(b *testing.B) {
 			var bare, with time.Duration
 			for range b.N {
 				start := time.Now()
-				res, err := teamOf(b, w).RunTasks(b.Context(), specs, &team.RunOptions{MaxConcurrency: 16})
+				res, err := teamOf(b, w).RunTasks(b.Context(), specs, &engine.RunOptions{MaxConcurrency: 16})
 				bare += time.Since(start)
 				require.NoError(b, err)
 				require.NoError(b, res.Err())
@@ -109,7 +109,7 @@ func BenchmarkReuse(b *testing.B) {
 	specs := chains(1000, 16)
 	kept(b, path, specs, worker{}, nil)
 	for b.Loop() {
-		res := kept(b, path, specs, worker{time.Hour}, func(o *team.RunOptions) { o.Reuse = true })
+		res := kept(b, path, specs, worker{time.Hour}, func(o *engine.RunOptions) { o.Reuse = true })
 		for i := range res.Tasks {
 			require.NotEmpty(b, res.Tasks[i].Reused)
 		}
@@ -135,7 +135,7 @@ func BenchmarkRead(b *testing.B) {
 	defer j.Close()
 	r, err := j.Begin(b.Context(), info)
 	require.NoError(b, err)
-	_, err = teamOf(b, worker{}).RunTasks(b.Context(), specs, &team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 16})
+	_, err = teamOf(b, worker{}).RunTasks(b.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), MaxConcurrency: 16})
 	require.NoError(b, err)
 	for _, read := range []struct {
 		name string
@@ -168,15 +168,15 @@ func BenchmarkResume(b *testing.B) {
 		r, _, err := j.Resume(b.Context(), res.RunID)
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
-		last, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: team.AgentFunc(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+		last, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: engine.AgentFunc(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 			b.StopTimer() // it is ready, and asks
 			cancel()
 			return agent.Reply{}, ctx.Err()
 		}), Version: "1"}}})
 		require.NoError(b, err)
-		got, err := last.Resume(ctx, res.RunID, &team.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), MaxConcurrency: 16})
+		got, err := last.Resume(ctx, res.RunID, &engine.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), MaxConcurrency: 16})
 		require.NoError(b, err)
-		require.Equal(b, team.StatusCanceled, got.Status)
+		require.Equal(b, engine.StatusCanceled, got.Status)
 		_, err = r.Close(b.Context())
 		require.NoError(b, err)
 		require.NoError(b, j.Close())

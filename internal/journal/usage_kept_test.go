@@ -11,13 +11,13 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // TestTokensAboveTheCeilingAreClasses holds that the lines of a journal have no
@@ -36,12 +36,12 @@ func TestTokensAboveTheCeilingAreClasses(t *testing.T) {
 			defer j.Close() //nolint:errcheck // reads only
 			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 			require.NoError(t, err)
-			tm, err := team.New(team.Config{Prices: map[string]llm.Price{"m": price}, Agents: []team.Member{{Name: "a", Model: "m", Accepts: label.Secret, Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			tm, err := engine.New(engine.Config{Prices: map[string]llm.Price{"m": price}, Agents: []engine.Member{{Name: "a", Model: "m", Accepts: label.Secret, Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 				return agent.Reply{Text: "done", Usage: took}, nil
 			})}}})
 			require.NoError(t, err)
 			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "t", Description: "x", Assignee: "a", Classification: label.Secret}},
-				&team.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Subscribers: []func(event.Event){func(event.Event) {}}})
+				&engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Subscribers: []func(event.Event){func(event.Event) {}}})
 			require.NoError(t, err)
 			require.NoError(t, res.Unkept)
 			require.Equal(t, took, res.Usage, "the caller may see it")

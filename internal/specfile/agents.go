@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 // An agentReader reads the roster.
@@ -79,7 +79,7 @@ func (r agentReader) agentDefaults() *fields {
 func (r agentReader) agent(f *fields) Agent {
 	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	_, description := r.textOf(r.pick(f, "description"))
-	m := team.Member{
+	m := engine.Member{
 		SystemPrompt: prompt, SystemParams: params, Description: description,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI, Origin: origin(f.node.src, f.node.at),
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // situated is an agent that says where its model is, and that is never asked.
 type situated struct {
-	team.Agent
+	engine.Agent
 	url string
 }
 
@@ -69,8 +69,8 @@ func TestAssertionsOfFlagsNameWhoIs(t *testing.T) {
 	t.Parallel()
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(unplanned)})
 	require.NoError(t, err)
-	connect := func(a specfile.Agent) (team.Agent, error) {
-		return situated{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+	connect := func(a specfile.Agent) (engine.Agent, error) {
+		return situated{engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("not meant to run")
 		}), "http://" + a.Member.Name + ".example/v1"}, nil
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/team"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/spec-file.md")
 
 // idle is an agent that is never asked.
-func idle(specfile.Agent) (team.Agent, error) {
-	return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+func idle(specfile.Agent) (engine.Agent, error) {
+	return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("not meant to run")
 	}), nil
 }

@@ -9,22 +9,22 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // Build calls connect for each agent, and if there is a goal for the
-// coordinator, as an agent of that name, and makes the team. What [team.New] finds
+// coordinator, as an agent of that name, and makes the team. What [engine.New] finds
 // wrong comes back as an [*Error], with places, and with it what is wrong with
 // names and references of the tasks, and with whom and what assertions name: no
 // model is asked for a plan first. If agents cannot be connected the error joins
 // why, each reason once. connect must not be nil.
-func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
+func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, error) {
 	cfg := f.Config
-	cfg.Agents = make([]team.Member, len(f.Agents))
+	cfg.Agents = make([]engine.Member, len(f.Agents))
 	var errs []error
 	seen := make(map[string]bool)
 	add := func(who string, err error) {
@@ -49,7 +49,7 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	t, err := team.New(cfg)
+	t, err := engine.New(cfg)
 	if found := f.strangers(endpoints(&cfg)); err == nil && len(found) > 0 {
 		err = found
 	}
@@ -64,9 +64,9 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 
 // endpoints returns the names of the endpoints of a team, as far as its agents
 // have any.
-func endpoints(cfg *team.Config) []string {
+func endpoints(cfg *engine.Config) []string {
 	known := []string{}
-	add := func(a team.Agent, names ...string) {
+	add := func(a engine.Agent, names ...string) {
 		var urls []string
 		switch at := a.(type) {
 		case interface{ Endpoints() []string }:
@@ -95,11 +95,11 @@ func endpoints(cfg *team.Config) []string {
 }
 
 // standIn takes an agent's place in a team that only checks. It cannot run.
-type standIn struct{ team.Agent }
+type standIn struct{ engine.Agent }
 
 // cleared returns a member that can do what m can and may read everything.
-func cleared(m team.Member) team.Member {
-	c := team.Member{
+func cleared(m engine.Member) engine.Member {
+	c := engine.Member{
 		Name: m.Name, Agent: standIn{}, Accepts: label.Secret, MaxSession: m.MaxSession,
 		Provider: m.Provider, Capabilities: m.Capabilities, Description: m.Description, SystemPrompt: m.SystemPrompt,
 	}
@@ -121,9 +121,9 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	if len(tasks) == 0 {
 		return nil
 	}
-	cfg := team.Config{Name: f.Name}
+	cfg := engine.Config{Name: f.Name}
 	if f.asked() {
-		cfg.Coordinator = &team.Coordinator{Agent: standIn{}}
+		cfg.Coordinator = &engine.Coordinator{Agent: standIn{}}
 	}
 	nameless := false
 	tasks = slices.Clone(tasks)
@@ -131,7 +131,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	run.Messages, run.Assert = slices.Clone(run.Messages), nil // a policy and forms may be missing here
 	for _, a := range f.Agents {
 		name := a.Member.Name
-		twice := slices.ContainsFunc(cfg.Agents, func(m team.Member) bool { return strings.EqualFold(m.Name, name) })
+		twice := slices.ContainsFunc(cfg.Agents, func(m engine.Member) bool { return strings.EqualFold(m.Name, name) })
 		if !twice && naming.CheckName(name) == nil {
 			cfg.Agents = append(cfg.Agents, cleared(a.Member))
 			continue
@@ -145,14 +145,14 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		}
 		for i := range run.Messages {
 			if m := &run.Messages[i]; m.From == name || m.To == name {
-				*m = team.Message{From: handoff.User, To: handoff.Anyone, Text: "x"}
+				*m = engine.Message{From: handoff.User, To: handoff.Anyone, Text: "x"}
 			}
 		}
 	}
 	if len(cfg.Agents) == 0 {
-		cfg.Agents, nameless = []team.Member{{Name: "x", Agent: standIn{}, Accepts: label.Secret}}, true
+		cfg.Agents, nameless = []engine.Member{{Name: "x", Agent: standIn{}, Accepts: label.Secret}}, true
 	}
-	t, err := team.New(cfg)
+	t, err := engine.New(cfg)
 	if err != nil {
 		return nil
 	}
@@ -165,11 +165,11 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 
 // names returns what a team says of the names of agents.
 func (f *File) names() task.Problems {
-	cfg := team.Config{Name: f.Name}
+	cfg := engine.Config{Name: f.Name}
 	for _, a := range f.Agents {
-		cfg.Agents = append(cfg.Agents, team.Member{Name: a.Member.Name, Agent: standIn{}})
+		cfg.Agents = append(cfg.Agents, engine.Member{Name: a.Member.Name, Agent: standIn{}})
 	}
-	_, err := team.New(cfg)
+	_, err := engine.New(cfg)
 	problems, _ := errors.AsType[task.Problems](err)
 	return problems
 }

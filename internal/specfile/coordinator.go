@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A Coordinator plans and answers goals. What the file does not say of its
 // connection is the spec's; agentDefaults do not count for it. Its Agent is
 // nil: [File.Build] connects it only for a goal.
 type Coordinator struct {
-	team.Coordinator
+	engine.Coordinator
 	Connection
 }
 
@@ -34,7 +34,7 @@ func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.Strin
 
 // agent is the coordinator as what [File.Build] connects.
 func (c *Coordinator) agent() Agent {
-	m := team.Member{
+	m := engine.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
 		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
 	}

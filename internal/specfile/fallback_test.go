@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/team"
 )
 
 // chainOf writes the connections of an agent, with everything that is sent.
@@ -223,7 +223,7 @@ func TestAFallbackIsSaved(t *testing.T) {
 		}
 		f, err := specfile.Load(o)
 		require.NoError(t, err)
-		data, left, err := f.WithPlan(team.Goal{Text: "g"}, nil, dir)
+		data, left, err := f.WithPlan(engine.Goal{Text: "g"}, nil, dir)
 		require.NoError(t, err)
 		require.Contains(t, fmt.Sprint(left), `agent "a": fallback 3: apiKey: not saved`)
 		require.NotContains(t, string(data), "word-one")

@@ -3,7 +3,7 @@ package specfile
 import (
 	"strings"
 
-	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 // A goalReader reads the goal, and the coordinator that plans and answers it.
@@ -31,8 +31,8 @@ func (r goalReader) readGoal() {
 }
 
 // goal reads a text, or a mapping with a text or a file.
-func (r goalReader) goal(n *node) *team.Goal {
-	g := &team.Goal{Origin: origin(n.src, n.at)}
+func (r goalReader) goal(n *node) *engine.Goal {
+	g := &engine.Goal{Origin: origin(n.src, n.at)}
 	if n.is == isText {
 		g.Text, g.Params = r.fill("goal", n)
 		r.holds(n, g.Classification)
@@ -57,8 +57,8 @@ func (r goalReader) goal(n *node) *team.Goal {
 }
 
 // goalOfFlag is the goal of --goal. The label of the file's own stays.
-func (r goalReader) goalOfFlag(n *node) *team.Goal {
-	g := &team.Goal{}
+func (r goalReader) goalOfFlag(n *node) *engine.Goal {
+	g := &engine.Goal{}
 	r.places.goalFlag = true
 	if n != nil && n.is == isObject {
 		r.subject = func() string { return "goal: " }

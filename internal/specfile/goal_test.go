@@ -13,11 +13,11 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 const roster = "params: {year: 2026}\nagents: [{name: a}]\n"
@@ -27,13 +27,13 @@ func TestGoal(t *testing.T) {
 	year := []task.Param{{Name: "year", Start: 3, End: 7}}
 	for _, tt := range []struct {
 		name, give string
-		want       team.Goal
+		want       engine.Goal
 	}{
-		{"a text", "goal: In ${params.year}.", team.Goal{Text: "In 2026.", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
-		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", team.Goal{Text: "Say ${params.year}\nor ${year}.\n", Origin: task.Position{Line: 3, Column: 7}}},
-		{"a file", "goal: {file: goal.md}", team.Goal{Text: "In 2026, so ${params.x}", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
-		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", team.Goal{Text: "In 2026.", Params: year, Classification: label.Secret, Origin: task.Position{Line: 3, Column: 7}}},
-		{"a file with a label", "goal: {classification: public, file: goal.md}", team.Goal{Text: "In 2026, so ${params.x}", Params: year, Classification: label.Public, Origin: task.Position{Line: 3, Column: 7}}},
+		{"a text", "goal: In ${params.year}.", engine.Goal{Text: "In 2026.", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
+		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", engine.Goal{Text: "Say ${params.year}\nor ${year}.\n", Origin: task.Position{Line: 3, Column: 7}}},
+		{"a file", "goal: {file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
+		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", engine.Goal{Text: "In 2026.", Params: year, Classification: label.Secret, Origin: task.Position{Line: 3, Column: 7}}},
+		{"a file with a label", "goal: {classification: public, file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Classification: label.Public, Origin: task.Position{Line: 3, Column: 7}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +66,7 @@ func TestGoalOfTheFlag(t *testing.T) {
 	const text = roster + "goal: {file: none.md, classification: confidential}\ntasks: [{title: T, description: \"d ${params.year}\"}]\n"
 	f, err := load(t, text, specfile.Options{Goal: "In ${params.year}, then."})
 	require.NoError(t, err, "the file's own goal is not read")
-	require.Equal(t, team.Goal{Text: "In 2026, then.", Params: []task.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
+	require.Equal(t, engine.Goal{Text: "In 2026, then.", Params: []task.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
 	require.Nil(t, f.Run.Answer)
 	require.Empty(t, f.Tasks)
 	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for --goal"}, warnings(f))
@@ -111,7 +111,7 @@ agents: [{name: a}]
 	require.Empty(t, c.SystemPrompt)
 	require.Equal(t, "Be brief.", c.Instructions)
 	require.Nil(t, c.Accepts, "as much as the caller")
-	require.Equal(t, team.Grants{Inputs: true}, c.MayGrant)
+	require.Equal(t, engine.Grants{Inputs: true}, c.MayGrant)
 	require.Equal(t, 1000, c.MaxPromptBytes)
 	require.Equal(t, 8, c.Origin.Line)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", c, c, *c, *c), "fake-")
@@ -193,7 +193,7 @@ func TestBuildConnectsTheCoordinatorForAGoal(t *testing.T) {
 	names := func(text string, o specfile.Options) (seen []string) {
 		f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(text), Goal: o.Goal})
 		require.NoError(t, err)
-		_, err = f.Build(func(a specfile.Agent) (team.Agent, error) {
+		_, err = f.Build(func(a specfile.Agent) (engine.Agent, error) {
 			seen = append(seen, a.Member.Name+" "+a.Model)
 			return idle(a)
 		})
@@ -208,7 +208,7 @@ func TestBuildConnectsTheCoordinatorForAGoal(t *testing.T) {
 
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(roster + "goal: Go.")})
 	require.NoError(t, err)
-	_, err = f.Build(func(a specfile.Agent) (team.Agent, error) {
+	_, err = f.Build(func(a specfile.Agent) (engine.Agent, error) {
 		if a.Member.Name == "coordinator" {
 			return nil, errors.New("no key")
 		}
@@ -242,7 +242,7 @@ messages:
 tasks: [{title: T, assignee: b, description: d}, {title: U, assignee: a, description: d}]
 `, specfile.Options{}, "m.md", "Hello.\n")
 	require.NoError(t, err)
-	require.Equal(t, []team.Message{
+	require.Equal(t, []engine.Message{
 		{From: "user", To: "*", Text: "Hello.\n", Classification: label.Public, TTL: 1500 * time.Millisecond}, {From: "a", To: "b", Text: "See ${params.x}."},
 	}, f.Run.Messages)
 	require.Equal(t, []string{`5:33: message 2: text: "${params.x}" is plain text here`}, warnings(f))
@@ -256,12 +256,12 @@ func TestRunSettings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1000, f.Run.MaxTokenBudget)
 	require.Equal(t, assign.Strategy("composite"), f.Run.Strategy)
-	require.Equal(t, team.ModeAuto, f.Run.Mode)
+	require.Equal(t, engine.ModeAuto, f.Run.Mode)
 	f, err = load(t, "maxTokenBudget: 1000\nschedulingStrategy: composite\nmode: plan\nagents: [{name: a}]", specfile.Options{Orchestrator: filepath.Join(dir, "orch.yaml")})
 	require.NoError(t, err)
 	require.Equal(t, 10, f.Run.MaxTokenBudget, "that of the flag")
 	require.Equal(t, assign.Strategy("least-busy"), f.Run.Strategy)
-	require.Equal(t, team.ModePlan, f.Run.Mode)
+	require.Equal(t, engine.ModePlan, f.Run.Mode)
 	require.Equal(t, filepath.Join(dir, "orch.yaml")+":1", f.Place("/maxTokenBudget").String())
 	f, err = load(t, "agents: [{name: a}]", specfile.Options{})
 	require.NoError(t, err)
@@ -340,7 +340,7 @@ func TestLoadReadsAGoal(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
 	require.Equal(t, "Review the contract of 2026; write ${params.year} nowhere.", f.Goal.Text)
-	require.Equal(t, team.Grants{Memory: true, Inputs: true}, f.Coordinator.MayGrant)
+	require.Equal(t, engine.Grants{Memory: true, Inputs: true}, f.Coordinator.MayGrant)
 	require.Equal(t, "The claim.\n", f.Coordinator.Instructions)
 	require.Len(t, f.Run.Messages, 2)
 }
@@ -441,8 +441,8 @@ func TestAGoalIsPlannedSavedAndRun(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"title": "Read", "description": "Say what ${params.year} brought.", "assignee": "b"}, {"title": "Tell", "description": "Tell it.", "dependsOn": ["Read"]}]`
 	asked := 0
-	connect := func(a specfile.Agent) (team.Agent, error) {
-		return team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+	connect := func(a specfile.Agent) (engine.Agent, error) {
+		return engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			if a.Member.Name != "coordinator" {
 				return agent.Reply{Text: a.Member.Name + " did " + firstLine(p.Text())}, nil
 			}

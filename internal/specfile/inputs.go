@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/team"
 )
 
 // An inputReader reads the named inputs.
@@ -65,7 +65,7 @@ func (r inputReader) input(name string, parent *node, i int) {
 			return
 		}
 	}
-	in := team.Input{Name: name, Origin: origin(parent.src, at)}
+	in := engine.Input{Name: name, Origin: origin(parent.src, at)}
 	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}}.read(f.own)
 	if run, result, ok := r.resultOf(name, f); ok {
 		in.Envelope, in.Text = r.earlier(name, run, result, f, parent.src, at)

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // samples holds a value for each key that works, other than its default.
@@ -221,7 +221,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
 		agents = append(slices.Clone(agents), specfile.Agent{Connection: c.Connection})
 	}
-	for _, g := range []*team.Goal{f.Goal, f.Run.Answer} {
+	for _, g := range []*engine.Goal{f.Goal, f.Run.Answer} {
 		if g != nil {
 			fmt.Fprintln(&b, g.Text, g.Params, g.Classification)
 		}

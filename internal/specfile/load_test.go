@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // env is an environment of a test.
@@ -90,7 +90,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.Equal(t, 4, f.Run.MaxConcurrency)
 	require.Equal(t, time.Minute, f.Run.Timeout)
 	require.Equal(t, "letter", f.Run.Output)
-	require.Equal(t, []team.Input{
+	require.Equal(t, []engine.Input{
 		{Name: "claim", Text: "The claim.\n", Classification: label.Confidential, TTL: 1500 * time.Millisecond, Origin: task.Position{File: f.Path, Line: 13, Column: 3}},
 		{Name: "rules", Text: "Be fair to ${params.year}.", Origin: task.Position{File: f.Path, Line: 14, Column: 3}},
 	}, f.Run.Inputs)

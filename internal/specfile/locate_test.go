@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 const located = `agentDefaults:
@@ -118,7 +118,7 @@ func TestBuildConnectsEachAgent(t *testing.T) {
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader("agents: [{name: a, model: m}, {name: b}, {name: c}]")})
 	require.NoError(t, err)
 	var seen []string
-	tm, err := f.Build(func(a specfile.Agent) (team.Agent, error) {
+	tm, err := f.Build(func(a specfile.Agent) (engine.Agent, error) {
 		seen = append(seen, a.Member.Name+a.Model)
 		return idle(a)
 	})
@@ -126,7 +126,7 @@ func TestBuildConnectsEachAgent(t *testing.T) {
 	require.NotNil(t, tm)
 	require.Equal(t, []string{"am", "b", "c"}, seen)
 
-	_, err = f.Build(func(a specfile.Agent) (team.Agent, error) {
+	_, err = f.Build(func(a specfile.Agent) (engine.Agent, error) {
 		if a.Member.Name == "a" {
 			return idle(a)
 		}

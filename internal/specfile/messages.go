@@ -3,7 +3,7 @@ package specfile
 import (
 	"fmt"
 
-	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 // readMessages reads what members of the team are told before anything runs.
@@ -19,11 +19,11 @@ func (r runReader) readMessages() {
 		f := r.fields(item, messagePlace, nil)
 		r.places.messages = append(r.places.messages, f)
 		if f == nil {
-			r.file.Run.Messages = append(r.file.Run.Messages, team.Message{}) // keeps the numbers in step
+			r.file.Run.Messages = append(r.file.Run.Messages, engine.Message{}) // keeps the numbers in step
 			continue
 		}
 		r.needs(item, messagePlace, "")
-		m := team.Message{Text: r.plainText("text", f.own("text"))}
+		m := engine.Message{Text: r.plainText("text", f.own("text"))}
 		members{{"from", &m.From}, {"to", &m.To}, {"classification", &m.Classification}, {"ttlMs", &m.TTL}}.read(f.own)
 		r.holds(f.own("text"), m.Classification)
 		r.file.Run.Messages = append(r.file.Run.Messages, m)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // WithPlan returns a spec, as YAML, that says what f says, but for its tasks
@@ -27,7 +27,7 @@ import (
 // left lists what could not be kept, which the text says in its first lines
 // too: keys that are written out in a file, and inputs that --input brought
 // from elsewhere, which it must bring again. The error is an [*Error].
-func (f *File) WithPlan(goal team.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
+func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
 	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
 		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.fallback[f.places.agents[i]]))
@@ -74,7 +74,7 @@ func (s *saver) wrong(format string, args ...any) {
 
 // spec makes the whole. Where several files say what the agents' connections
 // are, each agent says its own.
-func (s *saver) spec(goal team.Goal, tasks []task.Spec) *node {
+func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	f, n := s.f, objectNode()
 	if strings.TrimSpace(f.Name) != "" {
 		n.set("name", textNode(f.Name))
@@ -126,7 +126,7 @@ func (s *saver) limits(n *node) {
 }
 
 // goal writes a goal: a text, or with its label.
-func (s *saver) goal(g team.Goal) *node {
+func (s *saver) goal(g engine.Goal) *node {
 	words := s.words(g.Text, g.Params)
 	if g.Classification == label.Internal {
 		return words
@@ -268,7 +268,7 @@ func (s *saver) copy(key string, n *node) *node {
 }
 
 // params writes the parameters that stand in something that is written.
-func (s *saver) params(goal team.Goal, tasks []task.Spec) *node {
+func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 	var used []string
 	add := func(params []task.Param) {
 		for _, p := range params {

@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // save writes the spec of a file and a plan into a folder.
-func save(t require.TestingT, f *specfile.File, goal team.Goal, tasks []task.Spec, dir string) (path string, left []specfile.Problem) {
+func save(t require.TestingT, f *specfile.File, goal engine.Goal, tasks []task.Spec, dir string) (path string, left []specfile.Problem) {
 	data, left, err := f.WithPlan(goal, tasks, dir)
 	require.NoError(t, err)
 	path = filepath.Join(dir, "saved.yaml")
@@ -29,7 +29,7 @@ func save(t require.TestingT, f *specfile.File, goal team.Goal, tasks []task.Spe
 }
 
 // requireSaved holds that the saved spec says what the first one said, and the plan.
-func requireSaved(t require.TestingT, f, got *specfile.File, goal team.Goal, tasks []task.Spec) {
+func requireSaved(t require.TestingT, f, got *specfile.File, goal engine.Goal, tasks []task.Spec) {
 	if f.Coordinator == nil {
 		got.Coordinator = nil
 	}
@@ -38,7 +38,7 @@ func requireSaved(t require.TestingT, f, got *specfile.File, goal team.Goal, tas
 }
 
 // requirePlanned holds that a spec says what a plan does.
-func requirePlanned(t require.TestingT, got *specfile.File, goal team.Goal, tasks []task.Spec) {
+func requirePlanned(t require.TestingT, got *specfile.File, goal engine.Goal, tasks []task.Spec) {
 	if len(tasks) == 0 {
 		require.Equal(t, goal.Text, got.Goal.Text)
 		return
@@ -66,7 +66,7 @@ func settled(t require.TestingT, f *specfile.File) string {
 	var b strings.Builder
 	agents := append([]specfile.Agent(nil), f.Agents...)
 	if c := f.Coordinator; c != nil {
-		agents = append(agents, specfile.Agent{Connection: c.Connection, Member: team.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Model: c.Coordinator.Model}})
+		agents = append(agents, specfile.Agent{Connection: c.Connection, Member: engine.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Model: c.Coordinator.Model}})
 		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Accepts == nil || *c.Accepts < label.Secret)
 	}
 	for _, a := range agents {
@@ -386,7 +386,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 			}
 			tasks[i] = s
 		}
-		goal := team.Goal{Text: one("goal"), Classification: label.Public}
+		goal := engine.Goal{Text: one("goal"), Classification: label.Public}
 		data, left, err := f.WithPlan(goal, tasks, dir)
 		require.NoError(rt, err)
 		require.Empty(rt, left)
@@ -404,7 +404,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 
 // requireReloads holds that a file can be saved as it is, and then loads as the same.
 func requireReloads(t require.TestingT, f *specfile.File, o specfile.Options) {
-	goal := team.Goal{Text: "Go."}
+	goal := engine.Goal{Text: "Go."}
 	switch {
 	case f.Goal != nil:
 		goal = *f.Goal

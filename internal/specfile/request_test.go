@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/team"
 )
 
 const withSettings = `
@@ -46,7 +46,7 @@ func TestSettingsOfModelCalls(t *testing.T) {
 		require.Nil(t, c.Stop, "agentDefaults do not count for the coordinator")
 	}
 	check(t, f)
-	text, left, err := f.WithPlan(team.Goal{Text: "g"}, nil, t.TempDir())
+	text, left, err := f.WithPlan(engine.Goal{Text: "g"}, nil, t.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, left)
 	again, err := load(t, string(text), specfile.Options{})
@@ -70,7 +70,7 @@ func TestStructuredOutputOfSeveralFiles(t *testing.T) {
 		Team: write("team.yaml", "agents: [{name: a}, {name: b, structuredOutput: schema}]"),
 	})
 	require.NoError(t, err)
-	text, _, err := f.WithPlan(team.Goal{Text: "g"}, nil, t.TempDir())
+	text, _, err := f.WithPlan(engine.Goal{Text: "g"}, nil, t.TempDir())
 	require.NoError(t, err)
 	again, err := load(t, string(text), specfile.Options{})
 	require.NoError(t, err, "%s", text)

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
-	"github.com/runteam/runteam/team"
 )
 
 // What concerns a run as a whole: its limits, endpoints and flags, and what is
@@ -29,7 +29,7 @@ func (r runReader) readRun() {
 	settings.read(r.places.setting)
 	own.read(main.spec.own)
 	if text(main.spec.own("mode")) == "auto" {
-		f.Run.Mode = team.ModeAuto
+		f.Run.Mode = engine.ModeAuto
 	}
 	if n := integer(r.places.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
 		f.Run.MaxConcurrency = n
@@ -97,7 +97,7 @@ func (r runReader) readEndpoints() {
 				r.places.accepts[base] = true
 				f.Config.Endpoints[base] = level(accepts)
 			} else if _, named := f.Config.Endpoints[base]; !named {
-				f.Config.Endpoints[base] = team.DefaultAccepts(base)
+				f.Config.Endpoints[base] = engine.DefaultAccepts(base)
 			}
 			l := f.Limits[base]
 			endpointMembers(&l).read(own.own)
@@ -206,7 +206,7 @@ func (r checker) checkIdle() {
 	if len(f.Tasks) == 0 {
 		return
 	}
-	if f.Run.Mode == team.ModeAuto {
+	if f.Run.Mode == engine.ModeAuto {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
 	if c := r.places.coordinator; c != nil && !f.asked() {

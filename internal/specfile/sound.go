@@ -5,15 +5,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // sound takes out of what a team says what only follows from something else
 // that it says: a reference to a task or an input whose own name is refused.
 // A hint that would make a task depend on itself is worded anew.
-func sound(problems task.Problems, tasks []task.Spec, inputs []team.Input) task.Problems {
+func sound(problems task.Problems, tasks []task.Spec, inputs []engine.Input) task.Problems {
 	bad := refused(tasks, inputs)
 	kept := make(task.Problems, 0, len(problems))
 	for _, p := range problems {
@@ -38,7 +38,7 @@ func sound(problems task.Problems, tasks []task.Spec, inputs []team.Input) task.
 type name struct{ list, word string }
 
 // refused are the titles and keys of tasks and the names of inputs that cannot be names.
-func refused(tasks []task.Spec, inputs []team.Input) map[name]bool {
+func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 	bad := make(map[name]bool)
 	for i := range tasks {
 		if t := &tasks[i]; naming.CheckTitle(t.Title) != nil {

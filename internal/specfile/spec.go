@@ -17,9 +17,9 @@ import (
 	"io"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // Conditions of a file. Problems wrap them where they apply.
@@ -100,23 +100,23 @@ type File struct {
 	Dir  string // folder that its relative paths start from
 	Name string // name of the team
 
-	Agents []Agent     // the roster, in the order written
-	Config team.Config // all but Agents and Coordinator, which Build fills in
-	Tasks  []task.Spec // in the order written; none for a roster and for a goal that is to be planned
+	Agents []Agent       // the roster, in the order written
+	Config engine.Config // all but Agents and Coordinator, which Build fills in
+	Tasks  []task.Spec   // in the order written; none for a roster and for a goal that is to be planned
 
 	// Goal is what the coordinator plans the tasks for, for the team's RunTeam.
 	// Nil means that there is none, or that the tasks are written: then
 	// Run.Answer is what it answers from their results.
-	Goal *team.Goal
+	Goal *engine.Goal
 
 	// Coordinator is who would plan and answer a goal. It is nil only if the
 	// file has tasks and neither a goal nor the key coordinator.
 	Coordinator *Coordinator
 
-	Run      team.RunOptions // inputs, messages, output, limits
-	Offline  string          // path of the script for offline runs, absolute or from the working directory; "" means none
-	Compat   bool            // written in a form of the original: it has the key team, or came with Options.Team
-	Warnings []Problem       // what is accepted but worth a look, in the order of the text
+	Run      engine.RunOptions // inputs, messages, output, limits
+	Offline  string            // path of the script for offline runs, absolute or from the working directory; "" means none
+	Compat   bool              // written in a form of the original: it has the key team, or came with Options.Team
+	Warnings []Problem         // what is accepted but worth a look, in the order of the text
 
 	// Env lists which variables of the environment go where, by name. The key that
 	// a client takes from the environment by itself is not among them.
@@ -138,6 +138,6 @@ func (f *File) OfflineAsWritten() string { return f.offlineShown }
 // An Agent is one member of the roster and how its model is reached. The
 // Member's Agent is nil until [File.Build].
 type Agent struct {
-	Member team.Member
+	Member engine.Member
 	Connection
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/team"
 )
 
 // TestVersionNamesWhatAnswersDependOn and nothing else of the settings.
@@ -66,9 +66,9 @@ func TestBuildGivesMembersTheirVersions(t *testing.T) {
 	f, err := load(t, "model: m\ngoal: g\nagents: [{name: a, reuse: never}]\ncoordinator: {reuse: never}", specfile.Options{})
 	require.NoError(t, err)
 	var asked []specfile.Agent
-	_, err = f.Build(func(a specfile.Agent) (team.Agent, error) {
+	_, err = f.Build(func(a specfile.Agent) (engine.Agent, error) {
 		asked = append(asked, a)
-		return team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil }), nil
+		return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil }), nil
 	})
 	require.NoError(t, err)
 	require.Len(t, asked, 2)

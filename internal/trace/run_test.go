@@ -15,18 +15,18 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // run has a team of three read two inputs, of which the user is not cleared
 // for one, and writes its trace to w.
-func run(t *testing.T, w *trace.Writer, asked func()) *team.Result {
-	echo := func(prefix string) team.Agent {
-		return team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+func run(t *testing.T, w *trace.Writer, asked func()) *engine.Result {
+	echo := func(prefix string) engine.Agent {
+		return engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			asked()
 			var text strings.Builder
 			text.WriteString(prefix)
@@ -36,7 +36,7 @@ func run(t *testing.T, w *trace.Writer, asked func()) *team.Result {
 			return agent.Reply{Text: text.String()}, nil
 		})
 	}
-	tm, err := team.New(team.Config{Name: "echoes", Agents: []team.Member{
+	tm, err := engine.New(engine.Config{Name: "echoes", Agents: []engine.Member{
 		{Name: "open", Agent: echo("opened:"), Accepts: label.Confidential},
 		{Name: "closed", Agent: echo("closed:"), Accepts: label.Confidential},
 		{Name: "both", Agent: echo("both:"), Accepts: label.Confidential},
@@ -48,9 +48,9 @@ func run(t *testing.T, w *trace.Writer, asked func()) *team.Result {
 		{Title: "Read the closed one", Description: "Read.", Assignee: "closed", Uses: []task.Use{{Name: "private"}}},
 		{Title: "Read both", Description: "Join.", Assignee: "both", DependsOn: task.On("Read the open one", "Read the closed one")},
 		{Title: "Read on", Description: "Go on.", Assignee: "open", DependsOn: task.On("Read the open one")},
-	}, &team.RunOptions{
+	}, &engine.RunOptions{
 		RunID: "r7", UserAccepts: &accepts, Output: "Read on", Recorder: w, Subscribers: []func(event.Event){w.Event},
-		Inputs: []team.Input{
+		Inputs: []engine.Input{
 			{Name: "public", Text: "an open word", Classification: label.Internal},
 			{Name: "private", Text: canary, Classification: label.Confidential},
 		},
@@ -122,9 +122,9 @@ func TestTraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 // What is retold for an attempt belongs to it, however much is.
 func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
 	t.Parallel()
-	says := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "It is so."}, nil })
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "maker", Agent: says}, {Name: "reader", Agent: says}},
+	says := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "It is so."}, nil })
+	tm, err := engine.New(engine.Config{
+		Agents: []engine.Member{{Name: "maker", Agent: says}, {Name: "reader", Agent: says}},
 		Policy: &handoff.Policy{Rules: []handoff.PairRule{
 			{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}},
 		}},
@@ -135,7 +135,7 @@ func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
 	res, err := tm.RunTasks(t.Context(), []task.Spec{
 		{Title: "One", Description: "Make.", Assignee: "maker"}, {Title: "Two", Description: "Make.", Assignee: "maker"},
 		{Title: "Join", Description: "Join.", Assignee: "reader", DependsOn: task.On("One", "Two")},
-	}, &team.RunOptions{RunID: "a/b", Recorder: w, Subscribers: []func(event.Event){w.Event}})
+	}, &engine.RunOptions{RunID: "a/b", Recorder: w, Subscribers: []func(event.Event){w.Event}})
 	require.NoError(t, err)
 	require.True(t, res.Success())
 	_, err = w.Close(res, time.Now())

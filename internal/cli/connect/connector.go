@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
@@ -23,7 +24,6 @@ import (
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // Connector gives each agent of a spec its model.
@@ -87,7 +87,7 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 
 // Connect returns the agent for its settings; [specfile.File.Build] calls it. For the gate, the
 // agent has the endpoints of its settings, even if a script answers.
-func (c *Connector) Connect(ag specfile.Agent) (team.Agent, error) {
+func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 	var models []llm.Model
 	var bases []string
 	for i, one := range connections(ag) {
@@ -310,7 +310,7 @@ func fromScript(m llm.Model) llm.Model {
 // EndpointAgent is an agent whose prompts count as sent to these endpoints, even if a script
 // answers them.
 type EndpointAgent struct {
-	team.Agent
+	engine.Agent
 	endpoints []string
 	models    []string
 }
@@ -322,8 +322,8 @@ func (e EndpointAgent) Models() []string { return e.models }
 func (e EndpointAgent) Endpoints() []string { return e.endpoints }
 
 // Unconnected connects the agents of a team that is only looked at.
-func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
-	return func(ag specfile.Agent) (team.Agent, error) {
+func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
+	return func(ag specfile.Agent) (engine.Agent, error) {
 		bases, err := AgentBaseURLs(ag, lookup)
 		if err != nil {
 			return nil, err
@@ -333,8 +333,8 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (team.
 }
 
 // SilentAgent returns an agent that is not called, with its endpoints and models.
-func SilentAgent(bases, models []string) team.Agent {
-	return EndpointAgent{team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+func SilentAgent(bases, models []string) engine.Agent {
+	return EndpointAgent{engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("this agent is not called")
 	}), bases, models}
 }
@@ -356,7 +356,7 @@ func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err err
 
 // BuildTeam makes the team of a spec. What is wrong with the environment is said
 // once, and of no agent.
-func BuildTeam(file *specfile.File, connect func(specfile.Agent) (team.Agent, error)) (*team.Team, error) {
+func BuildTeam(file *specfile.File, connect func(specfile.Agent) (engine.Agent, error)) (*engine.Team, error) {
 	t, err := file.Build(connect)
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Ambient {
 		return nil, f

@@ -8,9 +8,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/team"
 )
 
 // Recording keeps what the models of a run answer, as a script. A nil
@@ -53,7 +53,7 @@ func (r *Recording) Empty() bool { return len(r.Models.Script().Replies) == 0 }
 
 // Summary says what is in the file, or why there is none, and, if the run came to its end by itself,
 // how to have it again.
-func (r *Recording) Summary(res *team.Result) string {
+func (r *Recording) Summary(res *engine.Result) string {
 	if r.Empty() {
 		return "nothing was answered, so nothing was recorded"
 	}

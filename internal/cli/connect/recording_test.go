@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,7 +24,7 @@ func TestRecordingTooLargeForAScript(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.Save())
-	require.Contains(t, r.Summary(&team.Result{}), "5 answers in ")
-	require.Contains(t, r.Summary(&team.Result{}), "too large to be read as one script")
+	require.Contains(t, r.Summary(&engine.Result{}), "5 answers in ")
+	require.Contains(t, r.Summary(&engine.Result{}), "too large to be read as one script")
 	require.FileExists(t, r.File.Path)
 }

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -39,7 +39,7 @@ func (l *Limits) Check(cmd *cobra.Command) error {
 }
 
 // Apply puts the limits over those of a spec.
-func (l *Limits) Apply(o *team.RunOptions) {
+func (l *Limits) Apply(o *engine.RunOptions) {
 	if l.timeout > 0 {
 		o.Timeout = l.timeout
 	}

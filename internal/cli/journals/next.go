@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/team"
 )
 
 // Command returns a command about a run of the journal that works where this one
@@ -33,7 +33,7 @@ func (g *Flags) Command(verb string, words ...string) string {
 // that resumes it, or that the program that began it can. It is empty for a run
 // that is still running, that succeeded, or that an experiment made.
 func (g *Flags) NextStep(s *journal.Summary, short string, info func() (*journal.Info, error)) string {
-	if s.Status == string(team.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand {
+	if s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand {
 		return ""
 	}
 	switch i, err := info(); {

@@ -11,12 +11,12 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A StoredRun is all that the journal has of one run.
@@ -204,9 +204,9 @@ func (k *StoredRun) WhyNoResult(t *StoredTask) string {
 
 // abortReasons says why what had not begun was skipped, by the status of the run.
 var abortReasons = map[string]string{
-	string(team.StatusCanceled): "the run was cancelled",
-	string(team.StatusTimeout):  "the time of the run was over",
-	string(team.StatusBudget):   "the budget was spent",
+	string(engine.StatusCanceled): "the run was cancelled",
+	string(engine.StatusTimeout):  "the time of the run was over",
+	string(engine.StatusBudget):   "the budget was spent",
 }
 
 // statusOf is the status of a task; empty if there is no such task.

@@ -12,10 +12,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -71,7 +71,7 @@ func (p *assertFlags) isOwn(err error) bool {
 }
 
 // writeFindings writes which assertions hold, and of each that does not the way.
-func writeFindings(w io.Writer, found []team.Finding) {
+func writeFindings(w io.Writer, found []engine.Finding) {
 	if len(found) == 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func writeFindings(w io.Writer, found []team.Finding) {
 	}
 }
 
-func findingWord(f *team.Finding) string {
+func findingWord(f *engine.Finding) string {
 	if f.Holds {
 		return "holds"
 	}
@@ -93,7 +93,7 @@ func findingWord(f *team.Finding) string {
 }
 
 // assertionText is an assertion, and where it stands.
-func assertionText(f *team.Finding) string {
+func assertionText(f *engine.Finding) string {
 	text := terminal.CleanLine(f.Assertion.Text)
 	if f.Assertion.Line != "" {
 		text += " (" + terminal.CleanLine(f.Assertion.Line) + ")"
@@ -102,7 +102,7 @@ func assertionText(f *team.Finding) string {
 }
 
 // findingReasons says why an assertion does not hold, and what one that does leaves open.
-func findingReasons(f *team.Finding) (lines []string) {
+func findingReasons(f *engine.Finding) (lines []string) {
 	if f.Why != "" {
 		lines = append(lines, terminal.CleanLine(f.Why))
 	}
@@ -113,7 +113,7 @@ func findingReasons(f *team.Finding) (lines []string) {
 }
 
 // brokenFindings returns the assertions that do not hold.
-func brokenFindings(p *team.Plan) (broken []*team.Finding) {
+func brokenFindings(p *engine.Plan) (broken []*engine.Finding) {
 	if p == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func brokenFindings(p *team.Plan) (broken []*team.Finding) {
 
 // reportBroken ends a command with status 1 if an assertion does not hold. What
 // stdout did not say of it, in a form without a place for it, stderr does.
-func reportBroken(con *console.Console, p *team.Plan, said bool) error {
+func reportBroken(con *console.Console, p *engine.Plan, said bool) error {
 	broken := brokenFindings(p)
 	if len(broken) == 0 {
 		return nil

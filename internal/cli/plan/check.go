@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +32,7 @@ type checkDocument struct {
 
 	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables go where
 
-	Assertions []team.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
+	Assertions []engine.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
 }
 
 func CheckCommand(con *console.Console) *cobra.Command {
@@ -152,19 +152,19 @@ func noModel(at task.Position, message string) specfile.Problem {
 // checkedPlan makes the team of a spec and plans its tasks, without a key, a network or a
 // model, and checks what the spec asserts about them. The plan of a spec without tasks
 // is nil. Of a goal, everything is checked but the coordinator's answer.
-func checkedPlan(con *console.Console, ctx context.Context, file *specfile.File) (*team.Plan, error) {
+func checkedPlan(con *console.Console, ctx context.Context, file *specfile.File) (*engine.Plan, error) {
 	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := files.Await(ctx, func() (*team.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
+	plan, err := files.Await(ctx, func() (*engine.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
 		switch {
 		case file.Goal != nil:
 			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			if _, asked := errors.AsType[*team.TaskError](err); asked { // everything was right until the coordinator had to answer
+			if _, asked := errors.AsType[*engine.TaskError](err); asked { // everything was right until the coordinator had to answer
 				return nil, nil
 			}
 			return nil, err

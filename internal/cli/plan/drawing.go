@@ -10,8 +10,8 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // drawing is a plan as nodes and edges: tasks in the order of the spec, then
@@ -56,7 +56,7 @@ func (e *edge) lines() []string {
 const shortID = 8
 
 // newDrawing turns a plan into a drawing.
-func newDrawing(p *team.Plan) *drawing {
+func newDrawing(p *engine.Plan) *drawing {
 	d := &drawing{name: terminal.CleanLine(p.Name)}
 	at := make(map[string]int, len(p.Tasks)+len(p.Inputs))
 	var keys []string
@@ -116,7 +116,7 @@ func taskKey(id task.ID) string { return "task " + string(id) }
 func inputKey(name string) string { return "input " + strings.ToLower(name) }
 
 // edgeText says what becomes of what is read, a line for each thing.
-func edgeText(r *team.Reading) string {
+func edgeText(r *engine.Reading) string {
 	lines := deliveryNotes(r)
 	if rules := ruleNames(r); rules != "" {
 		lines = append(lines, rules)
@@ -125,7 +125,7 @@ func edgeText(r *team.Reading) string {
 }
 
 // origin returns the node that a reading comes from.
-func origin(r *team.Reading) (key string, kind handoff.SourceKind, line string) {
+func origin(r *engine.Reading) (key string, kind handoff.SourceKind, line string) {
 	switch r.Kind {
 	case handoff.Dependency:
 		return taskKey(r.Task), r.Kind, terminal.CleanLine(r.Name)
@@ -183,6 +183,6 @@ var Drawings = map[string]func(*drawing, io.Writer) error{"dot": (*drawing).dot,
 
 // printDrawing writes a plan to stdout in one of the forms. What it writes is
 // for programs, and holds nothing that plays tricks on a terminal either.
-func printDrawing(con *console.Console, form string, p *team.Plan) error {
+func printDrawing(con *console.Console, form string, p *engine.Plan) error {
 	return con.Print(func(w io.Writer) error { return Drawings[form](newDrawing(p), w) })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -27,23 +27,23 @@ var hostile = []string{
 }
 
 // planOfTitles is a plan in which each task reads the one before it, optionally, and an input.
-func planOfTitles(titles []string) *team.Plan {
-	p := &team.Plan{Name: `plan "of" \titles`}
+func planOfTitles(titles []string) *engine.Plan {
+	p := &engine.Plan{Name: `plan "of" \titles`}
 	for i, title := range titles {
-		t := team.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: title, Assignee: "agent " + title, Label: label.Internal}
-		t.Reads = append(t.Reads, team.Reading{Kind: handoff.Input, Name: "input " + title, From: "user", Delivers: "/" + title, Rule: handoff.Rule(title), Line: title})
-		p.Inputs = append(p.Inputs, team.PlannedInput{Name: fmt.Sprintf("input %d %s", i, title), Classification: label.Confidential})
+		t := engine.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: title, Assignee: "agent " + title, Label: label.Internal}
+		t.Reads = append(t.Reads, engine.Reading{Kind: handoff.Input, Name: "input " + title, From: "user", Delivers: "/" + title, Rule: handoff.Rule(title), Line: title})
+		p.Inputs = append(p.Inputs, engine.PlannedInput{Name: fmt.Sprintf("input %d %s", i, title), Classification: label.Confidential})
 		t.Reads[0].Name = p.Inputs[i].Name
 		t.LeavesTo = titles[min(i, 1)] + fmt.Sprint(min(i, 1))
 		if i > 0 {
-			t.Reads = append(t.Reads, team.Reading{Kind: handoff.Dependency, Task: p.Tasks[i-1].ID, Name: titles[i-1], Optional: i%2 == 0})
+			t.Reads = append(t.Reads, engine.Reading{Kind: handoff.Dependency, Task: p.Tasks[i-1].ID, Name: titles[i-1], Optional: i%2 == 0})
 		}
 		p.Tasks = append(p.Tasks, t)
 	}
 	return p
 }
 
-func drawn(t require.TestingT, form string, p *team.Plan) string {
+func drawn(t require.TestingT, form string, p *engine.Plan) string {
 	var out bytes.Buffer
 	require.NoError(t, Drawings[form](newDrawing(p), &out))
 	return out.String()
@@ -160,7 +160,7 @@ func mermaidUnquoted(t require.TestingT, label string) string {
 
 // requireDrawn holds a drawing to its plan: each task and input once, with its
 // text, and an edge for each reading.
-func requireDrawn(t require.TestingT, form string, p *team.Plan) {
+func requireDrawn(t require.TestingT, form string, p *engine.Plan) {
 	text := drawn(t, form, p)
 	require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return terminal.Hidden(r) && r != '\n' }), "%q", text)
 	g := readers[form](t, text)
@@ -274,7 +274,7 @@ func TestDrawingOfMemoryAndMessages(t *testing.T) {
 	t.Parallel()
 	p := planOfTitles([]string{"a", "b"})
 	for i := range p.Tasks {
-		p.Tasks[i].Reads = append(p.Tasks[i].Reads, team.Reading{Kind: handoff.Memory, Name: "x", From: "a"}, team.Reading{Kind: handoff.Memory, Name: "y", From: "b"}, team.Reading{Kind: handoff.Message, From: "user"})
+		p.Tasks[i].Reads = append(p.Tasks[i].Reads, engine.Reading{Kind: handoff.Memory, Name: "x", From: "a"}, engine.Reading{Kind: handoff.Memory, Name: "y", From: "b"}, engine.Reading{Kind: handoff.Message, From: "user"})
 	}
 	for form, read := range readers {
 		g := read(t, drawn(t, form, p))

@@ -9,9 +9,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -51,7 +51,7 @@ type flowView struct {
 }
 
 // view computes the flow of a plan and finds in it what was asked for.
-func (q *flowFlags) view(p *team.Plan) (*flowView, error) {
+func (q *flowFlags) view(p *engine.Plan) (*flowView, error) {
 	v := &flowView{Table: p.Flow(), from: q.from != "", to: q.to != ""}
 	g := v.Graph()
 	v.sources, v.readers = indices(len(g.Sources)), indices(len(g.Readers))

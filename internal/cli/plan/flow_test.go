@@ -12,17 +12,17 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
 // governed is a spec under every sort of rule, and its plan, in which its last
 // assertion is broken.
-func governed(t *testing.T) (*specfile.File, *team.Plan) {
+func governed(t *testing.T) (*specfile.File, *engine.Plan) {
 	t.Helper()
 	con, _, _ := clitest.Console(t)
 	s := &source.SpecFlags{Path: "testdata/governed"}
@@ -34,7 +34,7 @@ func governed(t *testing.T) (*specfile.File, *team.Plan) {
 }
 
 // shown prints a plan in a form, and says with which status it would end.
-func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *team.Plan) (stdout, stderr string, status int) {
+func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *engine.Plan) (stdout, stderr string, status int) {
 	t.Helper()
 	con, out, complaints := clitest.Console(t)
 	con.Settings.Output = form
@@ -87,7 +87,7 @@ func TestPlanInJSONHasTheTable(t *testing.T) {
 			Readers []flow.Reader
 			Sources []row
 		}
-		Assertions []team.Finding
+		Assertions []engine.Finding
 	}
 	read := func(q flowFlags) (d document) {
 		text, _, status := shown(t, "json", q, file, plan)
@@ -138,7 +138,7 @@ func TestFlowOfHostileNames(t *testing.T) {
 		"matrix": func(w *bytes.Buffer) { v.writeMatrix(w) }, "lists": func(w *bytes.Buffer) { v.writeLists(w) },
 		"from": func(w *bytes.Buffer) { v.writeFrom(w, 0) }, "to": func(w *bytes.Buffer) { v.writeTo(w, 0) },
 		"findings": func(w *bytes.Buffer) {
-			writeFindings(w, []team.Finding{{Assertion: flow.Assertion{Text: evil, Line: evil}, Finding: flow.Finding{Path: v.Via(0, 2), Why: evil}}})
+			writeFindings(w, []engine.Finding{{Assertion: flow.Assertion{Text: evil, Line: evil}, Finding: flow.Finding{Path: v.Via(0, 2), Why: evil}}})
 		},
 	}
 	for name, write := range writes {

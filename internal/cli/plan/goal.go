@@ -12,13 +12,13 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/team"
 )
 
 // planGoal asks the coordinator for a plan, and says so before it does.
-func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (*team.Plan, error) {
+func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (*engine.Plan, error) {
 	c, err := connect.NewConnector(con, ctx, &j.AnswerFlags, file, nil)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *spe
 	o := file.Run
 	j.Limits.Apply(&o)
 	plan, err := t.PlanTeam(ctx, *file.Goal, &o)
-	if failed, ok := errors.AsType[*team.TaskError](err); ok {
+	if failed, ok := errors.AsType[*engine.TaskError](err); ok {
 		return nil, planError(ctx, failed)
 	}
 	if err != nil {
@@ -64,13 +64,13 @@ func where(c *connect.Connector, file *specfile.File) string {
 }
 
 // planError is why there is no plan, and what to do about it.
-func planError(ctx context.Context, e *team.TaskError) error {
+func planError(ctx context.Context, e *engine.TaskError) error {
 	f := &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w\n%s", e, report.CoordinatorAdvice(e)), Status: exit.StatusFailed}
 	stop, interrupted := errors.AsType[*exit.Interrupted](context.Cause(ctx))
 	switch {
 	case interrupted:
 		f.Err, f.Status = fmt.Errorf("%w: there is no plan", stop), stop.Status()
-	case errors.Is(e, team.ErrTimeout):
+	case errors.Is(e, engine.ErrTimeout):
 		f.Err = fmt.Errorf("%w: there is no plan: raise --timeout, or timeoutMs of the spec", e)
 	case !answered(e):
 		f.Status = exit.StatusNoRun
@@ -95,7 +95,7 @@ func (j *planFlags) writable(file *specfile.File) error {
 
 // savePlan writes a planned goal as a spec, if that was asked for, and returns
 // what could not be kept in it.
-func (j *planFlags) savePlan(file *specfile.File, plan *team.Plan) ([]specfile.Problem, error) {
+func (j *planFlags) savePlan(file *specfile.File, plan *engine.Plan) ([]specfile.Problem, error) {
 	if j.save.Path == "" {
 		return nil, nil
 	}

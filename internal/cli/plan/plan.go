@@ -20,11 +20,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -133,7 +133,7 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 }
 
 // makePlan plans what a spec says, and holds the plan to what it and the flags assert.
-func makePlan(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (plan *team.Plan, err error) {
+func makePlan(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (plan *engine.Plan, err error) {
 	if err := j.assertFlags.add(file); err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func makePlan(con *console.Console, ctx context.Context, j *planFlags, file *spe
 }
 
 // printPlan prints a plan in the form that was asked for, or of its flow what was asked.
-func printPlan(con *console.Console, ctx context.Context, file *specfile.File, plan *team.Plan, asked flowFlags) error {
+func printPlan(con *console.Console, ctx context.Context, file *specfile.File, plan *engine.Plan, asked flowFlags) error {
 	found := source.Warnings(file, plan)
 	if _, ok := Drawings[con.Settings.Output]; ok {
 		con.Warn(found)
@@ -180,7 +180,7 @@ func printPlan(con *console.Console, ctx context.Context, file *specfile.File, p
 // planDocument is a plan in JSON, with the goal as the caller may read it and its
 // warnings with their places.
 type planDocument struct {
-	*team.Plan
+	*engine.Plan
 	GoalText    string             `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
 	Flow        flowDocument       `json:"flow"`
 	Environment []specfile.EnvUse  `json:"environment,omitempty"` // which variables go where
@@ -189,7 +189,7 @@ type planDocument struct {
 
 // writePlan writes a plan for people: its goal, tasks so that each stands after those
 // that it depends on, then agents, inputs and the caller.
-func writePlan(w io.Writer, p *team.Plan, goal string, s assign.Strategy) {
+func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	title := make(map[task.ID]string, len(p.Tasks))
 	for _, t := range p.Tasks {
 		title[t.ID] = terminal.CleanLine(t.Title)
@@ -210,9 +210,9 @@ func writePlan(w io.Writer, p *team.Plan, goal string, s assign.Strategy) {
 	writeLowered(w, p)
 }
 
-func writeTasks(w io.Writer, p *team.Plan, s assign.Strategy) {
+func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 	order := slices.Clone(p.Tasks)
-	slices.SortStableFunc(order, func(a, b team.PlannedTask) int { return cmp.Compare(a.Depth, b.Depth) })
+	slices.SortStableFunc(order, func(a, b engine.PlannedTask) int { return cmp.Compare(a.Depth, b.Depth) })
 	for i, t := range order {
 		by := ""
 		if t.Assigned {
@@ -249,7 +249,7 @@ func endpointList(to string, fallback []string) string {
 	return strings.Join(all, ", else to ")
 }
 
-func writeAgents(w io.Writer, p *team.Plan) {
+func writeAgents(w io.Writer, p *engine.Plan) {
 	fmt.Fprintln(w)
 	rows := format.NewTable(w, "")
 	rows.Row("agent", "tasks", "accepts", "produces", "clearance", "model", "leaves to")
@@ -259,7 +259,7 @@ func writeAgents(w io.Writer, p *team.Plan) {
 	rows.Flush()
 }
 
-func writeInputs(w io.Writer, p *team.Plan, title map[task.ID]string) {
+func writeInputs(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 	if len(p.Inputs) == 0 {
 		return
 	}
@@ -272,7 +272,7 @@ func writeInputs(w io.Writer, p *team.Plan, title map[task.ID]string) {
 	rows.Flush()
 }
 
-func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
+func writeUser(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 	var unseen []task.ID
 	for _, t := range p.Tasks {
 		if !t.UserSees {
@@ -297,14 +297,14 @@ func writeUser(w io.Writer, p *team.Plan, title map[task.ID]string) {
 }
 
 // writeCoordinator writes who plans and answers the goal, as a reader.
-func writeCoordinator(w io.Writer, p *team.Plan) {
+func writeCoordinator(w io.Writer, p *engine.Plan) {
 	if c := p.Coordinator; c != nil {
 		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(terminal.CleanLine(c.Model), "-"), leavesText(c.LeavesTo, c.Fallback))
 	}
 }
 
 // writeLowered writes what declassifiers may let cross, and how much it can carry.
-func writeLowered(w io.Writer, p *team.Plan) {
+func writeLowered(w io.Writer, p *engine.Plan) {
 	if len(p.Lowered) == 0 {
 		return
 	}

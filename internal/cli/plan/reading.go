@@ -8,14 +8,14 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // producerName names who made what is read.
-func producerName(r *team.Reading) string {
+func producerName(r *engine.Reading) string {
 	if r.From == handoff.Anyone {
 		return "everybody"
 	}
@@ -23,7 +23,7 @@ func producerName(r *team.Reading) string {
 }
 
 // kindOfReading names what is read.
-func kindOfReading(r *team.Reading) string {
+func kindOfReading(r *engine.Reading) string {
 	switch {
 	case r.Kind != handoff.Dependency:
 		return r.Kind.String()
@@ -36,7 +36,7 @@ func kindOfReading(r *team.Reading) string {
 }
 
 // readingNotes says what becomes of what is read on its way, and by which rules.
-func readingNotes(r *team.Reading) string {
+func readingNotes(r *engine.Reading) string {
 	var all []string
 	if r.Optional {
 		all = append(all, "optional")
@@ -49,7 +49,7 @@ func readingNotes(r *team.Reading) string {
 }
 
 // deliveryNotes says what is delivered, lowered, withheld, revealed and retold.
-func deliveryNotes(r *team.Reading) (all []string) {
+func deliveryNotes(r *engine.Reading) (all []string) {
 	add := func(word, text string) {
 		if text != "" {
 			all = append(all, word+terminal.CleanLine(text))
@@ -75,7 +75,7 @@ func deliveryNotes(r *team.Reading) (all []string) {
 }
 
 // ruleNames names every rule that has a say, and where each is written.
-func ruleNames(r *team.Reading) string {
+func ruleNames(r *engine.Reading) string {
 	cited := r.Rules
 	if r.Rule != "" && !slices.ContainsFunc(cited, func(c gate.Citation) bool { return c.Rule == r.Rule }) {
 		cited = append([]gate.Citation{{Rule: r.Rule, Line: r.Line}}, cited...)

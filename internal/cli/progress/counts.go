@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // counts is how far a run is.
@@ -23,7 +23,7 @@ type counts struct {
 	spent    string // the budget that ended the run, such as "token budget"; empty if none did
 }
 
-func newCounts(plan *team.Plan) counts {
+func newCounts(plan *engine.Plan) counts {
 	if plan == nil {
 		return counts{}
 	}
@@ -34,7 +34,7 @@ func newCounts(plan *team.Plan) counts {
 func (t *counts) take(e event.Event) {
 	if ofCoordinator(e) {
 		t.goal = true
-		t.answer = e.Type == event.AgentComplete && e.Title == string(team.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
+		t.answer = e.Type == event.AgentComplete && e.Title == string(engine.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
 	}
 	switch e.Type {
 	case event.PlanReady:
@@ -92,7 +92,7 @@ func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
 
 // stepName names a step. Only of digests there may be several.
 func stepName(e event.Event) string {
-	if e.Title == string(team.StepDigest) {
+	if e.Title == string(engine.StepDigest) {
 		return fmt.Sprintf("%s %d", e.Title, e.Attempt)
 	}
 	return e.Title

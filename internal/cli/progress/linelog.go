@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // lineLog is progress as lines, for logs and pipes.
@@ -29,12 +29,12 @@ type lineLog struct {
 	limited time.Time // the time of the last line about a limited endpoint
 }
 
-func newLineLog(plan *team.Plan, w io.Writer, start time.Time) *lineLog {
+func newLineLog(plan *engine.Plan, w io.Writer, start time.Time) *lineLog {
 	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan)}
 }
 
 // knownWarnings are those of a plan, which were printed before the run.
-func knownWarnings(plan *team.Plan) map[string]bool {
+func knownWarnings(plan *engine.Plan) map[string]bool {
 	known := make(map[string]bool)
 	if plan != nil {
 		for _, warning := range plan.Warnings {

@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 var Modes = []string{"auto", "live", "plain", "none"}
@@ -76,7 +76,7 @@ func withStopReason(ctx context.Context, take func(event.Event)) func(event.Even
 // Follow runs what start starts and shows its events while it goes on; the plan
 // is nil if it is part of the run. An interruption is said at once, since what
 // runs may take a moment to end.
-func Follow(con *console.Console, ctx context.Context, mode string, plan *team.Plan, start func(context.Context, []func(event.Event)) (*team.Result, error)) (*team.Result, error) {
+func Follow(con *console.Console, ctx context.Context, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
 	var watch []func(event.Event)
 	stop := func() {}
 	switch Mode(con, mode) {
@@ -103,7 +103,7 @@ func Follow(con *console.Console, ctx context.Context, mode string, plan *team.P
 
 // live shows a table from the first event until stop, and leaves it as it then
 // is. A run that cannot start has none.
-func live(con *console.Console, plan *team.Plan) (watch []func(event.Event), stop func()) {
+func live(con *console.Console, plan *engine.Plan) (watch []func(event.Event), stop func()) {
 	t := newTable(plan, con.Now())
 	color, known := con.Colors(), knownWarnings(plan)
 	show := sync.OnceFunc(func() {
@@ -124,7 +124,7 @@ func live(con *console.Console, plan *team.Plan) (watch []func(event.Event), sto
 }
 
 // plain prints a line for each event, and one when nothing happened for long.
-func plain(con *console.Console, plan *team.Plan) (watch []func(event.Event), stop func()) {
+func plain(con *console.Console, plan *engine.Plan) (watch []func(event.Event), stop func()) {
 	p := newLineLog(plan, con.Screen, con.Now())
 	stop = every(time.Second, func() { p.beat(con.Now()) })
 	return []func(event.Event){p.take}, stop

@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/team"
 )
 
 // table is progress as one row for each task, in the order of the spec, and
@@ -76,7 +76,7 @@ var states = [...]struct{ word, color string }{
 
 // newTable returns the table of a plan. A goal has none yet, and its tasks come
 // in when they are planned.
-func newTable(plan *team.Plan, start time.Time) *table {
+func newTable(plan *engine.Plan, start time.Time) *table {
 	t := &table{start: start, byKey: make(map[string]int), tally: newCounts(plan)}
 	if plan != nil {
 		for _, p := range plan.Tasks {

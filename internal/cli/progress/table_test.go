@@ -9,17 +9,17 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 // planOf is a plan with tasks A, B, … for an agent each.
-func planOf(n int) *team.Plan {
-	p := &team.Plan{}
+func planOf(n int) *engine.Plan {
+	p := &engine.Plan{}
 	for i := range n {
-		p.Tasks = append(p.Tasks, team.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Assignee: fmt.Sprintf("agent %d", i)})
+		p.Tasks = append(p.Tasks, engine.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Assignee: fmt.Sprintf("agent %d", i)})
 	}
 	return p
 }

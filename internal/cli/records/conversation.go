@@ -5,11 +5,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A Conversation collects the prompts of a run, as its caller may see them, for
@@ -76,7 +76,7 @@ func (c *Conversation) Recorder(next Recorder) Recorder {
 
 // Attach gives each task of a result its messages: the prompts to its agent, and
 // behind them the result if it completed.
-func (c *Conversation) Attach(res *team.Result) {
+func (c *Conversation) Attach(res *engine.Result) {
 	if c == nil {
 		return
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
@@ -36,7 +36,7 @@ func traced(con *console.Console, force bool, read []string, flags ...string) (*
 		return nil, err
 	}
 	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: task.Position{File: "team.yaml", Line: 14}}}}
-	file.Run.Inputs = []team.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
+	file.Run.Inputs = []engine.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
 	return t.Begin(cmd, con, file, force, read...)
 }
 
@@ -57,7 +57,7 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	for _, take := range k.Subscribers() {
 		take(event.Event{Seq: 1, Type: event.RunComplete, Run: "r1"})
 	}
-	require.NoError(t, k.Close(&team.Result{RunID: "r1", Status: team.StatusOK}))
+	require.NoError(t, k.Close(&engine.Result{RunID: "r1", Status: engine.StatusOK}))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -72,7 +72,7 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	require.Equal(t, []trace.Input{{Name: "claim", Classification: label.Internal}}, tr.Inputs)
 	require.Equal(t, decided.Handoffs[0].Session, tr.Handoffs[0].Session)
 	require.Len(t, tr.Events, 1)
-	require.EqualValues(t, team.StatusOK, tr.Result.Status)
+	require.EqualValues(t, engine.StatusOK, tr.Result.Status)
 
 	kept, err := os.ReadFile(anchor)
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	con, _, _ := clitest.Console(t)
 	k, err := traced(con, false, nil, "--trace", path)
 	require.NoError(t, err)
-	res := &team.Result{RunID: "r1", Status: team.StatusOK, Tasks: []team.TaskResult{{ID: "t", Title: "T", Status: task.Completed, Result: "[withheld: secret]", Structured: ""}}}
+	res := &engine.Result{RunID: "r1", Status: engine.StatusOK, Tasks: []engine.TaskResult{{ID: "t", Title: "T", Status: task.Completed, Result: "[withheld: secret]", Structured: ""}}}
 	require.NoError(t, k.Close(res))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

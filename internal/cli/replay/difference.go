@@ -12,12 +12,12 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // firstDifference builds the prompt of a task once more and says where it first
@@ -57,8 +57,8 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 	defer cancel(nil)
 	var mu sync.Mutex // guards found
 	o, past := r.o, r.run.History
-	o.Replay, o.Journal = &team.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &past}
-	o.Recorder = team.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
+	o.Replay, o.Journal = &engine.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &past}
+	o.Recorder = engine.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
 		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
 			return nil
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -29,8 +29,8 @@ import (
 type repetition struct {
 	run  *journals.StoredRun
 	file *specfile.File
-	team *team.Team
-	o    team.RunOptions
+	team *engine.Team
+	o    engine.RunOptions
 
 	mu   sync.Mutex          // guards what follows
 	seen map[record.Key]bool // masked keys of the prompts that were built
@@ -93,14 +93,14 @@ func newRepetition(con *console.Console, ctx context.Context, r *replayFlags, k 
 	}
 	past := k.History
 	past.Mask = again.mask
-	again.o.Replay, again.o.Journal = &team.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &past}
+	again.o.Replay, again.o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &past}
 	return again, nil
 }
 
 // silentAgents connects agents that are not to be asked. They count as behind the
 // endpoints that they had.
-func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (team.Agent, error) {
-	return func(ag specfile.Agent) (team.Agent, error) {
+func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
+	return func(ag specfile.Agent) (engine.Agent, error) {
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
 			bases, _ = connect.AgentBaseURLs(ag, lookup)
@@ -122,7 +122,7 @@ func (r *repetition) mask(key record.Key) record.Key {
 }
 
 // repeat makes the run again.
-func (r *repetition) repeat(ctx context.Context) (res *team.Result, output []task.ID, err error) {
+func (r *repetition) repeat(ctx context.Context) (res *engine.Result, output []task.ID, err error) {
 	if r.file.Goal == nil && r.file.Run.Answer == nil {
 		plan, err := r.team.Plan(r.file.Tasks, &r.o)
 		if err != nil {
@@ -137,13 +137,13 @@ func (r *repetition) repeat(ctx context.Context) (res *team.Result, output []tas
 
 // complete adds to a result what the journal knows and a run that asks nobody
 // cannot: how a run ended that was ended.
-func (r *repetition) complete(res *team.Result) {
+func (r *repetition) complete(res *engine.Result) {
 	end := r.run.History.End
 	if end == nil {
 		return
 	}
 	if len(r.differences(res)) == 0 {
-		res.Status = team.Status(end.Status)
+		res.Status = engine.Status(end.Status)
 	}
 	for i := range res.Tasks {
 		if m := &res.Tasks[i].Metrics; m.Attempts > 0 && m.End.IsZero() { // it was under way when the run was ended
@@ -153,7 +153,7 @@ func (r *repetition) complete(res *team.Result) {
 }
 
 // printVerdict says on stderr whether the run came again, and if not, where it is another one.
-func printVerdict(con *console.Console, ctx context.Context, r *repetition, res *team.Result) error {
+func printVerdict(con *console.Console, ctx context.Context, r *repetition, res *engine.Result) error {
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
@@ -165,7 +165,7 @@ func printVerdict(con *console.Console, ctx context.Context, r *repetition, res 
 		switch status := r.run.Status; {
 		case r.run.History.End == nil:
 			con.Say("         the run did not come to its end: it is %s", terminal.CleanLine(status))
-		case status != string(team.StatusOK):
+		case status != string(engine.StatusOK):
 			con.Say("         the run ended with %s, and so does its replay", terminal.CleanLine(status))
 		}
 		return nil
@@ -210,7 +210,7 @@ type difference struct {
 }
 
 // differences lists them: first whose prompts have no answer, then what came of it.
-func (r *repetition) differences(res *team.Result) (list []difference) {
+func (r *repetition) differences(res *engine.Result) (list []difference) {
 	add := func(id task.ID, title string) {
 		o := difference{id: id, title: title, why: "its prompt is another one", another: true}
 		if i, ok := r.run.ByID[id]; ok {
@@ -244,7 +244,7 @@ func (r *repetition) differences(res *team.Result) (list []difference) {
 
 // stepID returns the id of the i-th step of the coordinator: of several of a kind,
 // that which came in its place among them.
-func (r *repetition) stepID(steps []team.Step, i int) task.ID {
+func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 	skip := 0
 	for _, s := range steps[:i] {
 		if s.Kind == steps[i].Kind {

@@ -16,11 +16,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -31,7 +31,7 @@ type variant struct {
 	how   *run.StoredInvocation // how that was asked for
 	job   *run.Job
 	file  *specfile.File
-	team  *team.Team
+	team  *engine.Team
 	told  *run.JournalWriter
 
 	events *records.EventWriter // nil if no flag asks for events
@@ -187,13 +187,13 @@ func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
 }
 
 // runVariant makes the run.
-func runVariant(con *console.Console, ctx context.Context, t *variant) (*team.Result, error) {
+func runVariant(con *console.Console, ctx context.Context, t *variant) (*engine.Result, error) {
 	o := t.job.Options(t.file)
 	o.Reuse = false // what is the same is taken from the run itself
 	past := t.past.History
-	o.Replay = &team.Replay{Ask: true}
+	o.Replay = &engine.Replay{Ask: true}
 	o.Replay.Without, o.Replay.WithoutInputs = t.asked.omitted(t.how)
-	var plan *team.Plan
+	var plan *engine.Plan
 	if t.file.Goal == nil {
 		var err error
 		if plan, err = t.team.Plan(t.file.Tasks, &o); err != nil {
@@ -202,7 +202,7 @@ func runVariant(con *console.Console, ctx context.Context, t *variant) (*team.Re
 	}
 	o.Journal = run.ReplayJournal{History: &past, Writer: t.told}
 	run.SetTasks(&o, t.file)
-	return progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+	return progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
 		o.Subscribers = t.told.Subscribers(append(watch, t.events.Subscribers()...))
 		return t.team.Replay(ctx, t.past.Run, &o)
 	})

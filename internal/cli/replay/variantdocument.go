@@ -13,18 +13,18 @@ import (
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // VariantDocument is a run that was made again without some of its context, in JSON.
 type VariantDocument struct {
 	Run           string         `json:"runId"`
 	Replayed      string         `json:"replayed"` // the id of the run that was made again
-	Status        team.Status    `json:"status"`
+	Status        engine.Status  `json:"status"`
 	Without       []string       `json:"without,omitempty"`
 	WithoutInputs []string       `json:"withoutInputs,omitempty"`
 	Verdict       string         `json:"verdict"` // whether it mattered
@@ -33,7 +33,7 @@ type VariantDocument struct {
 }
 
 // reportWithout prints what changed.
-func reportWithout(con *console.Console, t *variant, res *team.Result) error {
+func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 	r, k := t.asked, t.past
 	d := &VariantDocument{Run: res.RunID, Replayed: k.Run, Status: res.Status, Without: r.without, WithoutInputs: r.withoutInputs, Tasks: []ComparedTask{}, Usage: res.Usage}
 	accepts := label.Confidential
@@ -68,7 +68,7 @@ func reportWithout(con *console.Console, t *variant, res *team.Result) error {
 }
 
 // compare compares the tasks of the new run with those of the stored one.
-func (d *VariantDocument) compare(k *journals.StoredRun, res *team.Result, left map[task.ID]bool, accepts label.Classification) {
+func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, left map[task.ID]bool, accepts label.Classification) {
 	done := map[task.ID]bool{}
 	for i := range k.Tasks {
 		s := &k.Tasks[i]
@@ -94,9 +94,9 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *team.Result, left 
 }
 
 // answer compares what the coordinator answered.
-func (d *VariantDocument) answer(k *journals.StoredRun, res *team.Result) {
+func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	end := k.History.End
-	if n := len(res.Steps); n == 0 || end == nil || end.Answer == "" || res.Steps[n-1].Kind != team.StepSynthesis {
+	if n := len(res.Steps); n == 0 || end == nil || end.Answer == "" || res.Steps[n-1].Kind != engine.StepSynthesis {
 		return
 	}
 	step := &res.Steps[len(res.Steps)-1]
@@ -121,7 +121,7 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *team.Result) {
 // synthesis is the exchange that made the answer of the coordinator; nil if there is none.
 func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	for i := range k.Tasks {
-		if t := &k.Tasks[i]; t.Step && t.Title == string(team.StepSynthesis) {
+		if t := &k.Tasks[i]; t.Step && t.Title == string(engine.StepSynthesis) {
 			last = t.Accepted()
 		}
 	}
@@ -135,7 +135,7 @@ func repeats(k *journals.StoredRun, repeated bool, reused string, before *record
 }
 
 // sideOf is a task of the new run.
-func sideOf(res *team.Result, t *team.TaskResult, accepts label.Classification) *comparedSide {
+func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classification) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
 	if t.Status == task.Completed {
 		s.Label, s.text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
@@ -151,7 +151,7 @@ func sideOf(res *team.Result, t *team.TaskResult, accepts label.Classification) 
 }
 
 // promptOfTask says whether a task was given the prompt that it was given before.
-func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *team.TaskResult) string {
+func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *engine.TaskResult) string {
 	switch {
 	case t.Metrics.Attempts == 0 || len(s.Exchanges) == 0:
 		return none

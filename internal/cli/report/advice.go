@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/team"
 )
 
 // advice say what to do about a failure whose message does not say it itself.
@@ -46,7 +46,7 @@ var coordinatorAdvice = map[string]string{
 
 // CoordinatorAdvice says what a failure of the coordinator means for the run,
 // and what to do about it.
-func CoordinatorAdvice(e *team.TaskError) string {
+func CoordinatorAdvice(e *engine.TaskError) string {
 	step := cmp.Or(coordinatorAdvice[e.Reason], advice[e.Reason])
 	switch e.Code {
 	case codes.PlanInvalid:

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // Answer is the result as text: the answer of the run and, if the run did not
@@ -13,7 +13,7 @@ import (
 // is printed as it is; several, each under its title. The coordinator's answer
 // has used all of it. Output are the tasks that make the answer; none do if the
 // coordinator makes it.
-func Answer(output []task.ID, res *team.Result) string {
+func Answer(output []task.ID, res *engine.Result) string {
 	if res.Success() || synthesized(res) {
 		return res.Output
 	}
@@ -43,7 +43,7 @@ func Answer(output []task.ID, res *team.Result) string {
 }
 
 // synthesized reports whether the coordinator answered the goal, and not with nothing.
-func synthesized(res *team.Result) bool {
+func synthesized(res *engine.Result) bool {
 	n := len(res.Steps)
-	return n > 0 && res.Output != "" && res.Steps[n-1].Kind == team.StepSynthesis && res.Steps[n-1].Error == nil
+	return n > 0 && res.Output != "" && res.Steps[n-1].Kind == engine.StepSynthesis && res.Steps[n-1].Error == nil
 }

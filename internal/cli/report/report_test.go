@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,15 +17,15 @@ func TestStatusOfARun(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		give team.Result
+		give engine.Result
 		want int
 	}{
-		{"all done", team.Result{Status: team.StatusOK, Answered: true}, exit.StatusOK},
-		{"a task failed", team.Result{Status: team.StatusError, Answered: true}, exit.StatusFailed},
-		{"nobody answered", team.Result{Status: team.StatusError}, exit.StatusNoRun},
-		{"interrupted", team.Result{Status: team.StatusCanceled, Cause: &exit.Interrupted{Signal: os.Interrupt}}, exit.StatusSIGINT},
-		{"out of time", team.Result{Status: team.StatusTimeout, Cause: team.ErrTimeout, Answered: true}, exit.StatusFailed},
-		{"canceled otherwise", team.Result{Status: team.StatusCanceled, Cause: errors.New("x"), Answered: true}, exit.StatusFailed},
+		{"all done", engine.Result{Status: engine.StatusOK, Answered: true}, exit.StatusOK},
+		{"a task failed", engine.Result{Status: engine.StatusError, Answered: true}, exit.StatusFailed},
+		{"nobody answered", engine.Result{Status: engine.StatusError}, exit.StatusNoRun},
+		{"interrupted", engine.Result{Status: engine.StatusCanceled, Cause: &exit.Interrupted{Signal: os.Interrupt}}, exit.StatusSIGINT},
+		{"out of time", engine.Result{Status: engine.StatusTimeout, Cause: engine.ErrTimeout, Answered: true}, exit.StatusFailed},
+		{"canceled otherwise", engine.Result{Status: engine.StatusCanceled, Cause: errors.New("x"), Answered: true}, exit.StatusFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,25 +37,25 @@ func TestStatusOfARun(t *testing.T) {
 
 func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 	t.Parallel()
-	done := func(id, result string, on ...task.ID) team.TaskResult {
-		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Completed, Result: result, DependsOn: on}
+	done := func(id, result string, on ...task.ID) engine.TaskResult {
+		return engine.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Completed, Result: result, DependsOn: on}
 	}
-	failed := func(id string, on ...task.ID) team.TaskResult {
-		return team.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Failed, DependsOn: on}
+	failed := func(id string, on ...task.ID) engine.TaskResult {
+		return engine.TaskResult{ID: task.ID(id), Title: "T" + id, Status: task.Failed, DependsOn: on}
 	}
 	tests := []struct {
 		name   string
 		output []task.ID
-		give   team.Result
+		give   engine.Result
 		want   string
 	}{
-		{"success is the answer alone", []task.ID{"2"}, team.Result{Status: team.StatusOK, Output: "two", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "two"},
-		{"the answer is there, another branch is not", []task.ID{"2"}, team.Result{Status: team.StatusError, Output: "two", Tasks: []team.TaskResult{done("2", "two"), failed("3")}}, "two"},
-		{"finished work that nothing finished used", []task.ID{"3"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T2\n\ntwo"},
-		{"the answer and such work", []task.ID{"1", "3"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
-		{"an answer that finished work has used", []task.ID{"1"}, team.Result{Status: team.StatusError, Output: "one", Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
-		{"an empty answer", nil, team.Result{Status: team.StatusError, Steps: []team.Step{{Kind: team.StepSynthesis}}, Tasks: []team.TaskResult{done("1", "one"), done("2", "two", "1")}}, "# T2\n\ntwo"},
-		{"nothing", []task.ID{"1"}, team.Result{Status: team.StatusError, Tasks: []team.TaskResult{failed("1")}}, ""},
+		{"success is the answer alone", []task.ID{"2"}, engine.Result{Status: engine.StatusOK, Output: "two", Tasks: []engine.TaskResult{done("1", "one"), done("2", "two", "1")}}, "two"},
+		{"the answer is there, another branch is not", []task.ID{"2"}, engine.Result{Status: engine.StatusError, Output: "two", Tasks: []engine.TaskResult{done("2", "two"), failed("3")}}, "two"},
+		{"finished work that nothing finished used", []task.ID{"3"}, engine.Result{Status: engine.StatusError, Tasks: []engine.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T2\n\ntwo"},
+		{"the answer and such work", []task.ID{"1", "3"}, engine.Result{Status: engine.StatusError, Output: "one", Tasks: []engine.TaskResult{done("1", "one"), done("2", "two"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"an answer that finished work has used", []task.ID{"1"}, engine.Result{Status: engine.StatusError, Output: "one", Tasks: []engine.TaskResult{done("1", "one"), done("2", "two", "1"), failed("3", "2")}}, "# T1\n\none\n\n# T2\n\ntwo"},
+		{"an empty answer", nil, engine.Result{Status: engine.StatusError, Steps: []engine.Step{{Kind: engine.StepSynthesis}}, Tasks: []engine.TaskResult{done("1", "one"), done("2", "two", "1")}}, "# T2\n\ntwo"},
+		{"nothing", []task.ID{"1"}, engine.Result{Status: engine.StatusError, Tasks: []engine.TaskResult{failed("1")}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	t.Parallel()
 	con, _, stderr := clitest.Console(t)
-	res := &team.Result{Status: team.StatusError, Answered: true}
+	res := &engine.Result{Status: engine.StatusError, Answered: true}
 	for _, id := range []string{"1", "2", "3", "4"} {
-		res.Tasks = append(res.Tasks, team.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
+		res.Tasks = append(res.Tasks, engine.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
 	}
-	res.Tasks = append(res.Tasks, team.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &team.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
+	res.Tasks = append(res.Tasks, engine.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &engine.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
 	Summarize(con, res, "plain")
 	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
@@ -91,7 +91,7 @@ func TestSummaryIsOnePiece(t *testing.T) {
 		pieces = append(pieces, string(p))
 		return len(p), nil
 	})
-	res := &team.Result{Status: team.StatusError, Tasks: []team.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &team.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
+	res := &engine.Result{Status: engine.StatusError, Tasks: []engine.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
 	Summarize(con, res, "plain")
 	Summarize(con, res, "live")
 	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"

@@ -11,10 +11,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // A savings is what was not asked for again.
@@ -24,7 +24,7 @@ type savings struct {
 }
 
 // Savings counts what a run took from others.
-func Savings(res *team.Result) (s savings) {
+func Savings(res *engine.Result) (s savings) {
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; t.Reused != "" && t.Reused != res.RunID {
 			s.tasks++
@@ -56,7 +56,7 @@ func (s savings) String() string {
 }
 
 // ExitStatus returns the exit status of a run.
-func ExitStatus(res *team.Result) int {
+func ExitStatus(res *engine.Result) int {
 	if stop, ok := errors.AsType[*exit.Interrupted](res.Cause); ok {
 		return stop.Status()
 	}
@@ -65,7 +65,7 @@ func ExitStatus(res *team.Result) int {
 		return exit.StatusNoRun
 	case res.Success():
 		return exit.StatusOK
-	case res.Status == team.StatusBudget, res.Status == team.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
+	case res.Status == engine.StatusBudget, res.Status == engine.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
 		return exit.StatusFailed
 	case !res.Answered:
 		return exit.StatusNoRun
@@ -75,8 +75,8 @@ func ExitStatus(res *team.Result) int {
 
 // keyless reports whether a model was not called because its key is missing. An
 // endpoint that answers that it requires one has been called.
-func keyless(res *team.Result) bool {
-	return slices.ContainsFunc(res.Errors, func(e team.TaskError) bool {
+func keyless(res *engine.Result) bool {
+	return slices.ContainsFunc(res.Errors, func(e engine.TaskError) bool {
 		failed, ok := errors.AsType[*llm.Error](&e)
 		return ok && failed.Status == 0 && errors.Is(failed, llm.ErrNoKey)
 	})
@@ -89,7 +89,7 @@ const MaxFailures = 10
 // held, and for each failure its cause and what to do next. It leaves out what
 // the table of live progress ends in; after none, it says nothing but failures.
 // It goes out in one piece, so that nothing lands between its lines.
-func Summarize(con *console.Console, res *team.Result, mode string) {
+func Summarize(con *console.Console, res *engine.Result, mode string) {
 	if mode == "none" && res.Success() {
 		return
 	}
@@ -121,9 +121,9 @@ func Summarize(con *console.Console, res *team.Result, mode string) {
 		}
 	}
 	switch res.Status {
-	case team.StatusTimeout:
+	case engine.StatusTimeout:
 		say("runteam: %v: raise --timeout, or timeoutMs of the spec", res.Cause)
-	case team.StatusError:
+	case engine.StatusError:
 		if !res.Answered {
 			say("runteam: could not run: every model call failed before a model answered")
 		}
@@ -131,7 +131,7 @@ func Summarize(con *console.Console, res *team.Result, mode string) {
 }
 
 // totals counts tasks, time and tokens, and says whether a goal has no answer.
-func totals(res *team.Result) string {
+func totals(res *engine.Result) string {
 	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
 	switch {
 	case len(res.Tasks) == 0:
@@ -144,7 +144,7 @@ func totals(res *team.Result) string {
 
 // approximately returns the words before token or byte counts of a run, with a mark if some
 // are rounded because the caller may not see what was counted.
-func approximately(res *team.Result, before string) string {
+func approximately(res *engine.Result, before string) string {
 	for i := range res.Tasks {
 		if res.Tasks[i].Metrics.Rounded {
 			return before + "~"
@@ -159,7 +159,7 @@ func approximately(res *team.Result, before string) string {
 }
 
 // receipt says what of all context was sent.
-func receipt(res *team.Result) string {
+func receipt(res *engine.Result) string {
 	c := &res.Context
 	if c.Prompts == 0 {
 		return ""
@@ -189,7 +189,7 @@ type cause struct {
 
 // causesOf groups the failures of a run by what they say: of tasks in the
 // order of the spec, then of the coordinator.
-func causesOf(res *team.Result) []*cause {
+func causesOf(res *engine.Result) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
 	byRoot := make(map[task.ID]*cause)
@@ -225,6 +225,6 @@ func causesOf(res *team.Result) []*cause {
 
 // endedBecause reports whether a step of the coordinator failed because the run
 // ended, of which the rest of the summary tells.
-func endedBecause(res *team.Result, e *team.TaskError) bool {
-	return res.Cause != nil && (errors.Is(e, team.ErrCanceled) || errors.Is(e, team.ErrTimeout))
+func endedBecause(res *engine.Result, e *engine.TaskError) bool {
+	return res.Cause != nil && (errors.Is(e, engine.ErrCanceled) || errors.Is(e, engine.ErrTimeout))
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // The names under which a journal keeps what was said by flags. No file is called so.
@@ -118,7 +118,7 @@ func paramLabels(file *specfile.File) map[string]label.Classification {
 	for i := range file.Tasks {
 		add(file.Tasks[i].Params, file.Tasks[i].Classification)
 	}
-	for _, goal := range []*team.Goal{file.Goal, file.Run.Answer} {
+	for _, goal := range []*engine.Goal{file.Goal, file.Run.Answer} {
 		if goal != nil {
 			add(goal.Params, goal.Classification)
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/team"
 )
 
-// A JournalWriter stores one run in a journal, as [team.Journal]. A nil *JournalWriter
+// A JournalWriter stores one run in a journal, as [engine.Journal]. A nil *JournalWriter
 // stores nothing.
 type JournalWriter struct {
 	journal *journal.Journal
@@ -62,7 +62,7 @@ func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*Journ
 }
 
 // Apply has a run kept, and taken up where it is if it is resumed.
-func (c *JournalWriter) Apply(ctx context.Context, o *team.RunOptions) error {
+func (c *JournalWriter) Apply(ctx context.Context, o *engine.RunOptions) error {
 	if c == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (c *JournalWriter) Apply(ctx context.Context, o *team.RunOptions) error {
 	return nil
 }
 
-// OpenRun begins the run, or returns the one that Apply has claimed; see [team.Journal].
+// OpenRun begins the run, or returns the one that Apply has claimed; see [engine.Journal].
 func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
 	ctx = context.WithoutCancel(ctx) // it is a matter of one commit, also if the run is to end already
 	if c.again == nil {
@@ -95,7 +95,7 @@ func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.L
 	return c.run, nil
 }
 
-// LoadRun returns what the journal has of a run; see [team.Journal].
+// LoadRun returns what the journal has of a run; see [engine.Journal].
 func (c *JournalWriter) LoadRun(ctx context.Context, run string) (*record.History, error) {
 	return c.journal.LoadRun(ctx, run)
 }
@@ -140,7 +140,7 @@ func (c *JournalWriter) Release() {
 // mayStoreDigestOnly reports whether of something that may come of a run, or that came from
 // standard input, only a digest would be kept, since there is no key. Of a goal
 // that is not planned more may come.
-func (c *JournalWriter) mayStoreDigestOnly(plan *team.Plan, file *specfile.File) bool {
+func (c *JournalWriter) mayStoreDigestOnly(plan *engine.Plan, file *specfile.File) bool {
 	if c == nil || c.keyed {
 		return false
 	}
@@ -152,12 +152,12 @@ func (c *JournalWriter) mayStoreDigestOnly(plan *team.Plan, file *specfile.File)
 	if file.Goal != nil && file.Goal.Classification > label.Confidential {
 		return true
 	}
-	return plan != nil && slices.ContainsFunc(plan.Tasks, func(t team.PlannedTask) bool { return t.Label > label.Confidential })
+	return plan != nil && slices.ContainsFunc(plan.Tasks, func(t engine.PlannedTask) bool { return t.Label > label.Confidential })
 }
 
 // digestOnly reports whether of a result only a digest was kept, since there is no key.
-func (c *JournalWriter) digestOnly(res *team.Result) bool {
-	return c != nil && !c.keyed && slices.ContainsFunc(res.Tasks, func(t team.TaskResult) bool {
+func (c *JournalWriter) digestOnly(res *engine.Result) bool {
+	return c != nil && !c.keyed && slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool {
 		return t.Envelope != nil && t.Label > label.Confidential
 	})
 }
@@ -183,12 +183,12 @@ type ReplayJournal struct {
 	Writer  *JournalWriter
 }
 
-// LoadRun returns the history; see [team.Journal].
+// LoadRun returns the history; see [engine.Journal].
 func (j ReplayJournal) LoadRun(context.Context, string) (*record.History, error) {
 	return j.History, nil
 }
 
-// OpenRun begins the new run; see [team.Journal].
+// OpenRun begins the new run; see [engine.Journal].
 func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
 	if j.Writer == nil {
 		return nil, nil
@@ -197,7 +197,7 @@ func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Lo
 }
 
 // SetTasks sets what a run is resumed or replayed with: the tasks of a spec, or its goal.
-func SetTasks(o *team.RunOptions, file *specfile.File) {
+func SetTasks(o *engine.RunOptions, file *specfile.File) {
 	if o.Tasks = file.Tasks; file.Goal != nil {
 		o.Tasks, o.Answer = nil, file.Goal
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 // printJournalNotes says of a run that is in a journal what it did not ask for again,
@@ -65,7 +65,7 @@ func (c *JournalWriter) shortID(run string) string {
 }
 
 // describeResume says what there was when the run was resumed.
-func (c *JournalWriter) describeResume(res *team.Result) string {
+func (c *JournalWriter) describeResume(res *engine.Result) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if res.Success() && c.calls == 0 {

@@ -23,11 +23,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -242,7 +242,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	r, err := runSpec(con, cmd.Context(), j, t, file, c, slices.Concat(kept.Subscribers(), events.Subscribers()), kept.Recorder())
 	unwritten := events.Close()
 	defer r.journal.Release()
-	if errors.Is(err, team.ErrAssertion) {
+	if errors.Is(err, engine.ErrAssertion) {
 		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
 	}
 	if err != nil {
@@ -256,7 +256,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 
 // outcome is a run that ended.
 type outcome struct {
-	*team.Result
+	*engine.Result
 	output     []task.ID // whose results make the answer; none if the coordinator makes it
 	recordErr  error     // why nothing was recorded that should have been
 	journal    *JournalWriter
@@ -265,7 +265,7 @@ type outcome struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
+func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
 	o := j.Options(file)
 	if j.includeMessages {
 		j.conversation = &records.Conversation{}
@@ -273,8 +273,8 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, fi
 	if rec := j.conversation.Recorder(rec); rec != nil {
 		o.Recorder = rec
 	}
-	var plan *team.Plan
-	start := func(ctx context.Context, watch []func(event.Event)) (*team.Result, error) {
+	var plan *engine.Plan
+	start := func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
 		o.Subscribers = out.journal.Subscribers(append(watch, observers...))
 		if j.resumed != nil {
 			SetTasks(&o, file)
@@ -317,7 +317,7 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *team.Team, fi
 }
 
 // Options are the spec's, with the flags over them.
-func (j *Job) Options(file *specfile.File) team.RunOptions {
+func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	o := file.Run
 	if j.Concurrency > 0 {
 		o.MaxConcurrency = j.Concurrency

@@ -8,11 +8,11 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 )
 
 // GatedGoal returns the goal that a plan is for, in the form that the caller is
@@ -34,7 +34,7 @@ func GatedGoal(ctx context.Context, file *specfile.File, accepts label.Classific
 }
 
 // gated takes a goal through the gate to the caller.
-func gated(ctx context.Context, goal *team.Goal, accepts label.Classification, now time.Time) (string, error) {
+func gated(ctx context.Context, goal *engine.Goal, accepts label.Classification, now time.Time) (string, error) {
 	const session = "plan/" + handoff.User
 	source := handoff.Source{Kind: handoff.Goal, Name: "goal"}
 	e, err := envelope.New(envelope.Header{ID: "goal", Producer: envelope.User, Classification: goal.Classification, CreatedAt: now}, envelope.Text(goal.Text))

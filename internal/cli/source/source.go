@@ -17,10 +17,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/team"
 	"github.com/spf13/cobra"
 )
 
@@ -189,7 +189,7 @@ func (s *SpecFlags) readsOnce(inputs map[string]string) error {
 
 // Warnings returns what is worth a look in a spec and its plan, which may be
 // nil, each place once.
-func Warnings(file *specfile.File, plan *team.Plan) []specfile.Problem {
+func Warnings(file *specfile.File, plan *engine.Plan) []specfile.Problem {
 	all := append([]specfile.Problem{}, file.Warnings...)
 	if plan == nil || len(plan.Warnings) == 0 {
 		return all

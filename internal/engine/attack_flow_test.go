@@ -1,0 +1,196 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
+)
+
+// Ways past an assertion.
+
+// promised is the finding about one assertion in a plan. What does not hold
+// keeps a run from starting, before any agent is asked.
+func promised(t *testing.T, tm *engine.Team, specs []task.Spec, o *engine.RunOptions, text string) flow.Finding {
+	t.Helper()
+	a, err := flow.ParseAssertion(text)
+	require.NoError(t, err)
+	with := *o
+	with.Assert = []flow.Assertion{a}
+	p, err := tm.Plan(specs, &with)
+	require.NoError(t, err)
+	require.Len(t, p.Findings, 1)
+	if !p.Findings[0].Holds {
+		_, err = tm.RunTasks(t.Context(), specs, &with)
+		require.ErrorContains(t, err, "narrow the way with need, block or mode, or take the assertion back")
+	}
+	return p.Findings[0].Finding
+}
+
+// claimed is a task of an agent that reads an input called claim.
+func claimed(name string, after ...string) task.Spec {
+	s := spec(name, after...)
+	s.Uses = []task.Use{{Name: "claim"}}
+	return s
+}
+
+// withClaim brings an input with a property.
+func withClaim() *engine.RunOptions {
+	return &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: `{"internal_notes":"x"}`, Classification: label.Internal}}}
+}
+
+// G51: one endpoint is one reader, however the agents and the assertion spell it.
+//
+// Requirement: G51.
+func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
+	t.Parallel()
+	a, b := member("a", never(t)), member("b", never(t))
+	a.Endpoint, b.Endpoint = "https://llm.example/v1", "https://LLM.example:443/v1"
+	tm := newTeam(t, a, b)
+	for _, where := range []string{"https://llm.example/v1", "https://LLM.example:443/v1", "https://llm.example:443/v1/", "HTTPS://LLM.EXAMPLE/v1"} {
+		f := promised(t, tm, []task.Spec{spec("a"), claimed("b")}, withClaim(), "input claim never reaches "+where)
+		require.False(t, f.Holds, where)
+		require.Equal(t, `input "claim" → task "b" → https://llm.example/v1`, f.Path.String())
+		require.True(t, promised(t, tm, []task.Spec{claimed("a"), spec("b")}, withClaim(), "task a never reaches "+where).Holds, where)
+	}
+}
+
+// G54: agents written in Go may tell each other anything over a bus, and the
+// table knows.
+//
+// Requirement: G54.
+func TestABusStandsInTheTable(t *testing.T) {
+	t.Parallel()
+	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)))
+	specs := []task.Spec{claimed("intake"), spec("reader")}
+	for _, give := range []string{"input claim never derives into reader", "task intake never derives into reader", "internal_notes never derives into reader"} {
+		require.True(t, promised(t, tm, specs, withClaim(), give).Holds, give)
+		o := withClaim()
+		o.Bus = tm.NewBus()
+		f := promised(t, tm, specs, o, give)
+		require.False(t, f.Holds, give)
+		require.Contains(t, f.Path.String(), `task "messages" → reader`)
+	}
+}
+
+// G54: what stands in a memory that the caller brings is known to nobody, and
+// comes to every task of scope all. The table has it, and an assertion that
+// cannot see into it says so.
+//
+// Requirement: G54.
+func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
+	t.Parallel()
+	store := sharedmem.NewMapStore()
+	e, err := envelope.New(envelope.Header{ID: "note", Producer: "intake", Classification: label.Internal, CreatedAt: time.Now()}, envelope.Text(`{"internal_notes":"`+canary+`"}`))
+	require.NoError(t, err)
+	require.NoError(t, sharedmem.New(store).Writer().Write(t.Context(), "intake", "k", e, 0))
+	d := newDesk()
+	tm := newTeam(t, member("intake", says("i")), member("reader", d.keeps(says("r"))), member("apart", says(`{"score":1}`)))
+	intake := claimed("intake", "reader") // after its reader, whose memory cannot hold its result
+	apart := spec("apart")
+	apart.OutputSchema = []byte(scoreOnly)
+	specs := []task.Spec{scopeAll(spec("reader")), intake, apart}
+	o := withClaim()
+	o.Memory = store
+	for _, give := range []string{"internal_notes never reaches reader", "internal_notes never derives into reader"} {
+		f := promised(t, tm, specs, o, give)
+		require.True(t, f.Holds)
+		require.Contains(t, f.Why, `of texts without a schema nothing is known, and reader is `)
+		require.Contains(t, f.Why, `memory "memory of the caller"`)
+		require.NotContains(t, promised(t, tm, specs, withClaim(), give).Why, "memory", "without one there is nothing to say")
+		require.NotContains(t, promised(t, tm, specs, o, "internal_notes never reaches apart").Why, "memory")
+	}
+	require.NoError(t, run(t, tm, o, specs...).Err())
+	require.Contains(t, d.of("reader"), canary, "it is what may come that way")
+	p, err := tm.Plan(specs, o)
+	require.NoError(t, err)
+	table := p.Flow()
+	found := false
+	for i, s := range table.Graph().Sources {
+		if s.Kind == handoff.Memory {
+			found = true
+			require.Equal(t, "memory of the caller", s.Name)
+			require.Equal(t, []flow.Reach{flow.Retold, flow.Whole, flow.Never}, table.Row(i)[:3])
+		}
+	}
+	require.True(t, found)
+}
+
+// A message of the spec that is JSON has the properties that it has.
+func TestAssertionsKnowTheMembersOfMessages(t *testing.T) {
+	t.Parallel()
+	tm := newTeam(t, member("reader", never(t)), member("fraud", never(t)))
+	specs := []task.Spec{spec("reader"), claimed("fraud")}
+	for text, holds := range map[string]bool{`{"internal_notes":"x"}`: false, `[{"a":{"Internal_Notes":1}}]`: false, `{"notes":"x"}`: true, "internal_notes": true} {
+		o := withClaim()
+		o.Messages = []engine.Message{{From: handoff.User, To: "reader", Text: text}}
+		f := promised(t, tm, specs, o, "internal_notes never reaches reader")
+		require.Equal(t, holds, f.Holds, text)
+		if !holds {
+			require.Equal(t, `message "message from user to reader" → task "reader" → reader`, f.Path.String())
+		}
+	}
+}
+
+// A text without a schema that happens to be JSON is what an assertion about a
+// property cannot see: it says so, and names the text.
+func TestAssertionsNameTheTextsThatTheyCannotSeeInto(t *testing.T) {
+	t.Parallel()
+	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)), member("fraud", never(t)))
+	shape := spec("intake")
+	shape.OutputSchema = []byte(scoreOnly)
+	for _, with := range []bool{false, true} {
+		specs := []task.Spec{spec("intake"), spec("reader", "intake"), claimed("fraud")}
+		want := `reader is delivered result of "intake"`
+		if with {
+			specs[0], want = shape, ""
+		}
+		f := promised(t, tm, specs, withClaim(), "internal_notes never reaches reader")
+		require.True(t, f.Holds)
+		require.Contains(t, f.Why, want)
+		require.Equal(t, with, f.Why == "")
+	}
+}
+
+// A rule of everybody for the user that blocks parts would withhold the answer
+// to a goal, which is a text: it is refused before a model is asked.
+//
+// Requirement: G47.
+func TestAGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
+	t.Parallel()
+	for from, ok := range map[string]bool{handoff.Anyone: false, "ada": true} {
+		c := &planner{plans: []string{twoTasks}}
+		tm, err := engine.New(engine.Config{
+			Agents: []engine.Member{member("ada", says("x")), member("bob", says("y"))}, Coordinator: &engine.Coordinator{Agent: c},
+			Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: from, To: handoff.User, Block: []task.Path{"ssn"}}}},
+		})
+		require.NoError(t, err)
+		goal := engine.Goal{Text: "Say what happened."}
+		for _, ask := range []func() (*engine.Result, error){
+			func() (*engine.Result, error) { return tm.RunTeam(t.Context(), goal, nil) },
+			func() (*engine.Result, error) {
+				return tm.RunTasks(t.Context(), []task.Spec{spec("ada")}, &engine.RunOptions{Answer: &goal})
+			},
+		} {
+			c.prompts = nil
+			res, err := ask()
+			if !ok {
+				requireRule(t, err, gate.RuleGrant)
+				require.ErrorContains(t, err, "the coordinator's answer would be withheld")
+				require.Empty(t, c.prompts)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, "the answer", res.Output)
+		}
+	}
+}

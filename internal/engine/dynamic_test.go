@@ -1,0 +1,231 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
+)
+
+// A scene is a random run of which nothing is known before but the seed: three
+// agents, inputs, messages of the options and some that wait on the bus, a memory
+// with notes in it, and tasks of which some fail, some read the memory and some
+// have no assignee. Each piece carries a canary of its label, and each agent tells all that it read.
+type scene struct {
+	r       *rand.Rand
+	levels  []label.Classification
+	accepts map[string]label.Classification
+	team    *engine.Team
+	options *engine.RunOptions
+	specs   []task.Spec
+
+	mu   sync.Mutex // guards seen
+	seen map[string]string
+}
+
+func newScene(t *testing.T, seed uint64) *scene {
+	s := &scene{
+		r: rand.New(rand.NewPCG(seed, 7)), levels: []label.Classification{label.Public, label.Internal, label.Confidential},
+		accepts: map[string]label.Classification{}, seen: map[string]string{},
+	}
+	if seed%3 == 0 {
+		s.levels = append(s.levels, label.Secret)
+	}
+	var members []engine.Member
+	for i := range 3 {
+		m := cleared(fmt.Sprint("a", i), s.level(), s.retell)
+		s.accepts[m.Name] = m.Accepts
+		members = append(members, m)
+	}
+	s.team = newTeam(t, members...)
+	s.options = &engine.RunOptions{MaxConcurrency: 1 + s.r.IntN(3), Bus: s.team.NewBus(), Memory: sharedmem.NewMapStore(), UserAccepts: new(label.Secret)}
+	for i := range 2 {
+		in, sent, waits := s.level(), s.level(), s.level()
+		s.options.Inputs = append(s.options.Inputs, engine.Input{Name: fmt.Sprint("in", i), Text: marked(in), Classification: in})
+		if s.one(2) {
+			s.options.Messages = append(s.options.Messages, engine.Message{From: "user", To: s.agent(), Text: marked(sent), Classification: sent})
+		}
+		if s.one(2) {
+			note(t, s.options.Memory, fmt.Sprintf("before %s (%d)", marked(waits), i), waits)
+		}
+		_, _ = s.options.Bus.Send(messagebus.Draft{From: "user", To: s.agent(), Content: marked(waits), Classification: waits}) // not what is secret
+	}
+	for i := range 2 + s.r.IntN(6) {
+		s.specs = append(s.specs, s.spec(i))
+	}
+	return s
+}
+
+func (s *scene) spec(i int) task.Spec {
+	own := min(s.level(), label.Confidential)
+	out := task.Spec{Title: fmt.Sprint("t", i), Description: "Go on. " + marked(own), Assignee: s.agent(), Classification: own}
+	if s.one(5) {
+		out.Title = fmt.Sprint("bad", i)
+	}
+	if s.one(6) {
+		out.Assignee = ""
+	}
+	for k := range s.specs {
+		if s.one(3) {
+			out.DependsOn = append(out.DependsOn, task.Ref{Task: s.specs[k].Title, Optional: s.one(2)})
+		}
+	}
+	if s.one(3) {
+		out = scopeAll(out)
+	}
+	if s.one(3) {
+		out.Uses = []task.Use{{Name: fmt.Sprint("in", s.r.IntN(2))}}
+	}
+	return out
+}
+
+func (s *scene) one(in int) bool             { return s.r.IntN(in) == 0 }
+func (s *scene) agent() string               { return fmt.Sprint("a", s.r.IntN(3)) }
+func (s *scene) level() label.Classification { return s.levels[s.r.IntN(len(s.levels))] }
+
+// marked is a word by which context of a level is known wherever it comes up.
+func marked(level label.Classification) string { return fmt.Sprintf("canary-%v", level) }
+
+// retell is an agent that answers with every canary of its prompt, or fails with it.
+func (s *scene) retell(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+	title, _, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n")
+	s.mu.Lock()
+	s.seen[title] = p.Text()
+	s.mu.Unlock()
+	if strings.HasPrefix(title, "bad") {
+		return agent.Reply{}, fmt.Errorf("bad: %s", p.Text())
+	}
+	all := []string{"x"}
+	for w := range strings.FieldsSeq(p.Text()) {
+		if _, level, ok := strings.Cut(w, "canary-"); ok {
+			all = append(all, "canary-"+level)
+		}
+	}
+	return agent.Reply{Text: strings.Join(all, " ")}, nil
+}
+
+// highest is the level of the most sensitive thing that a task's agent read.
+func (s *scene) highest(title string) label.Classification {
+	level := label.Public
+	for l := label.Public; l <= label.Secret; l++ {
+		if strings.Contains(s.seen[title], marked(l)) {
+			level = l
+		}
+	}
+	return level
+}
+
+// G48: whatever comes while a run goes on (a message, an entry of the memory,
+// what a failure quotes), nothing above the planned label of a task reaches it,
+// and so nothing that was planned is held.
+//
+// Requirement: G48.
+func TestWhatComesWhileARunGoesOnStaysBelowThePlan(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	for seed := range uint64(2000) {
+		s := newScene(t, seed)
+		p, err := s.team.Plan(s.specs, s.options)
+		if err != nil {
+			continue // most random specs are refused, and teach nothing here
+		}
+		ran++
+		res, err := s.team.RunTasks(t.Context(), s.specs, s.options)
+		require.NoError(t, err)
+		for i := range res.Tasks {
+			got, plan := &res.Tasks[i], &p.Tasks[i]
+			read := s.highest(got.Title)
+			require.LessOrEqual(t, got.Label, plan.Label, "seed %d, %s", seed, got.Title)
+			require.LessOrEqual(t, read, plan.Label, "seed %d, %s", seed, got.Title)
+			require.LessOrEqual(t, read, s.accepts[plan.Assignee], "seed %d, %s", seed, got.Title)
+			if got.Status == task.Completed {
+				require.LessOrEqual(t, read, got.Label, "seed %d, %s: a result is as sensitive as what was read for it", seed, got.Title)
+			}
+			if got.Error != nil {
+				require.Contains(t, []string{"AGENT_ERROR", codes.Dependency}, got.Error.Code, "seed %d, %s: %v", seed, got.Title, got.Error)
+			}
+		}
+	}
+	require.Greater(t, ran, 300)
+}
+
+// Everything that may touch a run from outside does so at once. The test is for
+// the race detector.
+func TestARunThatEverybodyTouches(t *testing.T) {
+	t.Parallel()
+	var plan []map[string]any
+	for i := range 30 {
+		plan = append(plan, map[string]any{"title": fmt.Sprint("t", i), "description": "d", "memoryScope": "all", "maxRetries": 2, "retryDelayMs": 0})
+	}
+	text, err := json.Marshal(plan)
+	require.NoError(t, err)
+	for k := range 3 {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			t.Parallel()
+			var bus *messagebus.Bus
+			work := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				_, _ = bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "m"})
+				_ = engine.OutboxFrom(ctx).Broadcast("m")
+				switch rand.IntN(10) {
+				case 0:
+					return agent.Reply{}, errBroken
+				case 1:
+					panic("oh")
+				}
+				return agent.Reply{Text: strings.Repeat("word ", 3000)}, nil
+			}
+			tm, err := engine.New(engine.Config{
+				Agents:      []engine.Member{member("ada", work), member("bob", work)},
+				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: engine.Grants{Memory: true}, MaxPromptBytes: 60 << 10},
+			})
+			require.NoError(t, err)
+			bus = tm.NewBus()
+			cancel, err := bus.Subscribe("bob", func(messagebus.Message) {
+				_, _ = bus.Unread("bob")
+				_, _ = bus.Send(messagebus.Draft{From: "user", To: "ada", Content: "re"})
+			})
+			require.NoError(t, err)
+			defer cancel()
+
+			var m engine.Monitor
+			var watchers sync.WaitGroup
+			begun := make(chan struct{})
+			for range 3 {
+				watchers.Go(func() {
+					<-begun
+					for {
+						if s, err := m.Snapshot(context.Background()); err != nil || s.Phase == engine.PhaseEnded {
+							if err != nil {
+								t.Error(err)
+							}
+							return
+						}
+					}
+				})
+			}
+			first := sync.OnceFunc(func() { close(begun) })
+			res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Go on, all of you."}, &engine.RunOptions{
+				Bus: bus, Monitor: &m, MaxTokenBudget: 100_000, Subscribers: []func(event.Event){func(event.Event) { first() }},
+			})
+			require.NoError(t, err)
+			watchers.Wait()
+			require.Len(t, res.Tasks, 30)
+			require.Equal(t, "the answer", res.Output)
+		})
+	}
+}

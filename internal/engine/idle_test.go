@@ -1,0 +1,76 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	tm, err := engine.New(engine.Config{
+		Agents: []engine.Member{member("a", never(t)), member("b", never(t)), member("c", never(t))},
+		Policy: &handoff.Policy{
+			Rules: []handoff.PairRule{
+				{From: "a", To: "b", Block: []task.Path{"notes"}},
+				{From: "a", To: "c", Block: []task.Path{"notes"}},
+				{From: handoff.User, To: "b", Block: []task.Path{"notes"}},
+				{From: handoff.Anyone, To: "c", Ceiling: new(label.Internal)},
+				{From: "b", To: handoff.User, Mode: handoff.Minimal},
+			},
+			Declassify: []handoff.Declassifier{{Name: "n", From: "b", To: "c", Paths: []task.Path{"/n"}, LowerTo: label.Public, Reason: "r"}},
+		},
+	})
+	require.NoError(t, err)
+	specs := []task.Spec{by("a", spec("first")), by("b", spec("second", "first")), by("c", spec("third"))}
+	warned := func(o *engine.RunOptions) (list []string) {
+		p, err := tm.Plan(specs, o)
+		require.NoError(t, err)
+		for _, w := range p.Warnings {
+			if w.Pointer != "/tasks/1/dependsOn/0" { // a text under a block
+				list = append(list, w.Pointer+" "+w.Error())
+			}
+		}
+		return list
+	}
+	require.Equal(t, []string{
+		`/policy/rules/1 rule a→c: no effect here: "c" is given nothing that "a" makes`,
+		`/policy/rules/2 rule user→b: no effect here: "b" is given nothing that "user" makes`,
+		`/policy/declassify/0 "n": no effect here: "c" is given nothing that "b" makes`,
+	}, warned(nil))
+	require.Len(t, warned(&engine.RunOptions{Messages: []engine.Message{{From: "a", To: "c", Text: "x"}}}), 2, "a message is something")
+	specs[2].MemoryScope = task.ScopeAll
+	require.Len(t, warned(nil), 1, "so is the shared memory")
+}
+
+// Context that nobody endorsed is not put into a system prompt; where that is
+// certain it is said before a run.
+//
+// Requirement: G14.
+func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
+	t.Parallel()
+	recast := &handoff.Translation{Recast: handoff.RecastSystem}
+	made := func(endorse ...handoff.Endorser) *engine.Team {
+		tm, err := engine.New(engine.Config{
+			Agents: []engine.Member{member("a", says("x")), member("b", says("y"))},
+			Policy: &handoff.Policy{Endorse: endorse, Rules: []handoff.PairRule{{From: handoff.User, To: "b", Translate: recast}, {From: "a", To: "b", Translate: recast}}},
+		})
+		require.NoError(t, err)
+		return tm
+	}
+	use := by("b", spec("use"))
+	use.Uses = []task.Use{{Name: "in"}}
+	o := &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: "x"}}}
+	_, err := made().Plan([]task.Spec{use}, o)
+	requireFaults(t, err, fault{"/tasks/0/uses/0", "it is to stand in the system prompt, and no entry endorses it: endorse it in the policy", task.ErrInvalid})
+	_, err = made(handoff.Endorser{Name: "e", From: handoff.User, To: "b", Reason: "read"}).Plan([]task.Spec{use}, o)
+	require.NoError(t, err)
+	p, err := made().Plan([]task.Spec{by("a", spec("first")), by("b", spec("second", "first"))}, nil)
+	require.NoError(t, err)
+	require.Contains(t, p.Warnings[0].Error(), `the result of "first" will be held: it is to stand in the system prompt, and no entry endorses it`)
+}

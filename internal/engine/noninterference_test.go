@@ -1,0 +1,792 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Runs that differ only in one source, or in one place of it, are the same for
+// every reader that it does not reach by the flow table, and everything that did
+// reach a reader in a run is in the table. Variants differ in words, members,
+// findings, shapes and sizes within a class.
+//
+// Two variants are not compared where a task ends with another status, or the
+// coordinator is called more or less often. This is legitimate: an agent that may read the
+// changed place can fail because of it, and a task whose required context lacks in one
+// variant what it needs is held by the gate and fails. Every reader knows the status of
+// tasks and the first failed dependency of one that was canceled, and no gate hides them.
+// Why a task failed by itself is compared.
+//
+// Where the gate rules otherwise on a pair that the place does reach, only the words of
+// prompts are compared: receipts have the size class of a failure that is withheld, and
+// events and results the verdict and the rule of every ruling, also above the user's
+// clearance (G50).
+
+// A tally counts what a number of settings came to.
+type tally struct {
+	settings, planned, runs int
+	compared                int // prompts of whom a changed source cannot reach
+	unmoved                 int // readers whom a changed source never reaches
+	moved                   int // runs in which a changed source did change a prompt
+	met                     int // canaries found in prompts and in what the user reads
+	told                    int // runs of which the user is told the same
+	kept                    int // of them, with a trace and a journal
+	uneven                  int // runs in which a task ended otherwise
+}
+
+func (t *tally) add(o tally) {
+	t.settings, t.planned, t.runs = t.settings+o.settings, t.planned+o.planned, t.runs+o.runs
+	t.compared, t.unmoved, t.moved, t.met = t.compared+o.compared, t.unmoved+o.unmoved, t.moved+o.moved, t.met+o.met
+	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
+}
+
+// G54: see GATE.md. The settings are the same in every run of the test.
+//
+// Requirement: G54.
+func TestNonInterference(t *testing.T) {
+	t.Parallel()
+	const shards = 4
+	sums := make([]tally, shards)
+	t.Run("settings", func(t *testing.T) {
+		for k := range shards {
+			t.Run(strconv.Itoa(k), func(t *testing.T) {
+				t.Parallel()
+				for seed := k + 1; seed <= settingsInTest; seed += shards {
+					requireApart(t, seed, &sums[k])
+				}
+			})
+		}
+	})
+	var sum tally
+	for _, s := range sums {
+		sum.add(s)
+	}
+	t.Logf("%+v", sum)
+	require.Greater(t, sum.planned*100, sum.settings*30, "most settings must be such as can be run")
+	require.Greater(t, sum.unmoved, sum.runs/2)
+	require.Greater(t, sum.compared, sum.runs)
+	require.Greater(t, sum.moved, sum.runs/4)
+	require.Greater(t, sum.met, sum.runs*10)
+	require.Greater(t, sum.told, sum.runs/20)
+	require.Greater(t, sum.kept, sum.told/20)
+	require.Less(t, sum.uneven, sum.runs/5)
+}
+
+// requireApart looks at the setting that a seed stands for.
+func requireApart(t *testing.T, seed int, sum *tally) {
+	t.Helper()
+	s := rapid.Custom(drawSetting).Example(seed)
+	rng := rand.New(rand.NewPCG(uint64(seed), 54))
+	if wrong := s.interferes(t.Context(), sum, rng.IntN); wrong != "" {
+		t.Fatalf("setting %d: %s\n%s", seed, wrong, s)
+	}
+}
+
+// G54 without a seed; a failure is shrunk.
+//
+// Requirement: G54.
+func FuzzNonInterference(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		s := drawSetting(t)
+		wrong := s.interferes(t.Context(), &tally{}, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "source") })
+		if wrong != "" {
+			t.Fatalf("%s\n%s", wrong, s)
+		}
+	}))
+}
+
+// keeps is one in how many settings a trace and a journal are kept of.
+const keeps = 8
+
+// variations is how many sources of a setting are changed, one at a time.
+const variations = 3
+
+// interferes runs a setting, and again with sources changed that choose picks.
+// It says what is wrong, or nothing.
+func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int) int) string {
+	sum.settings++
+	w := newVariant(func(string) bool { return false })
+	st, err := s.build()
+	if err != nil {
+		return ""
+	}
+	st.kept = choose(keeps) == 0
+	plan, err := st.team.Plan(s.tasks, st.options(w))
+	if err != nil {
+		return ""
+	}
+	was, err := st.play(ctx, w)
+	if err != nil {
+		return "it was planned and cannot be run: " + err.Error()
+	}
+	sum.planned++
+	sum.runs++
+	v := &view{setting: s, variant: w, story: was, plan: plan, table: plan.Flow(), sum: sum}
+	if wrong := v.known(); wrong != "" {
+		return wrong
+	}
+	places := s.places()
+	for range variations {
+		at := places[choose(len(places))]
+		prefix := at.source
+		if at.path != "" && choose(2) == 0 {
+			prefix += at.path
+		} else {
+			at.path = ""
+		}
+		other := newVariant(func(place string) bool { return place == prefix || strings.HasPrefix(place, prefix+"/") })
+		changed, err := st.play(ctx, other)
+		if err != nil && strings.HasPrefix(prefix, "input/") { // a given input that lacks what is needed is refused beforehand
+			sum.uneven++
+			continue
+		}
+		if err != nil {
+			return fmt.Sprintf("with %s changed it cannot be run: %v", prefix, err)
+		}
+		sum.runs++
+		if wrong := v.compare(at, changed); wrong != "" {
+			return fmt.Sprintf("with %s changed: %s", prefix, wrong)
+		}
+	}
+	return ""
+}
+
+// A spot is a place of a source; the empty path is all of it.
+type spot struct{ source, path string }
+
+// places are all places of the sources of a setting.
+func (s *setting) places() (out []spot) {
+	add := func(source string, f form) {
+		for _, p := range f.places() {
+			out = append(out, spot{source, p})
+		}
+	}
+	for i, in := range s.inputs {
+		add(fmt.Sprintf("input/%d", i), in.form)
+	}
+	for i := range s.messages {
+		add(fmt.Sprintf("message/%d", i), plain)
+	}
+	if s.goal {
+		add("goal", plain)
+	}
+	for i := range s.tasks {
+		_, f := s.member(s.tasks[i].Assignee)
+		add(fmt.Sprintf("task/%d", i), f)
+	}
+	return out
+}
+
+// split cuts the name of a place into source and path.
+func split(place string) spot {
+	parts := strings.SplitN(place, "/", 3)
+	if len(parts) < 3 {
+		return spot{source: place}
+	}
+	return spot{parts[0] + "/" + parts[1], "/" + parts[2]}
+}
+
+// A view holds what came of a run to the flow table.
+type view struct {
+	setting *setting
+	variant *variant
+	story   *story
+	plan    *engine.Plan
+	table   *flow.Table
+	sum     *tally
+}
+
+// source is the index of a source in the table.
+func (v *view) source(name string) int {
+	kind, number, _ := strings.Cut(name, "/")
+	want := map[string]handoff.SourceKind{"input": handoff.Input, "message": handoff.Message, "goal": handoff.Goal, "task": handoff.Dependency}[kind]
+	nth := 0
+	fmt.Sscan(number, &nth)
+	for i, src := range v.table.Graph().Sources {
+		if src.Kind != want {
+			continue
+		}
+		if nth--; nth < 0 {
+			return i
+		}
+	}
+	panic("no source " + name)
+}
+
+// A spread is whom something comes to by the edges of the graph, worked out
+// without the table, task by task.
+type spread struct {
+	direct, tainted map[string]bool // titles of tasks and turns
+	shown, user     bool            // to the user: itself, or also what derives from it
+}
+
+// spreads follows a place of a source.
+func (v *view) spreads(at spot) spread {
+	g := v.table.Graph()
+	out := spread{direct: map[string]bool{}, tainted: map[string]bool{}}
+	first := v.source(at.source)
+	passes := func(s *pick.Selection) bool {
+		return at.path == "" || s.MayPass(strings.Split(at.path[1:], "/"))
+	}
+	sources := []int{first}
+	for k := 0; k < len(sources); k++ {
+		from := sources[k]
+		for i := range g.Edges {
+			e := &g.Edges[i]
+			if e.Source != from || e.Reach() == flow.Never || from == first && !passes(&e.Delivers) {
+				continue
+			}
+			title := g.Tasks[e.Task].Title
+			if from == first {
+				out.direct[title] = true
+			}
+			if out.tainted[title] {
+				continue
+			}
+			out.tainted[title] = true
+			for r := range g.Sources {
+				if g.Sources[r].Task == e.Task {
+					sources = append(sources, r)
+				}
+			}
+		}
+		for i := range g.Sights {
+			s := &g.Sights[i]
+			if s.Source == from && s.Reach() != flow.Never && (from != first || passes(&s.Delivers)) {
+				out.user, out.shown = true, out.shown || from == first
+			}
+		}
+	}
+	return out
+}
+
+// compare holds a run with a place changed to the one without.
+func (v *view) compare(at spot, changed *story) string {
+	to, source := v.spreads(at), v.source(at.source)
+	if v.story.endings() != changed.endings() {
+		v.sum.uneven++
+		return ""
+	}
+	g := v.table.Graph()
+	never := map[string]bool{}
+	for r := range g.Readers {
+		if v.never(at, source, r) {
+			never[g.Readers[r].Name] = true
+			v.sum.unmoved++
+		}
+	}
+	untouched := func(s *sight) bool {
+		m, _ := v.setting.member(s.agent)
+		return !to.tainted[s.step] || never[s.agent] || m != nil && slices.ContainsFunc(v.setting.leaves(m), func(where string) bool { return never[where] })
+	}
+	was, is := v.story.sightsOf(untouched), changed.sightsOf(untouched)
+	if len(was) != len(is) {
+		return fmt.Sprintf("there are %d prompts whose readers it never reaches, instead of %d", len(is), len(was))
+	}
+	same := v.story.ruled == changed.ruled
+	for i := range was {
+		if !same {
+			is[i].receipt = was[i].receipt
+		}
+		if wrong := was[i].differs(&is[i]); wrong != "" {
+			return wrong
+		}
+		v.sum.compared++
+	}
+	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
+		v.sum.moved++
+	}
+	if !never[handoff.User] && to.user || v.open(at) || !same {
+		return ""
+	}
+	v.sum.told++
+	if v.story.told != changed.told {
+		return "what the user is told differs\n" + difference(v.story.told, changed.told)
+	}
+	if v.story.shown != changed.shown {
+		return "the prompts that the user is shown differ\n" + difference(v.story.shown, changed.shown)
+	}
+	if v.story.record != "" {
+		v.sum.kept++
+	}
+	if v.story.record != changed.record {
+		return "what a trace and a journal keep differs\n" + difference(v.story.record, changed.record)
+	}
+	return ""
+}
+
+// endings is how the tasks of a run ended, because of which dependency, and how often
+// the coordinator was asked.
+func (s *story) endings() string {
+	var b strings.Builder
+	for i := range s.result.Tasks {
+		fmt.Fprint(&b, s.result.Tasks[i].Status)
+		if err := s.result.Tasks[i].Error; err != nil && err.Root != "" {
+			fmt.Fprint(&b, " because of ", err.Root)
+		}
+		fmt.Fprintln(&b)
+	}
+	fmt.Fprintln(&b, len(s.result.Steps))
+	return b.String()
+}
+
+// open reports whether a source is one that the user may see, and brought along:
+// the record of the run tells all of it.
+func (v *view) open(at spot) bool {
+	if strings.HasPrefix(at.source, "task/") {
+		return false
+	}
+	return v.table.Graph().Sources[v.source(at.source)].Label <= v.setting.user
+}
+
+func (s *story) sightsOf(which func(*sight) bool) (list []sight) {
+	for i := range s.sights {
+		if which(&s.sights[i]) {
+			list = append(list, s.sights[i])
+		}
+	}
+	return list
+}
+
+// differs says how two prompts differ for their reader, receipt and all.
+func (s *sight) differs(o *sight) string {
+	switch {
+	case s.agent != o.agent || s.step != o.step:
+		return fmt.Sprintf("a prompt is for %q of %s instead of %q of %s", o.step, o.agent, s.step, s.agent)
+	case s.system != o.system || s.text != o.text:
+		return fmt.Sprintf("the prompt of %q for %s differs, whom it never reaches\n--- was\n%s\n--- is\n%s", s.step, s.agent, s.system+"\n"+s.text, o.system+"\n"+o.text)
+	}
+	if was, is := encoded(s.receipt), encoded(o.receipt); was != is {
+		return fmt.Sprintf("the receipt of %q for %s differs, whom it never reaches\n%s", s.step, s.agent, difference(was, is))
+	}
+	return ""
+}
+
+// never reports whether the table says that a place of a source never comes to
+// a reader, nor derives into what does.
+func (v *view) never(at spot, source, reader int) bool {
+	if v.table.Reach(source, reader) == flow.Never {
+		return true
+	}
+	return at.path != "" && v.holds(at, flow.Derives, reader)
+}
+
+// holds reports whether an assertion about a source holds, or about a place
+// in it.
+func (v *view) holds(at spot, claim flow.Claim, reader int) bool {
+	g := v.table.Graph()
+	src := &g.Sources[v.source(at.source)]
+	about := flow.Subject{Kind: flow.OfInput, Name: src.Name}
+	switch src.Kind {
+	case handoff.Input:
+	case handoff.Dependency:
+		about.Kind = flow.OfTask
+	default:
+		return false
+	}
+	if src.Structured() {
+		about.Path = asked(at.path)
+	}
+	found, err := v.table.Check(flow.Assertion{Subject: about, Claim: claim, Reader: g.Readers[reader].Name})
+	if err != nil {
+		panic(err)
+	}
+	return found.Holds && (at.path == "" || src.Structured())
+}
+
+// asked is a place as an assertion may name it.
+func asked(path string) task.Path {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if _, err := strconv.Atoi(p); err == nil {
+			parts[i] = "*"
+		}
+	}
+	return task.Path(strings.Join(parts, "/"))
+}
+
+func difference(a, b string) string {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range as {
+		if i >= len(bs) || as[i] != bs[i] {
+			return excerpts(as[i], bs[min(i, len(bs)-1)])
+		}
+	}
+	return "it is longer"
+}
+
+// excerpts are what stands in two long lines where they begin to differ.
+func excerpts(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	cut := func(s string) string { return s[max(at-300, 0):min(at+100, len(s))] }
+	return "…" + cut(a) + "…\n…" + cut(b) + "…"
+}
+
+// known holds everything that was met anywhere in a run to the table, the
+// labels, and the policy as it is written.
+func (v *view) known() string {
+	for i := range v.story.sights {
+		if wrong := v.sight(&v.story.sights[i]); wrong != "" {
+			s := &v.story.sights[i]
+			return fmt.Sprintf("%s\n--- the prompt of %q for %s\n%s\n%s", wrong, s.step, s.agent, s.system, s.text)
+		}
+	}
+	for i := range v.story.result.Tasks {
+		if r := &v.story.result.Tasks[i]; r.Label > v.plan.Tasks[i].Label {
+			return fmt.Sprintf("the result of %q is %v, at most %v was said", r.Title, r.Label, v.plan.Tasks[i].Label)
+		}
+	}
+	return v.outside()
+}
+
+func (v *view) reader(name string) int {
+	return slices.IndexFunc(v.table.Graph().Readers, func(r flow.Reader) bool { return r.Name == name })
+}
+
+// sight holds one prompt.
+func (v *view) sight(s *sight) string {
+	for _, p := range v.plan.Tasks {
+		if p.Title == s.step && s.receipt.Classification > p.Label {
+			return fmt.Sprintf("the prompt is %v, at most %v was said", s.receipt.Classification, p.Label)
+		}
+	}
+	reader := v.reader(s.agent)
+	clearance := v.clearance(s.agent)
+	if s.receipt.Classification > clearance {
+		return fmt.Sprintf("the prompt is %v, and its reader accepts %v", s.receipt.Classification, clearance)
+	}
+	all := s.system + "\n" + s.text
+	for _, hidden := range append(cards[:], tokens[:]...) {
+		if strings.Contains(all, hidden) {
+			return "it has what is always redacted: " + hidden
+		}
+	}
+	for _, c := range canaries.FindAllString(all, -1) {
+		at, met := v.variant.known[c]
+		if !met {
+			continue // cut
+		}
+		if wrong := v.arrived(split(at), reader, s); wrong != "" {
+			return fmt.Sprintf("%s of %s: %s", c, at, wrong)
+		}
+	}
+	return v.delivered(s)
+}
+
+// clearance is that of a reader by the spec: the coordinator reads no more than the caller.
+func (v *view) clearance(agent string) label.Classification {
+	if m, _ := v.setting.member(agent); m != nil {
+		return v.setting.clearance(m)
+	}
+	return min(v.setting.user, v.setting.coordinator)
+}
+
+// arrived holds a canary that a prompt has, in whatever words.
+func (v *view) arrived(at spot, reader int, s *sight) string {
+	v.sum.met++
+	source := v.source(at.source)
+	if v.table.Reach(source, reader) == flow.Never {
+		return "by the table it never reaches " + s.agent
+	}
+	if m, _ := v.setting.member(s.agent); m != nil {
+		for _, where := range v.setting.leaves(m) {
+			if v.table.Reach(source, v.reader(where)) == flow.Never {
+				return "by the table it never reaches " + where
+			}
+		}
+	}
+	if !v.spreads(at).tainted[s.step] {
+		return "no edges lead to " + s.step
+	}
+	if v.holds(at, flow.Derives, reader) {
+		return "an assertion holds that it never derives into " + s.agent
+	}
+	src := &v.table.Graph().Sources[source]
+	if len(v.setting.policy.Declassify) == 0 && s.receipt.Classification < v.label(at) {
+		return fmt.Sprintf("it is %v, and the prompt is %v", src.Label, s.receipt.Classification)
+	}
+	return ""
+}
+
+// label is that of a source as it was in the run.
+func (v *view) label(at spot) label.Classification {
+	if i, ok := strings.CutPrefix(at.source, "task/"); ok {
+		r, _ := v.story.result.Task("Task " + i)
+		if r.Error != nil { // its words are as sensitive as its prompt was
+			return r.Receipts[len(r.Receipts)-1].Classification
+		}
+		return r.Label
+	}
+	return v.table.Graph().Sources[v.source(at.source)].Label
+}
+
+// delivered holds each piece of context in a prompt that came from its source itself.
+func (v *view) delivered(s *sight) string {
+	for _, part := range []struct {
+		text   string
+		system bool
+	}{{s.system, true}, {s.text, false}} {
+		ranges := s.receipt.Text
+		if part.system {
+			ranges = s.receipt.System
+		}
+		for _, at := range ranges {
+			if at.Source < 0 || s.receipt.Sources[at.Source].Decision == nil {
+				continue
+			}
+			d := s.receipt.Sources[at.Source].Decision
+			for _, c := range canaries.FindAllString(part.text[at.Start:at.End], -1) {
+				place, met := v.variant.known[c]
+				if !met || !v.is(split(place).source, d) {
+					continue
+				}
+				if wrong := v.lawful(split(place), d, s, part.system); wrong != "" {
+					return fmt.Sprintf("%s of %s was delivered: %s", c, place, wrong)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// is reports whether a decision is about a source itself.
+func (v *view) is(source string, d *gate.Decision) bool {
+	src := v.table.Graph().Sources[v.source(source)]
+	switch d.Source.Kind {
+	case handoff.Input:
+		return src.Kind == handoff.Input && src.Name == d.Source.Name
+	case handoff.Dependency, handoff.Memory:
+		return src.Kind == handoff.Dependency && strings.HasPrefix(string(d.Envelope), string(task.NewID(src.Name))+"/1") && !d.Translated
+	case handoff.Goal:
+		return src.Kind == handoff.Goal
+	}
+	return false
+}
+
+// lawful holds what was delivered to the policy as it is written: every rule
+// for the pair, and the declassifier where the reader is not cleared.
+func (v *view) lawful(at spot, d *gate.Decision, s *sight, system bool) string {
+	source, reader := v.source(at.source), v.reader(s.agent)
+	if v.table.Reach(source, reader) < flow.Part && !v.table.Wrote(source, reader) {
+		return fmt.Sprintf("by the table it comes to %s as %v", s.agent, v.table.Reach(source, reader))
+	}
+	if !v.spreads(at).direct[s.step] {
+		return "no edge leads to " + s.step
+	}
+	if v.holds(at, flow.Reaches, reader) && !v.table.Wrote(source, reader) {
+		return "an assertion holds that it never reaches " + s.agent
+	}
+	if d.Source.Kind == handoff.Goal {
+		return ""
+	}
+	var tokens []string
+	if at.path != "" {
+		tokens = strings.Split(at.path[1:], "/")
+	}
+	if wrong := v.lawless(tokens, d, s); wrong != "" {
+		return wrong
+	}
+	if d.Before > v.clearance(s.agent) {
+		return v.lowered(tokens, d)
+	}
+	if system && !slices.ContainsFunc(v.setting.policy.Endorse, func(e handoff.Endorser) bool { return e.From == d.From && e.To == d.To }) {
+		return "it stands in the system prompt, and nobody endorsed it"
+	}
+	return ""
+}
+
+// lawless says which rule for a pair a delivery breaks, or which default of a
+// pair without one, or what the task did not need.
+func (v *view) lawless(tokens []string, d *gate.Decision, s *sight) string {
+	states, minimal := 0, 0 // of the rules for the pair, by how exact they are: 2, 1, 0
+	for i := range v.setting.policy.Rules {
+		r := &v.setting.policy.Rules[i]
+		from, to := r.From == d.From || r.From == handoff.Anyone, r.To == d.To || r.To == handoff.Anyone
+		if !from || !to {
+			continue
+		}
+		if wrong := breaks(r, tokens, d); wrong != "" {
+			return wrong
+		}
+		rank := 1
+		if r.From != handoff.Anyone && r.To != handoff.Anyone {
+			rank = 2
+		}
+		if r.Mode != "" || r.Allow != nil {
+			states = max(states, rank)
+		}
+		if r.Mode == handoff.Minimal {
+			minimal = max(minimal, rank)
+		}
+	}
+	if m, _ := v.setting.member(d.To); states == 0 && m != nil && d.From != handoff.User && (m.Handoff == handoff.Minimal || v.setting.policy.Default == handoff.Minimal) {
+		return "the default is minimal"
+	}
+	if minimal > 0 && minimal == states {
+		return "a rule is minimal"
+	}
+	for _, need := range v.needs(d, s.step) {
+		if !slices.ContainsFunc(need, func(p task.Path) bool { return pick.Covers(p, tokens) }) {
+			return fmt.Sprintf("the task needs %v", need)
+		}
+	}
+	return ""
+}
+
+// needs is what a task says that it needs of a source, if it does.
+func (v *view) needs(d *gate.Decision, step string) (out [][]task.Path) {
+	for i := range v.setting.tasks {
+		tk := &v.setting.tasks[i]
+		if tk.Title != step {
+			continue
+		}
+		for _, u := range tk.Uses {
+			if d.Source.Kind == handoff.Input && u.Name == d.Source.Name && u.Need != nil {
+				out = append(out, u.Need)
+			}
+		}
+		for _, ref := range tk.DependsOn {
+			if d.Source.Kind == handoff.Dependency && string(task.NewID(ref.Task)) == d.Source.Name && ref.Need != nil {
+				out = append(out, ref.Need)
+			}
+		}
+	}
+	return out
+}
+
+// breaks says which part of a rule a delivery breaks.
+func breaks(r *handoff.PairRule, tokens []string, d *gate.Decision) string {
+	blocks := r.Block
+	if r.Translate != nil {
+		blocks = slices.Concat(blocks, r.Translate.Filter)
+	}
+	for _, b := range blocks {
+		if blocked(string(b), tokens) {
+			return fmt.Sprintf("rule %s→%s blocks %s", r.From, r.To, b)
+		}
+	}
+	switch {
+	case r.Allow != nil && !slices.ContainsFunc(r.Allow, func(p task.Path) bool { return pick.Covers(p, tokens) }):
+		return fmt.Sprintf("rule %s→%s allows %v", r.From, r.To, r.Allow)
+	case r.Translate != nil && r.Translate.Fields != nil && !slices.ContainsFunc(r.Translate.Fields, func(p task.Path) bool { return pick.Covers(p, tokens) }):
+		return fmt.Sprintf("rule %s→%s keeps %v", r.From, r.To, r.Translate.Fields)
+	case r.Ceiling != nil && d.After > *r.Ceiling:
+		return fmt.Sprintf("rule %s→%s lets %v through", r.From, r.To, *r.Ceiling)
+	}
+	return ""
+}
+
+// blocked reads the blocks that settings have.
+func blocked(block string, tokens []string) bool {
+	name, deep := strings.CutPrefix(block, "/**/")
+	if deep || !strings.HasPrefix(block, "/") {
+		return slices.ContainsFunc(tokens, func(t string) bool { return strings.EqualFold(t, name) })
+	}
+	segments := strings.Split(block[1:], "/")
+	if len(segments) > len(tokens) {
+		return false
+	}
+	for i, s := range segments {
+		if s != "*" && !strings.EqualFold(s, tokens[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// lowered holds what came to a reader below its label.
+func (v *view) lowered(tokens []string, d *gate.Decision) string {
+	for _, e := range v.setting.policy.Declassify {
+		if e.From != d.From || e.To != d.To {
+			continue
+		}
+		if d.After != e.LowerTo || !slices.ContainsFunc(e.Paths, func(p task.Path) bool { return pick.Covers(p, tokens) }) {
+			return fmt.Sprintf("%s lowers %v to %v", e.Name, e.Paths, e.LowerTo)
+		}
+		return ""
+	}
+	return fmt.Sprintf("it is %v, and nothing lowers it for %s", d.Before, d.To)
+}
+
+// outside holds what the user reads.
+func (v *view) outside() string {
+	for _, hidden := range tokens {
+		if strings.Contains(v.story.told+v.story.shown, hidden) {
+			return "the user reads a secret: " + hidden
+		}
+	}
+	plainly := len(v.setting.policy.Declassify) == 0
+	for _, where := range [...]struct {
+		text  string
+		shown bool
+	}{{v.story.told, false}, {v.story.shown, true}} {
+		for _, c := range canaries.FindAllString(where.text, -1) {
+			place, met := v.variant.known[c]
+			if !met {
+				continue
+			}
+			v.sum.met++
+			at := split(place)
+			if plainly && v.label(at) > v.setting.user {
+				return fmt.Sprintf("the user, who may see %v, reads %s of %s, which is %v", v.setting.user, c, place, v.label(at))
+			}
+			if where.shown && !strings.HasPrefix(place, "task/") {
+				continue // the user's own
+			}
+			to := v.spreads(at)
+			if !to.user || v.table.Reach(v.source(at.source), v.reader(handoff.User)) == flow.Never {
+				return fmt.Sprintf("the user reads %s of %s, which by the table never gets there", c, place)
+			}
+		}
+	}
+	return ""
+}
+
+// String writes a setting for whoever looks for what is wrong.
+func (s *setting) String() string {
+	var b strings.Builder
+	for i := range s.agents {
+		m := &s.agents[i]
+		fmt.Fprintf(&b, "agent %s accepts %v, endpoints %q, handoff %q, form %d\n", m.Name, m.Accepts, s.leaves(m), m.Handoff, s.forms[i])
+	}
+	fmt.Fprintf(&b, "user accepts %v; goal %v, coordinator accepts %v\n", s.user, s.goal, s.coordinator)
+	for _, in := range s.inputs {
+		fmt.Fprintf(&b, "%s is %v, form %d\n", in.name, in.level, in.form)
+	}
+	for _, m := range s.messages {
+		fmt.Fprintf(&b, "message from %s to %s, %v\n", m.From, m.To, m.Classification)
+	}
+	for _, tk := range s.tasks {
+		fmt.Fprintf(&b, "%s by %s: uses %+v, depends on %+v, memory %q, broken %v\n", tk.Title, tk.Assignee, tk.Uses, tk.DependsOn, tk.MemoryScope, s.broken[tk.Title])
+	}
+	fmt.Fprintf(&b, "default %q\n", s.policy.Default)
+	for _, r := range s.policy.Rules {
+		fmt.Fprintf(&b, "rule %s→%s mode %q allow %v block %v ceiling %v redact %v reveal %v translate %+v\n", r.From, r.To, r.Mode, r.Allow, r.Block, r.Ceiling, r.Redact, r.Reveal, r.Translate)
+	}
+	for _, e := range s.policy.Declassify {
+		fmt.Fprintf(&b, "%+v\n", e)
+	}
+	for _, e := range s.policy.Endorse {
+		fmt.Fprintf(&b, "endorse %s→%s\n", e.From, e.To)
+	}
+	return b.String()
+}

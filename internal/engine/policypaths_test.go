@@ -1,0 +1,221 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+const (
+	closedClaim = `{"type": "object", "properties": {"remarks": {"type": "string"}, "facts": {"type": "object", "properties": {"sum": {"type": "number"}}, "additionalProperties": false}}, "additionalProperties": false}`
+	openClaim   = `{"type": "object", "properties": {"remarks": {"type": "string"}}}`
+)
+
+// withSchema is a member whose results match a schema.
+func withSchema(name, schema string, run agentFunc) engine.Member {
+	m := member(name, run)
+	m.OutputSchema = []byte(schema)
+	return m
+}
+
+// TestPathsThatNoResultCanHaveAreErrors is about a block with a typing error: it
+// named nothing, so everything passed, and nothing was said.
+func TestPathsThatNoResultCanHaveAreErrors(t *testing.T) {
+	t.Parallel()
+	const nothing = "no result of \"a\" can have anything at "
+	rule := func(r handoff.PairRule) *handoff.Policy {
+		r.From, r.To = "a", "b"
+		return &handoff.Policy{Rules: []handoff.PairRule{r}}
+	}
+	lower := func(paths ...task.Path) *handoff.Policy {
+		return &handoff.Policy{Declassify: []handoff.Declassifier{{Name: "lower", From: "a", To: "b", Paths: paths, LowerTo: label.Internal, Reason: "r", UnsafeText: true}}}
+	}
+	block := func(paths ...task.Path) *handoff.Policy { return rule(handoff.PairRule{Block: paths}) }
+	tests := []struct {
+		name   string
+		schema string
+		policy *handoff.Policy
+		want   []fault
+	}{
+		{"the block of the issue", closedClaim, block("/remarks", "remarkz"), []fault{{"/policy/rules/0/block/1", `rule a→b: ` + nothing + `"remarkz": did you mean "remarks"?`, task.ErrUnknown}}},
+		{"a block at a pointer", closedClaim, block("/facts/smu"), []fault{{"/policy/rules/0/block/0", nothing + `"/facts/smu": did you mean "/facts/sum"?`, task.ErrUnknown}}},
+		{"a block at any depth", closedClaim, block("/**/smu"), []fault{{"/policy/rules/0/block/0", nothing + `"/**/smu": did you mean "/**/sum"?`, task.ErrUnknown}}},
+		{"a block beneath a text", closedClaim, block("/remarks/x"), []fault{{"/policy/rules/0/block/0", nothing + `"/remarks/x": write a path that the outputSchema`, task.ErrUnknown}}},
+		{"an allow", closedClaim, rule(handoff.PairRule{Allow: []task.Path{"/remarks", "/fact/**"}}), []fault{{"/policy/rules/0/allow/1", `did you mean "/facts/**"?`, task.ErrUnknown}}},
+		{"a reveal", closedClaim, rule(handoff.PairRule{Reveal: map[redact.Kind][]task.Path{redact.IBAN: {"/remark"}}}), []fault{{"/policy/rules/0/reveal/iban/0", `did you mean "/remarks"?`, task.ErrUnknown}}},
+		{"fields of a translation", closedClaim, rule(handoff.PairRule{Translate: &handoff.Translation{Fields: []task.Path{"/remarks", "/sum"}}}), []fault{{"/policy/rules/0/translate/fields/1", nothing + `"/sum"`, task.ErrUnknown}}},
+		{"a filter of a translation", closedClaim, rule(handoff.PairRule{Translate: &handoff.Translation{Filter: []task.Path{"remarkz"}}}), []fault{{"/policy/rules/0/translate/filter/0", `did you mean "remarks"?`, task.ErrUnknown}}},
+		{"a declassifier, once", closedClaim, lower("/facts/sum", "/facts/smu"), []fault{{"/policy/declassify/0/paths/1", `"lower": ` + nothing + `"/facts/smu": did you mean "/facts/sum"?`, task.ErrUnknown}}},
+		{"a rule for everybody", closedClaim, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"remarkz"}}}}, []fault{{"/policy/rules/0/block/0", `no result of any agent can have anything at "remarkz"`, task.ErrUnknown}}},
+		{"another spelling", closedClaim, block("/REMARKS", "ＳＵＭ"), nil},
+		{"an open schema", openClaim, block("/remarkz"), nil},
+		{"no schema", "", block("/remarkz", "remarkz"), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := member("a", never(t))
+			a.Accepts, a.Produces = label.Confidential, new(label.Confidential)
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{a, withSchema("b", closedClaim, never(t))}, Policy: tt.policy})
+			require.NoError(t, err)
+			made := by("a", spec("Make"))
+			made.OutputSchema = []byte(tt.schema)
+			if tt.schema == "" {
+				made.OutputSchema = nil
+			}
+			if tt.policy.Declassify != nil {
+				made.Classification = label.Confidential
+			}
+			_, err = tm.Plan([]task.Spec{made, by("b", spec("Read", "Make"))}, nil)
+			if tt.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			requireFaults(t, err, tt.want...)
+		})
+	}
+}
+
+// A rule for several producers is wrong only if none of them can have the path,
+// and a needToKnow only if no dependency can.
+func TestPathsAreHeldToAllThatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "b", Block: []task.Path{"remarks", "/sum"}}}}
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("a", never(t)), member("b", never(t)), member("c", never(t))}, Policy: policy})
+	require.NoError(t, err)
+	makes := func(name, title, schema string) task.Spec {
+		s := by(name, spec(title))
+		s.OutputSchema = []byte(schema)
+		return s
+	}
+	const sums = `{"type": "object", "properties": {"sum": {"type": "number"}}, "additionalProperties": false}`
+	claim, sum := makes("a", "Claim", closedClaim), makes("c", "Sum", sums)
+	read := by("b", spec("Read", "Claim", "Sum"))
+	read.NeedToKnow = []task.Path{"/facts/**", "/sum"}
+	p, err := tm.Plan([]task.Spec{claim, sum, read}, nil)
+	require.NoError(t, err)
+	require.Empty(t, p.Warnings)
+
+	read.NeedToKnow = []task.Path{"/facts/**", "/smu"}
+	_, err = tm.Plan([]task.Spec{claim, sum, read}, nil)
+	requireFaults(t, err,
+		fault{"/tasks/2/needToKnow/1", `no result that it depends on can have anything at "/smu": did you mean "/sum"?`, task.ErrUnknown},
+		fault{"/tasks/2/dependsOn/1", `nothing of the result of "Sum" can cross`, task.ErrUnknown})
+
+	again := makes("a", "Again", sums) // another task of the same producer has it
+	exact, err := engine.New(engine.Config{Agents: []engine.Member{member("a", never(t)), member("b", never(t))}, Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"/sum"}}}}})
+	require.NoError(t, err)
+	_, err = exact.Plan([]task.Spec{claim, again, by("b", spec("Read", "Claim"))}, nil)
+	require.NoError(t, err)
+}
+
+// What only may be a mistake is a warning: an open schema may have more members
+// than it names, and another input may have what this one lacks.
+func TestPathsThatNothingNamesAreWarnings(t *testing.T) {
+	t.Parallel()
+	rules := func(from string, block ...task.Path) *handoff.Policy {
+		return &handoff.Policy{Rules: []handoff.PairRule{{From: from, To: "b", Block: block}}}
+	}
+	tests := []struct {
+		name, schema, input string
+		policy              *handoff.Policy
+		want                []string
+	}{
+		{"an open schema", openClaim, "{}", rules("a", "/remarkz"), []string{`rule a→b: no outputSchema of what "a" makes names "/remarkz": did you mean "/remarks"?`}},
+		{"an open schema that names it", openClaim, "{}", rules("a", "/Remarks", "remarks"), nil},
+		{"a name that is far from any", openClaim, "{}", rules("a", "password"), []string{`rule a→b: no outputSchema of what "a" makes names "password": name it under "properties", or close the schema with "additionalProperties": false`}},
+		{"no schema", "", "{}", rules("a", "remarkz"), nil},
+		{"an input", "", `{"remarks": "x"}`, rules(handoff.User, "/remarkz"), []string{`rule user→b: nothing that it is about has anything at "/remarkz": did you mean "/remarks"?`}},
+		{"an input that is a list", "", `[{"remarks": "x"}]`, rules(handoff.User, "/*/remarks", "remarks"), nil},
+		{"an input that is a text", "", `call me`, rules(handoff.User, "remarkz"), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{member("a", never(t)), member("b", never(t))}, Policy: tt.policy})
+			require.NoError(t, err)
+			made, read := by("a", spec("Make")), by("b", spec("Read", "Make"))
+			if tt.schema != "" {
+				made.OutputSchema = []byte(tt.schema)
+			}
+			read.Uses = []task.Use{{Name: "claim"}}
+			if tt.input == "call me" {
+				read.Uses = nil // a text crosses whole or not at all, which is an error of its own
+			}
+			p, err := tm.Plan([]task.Spec{made, read}, &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: tt.input}}})
+			require.NoError(t, err)
+			var said []string
+			for _, w := range p.Warnings {
+				if w.Subject == "rule a→b" || w.Subject == "rule user→b" {
+					if w.Pointer == "/policy/rules/0/block/0" {
+						said = append(said, w.Error())
+					}
+				}
+			}
+			require.Equal(t, tt.want, said)
+		})
+	}
+}
+
+// The policy of a goal is looked at before the coordinator is asked for a plan.
+func TestPathsOfAPolicyAreCheckedBeforeAGoalIsPlanned(t *testing.T) {
+	t.Parallel()
+	tm, err := engine.New(engine.Config{
+		Agents: []engine.Member{withSchema("a", closedClaim, never(t)), member("b", never(t))}, Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(never(t))},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"remarkz"}}}},
+	})
+	require.NoError(t, err)
+	_, err = tm.RunTeam(t.Context(), engine.Goal{Text: "Do it."}, nil)
+	requireFaults(t, err, fault{"/policy/rules/0/block/0", `did you mean "remarks"?`, task.ErrUnknown})
+}
+
+// TestNarrowedIsSaidOnlyOfWhatWasNarrowed runs a block that finds nothing in
+// what it is about, and one that does.
+func TestNarrowedIsSaidOnlyOfWhatWasNarrowed(t *testing.T) {
+	t.Parallel()
+	play := func(reply string) (*gate.Decision, *engine.Result, string) {
+		var text string
+		tm, err := engine.New(engine.Config{
+			Agents: []engine.Member{member("a", says(reply)), member("b", func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				text = p.Text()
+				return agent.Reply{Text: "read"}, nil
+			})},
+			Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"/secretz"}}}},
+		})
+		require.NoError(t, err)
+		made := by("a", spec("Make"))
+		made.OutputSchema = []byte(openClaim)
+		res, err := tm.RunTasks(t.Context(), []task.Spec{made, by("b", spec("Read", "Make"))}, nil)
+		require.NoError(t, err)
+		require.NoError(t, res.Err())
+		for _, s := range res.Tasks[1].Receipts[0].Sources {
+			if s.Decision != nil {
+				return s.Decision, res, text
+			}
+		}
+		t.Fatal("no decision")
+		return nil, nil, ""
+	}
+	d, res, same := play(`{"remarks": "x"}`)
+	require.False(t, d.Narrowed)
+	require.Empty(t, d.Dropped)
+	require.Zero(t, res.Context.Withheld)
+	d, res, less := play(`{"remarks": "x", "secretz": "y"}`)
+	require.True(t, d.Narrowed)
+	require.Equal(t, []task.Path{"/secretz"}, d.Dropped)
+	require.Equal(t, 1, res.Context.Withheld)
+	require.Equal(t, same, less, "the reader of a part does not learn whether there was more")
+	require.Contains(t, same, `[envelope `)
+	require.NotContains(t, same, "narrowed")
+	require.Contains(t, same, "from \"a\", internal, in parts: data")
+}

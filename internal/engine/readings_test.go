@@ -1,0 +1,113 @@
+package engine_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A rule that lets parts of the answer through to the caller leaves them to read.
+//
+// Requirement: G47.
+func TestTheAnswerIsWhatARuleLetsThrough(t *testing.T) {
+	t.Parallel()
+	made := by("a", spec("made"))
+	made.OutputSchema = []byte(`{"type":"object","properties":{"k":{"type":"string"},"h":{"type":"string"}}}`)
+	tm := governed(t, &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: handoff.User, Block: []task.Path{"h"}}}}, member("a", says(`{"k":"KEPT","h":"CANARY"}`)))
+	res := run(t, tm, nil, made)
+	require.NoError(t, res.Err())
+	require.Equal(t, `{"k":"KEPT"}`, res.Output)
+	require.Equal(t, `{"k":"KEPT"}`, res.Tasks[0].Result)
+}
+
+// A refused answer names the rule that would withhold it.
+//
+// Requirement: G47.
+func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []handoff.PairRule{{Mode: handoff.Minimal}, {Block: []task.Path{"h"}}, {Ceiling: new(label.Public)}} {
+		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, task.Position{File: "team.yaml", Line: 7}
+		tm := governed(t, &handoff.Policy{Rules: []handoff.PairRule{rule}}, member("a", never(t)))
+		_, err := tm.Plan([]task.Spec{by("a", spec("made"))}, nil)
+		requireFaults(t, err, fault{"/tasks/0", "would be withheld from you by rule quiet (team.yaml:7): let another task make an answer that you may see, or change the rule", nil})
+	}
+}
+
+// What of the shared memory is certain to be held is no way in the flow table.
+//
+// Requirement: G54.
+func TestMemoryThatIsHeldIsNoWay(t *testing.T) {
+	t.Parallel()
+	never, err := flow.ParseAssertion("task one never reaches b")
+	require.NoError(t, err)
+	one, two := by("a", spec("one")), by("b", spec("two"))
+	one.Classification, two.MemoryScope = label.Confidential, task.ScopeAll
+	tm := newTeam(t, cleared("a", label.Confidential, says("x")), cleared("b", label.Internal, says("y")))
+	p, err := tm.Plan([]task.Spec{one, two}, &engine.RunOptions{Assert: []flow.Assertion{never}})
+	require.NoError(t, err)
+	require.True(t, p.Findings[0].Holds, p.Findings[0].Why)
+}
+
+// A text of the caller's of which only parts may cross is refused before a run.
+//
+// Requirement: G6.
+func TestATextInputHasNoParts(t *testing.T) {
+	t.Parallel()
+	use := by("b", spec("use"))
+	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/pub"}}}
+	tm := newTeam(t, member("b", never(t)))
+	for text, why := range map[string]string{"plain words": "only parts may cross: /pub", `{"pub":1,"pub":2}`: "only parts may cross: /pub (not one strict JSON value: "} {
+		_, err := tm.Plan([]task.Spec{use}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: text}}})
+		requireFaults(t, err, fault{"/tasks/0/uses/0", why, task.ErrInvalid})
+	}
+}
+
+// What an agent said when it failed is a text for the caller too, though it be JSON.
+//
+// Requirement: G6.
+func TestAnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
+	t.Parallel()
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: handoff.User, Allow: []task.Path{"/k"}}}}
+	made := by("a", spec("made"))
+	made.OutputSchema = []byte(`{"type":"object"}`)
+	tm := governed(t, policy, member("a", fails(errors.New(`{"k":"CANARY"}`))))
+	res := run(t, tm, nil, made)
+	require.NotContains(t, res.Tasks[0].Error.Message, "CANARY")
+}
+
+// What events tell of the size of a value above the caller is its class.
+//
+// Requirement: G50.
+func TestEventsTellAClassOfSizes(t *testing.T) {
+	t.Parallel()
+	sizes := func(answer string) (list []int) {
+		var a audience
+		o := a.options()
+		o.UserAccepts = new(label.Internal)
+		one, two := by("a", spec("one")), by("b", spec("two", "one"))
+		one.Classification = label.Confidential
+		three := by("c", spec("three")) // an answer that the caller may see
+		tm := newTeam(t, cleared("a", label.Confidential, says(answer)), cleared("b", label.Confidential, says(answer)), member("c", says("z")))
+		require.NoError(t, run(t, tm, o, one, two, three).Err())
+		for _, e := range a.events {
+			if e.Type == event.Handed {
+				list = append(list, e.Handoff.Before.Bytes, e.Handoff.After.Bytes)
+			}
+			if e.Type == event.AgentComplete || e.Type == event.AgentStart {
+				list = append(list, e.Bytes)
+			}
+		}
+		slices.Sort(list) // tasks run side by side
+		return list
+	}
+	require.Equal(t, sizes("true"), sizes("false"))
+}

@@ -1,0 +1,123 @@
+// Package engine runs a checked team: it decides what runs next, takes each attempt
+// through the gate, and records what happened.
+//
+// [Team] is what the packages of this module use; package team is its public form.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/task"
+)
+
+// Agent performs tasks; see [agent.Agent].
+type Agent = agent.Agent
+
+// AgentFunc makes a function an [Agent]; see [agent.Func].
+type AgentFunc = agent.Func
+
+// What a team and its runs are made of.
+type (
+	Config      = plan.Config
+	Member      = plan.Member
+	Coordinator = plan.Coordinator
+	Goal        = plan.Goal
+	Input       = plan.Input
+	Message     = plan.Message
+	Mode        = plan.Mode
+	Replay      = plan.Replay
+
+	Plan              = plan.Plan
+	PlannedAgent      = plan.PlannedAgent
+	PlannedInput      = plan.PlannedInput
+	PlannedTask       = plan.PlannedTask
+	PlannedUser       = plan.PlannedUser
+	PlannedLowering   = plan.PlannedLowering
+	PlannedDisclosure = plan.PlannedDisclosure
+	Reading           = plan.Reading
+	Finding           = plan.Finding
+)
+
+// Grants are what a plan that a model wrote may grant beside dependencies: the
+// shared memory, and named inputs, of which the coordinator then reads names
+// and labels, and never the texts or their sizes.
+type Grants = planning.Grants
+
+// The modes.
+const (
+	ModePlan = plan.ModePlan // a plan of the coordinator's
+	ModeAuto = plan.ModeAuto // a goal of one simple step goes to the agent that fits it best, without a plan; any other is planned
+)
+
+// DefaultAccepts returns the clearance of an endpoint that no setting names:
+// secret for one on this machine, confidential for any other.
+func DefaultAccepts(baseURL string) label.Classification { return plan.DefaultAccepts(baseURL) }
+
+// A Team is a checked roster. It is immutable and safe for concurrent runs.
+type Team struct{ roster *plan.Roster }
+
+// New returns a team, or [task.Problems] that list everything wrong with cfg.
+func New(cfg Config) (*Team, error) {
+	roster, err := plan.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Team{roster}, nil
+}
+
+// made returns an error for a team that [New] did not make, and for a nil context.
+func (t *Team) made(ctx context.Context) error {
+	if t == nil || t.roster == nil {
+		return task.Problems{{Pointer: "", Message: "the team is nil or zero", Hint: "make it with New", Err: task.ErrInvalid}}
+	}
+	if ctx == nil {
+		return task.Problems{{Pointer: "", Message: "the context is nil", Hint: "give context.Background() if there is no other", Err: task.ErrInvalid}}
+	}
+	return nil
+}
+
+// NewBus returns a message bus for the agents of the team, for
+// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time. A
+// team that [New] did not make panics.
+func (t *Team) NewBus() *messagebus.Bus {
+	if err := t.made(context.Background()); err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+	return NewMessageBus(t.roster)
+}
+
+// Plan checks tasks against the team and says what a run of them would do. The
+// error is [task.Problems]: everything wrong, with pointers into the tasks as
+// written. It makes no model call and changes nothing.
+//
+// With patterns of the policy that are slow, the check of large inputs may take a
+// second and that of a large [RunOptions] Answer 30 seconds. Nothing ends it
+// before; [Team.PlanTeam] and runs end with their context.
+func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
+	if err := t.made(context.Background()); err != nil {
+		return nil, err
+	}
+	options := o.settings()
+	p, err := t.roster.Check(specs, options.Options, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	p.Describe()
+	if options.Answer != nil {
+		if p.Coordinator, err = CheckAnswer(context.Background(), t.roster, options); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Public returns a team as a *team.Team. Package team sets it: exported signatures of
+// public packages name no internal type.
+var Public func(*Team) any

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/runteam/runteam/task"
+)
+
+// RunTasks runs the caller's graph of tasks and returns what became of each.
+//
+// An error means that the run could not start: [task.Problems] if something is
+// wrong with the tasks or the options, and nothing was spent. A run that
+// started always returns a Result, also when tasks failed or ctx ended; see
+// [Result.Err]. No goroutine of the run is left when RunTasks returns, except
+// one for each subscriber that does not return.
+func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	return RunTasks(ctx, t.roster, specs, o.settings())
+}
+
+// RunAgent gives one agent a prompt that is the given text, followed by the
+// options' inputs if there are any, and returns the result of that one task.
+// It works under the same handshake, gate and limits as a task of a graph.
+func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	options := o.settings()
+	options.Untitled = true
+	specs := []task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: UsesOf(options.Inputs)}}
+	return RunTasks(ctx, t.roster, specs, options)
+}
+
+// RunTeam turns a goal into an answer: the coordinator plans tasks for it, the
+// plan is checked as the caller's own tasks would be, the tasks run, and the
+// coordinator answers the goal from what they came to. A plan that cannot be
+// run is given back once, with everything wrong with it; if the second one
+// cannot be run either, nothing is.
+//
+// An error means that the run could not start: [task.Problems] if something is
+// wrong with the goal, the coordinator or the options, and nothing was spent. A
+// run that started always returns a Result; see [Result.Err].
+func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	return RunGoal(ctx, t.roster, goal, o.settings())
+}
+
+// PlanTeam asks the coordinator for a plan of the goal and checks it, and runs
+// nothing. This makes one model call, or two if the first plan cannot be run.
+// [Plan.Specs] are the tasks, for [Team.RunTasks] or a file. The error is
+// [task.Problems] if the goal could not be asked for, and a [*TaskError] if no
+// valid plan came.
+func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	return PlanGoal(ctx, t.roster, goal, o.settings())
+}
+
+// RunPlan runs a plan that was made under the same options. Only what a plan does not
+// depend on may differ: the ID, subscribers, recorder, journal and monitor of the run.
+func (t *Team) RunPlan(ctx context.Context, p *Plan, o *RunOptions) (*Result, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	options := o.settings()
+	return runPlan(ctx, p, options, time.Now())
+}

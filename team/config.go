@@ -1,0 +1,253 @@
+package team
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
+)
+
+// Agent performs tasks; see [agent.Agent].
+type Agent = agent.Agent
+
+// AgentFunc makes a function an [Agent]; see [agent.Func].
+type AgentFunc = agent.Func
+
+// Config is what a team is made of.
+type Config struct {
+	Name        string
+	Agents      []Member     // at least one; the order is the roster's
+	Coordinator *Coordinator // plans and answers goals; nil for a team that only runs tasks
+
+	// Endpoints are the clearances of endpoints by base URL. The default is secret for an
+	// endpoint on this machine, and confidential for any other.
+	Endpoints map[string]label.Classification
+
+	// Policy narrows what passes between the members; nil narrows nothing. It grants
+	// nothing that tasks do not grant.
+	Policy *handoff.Policy
+
+	// Prices are the prices of models, by the name that their endpoints know. A model
+	// without a name has the price of its member's Model. Only cost budgets need prices.
+	Prices map[string]llm.Price
+
+	Limits // of members that set none
+
+	Logger *slog.Logger // nil discards; receives names and counts, never payloads
+}
+
+// Limits bound the sizes of prompts. Zero means the team's limit, and in [Config] the
+// default.
+type Limits struct {
+	// MaxContextBytes limits one piece of context in a prompt: the result of a
+	// dependency, an input or a message. A longer text is cut, which the prompt and the
+	// warnings of the result say; a longer structured value is withheld. A limit of the
+	// dependency or the input itself takes precedence. The default is 256 KiB, and 64 KiB
+	// for a dependency that is delivered as structured or both. At most 4 MiB.
+	MaxContextBytes int
+
+	// MaxPromptBytes limits the user message of a prompt. In a longer one, all texts are
+	// cut to one common length. The default is 512 KiB, the maximum 4 MiB.
+	MaxPromptBytes int
+}
+
+// A Budget bounds what model calls may take; zero means no bound.
+//
+// Before each call, an estimate is reserved: a fourth of the bytes that are sent, and
+// the bound on the reply, or 1,000 tokens if it has none. Afterwards, what the endpoint
+// counted takes its place. A call that does not fit waits for calls under way, and is
+// then not made. A call that takes more than its estimate can overdraw the budget by the
+// excess.
+type Budget struct {
+	MaxTokenBudget int
+
+	// MaxCostBudget bounds the cost by [Config].Prices. Reservations are made at the price
+	// of uncached input and of the more expensive kind of output. A model without a price
+	// is an error before the run.
+	MaxCostBudget llm.Money
+}
+
+// A Backend says what answers for an agent.
+type Backend struct {
+	Model string // shown in plans, and to the coordinator
+
+	// Endpoint is the base URL that prompts are sent to. Empty means what the Agent's
+	// method Endpoint() string returns. An agent whose method returns an empty URL counts
+	// as one of unknown clearance, up to confidential. An agent without the method, such
+	// as an [AgentFunc], counts as one that sends its prompts nowhere.
+	//
+	// An agent with several endpoints, such as an [agent.LLM] with a fallback, has a
+	// method Endpoints() []string. Each endpoint is a reader, and the lowest of their
+	// clearances applies. Endpoint then replaces the first one.
+	Endpoint string
+
+	// EndpointName is what plans, decisions and records call that endpoint, for a base URL
+	// that should not be shown. Empty means the base URL. FallbackNames are the names of
+	// the endpoints after the first.
+	EndpointName  string
+	FallbackNames []string
+
+	// Version names everything besides the prompt that answers depend on: the model, its
+	// endpoint, the parameters of a call, the program. Empty means what the Agent's method
+	// Version() string returns. Answers without a version are not reused by other runs.
+	Version string
+	Reuse   task.Reuse // whether answers may be those of earlier runs
+}
+
+// A Member is an agent and what the gate must know of it. Name and Agent are required.
+type Member struct {
+	Name  string
+	Agent Agent
+
+	SystemPrompt string
+	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
+
+	Accepts    label.Classification  // the most sensitive level that it may read
+	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
+	OutputTags []string              // tags that its results may carry
+
+	// Handoff is what it receives of other agents' results where no rule of the policy
+	// states a mode. It may narrow [handoff.Policy].Default; empty narrows nothing.
+	Handoff handoff.Mode
+
+	MaxSession  time.Duration // bound on the work on one attempt, and on what a task may ask for; zero means none
+	MaxParallel int           // attempts at the same time; zero means as many as the run allows
+
+	Limits
+	Budget // a task whose call does not fit fails, and the run continues
+	Backend
+
+	// The scheduler and the coordinator choose an agent by these.
+	Provider     string // such as openai; matched by a task's requirements
+	Description  string
+	Capabilities []string
+}
+
+// A Coordinator plans the tasks for a goal and writes the answer from their results. It
+// is a reader like any other: under the name coordinator, with a clearance, behind the
+// gate. It sees the roster (names, models, descriptions), the goal, the results of tasks,
+// and what the caller's store of the shared memory contained before.
+type Coordinator struct {
+	// Agent is required. Planning and synthesis are two prompts to it; a plan that must be
+	// corrected is one more. The system prompt of each says in which form a plan is
+	// written. An agent written in Go reads what it is asked for from
+	// [prompt.Prompt.Layout].
+	Agent Agent
+
+	SystemPrompt string // its role; empty means the default
+	Instructions string // added to its duties
+
+	// Accepts is the most sensitive level that it may read; nil means the caller's. It
+	// never reads more than the caller: of a result above that, it gets title and status.
+	Accepts *label.Classification
+
+	MayGrant Grants // what its plans may grant besides dependencies; the zero value means nothing
+
+	Limits // results that do not fit into one prompt are first digested in parts
+	Budget
+	Backend
+}
+
+// Grants are what a coordinator's plan may grant besides dependencies: the shared memory,
+// and named inputs, of which the coordinator then reads names and labels only.
+type Grants = synth.Grants
+
+// A Goal is what the coordinator plans tasks for and answers from their results.
+type Goal struct {
+	Text           string       // required; at most 256 KiB
+	Params         []task.Param // which bytes of Text came from parameters, for receipts
+	Classification label.Classification
+	Origin         task.Position
+}
+
+// Format writes the label and the size, so that no verb prints the text.
+func (g Goal) Format(f fmt.State, c rune) { plan.Goal(g).Format(f, c) }
+
+// Mode says what a goal is turned into.
+type Mode string
+
+// The modes.
+const (
+	ModePlan Mode = ""     // a plan of the coordinator
+	ModeAuto Mode = "auto" // a goal of one simple step goes to the agent that fits it best; any other is planned
+)
+
+// An Input is a text of the caller, or a result of an earlier run, that tasks may be
+// granted by name.
+type Input struct {
+	Name           string
+	Text           string
+	Classification label.Classification
+
+	// Envelope is a result of an earlier run, such as [TaskResult].Envelope or what a
+	// journal returns. Text is then empty, or the text of that result. Classification can
+	// only raise its label; its expiry and its provenance become the input's. An expired
+	// result is an error before the run.
+	Envelope *envelope.Envelope
+
+	TTL time.Duration // life from the start of the run; zero means unlimited
+
+	// MaxContextBytes limits what is delivered of the text; zero means the limit of the
+	// agent that reads it. An input that exceeds its limit is an error before the run,
+	// unless Cut allows it to be cut.
+	MaxContextBytes int
+	Cut             bool
+
+	Origin task.Position
+}
+
+// Format writes the name and the size, so that no verb prints the text.
+func (i Input) Format(f fmt.State, c rune) { plan.Input(i).Format(f, c) }
+
+// MarshalJSON writes the name, the label and the size, without the text.
+func (i Input) MarshalJSON() ([]byte, error) { return plan.Input(i).MarshalJSON() }
+
+// A Message goes from one member of the team to another before the run begins. It is
+// itself the grant for that pair: labels and redaction apply as to any context.
+type Message struct {
+	From           string // an agent, or user
+	To             string // an agent, or * for every agent but the sender
+	Text           string
+	Classification label.Classification
+	TTL            time.Duration // life from the start of the run; zero means unlimited
+}
+
+// Format writes the pair and the size, so that no verb prints the text.
+func (m Message) Format(f fmt.State, c rune) { plan.Message(m).Format(f, c) }
+
+func (g *Goal) internal() plan.Goal { return plan.Goal(*g) }
+
+func (c *Config) internal() plan.Config {
+	out := plan.Config{
+		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Prices: c.Prices,
+		MaxContextBytes: c.MaxContextBytes, MaxPromptBytes: c.MaxPromptBytes, Logger: c.Logger,
+	}
+	for i := range c.Agents {
+		m := &c.Agents[i]
+		out.Agents = append(out.Agents, plan.Member{
+			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Handoff: m.Handoff,
+			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel, MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes,
+			MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget,
+			Model: m.Model, Endpoint: m.Endpoint, EndpointName: m.EndpointName, FallbackNames: m.FallbackNames, Version: m.Version, Reuse: m.Reuse,
+			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
+		})
+	}
+	if k := c.Coordinator; k != nil {
+		out.Coordinator = &plan.Coordinator{
+			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
+			MaxContextBytes: k.MaxContextBytes, MaxPromptBytes: k.MaxPromptBytes, MaxTokenBudget: k.MaxTokenBudget, MaxCostBudget: k.MaxCostBudget,
+			Model: k.Model, Endpoint: k.Endpoint, EndpointName: k.EndpointName, FallbackNames: k.FallbackNames, Version: k.Version, Reuse: k.Reuse,
+		}
+	}
+	return out
+}

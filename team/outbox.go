@@ -1,0 +1,69 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/runteam/runteam/internal/engine"
+)
+
+// An Outbox sends the messages of an agent while it works on a task. The runtime sets the
+// sender, the run and the label, which is that of the attempt's prompt.
+//
+// Messages take effect when the attempt succeeds: they become durable together with the
+// answer, and reach the next tasks of their readers. An attempt that fails sends nothing.
+// The methods are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
+type Outbox struct{ of *engine.Outbox }
+
+// OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the one that
+// [Agent].Run got, or derives from it. It is nil outside of an attempt and in a run without
+// [RunOptions].Bus.
+func OutboxFrom(ctx context.Context) *Outbox {
+	if of := engine.OutboxFrom(ctx); of != nil {
+		return &Outbox{of}
+	}
+	return nil
+}
+
+// Send sends a text to another agent of the team. An unknown reader, a text that is empty,
+// too large or not valid UTF-8, a full inbox, and an attempt that has ended are errors, and
+// then nothing is sent.
+func (o *Outbox) Send(to, text string) error { return o.inner().Send(to, text) }
+
+// Broadcast sends a text to every other agent of the team. Its errors are those of
+// [Outbox.Send].
+func (o *Outbox) Broadcast(text string) error { return o.inner().Broadcast(text) }
+
+func (o *Outbox) inner() *engine.Outbox {
+	if o == nil {
+		return nil
+	}
+	return o.of
+}
+
+// A Monitor shows one run while it goes on and when it has ended. The zero value is ready
+// for use. It is safe for concurrent use; of several runs with the same monitor, it shows
+// the last that began.
+type Monitor struct{ of engine.Monitor }
+
+// Format writes what it is, so that no verb prints a payload.
+func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
+
+// Snapshot returns the run as it stands, as JSON: its phase, token usage, queue and
+// messages. It contains payloads as their producers made them, so it is data to keep, not
+// a log. Before a run has begun, Snapshot returns an error.
+func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
+	s, err := m.inner().Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+func (m *Monitor) inner() *engine.Monitor {
+	if m == nil {
+		return nil
+	}
+	return &m.of
+}

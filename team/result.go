@@ -1,0 +1,313 @@
+package team
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Status says how a run ended.
+type Status string
+
+// The statuses of a run.
+const (
+	StatusOK       Status = "ok"               // every task completed, and the coordinator answered if there was a goal
+	StatusError    Status = "error"            // a task failed
+	StatusCanceled Status = "cancelled"        // the caller's context ended
+	StatusTimeout  Status = "timeout"          // [RunOptions].Timeout passed
+	StatusBudget   Status = "budget_exhausted" // the budget of the run was too small for a call
+)
+
+// Conditions that a run, a task or an attempt ends with.
+var (
+	ErrAssertion      = engine.ErrAssertion
+	ErrAttemptTimeout = engine.ErrAttemptTimeout
+	ErrBudget         = engine.ErrBudget
+	ErrCanceled       = engine.ErrCanceled
+	ErrCostBudget     = engine.ErrCostBudget
+	ErrDependency     = engine.ErrDependency
+	ErrJournal        = engine.ErrJournal
+	ErrMemory         = engine.ErrMemory
+	ErrNoAnswer       = engine.ErrNoAnswer
+	ErrOutbox         = engine.ErrOutbox
+	ErrPanic          = engine.ErrPanic
+	ErrPlan           = engine.ErrPlan
+	ErrReplay         = engine.ErrReplay
+	ErrTimeout        = engine.ErrTimeout
+)
+
+// A Result is what a run produced, in the form that the caller is cleared for: a value
+// above the caller's clearance reads [withheld: secret]. Its JSON form also has what the
+// caller wrote about each task.
+type Result struct {
+	RunID      string
+	Name       string // of the team
+	Status     Status
+	Goal       string        // of RunTeam
+	Output     string        // the answer: of the coordinator if there is a goal, else of the tasks that nothing depends on
+	Tasks      []TaskResult  // in the order written
+	Steps      []TaskResult  // the coordinator's work, in order; titles are plan, repair, digest and synthesis
+	Usage      llm.Usage     // of all tasks and steps
+	Context    event.Context // how much context was sent
+	Errors     []*TaskError  // of tasks, then of the coordinator
+	Warnings   []string
+	StartedAt  time.Time
+	EndedAt    time.Time
+	JournalErr error // why the journal failed; nil if it did not
+
+	of *engine.Result
+}
+
+// A TaskResult is a task at the end of a run.
+type TaskResult struct {
+	ID         task.ID
+	Title      string
+	Assignee   string
+	Status     task.Status
+	Label      label.Classification // of the result
+	Result     string               // the reason for a task that was skipped
+	Structured string               // canonical JSON; empty without a schema; see [ResultAs]
+	Truncated  bool                 // a limit on tokens ended the answer, and the task accepted it
+	Error      *TaskError           // nil unless the task failed
+	Call       llm.CallInfo         // the last model call that answered; zero if models do not report their calls
+	Rejected   []RejectedAnswer     // in order, also those that were corrected
+	Metrics
+	Reused   string             // the run that the result was taken from; empty for a result of this run
+	Saved    llm.Usage          // what that run had spent on it
+	Repeated bool               // of a replay: the prompt is that of the run
+	Envelope *envelope.Envelope // nil unless the task completed
+	Receipts []*prompt.Receipt  // of each attempt, in order
+}
+
+// Metrics measure the work on one task. Times are zero for a task that never started.
+type Metrics struct {
+	Start    time.Time
+	End      time.Time
+	Usage    llm.Usage // of all attempts
+	Attempts int
+
+	Interrupted int // attempts that a crash ended; they count in the usage, and not as retries
+
+	// Rounded says that Usage contains estimates, since the caller may not see all of the
+	// prompts or replies. A caller who accepts every label gets exact numbers.
+	Rounded bool
+}
+
+// A RejectedAnswer is an answer that its task did not accept because it was truncated,
+// filtered or did not match the schema.
+type RejectedAnswer struct {
+	Attempt int
+	Text    string
+	Problem string // what is wrong with it, as the corrective call says it; empty if there was none
+	Call    llm.CallInfo
+}
+
+// A TaskError is why a task, or a step of the coordinator, failed, in the form that the
+// caller is cleared for. It wraps the cause as the agent returned it, which is not gated,
+// for errors.Is and errors.As.
+type TaskError struct {
+	Code    string // such as BUDGET_EXCEEDED or MODEL_RATE_LIMITED
+	Reason  string // of the coordinator: the code of the step's failure
+	Message string
+	Task    task.ID // empty for the coordinator
+	Title   string
+	Root    task.ID // the task whose failure caused this one; empty for a root
+
+	of *engine.TaskError
+}
+
+// Error names the task, or the coordinator's step, and says what went wrong.
+func (e *TaskError) Error() string { return e.inner().Error() }
+
+// Format writes [TaskError.Error] for every verb, so that no verb prints the cause.
+func (e TaskError) Format(f fmt.State, c rune) { e.inner().Format(f, c) }
+
+// LogValue returns the code and the message for a structured log, without personal data.
+func (e TaskError) LogValue() slog.Value { return e.inner().LogValue() }
+
+// Unwrap returns the cause.
+func (e *TaskError) Unwrap() error {
+	if e == nil || e.of == nil {
+		return nil
+	}
+	return e.of.Unwrap()
+}
+
+func (e *TaskError) inner() *engine.TaskError {
+	return &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
+}
+
+// Task returns the result of the task with this title, key or id.
+func (r *Result) Task(name string) (*TaskResult, bool) {
+	if r == nil || r.of == nil {
+		return nil, false
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return nil, false
+	}
+	for i := range r.Tasks {
+		if r.Tasks[i].ID == t.ID {
+			return &r.Tasks[i], true
+		}
+	}
+	return nil, false
+}
+
+// ResultAs decodes the structured result of the task with this title, key or id. The task
+// must have completed with an output schema, and the caller must be cleared for its result.
+func ResultAs[T any](r *Result, name string) (value T, err error) {
+	t, ok := r.Task(name)
+	switch {
+	case r == nil:
+		return value, errors.New("result: it is nil; the run did not start")
+	case !ok:
+		titles := make([]string, len(r.Tasks))
+		for i := range r.Tasks {
+			titles[i] = r.Tasks[i].Title
+		}
+		return value, task.Problem{Subject: "result", Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
+	case t.Error != nil:
+		return value, t.Error
+	case t.Status != task.Completed:
+		return value, fmt.Errorf("task %q: it is %s and has no result", t.Title, t.Status)
+	case t.Structured == "":
+		return value, fmt.Errorf("task %q: no structured result that the caller may see; give it an output schema, or raise UserAccepts to %v", t.Title, t.Label)
+	}
+	if err := json.Unmarshal([]byte(t.Structured), &value); err != nil {
+		return value, fmt.Errorf("task %q: decode the result: %w", t.Title, err)
+	}
+	return value, nil
+}
+
+// Err returns nil for a run that succeeded, and else a [*RunError].
+func (r *Result) Err() error {
+	if r != nil && r.Status == StatusOK && r.JournalErr == nil {
+		return nil
+	}
+	e := &RunError{}
+	if r == nil {
+		e.Status, e.causes = StatusError, []error{errors.New("the result is nil; the run did not start")}
+		return e
+	}
+	e.RunID, e.Status = r.RunID, r.Status
+	if r.of != nil {
+		e.causes = r.of.EarlyEnd()
+	}
+	for _, failed := range r.Errors {
+		if failed.Root == "" {
+			e.causes = append(e.causes, failed)
+		}
+	}
+	return e
+}
+
+// MarshalJSON writes the result with the names of the command's JSON output.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	if r == nil || r.of == nil {
+		return nil, errors.New("result: it is nil or zero; the run did not start")
+	}
+	return r.of.MarshalJSON()
+}
+
+// A RunError reports a run that started and did not succeed. It wraps why the run ended
+// early, which is [ErrCanceled], [ErrTimeout] or an error of the journal, and the
+// [*TaskError] of each task, and of the coordinator, that failed by itself.
+type RunError struct {
+	RunID  string
+	Status Status
+	causes []error
+}
+
+// Error says how the run ended and names everything that failed.
+func (e *RunError) Error() string {
+	texts := make([]string, len(e.causes))
+	for i, cause := range e.causes {
+		texts[i] = cause.Error()
+	}
+	text := "run ended with status " + string(e.Status)
+	if len(texts) > 0 {
+		text += ": " + strings.Join(texts, "; ")
+	}
+	return text
+}
+
+// Format writes [RunError.Error] for every verb, so that no verb prints causes that are
+// not gated.
+func (e *RunError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
+
+// Unwrap returns what failed.
+func (e *RunError) Unwrap() []error { return e.causes }
+
+// ended returns the result of a run in its public form, and the error of one that did not
+// succeed.
+func ended(r *engine.Result, err error) (*Result, error) {
+	if err != nil {
+		return nil, publicError(err)
+	}
+	out := &Result{
+		RunID: r.RunID, Name: r.Name, Status: Status(r.Status), Goal: r.Goal, Output: r.Output, Usage: r.Usage, Context: r.Context,
+		Warnings: r.Warnings, StartedAt: r.StartedAt, EndedAt: r.EndedAt, JournalErr: r.Unkept, of: r,
+	}
+	out.Tasks = make([]TaskResult, len(r.Tasks))
+	for i := range r.Tasks {
+		out.Tasks[i] = newTaskResult(&r.Tasks[i])
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		step := newTaskResult(&engine.TaskResult{
+			Title: string(s.Kind), Assignee: "coordinator", Status: task.Completed, Error: s.Error, Call: s.Call, Metrics: s.Metrics,
+			Reused: s.Reused, Saved: s.Saved, Repeated: s.Repeated,
+		})
+		if step.Error != nil {
+			step.Status = task.Failed
+		}
+		if s.Receipt != nil {
+			step.Receipts = []*prompt.Receipt{s.Receipt}
+		}
+		out.Steps = append(out.Steps, step)
+	}
+	for i := range r.Errors {
+		out.Errors = append(out.Errors, newTaskError(&r.Errors[i]))
+	}
+	return out, out.Err()
+}
+
+func newTaskResult(t *engine.TaskResult) TaskResult {
+	out := TaskResult{
+		ID: t.ID, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Label: t.Label, Result: t.Result, Structured: t.Structured,
+		Truncated: t.Truncated, Error: newTaskError(t.Error), Call: t.Call, Metrics: Metrics(t.Metrics),
+		Reused: t.Reused, Saved: t.Saved, Repeated: t.Repeated, Envelope: t.Envelope, Receipts: t.Receipts,
+	}
+	for _, a := range t.Rejected {
+		out.Rejected = append(out.Rejected, RejectedAnswer(a))
+	}
+	return out
+}
+
+func newTaskError(e *engine.TaskError) *TaskError {
+	if e == nil {
+		return nil
+	}
+	return &TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root, of: e}
+}
+
+// publicError returns an error of a run that did not start with the types of this package.
+func publicError(err error) error {
+	if e, ok := errors.AsType[*engine.TaskError](err); ok {
+		return newTaskError(e)
+	}
+	return err
+}
